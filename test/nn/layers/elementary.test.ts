@@ -205,7 +205,9 @@ test("every class of activations, losses, convolutions, pooling and norms of cha
   const there = new Set(rows.map(([module]) => module.constructor.name));
   const wanted =
     /(?:Loss|Pool\dd|Conv\w*\dd|(?:Batch|Instance|Group)Norm\w*|LU\d?|[Ss]igmoid|Softmax|[Tt]anh|shrink|sign|swish)$/;
-  const missing = Object.keys(nn).filter((name) => /^[A-Z]/.test(name) && wanted.test(name) && !there.has(name) && name !== "SwiGLU");
+  const missing = Object.keys(nn).filter(
+    (name) => /^[A-Z]/.test(name) && wanted.test(name) && !there.has(name) && name !== "SwiGLU",
+  );
   expect(missing).toEqual([]);
 });
 
