@@ -35,7 +35,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
   linear: (rope) => ({ type: "linear", factor: rope.positive("factor") }),
   dynamic(rope, { config, dim }) {
     // the exponent of the base is dim / (dim - 2)
-    if (dim <= 2) throw rope.wrong("rope_type", '"dynamic" only if more than 2 elements of a head rotate', "dynamic");
+    if (dim <= 2) throw rope.wrong("rope_type", '"dynamic" only if over 2 elements of a head rotate', "dynamic");
     const originalContextLength = config.whole("max_position_embeddings");
     return { type: "dynamic", factor: rope.positive("factor"), originalContextLength };
   },
