@@ -62,8 +62,8 @@ const longRopeAlone: typeof scalings = {
 };
 
 /**
- * Computes the attention factor as Hugging Face's `_compute_yarn_parameters` does. With DeepSeek's two settings, it is a
- * ratio.
+ * Computes the attention factor as Hugging Face's `_compute_yarn_parameters` does. With DeepSeek's two settings, it is
+ * a ratio.
  */
 function yarnFactor(rope: Settings): number | undefined {
   const [given, mscale, all] = ["attention_factor", "mscale", "mscale_all_dim"].map((name) => rope.numberIfAny(name));
