@@ -104,8 +104,8 @@ export class Experts extends Module<[x: Tensor], Tensor> {
   }
 
   /**
-   * Returns what the choice is made by: the probabilities, which may be corrected; outside of the chosen groups 0, or −∞
-   * if they are corrected.
+   * Returns the values that the choice is made by: the probabilities, which may be corrected; outside of the chosen
+   * groups 0, or −∞ if they are corrected.
    */
   private ranked(probabilities: Tensor): Tensor {
     const { groups, count } = this.#description;

@@ -35,7 +35,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
   linear: (rope) => ({ type: "linear", factor: rope.positive("factor") }),
   dynamic(rope, { config, dim }) {
     // the exponent of the base is dim / (dim - 2)
-    if (dim <= 2) throw rope.wrong("rope_type", '"dynamic" only if more than 2 elements of a head rotate', "dynamic");
+    if (dim <= 2) throw rope.wrong("rope_type", '"dynamic" only if over 2 elements of a head rotate', "dynamic");
     const originalContextLength = config.whole("max_position_embeddings");
     return { type: "dynamic", factor: rope.positive("factor"), originalContextLength };
   },
@@ -62,8 +62,8 @@ const longRopeAlone: typeof scalings = {
 };
 
 /**
- * Computes the attention factor as Hugging Face's `_compute_yarn_parameters` does. With DeepSeek's two settings, it is a
- * ratio.
+ * Computes the attention factor as Hugging Face's `_compute_yarn_parameters` does. With DeepSeek's two settings, it is
+ * a ratio.
  */
 function yarnFactor(rope: Settings): number | undefined {
   const [given, mscale, all] = ["attention_factor", "mscale", "mscale_all_dim"].map((name) => rope.numberIfAny(name));
