@@ -3,10 +3,10 @@ import { FileFormatError } from "../core/errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { AttributeValue } from "./attributes.ts";
 import { type Operator, Results } from "./call.ts";
-import { attributesOf, Graph, inOrder, type Step } from "./graph.ts";
+import { attributesOf, Graph, inOrder, type OutputType, type Step } from "./graph.ts";
 import { operatorNamed } from "./operators/index.ts";
-import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./schema.ts";
-import { type FilePlace, toTensor } from "./tensors.ts";
+import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueProto } from "./schema.ts";
+import { elementType, type FilePlace, toTensor } from "./tensors.ts";
 
 /** What nodes of a graph or function refer to. */
 interface Context {
@@ -70,7 +70,13 @@ function buildGraph(graph: GraphProto, context: Context, outer: (name: string) =
   const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
   const outputs = graph.outputs.map(({ name }) => name);
   const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
-  return new Graph(inputs, outputs, buildSteps(nodes, outputs, known, context), constants);
+  const steps = buildSteps(nodes, outputs, known, context);
+  return new Graph(inputs, outputs, steps, constants, graph.outputs.map(outputType));
+}
+
+function outputType({ type }: ValueProto): OutputType | undefined {
+  const dtype = type?.tensor && elementType(type.tensor.elementType)?.dtype;
+  return dtype && { dtype, shape: type?.tensor?.shape?.dims.map(({ value }) => value ?? 0) ?? [] };
 }
 
 /** The tensor of a node that only returns one. */

@@ -1,5 +1,6 @@
 /** A graph of nodes, checked and in the order in which it runs. */
 import { FileFormatError } from "../core/errors.ts";
+import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Attributes, type AttributeValue } from "./attributes.ts";
 import { Call, type Operator, Results, type Value } from "./call.ts";
@@ -42,22 +43,32 @@ export class Scope {
   }
 }
 
+/** What a graph says about an output; sizes that it leaves open are 0. */
+export interface OutputType {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+}
+
 export class Graph {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly steps: readonly Step[];
   /** Tensors of the file by name. */
   readonly constants: ReadonlyMap<string, Tensor>;
+  /** Types of the outputs, in their order; undefined for those that have no tensor type. */
+  readonly outputTypes: readonly (OutputType | undefined)[];
 
   constructor(
     inputs: readonly string[],
     outputs: readonly string[],
     steps: readonly Omit<Step, "last">[],
     constants: ReadonlyMap<string, Tensor>,
+    outputTypes: readonly (OutputType | undefined)[] = [],
   ) {
     this.inputs = inputs;
     this.outputs = outputs;
     this.constants = constants;
+    this.outputTypes = outputTypes;
     this.steps = withLastUses(steps, outputs);
   }
 

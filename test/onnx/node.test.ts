@@ -12,7 +12,7 @@ import { isExhaustive } from "../support/repeats.ts";
 import { type NodeCase, readNodeCases } from "./cases.ts";
 import { type Difference, differences } from "./differences.ts";
 
-const cases = [...readNodeCases(), ...readNodeCases("contrib")];
+const cases = [...readNodeCases(), ...readNodeCases("contrib"), ...readNodeCases("versions")];
 const differenceOf = (name: string): Difference | undefined => differences.find(({ applies }) => applies(name));
 
 /** The software device is slow: a usual run has every tenth case. */

@@ -169,13 +169,16 @@ export const elementwise: Operators = {
   Xor: binary(ops.logicalXor),
 };
 
-/** Dropout outside of training passes its input on; in training it draws. */
+/**
+ * Dropout outside of training returns its input; in training it draws. The mask is true for elements that are kept, and
+ * false for all before version 12, as in onnxruntime.
+ */
 export const dropout: Operator = (call) => {
   const x = call.tensor(0);
   const training = call.optional(2);
   const isTraining = training !== undefined && call.number(2) !== 0;
   const ratio = call.number(1) ?? number(call, "ratio", 0.5);
-  const mask = isTraining && ratio > 0 ? ops.ge(ops.rand(x.shape), ratio) : ops.ones(x.shape, { dtype: "bool" });
+  const mask = isTraining && ratio > 0 ? ops.ge(ops.rand(x.shape), ratio) : ops.full(x.shape, call.opset >= 12);
   const y = isTraining && ratio > 0 ? ops.where(mask, ops.div(x, 1 - ratio), ops.zerosLike(x)) : x;
   return new Results(y, mask);
 };

@@ -4,7 +4,7 @@ import * as ops from "../../ops/index.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operator, Operators } from "../call.ts";
-import { axesOf, axisOf } from "./shapes.ts";
+import { axesOf, axisOf } from "./axes.ts";
 
 interface Axes {
   readonly dim: readonly number[];

@@ -5,7 +5,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf } from "./shapes.ts";
+import { axisOf } from "./axes.ts";
 
 interface Axis {
   readonly at: number;
@@ -29,7 +29,7 @@ function resize(call: Call): Tensor {
   if (result.dtype === x.dtype) return result;
   const limits: Readonly<Record<string, readonly [number, number]>> = { uint8: [0, 255], int8: [-128, 127] };
   const [min, max] = limits[x.dtype] ?? [-(2 ** 31), 2 ** 31 - 1];
-  return ops.clamp(ops.round(result), { min, max }).to(x.dtype);
+  return ops.clamp(ops.trunc(result), { min, max }).to(x.dtype);
 }
 
 const isCropping = (call: Call): boolean =>
@@ -110,6 +110,7 @@ function weightedSum(x: Tensor, dim: number, taps: readonly (Taps | undefined)[]
 function sourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis, at: number): number {
   const mode = call.attributes.text("coordinate_transformation_mode", call.opset < 11 ? "asymmetric" : "half_pixel");
   const exact = input * scale;
+  // The length of the result is whole; only half_pixel_symmetric has the product, which may have a fraction.
   switch (mode) {
     case "half_pixel":
       return (at + 0.5) / scale - 0.5;
@@ -118,16 +119,16 @@ function sourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis,
       return (input / 2) * (1 - adjustment) + (at + 0.5) / scale - 0.5;
     }
     case "pytorch_half_pixel":
-      return exact > 1 ? (at + 0.5) / scale - 0.5 : 0;
+      return output > 1 ? (at + 0.5) / scale - 0.5 : 0;
     case "align_corners":
-      return exact === 1 ? 0 : (at * (input - 1)) / (exact - 1);
+      return output === 1 ? 0 : (at * (input - 1)) / (output - 1);
     case "asymmetric":
       return at / scale;
     case "tf_half_pixel_for_nn":
       return (at + 0.5) / scale;
     case "tf_crop_and_resize":
       return output > 1
-        ? start * (input - 1) + (at * (end - start) * (input - 1)) / (exact - 1)
+        ? start * (input - 1) + (at * (end - start) * (input - 1)) / (output - 1)
         : 0.5 * (start + end) * (input - 1);
     default:
       throw new NodeProblem(`attribute coordinate_transformation_mode: got ${mode}`);

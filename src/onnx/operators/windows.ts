@@ -143,7 +143,8 @@ function transposedPads(
     return [pads.slice(0, rank), pads.slice(rank)];
   }
   const totals = target.map((size, at) => whole[at]! - size);
-  const small = totals.map((total) => Math.floor(total / 2));
+  // A result that ends after the last product gets all its zeros at the end.
+  const small = totals.map((total) => (auto !== "SAME_UPPER" && total < 0 ? total : Math.max(Math.floor(total / 2), 0)));
   const rest = totals.map((total, at) => total - small[at]!);
   return auto === "SAME_UPPER" ? [small, rest] : [rest, small];
 }
@@ -219,11 +220,13 @@ function averagePool(call: Call): Tensor {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
   const includes = call.attributes.flag("count_include_pad");
-  const ends = call.attributes.text("auto_pad", "NOTSET") === "NOTSET" ? (call.attributes.numbers("pads") ?? []) : [];
+  const rank = plan.kernel.length;
+  const isGiven = call.attributes.text("auto_pad", "NOTSET") === "NOTSET";
+  const ends = isGiven ? (call.attributes.numbers("pads")?.slice(rank) ?? filled(rank, 0)) : plan.after;
   const counts = plan.kernel.map((kernel, axis) => {
     const size = spatial(x)[axis]!;
     const [low, high] = includes
-      ? [-plan.before[axis]!, size + (ends[axis + plan.kernel.length] ?? plan.after[axis]!)]
+      ? [-plan.before[axis]!, size + ends[axis]!]
       : [0, size];
     return Array.from({ length: plan.counts[axis]! }, (_, window) => {
       const first = window * plan.stride[axis]! - plan.before[axis]!;
