@@ -19,6 +19,9 @@ function slice(call: Call): Tensor {
   }, x);
 }
 
+/** The largest int32 and int64. As an end they mean the end of the axis in the step's direction, as in onnxruntime. */
+const openEnds = new Set([2 ** 31 - 1, 2 ** 63]);
+
 function sliceAxis(x: Tensor, dim: number, start: number, end: number, step: number): Tensor {
   const size = x.shape[dim]!;
   const from = (value: number) => (value < 0 ? value + size : value);
@@ -28,7 +31,7 @@ function sliceAxis(x: Tensor, dim: number, start: number, end: number, step: num
     return ops.slice(x, { dim, start: first, end: Math.max(first, last), step: Math.min(step, Math.max(size, 1)) });
   }
   if (step === 0) throw new NodeProblem("a step is 0");
-  const [first, last] = [limit(from(start), 0, size - 1), limit(from(end), -1, size - 1)];
+  const [first, last] = [limit(from(start), 0, size - 1), openEnds.has(end) ? -1 : limit(from(end), -1, size - 1)];
   const count = Math.max(Math.ceil((first - last) / -step), 0);
   const places = Array.from({ length: count }, (_, at) => first + at * step);
   return ops.indexSelect(x, dim, int64(places));

@@ -136,7 +136,7 @@ function sourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis,
 }
 
 function tapsOf(call: Call, axis: Axis, place: number, mode: string): Taps {
-  if (mode === "nearest") return [[nearest(call, place, axis.input), 1]];
+  if (mode === "nearest") return [[nearest(call, place, axis), 1]];
   const stretch = call.attributes.flag("antialias") && axis.scale < 1 ? axis.scale : 1;
   if (mode === "linear") return kernelTaps(call, axis, place, (t) => Math.max(1 - Math.abs(t), 0), 1 / stretch, 1);
   if (mode === "cubic") {
@@ -146,8 +146,10 @@ function tapsOf(call: Call, axis: Axis, place: number, mode: string): Taps {
   throw new NodeProblem(`attribute mode: expected nearest, linear or cubic, got ${mode}`);
 }
 
-function nearest(call: Call, place: number, size: number): number {
-  const mode = call.attributes.text("nearest_mode", call.opset < 11 ? "floor" : "round_prefer_floor");
+/** Up to version 10, onnxruntime rounds down to enlarge, and up to shrink. */
+function nearest(call: Call, place: number, { input: size, scale }: Axis): number {
+  const early = scale < 1 ? "ceil" : "floor";
+  const mode = call.attributes.text("nearest_mode", call.opset < 11 ? early : "round_prefer_floor");
   const rounded = {
     round_prefer_floor: Math.ceil(place - 0.5),
     round_prefer_ceil: Math.floor(place + 0.5),

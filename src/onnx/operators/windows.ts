@@ -1,6 +1,7 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
+import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
@@ -155,19 +156,20 @@ const kernelOf = (call: Call): readonly number[] => {
   return kernel;
 };
 
-const lowest: Readonly<Record<string, number>> = { int8: -128, uint8: 0 };
 const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d] as unknown as readonly (typeof ops.maxPool2d)[];
 
 /** The places of the largest elements count in the whole tensor; in columns first if `storage_order` is 1. */
 function maxPool(call: Call): Results {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
-  const wide = padded(x, plan.before, plan.after, lowest[x.dtype] ?? Number.NEGATIVE_INFINITY);
+  // Integers have 8 bits: float32 holds them, and has a value below all of them for the padding.
+  const wide = padded(isFloat(x.dtype) ? x : x.to("float32"), plan.before, plan.after, Number.NEGATIVE_INFINITY);
   const options = { stride: plan.stride, dilation: plan.dilation };
   const pool = byRank(maxPools, plan.kernel.length);
-  if (call.results < 2) return new Results(cutTo(pool(wide, plan.kernel, options), plan.counts));
+  if (call.results < 2) return new Results(cutTo(pool(wide, plan.kernel, options), plan.counts).to(x.dtype));
   const { values, indices } = pool(wide, plan.kernel, { ...options, returnIndices: true });
-  return new Results(cutTo(values, plan.counts), wholePlaces(call, x, wide, cutTo(indices, plan.counts), plan.before));
+  const places = wholePlaces(call, x, wide, cutTo(indices, plan.counts), plan.before);
+  return new Results(cutTo(values, plan.counts).to(x.dtype), places);
 }
 
 /** Removes windows at the end that begin outside. */
