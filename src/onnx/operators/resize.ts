@@ -57,7 +57,7 @@ function axesOf(call: Call, x: Tensor): Axis[] {
   return dims.map((at, index) => {
     const input = x.shape[at]!;
     const scale = sizes ? sizes.scales[index]! : factors![index]!;
-    const output = sizes ? sizes.sizes[index]! : Math.floor(input * scale);
+    const output = sizes ? sizes.sizes[index]! : Math.floor(Math.fround(input * scale));
     return { at, input, output, scale, roi: [roi[index] ?? 0, roi[index + dims.length] ?? 1] };
   });
 }
@@ -106,26 +106,30 @@ function weightedSum(x: Tensor, dim: number, taps: readonly (Taps | undefined)[]
   return parts.reduce((a, b) => ops.add(a, b)).to(x.dtype);
 }
 
-/** Where a result lies in the input, by the names of the standard. */
-function sourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis, at: number): number {
+/** Returns the coordinate in the input of a result. In float32, as in other runtimes: roundings depend on it. */
+const sourceOf = (call: Call, axis: Axis, at: number): number => Math.fround(exactSourceOf(call, axis, at));
+
+/** The formulas of `coordinate_transformation_mode` in the standard. */
+function exactSourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis, at: number): number {
   const mode = call.attributes.text("coordinate_transformation_mode", call.opset < 11 ? "asymmetric" : "half_pixel");
   const exact = input * scale;
+  const center = Math.fround((at + 0.5) / scale);
   // The length of the result is whole; only half_pixel_symmetric has the product, which may have a fraction.
   switch (mode) {
     case "half_pixel":
-      return (at + 0.5) / scale - 0.5;
+      return center - 0.5;
     case "half_pixel_symmetric": {
       const adjustment = output / exact;
-      return (input / 2) * (1 - adjustment) + (at + 0.5) / scale - 0.5;
+      return (input / 2) * (1 - adjustment) + center - 0.5;
     }
     case "pytorch_half_pixel":
-      return output > 1 ? (at + 0.5) / scale - 0.5 : 0;
+      return output > 1 ? center - 0.5 : 0;
     case "align_corners":
       return output === 1 ? 0 : (at * (input - 1)) / (output - 1);
     case "asymmetric":
       return at / scale;
     case "tf_half_pixel_for_nn":
-      return (at + 0.5) / scale;
+      return center;
     case "tf_crop_and_resize":
       return output > 1
         ? start * (input - 1) + (at * (end - start) * (input - 1)) / (output - 1)
