@@ -5,7 +5,15 @@ import type { AttributeValue } from "./attributes.ts";
 import { type Operator, Results } from "./call.ts";
 import { attributesOf, Graph, inOrder, type OutputType, type Step } from "./graph.ts";
 import { operatorNamed } from "./operators/index.ts";
-import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueProto } from "./schema.ts";
+import type {
+  AttributeProto,
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  TensorProto,
+  ValueProto,
+} from "./schema.ts";
 import { elementType, type FilePlace, toTensor } from "./tensors.ts";
 
 /** What nodes of a graph or function refer to. */

@@ -145,13 +145,7 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
   captured: (node: T) => readonly string[],
   path: string,
 ): T[] {
-  const makers = new Map<string, T>();
-  for (const node of nodes)
-    for (const name of node.outputs) {
-      if (name === "") continue;
-      if (makers.has(name)) throw damaged(path, `two nodes compute the value "${name}"`);
-      makers.set(name, node);
-    }
+  const makers = makersOf(nodes, path);
   const done = new Set<T>();
   const ordered: T[] = [];
   const waiting = nodes.toReversed();
@@ -163,9 +157,7 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
       continue;
     }
     const needed = [...node.inputs, ...captured(node)].filter((name) => name !== "" && !known(name));
-    const missing = needed.filter((name) => !makers.has(name));
-    const own = new Set(node.inputs);
-    const absent = missing.find((name) => own.has(name));
+    const absent = needed.find((name) => !makers.has(name) && node.inputs.includes(name));
     if (absent !== undefined) throw damaged(path, `no node computes the value "${absent}"`);
     const before = needed.flatMap((name) => makers.get(name) ?? []).filter((maker) => !done.has(maker));
     if (before.length === 0) {
@@ -180,6 +172,21 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
     }
   }
   return ordered;
+}
+
+/** Returns the node that computes each value. */
+function makersOf<T extends { readonly outputs: readonly string[] }>(
+  nodes: readonly T[],
+  path: string,
+): Map<string, T> {
+  const makers = new Map<string, T>();
+  for (const node of nodes)
+    for (const name of node.outputs) {
+      if (name === "") continue;
+      if (makers.has(name)) throw damaged(path, `two nodes compute the value "${name}"`);
+      makers.set(name, node);
+    }
+  return makers;
 }
 
 const damaged = (path: string, message: string): FileFormatError =>

@@ -47,7 +47,7 @@ function clip(call: Call): Tensor {
     call.optional(at) ?? (call.opset < 11 && call.attributes.has(name) ? number(call, name) : null);
   const [min, max] = [bound(1, "min"), bound(2, "max")];
   if (min === null && max === null) return ops.clone(x);
-  return ops.clamp(x, { ...(min === null ? {} : { min }), ...(max === null ? {} : { max }) } as never).to(x.dtype);
+  return ops.clamp(x, { ...(min === null ? {} : { min }), ...(max === null ? {} : { max }) }).to(x.dtype);
 }
 
 /** y = x + bias below −lambd, x − bias above lambd, and 0 between. */

@@ -158,12 +158,9 @@ function unique(call: Call): Results {
   const hasAxis = call.attributes.has("axis");
   const dim = hasAxis ? axisOf(call.attributes.number("axis"), given.rank) : undefined;
   const x = hasAxis ? given : ops.reshape(given, [given.size]);
-  const found = ops.unique(x, {
-    ...(dim === undefined ? {} : { dim }),
-    returnInverse: true,
-    returnCounts: true,
-  } as never);
-  const { values, inverse, counts } = found as unknown as { values: Tensor; inverse: Tensor; counts: Tensor };
+  const options = { ...(dim === undefined ? {} : { dim }), returnInverse: true, returnCounts: true } as const;
+  const found = ops.unique(x, options);
+  const [values, inverse, counts] = [found.values, found.inverse!, found.counts!];
   const firsts = firstPlaces(numbersOf(inverse), counts.size);
   if (call.attributes.flag("sorted", true))
     return new Results(values, int64(firsts), ops.reshape(inverse, [inverse.size]), counts);

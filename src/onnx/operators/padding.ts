@@ -36,7 +36,7 @@ export function padAxis(
     const list = new Array<number>(2 * x.rank).fill(0);
     list[2 * (x.rank - 1 - axis)] = before;
     list[2 * (x.rank - 1 - axis) + 1] = after;
-    return ops.pad(x, list, { value: x.dtype === "bool" ? value !== 0 : value } as never);
+    return ops.pad(x, list, { value: x.dtype === "bool" ? value !== 0 : value });
   }
   if (size === 0) throw new NodeProblem(`an axis of size 0 can't be padded by mode ${mode}`);
   const places = Array.from({ length: size + before + after }, (_, at) => sourceOf(at - before, size, mode));

@@ -65,7 +65,7 @@ const activations: Readonly<Record<string, (alpha: number | undefined, beta: num
       ops.where(ops.gt(x, alpha), x, ops.zerosLike(x)),
 };
 
-/** The activations of all directions, in the order of the attribute. Each consumes the next alpha or beta if it has one. */
+/** The activations of all directions, in the order of the attribute; each consumes the parameters that it has. */
 function activationsOf(call: Call, names: readonly string[], directions: number): readonly Activation[] {
   const given = call.attributes.texts("activations") ?? Array.from({ length: directions }, () => names).flat();
   const alphas = [...(call.attributes.numbers("activation_alpha") ?? [])];

@@ -145,7 +145,9 @@ function transposedPads(
   }
   const totals = target.map((size, at) => whole[at]! - size);
   // A result that ends after the last product gets all its zeros at the end.
-  const small = totals.map((total) => (auto !== "SAME_UPPER" && total < 0 ? total : Math.max(Math.floor(total / 2), 0)));
+  const small = totals.map((total) =>
+    auto !== "SAME_UPPER" && total < 0 ? total : Math.max(Math.floor(total / 2), 0),
+  );
   const rest = totals.map((total, at) => total - small[at]!);
   return auto === "SAME_UPPER" ? [small, rest] : [rest, small];
 }
@@ -227,9 +229,7 @@ function averagePool(call: Call): Tensor {
   const ends = isGiven ? (call.attributes.numbers("pads")?.slice(rank) ?? filled(rank, 0)) : plan.after;
   const counts = plan.kernel.map((kernel, axis) => {
     const size = spatial(x)[axis]!;
-    const [low, high] = includes
-      ? [-plan.before[axis]!, size + ends[axis]!]
-      : [0, size];
+    const [low, high] = includes ? [-plan.before[axis]!, size + ends[axis]!] : [0, size];
     return Array.from({ length: plan.counts[axis]! }, (_, window) => {
       const first = window * plan.stride[axis]! - plan.before[axis]!;
       return Array.from({ length: kernel }, (_, at) => first + at * plan.dilation[axis]!).filter(
