@@ -109,7 +109,7 @@ function valuesOf(step: Step, inputs: readonly Value[], scope: Scope): readonly 
   }
 }
 
-/** Adds to each step the values that it uses last. Values of outer graphs are not the graph's to forget. */
+/** Adds to each step the values that it uses last. An inner graph never forgets values of the graphs around it. */
 function withLastUses(steps: readonly Omit<Step, "last">[], outputs: readonly string[]): Step[] {
   const made = new Set(steps.flatMap((step) => step.outputs));
   const kept = new Set(outputs);

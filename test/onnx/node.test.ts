@@ -1,6 +1,6 @@
 /**
- * The node tests of the ONNX standard, and drawn nodes of com.microsoft with onnxruntime's results, on every backend:
- * the results agree, or the difference is named.
+ * The node tests of the ONNX standard, and drawn nodes of com.microsoft and of all versions of the standard with
+ * onnxruntime's results, on every backend: the results agree, or the difference is named.
  */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";

@@ -3,9 +3,14 @@ import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { NodeProblem } from "../errors.ts";
 
-/** Makes a tensor of int64. */
+const LARGEST = 2n ** 63n - 1n;
+
+/** Makes a tensor of int64. The largest int64 rounds up to 2^63 as a number, and is itself again in the tensor. */
 export const int64 = (values: readonly number[], shape: readonly number[] = [values.length]): Tensor<"int64"> =>
-  tensorOf(values.map(BigInt), { shape, dtype: "int64" });
+  tensorOf(
+    values.map((value) => (value >= 2 ** 63 ? LARGEST : BigInt(value))),
+    { shape, dtype: "int64" },
+  );
 
 /** Returns axes from the front, sorted. */
 export const axesOf = (axes: readonly number[], rank: number): number[] =>

@@ -13,7 +13,7 @@ const choose = (call: Call): Results => {
   return new Results(...call.run(call.attributes.graph(isTrue ? "then_branch" : "else_branch"), []));
 };
 
-/** A loop without a count or a condition that ends would otherwise run forever. */
+/** Iterations of a loop without a count. */
 const MOST_ITERATIONS = 1e9;
 
 /** Values carried from one iteration to the next come first, then results of all iterations, stacked. */

@@ -66,11 +66,11 @@ function axesOf(call: Call, x: Tensor): Axis[] {
 function keepingRatio(
   call: Call,
   inputs: readonly number[],
-  wanted: readonly number[],
+  target: readonly number[],
 ): { sizes: number[]; scales: number[] } {
   const policy = call.attributes.text("keep_aspect_ratio_policy", "stretch");
-  const scales = wanted.map((size, at) => size / inputs[at]!);
-  if (policy === "stretch") return { sizes: [...wanted], scales };
+  const scales = target.map((size, at) => size / inputs[at]!);
+  if (policy === "stretch") return { sizes: [...target], scales };
   const scale = policy === "not_larger" ? Math.min(...scales) : Math.max(...scales);
   const halfUp = (value: number) => Math.floor(value + 0.5);
   return { sizes: inputs.map((size) => halfUp(size * scale)), scales: inputs.map(() => scale) };

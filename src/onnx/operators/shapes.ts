@@ -9,10 +9,10 @@ import { padAxis } from "./padding.ts";
 /** A 0 keeps the input's size unless `allowzero`, and −1 is computed. */
 function reshape(call: Call): Tensor {
   const x = call.tensor(0);
-  const wanted = call.numbersOr(1, "shape");
-  if (!wanted) throw new NodeProblem("the shape is missing");
+  const target = call.numbersOr(1, "shape");
+  if (!target) throw new NodeProblem("the shape is missing");
   const keepsZero = call.attributes.flag("allowzero");
-  const sizes = wanted.map((size, at) => (size === 0 && !keepsZero ? (x.shape[at] ?? 0) : size));
+  const sizes = target.map((size, at) => (size === 0 && !keepsZero ? (x.shape[at] ?? 0) : size));
   const known = sizes.filter((size) => size >= 0).reduce((product, size) => product * size, 1);
   const result = sizes.map((size) => (size === -1 ? (known === 0 ? 0 : x.size / known) : size));
   return ops.reshape(x, result);
@@ -81,10 +81,10 @@ function splitSizes(call: Call, size: number): number[] {
 /** Both shapes broadcast: a size of 1 keeps the input's. */
 function expand(call: Call): Tensor {
   const x = call.tensor(0);
-  const wanted = call.numbers(1);
-  const rank = Math.max(wanted.length, x.rank);
+  const target = call.numbers(1);
+  const rank = Math.max(target.length, x.rank);
   const shape = Array.from({ length: rank }, (_, at) => {
-    const [given, size] = [x.shape[at - (rank - x.rank)] ?? 1, wanted[at - (rank - wanted.length)] ?? 1];
+    const [given, size] = [x.shape[at - (rank - x.rank)] ?? 1, target[at - (rank - target.length)] ?? 1];
     return size === 1 ? given : size;
   });
   return ops.expand(x, shape);
