@@ -87,7 +87,7 @@ function outputType({ type }: ValueProto): OutputType | undefined {
   return dtype && { dtype, shape: type?.tensor?.shape?.dims.map(({ value }) => value ?? 0) ?? [] };
 }
 
-/** Returns the tensor of a node that only returns one. Attributes lose bits of large integers; tensors have them all. */
+/** Returns the tensor of a node that only returns one. As attributes, large integers would lose their last bits. */
 function constantOf({ operator, domain, outputs, attributes: [first] }: NodeProto): TensorProto | undefined {
   const isConstant = operator === "Constant" && domainOf(domain) === "" && outputs.length === 1;
   if (!isConstant || !first || first.reference) return undefined;
