@@ -169,7 +169,7 @@ function compare(each: Case, operands: readonly Tensor[], theirs: Float32Array):
   const largest = theirs.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const off = mine.reduce((most, value, at) => Math.max(most, Math.abs(value - theirs[at]!)), 0);
   const allowed = 30 * Math.max(...each.shape.slice(-2)) * 2 ** -23 * largest;
-  if (!(off <= allowed)) throw new Error(`${titleOf(each)}: results differ by ${off}, of at most ${allowed}`);
+  if (!(off <= allowed)) throw new Error(`${titleOf(each)}: results differ by ${off}; at most ${allowed} is allowed`);
 }
 
 const median = (values: readonly number[]): number =>

@@ -16,7 +16,7 @@ function loadedBy(program: string): string[] {
   return [...new Set([...stdout.toString().matchAll(/libOrchard(\w+)\.so/g)].map(([, name]) => name!))].sort();
 }
 
-// On macOS a process can't read its own map.
+// On macOS a process can't read its memory map.
 test.if(process.platform === "linux")("importing loads no dylib, and an operation only that of its backend", () => {
   expect(loadedBy(`import ${from};`)).toEqual([]);
   expect(loadedBy(`import { add, tensor } from ${from}; add(tensor([1, 2]), 1);`)).toEqual(["CPU"]);

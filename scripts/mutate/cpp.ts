@@ -80,7 +80,7 @@ function statementChanges(line: readonly Token[]): Change[] {
   return [{ kind: "removed statement", start: first.start, end: endOf(last), replacement: ";" }];
 }
 
-/** Keeps names that become adjacent apart. */
+/** Joins tokens, with spaces so that adjacent names stay separate. */
 const textOf = (tokens: readonly Token[]): string =>
   tokens
     .map(({ text, isGlued }) => (isGlued ? text : ` ${text}`))

@@ -62,8 +62,8 @@ export function distancesFrom(
 }
 
 /**
- * Returns the test files that import one of these files, directly or through others, and those that depend on it
- * otherwise.
+ * Returns the test files that import one of these files, directly or through others, and those that test one which
+ * TypeScript does not import, such as a kernel or a C++ file.
  */
 export function reachedTests(
   changed: readonly string[],

@@ -31,8 +31,8 @@ export const headersFolder: string = join(buildFolder, "metal");
 const runtimeFolder = join(swiftFolder, "Sources", "MetalRuntime");
 
 /**
- * With a hash of the runtime's sources, since compiled kernels depend on them: clones and programs with the same
- * sources share compiled kernels (compile/clang.cpp).
+ * Copies the headers together with a hash of the runtime's sources. Compiled kernels depend on both, and clones and
+ * programs with the same sources share them (compile/clang.cpp).
  */
 async function copyHeaders(): Promise<void> {
   if (process.platform !== "linux") return;

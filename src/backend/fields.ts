@@ -27,7 +27,7 @@ export interface CpuField<Value> {
   write(block: Float64Array, at: number, value: Value, ordinals: NativeOrdinals): void;
 }
 
-/** Returns the ordinals of the dylib's list of names of a type. */
+/** Returns the dylib's ordinal of each name of an enumeration type. */
 export type NativeOrdinals = (type: string) => Readonly<Record<string, number>>;
 
 /** A field for one or both backends. */

@@ -60,7 +60,11 @@ const macroOf = (text: string): [string, string] => {
 function versionOf(std: string): `${number}.${number}` {
   const found = /^(?:(?:macos|ios)-)?metal(\d+\.\d+)$/.exec(std)?.[1];
   if (found) return found as `${number}.${number}`;
-  throw new ArgumentError("metal check", "invalidSetting", `expected --std to be such as metal3.1, got "${std}"`);
+  throw new ArgumentError(
+    "metal check",
+    "invalidSetting",
+    `expected --std to be a Metal version such as metal3.1, got "${std}"`,
+  );
 }
 
 /** A file and those that it includes. */

@@ -124,12 +124,12 @@ exec ${quoted(swiftc)} "$@" $darwin
 
 /**
  * SwiftPM compiles build plugins with the compiler of manifests, and without the flags of `swift build`. Here they get
- * the flags by which they may import Apple's modules.
+ * the flags by which they may import Apple's modules, `os` under the name that it has here.
  */
 const pluginScript = (compiler: string, flags: readonly string[]): string => `#!/bin/sh
 for word; do
   case $word in
-    -lPackagePlugin) set -- "$@" ${flags.map(quoted).join(" ")} ;;
+    -lPackagePlugin) set -- "$@" -module-alias os=Orchardos ${flags.map(quoted).join(" ")} ;;
   esac
 done
 exec ${quoted(compiler)} "$@"

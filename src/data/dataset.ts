@@ -79,8 +79,8 @@ const SMALL_BYTES = 1_000_000;
  * or modification time, the tokenizer or the held-out fraction changes. The cache keeps the 16 most recently used
  * files, up to `ORCHARD_TOKEN_CACHE_LIMIT` bytes.
  *
- * Whole documents are held out, chosen by their contents. If they miss the fraction, as with one file, the end of the
- * text is held out.
+ * Whole documents are held out, chosen by their contents. If these have less than half or more than twice the fraction
+ * of the tokens, as with a single file, the end of the text is held out instead.
  *
  * @example
  * const tokenizer = new Gpt2Tokenizer();

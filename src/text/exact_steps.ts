@@ -30,7 +30,7 @@ const IDEOGRAPHS =
 /** JavaScript lowercases it differently at the end of a word. */
 const SIGMA = replace("Σ", "σ");
 
-/** The replacements of steps by type. */
+/** For each type of step, the function that returns the steps to use instead. */
 const replacements: Readonly<Record<string, (step: Step) => readonly Step[]>> = {
   ByteLevel(step) {
     if (step["use_regex"] === false) return [step];

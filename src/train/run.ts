@@ -28,7 +28,7 @@ export interface Trainable {
   /** Whether there is held-out data. */
   readonly hasHeldOut: boolean;
   heldOutBatches(): Iterable<AnyBatch>;
-  /** Returns the mean bytes per token with a loss. */
+  /** Returns the mean number of bytes per token that has a loss, in the text and in the held-out data. */
   bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }>;
   /** Takes an optimizer step. @throws {NotFiniteError} */
   takeStep(): Promise<StepResult>;

@@ -21,13 +21,13 @@ export interface World {
 export interface Disturbing {
   readonly variables?: Readonly<Record<string, string>>;
   /**
-   * The ranks that have to end; then the launcher is killed, since it may wait forever. Otherwise it has to end by
-   * itself.
+   * The ranks that have to end; then the launcher is killed, since it may wait forever. Without survivors and learners
+   * it has to end by itself.
    */
   readonly survivors?: readonly number[] | undefined;
-  /** The ranks that have to receive the error; then everything is killed. */
+  /** The ranks that have to receive the error; then they and the launcher are killed. */
   readonly learners?: readonly number[] | undefined;
-  /** After they have ended: kills the rest. */
+  /** Called after that: kills the remaining processes. */
   readonly afterwards?: () => Promise<void> | undefined;
 }
 

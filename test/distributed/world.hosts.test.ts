@@ -64,7 +64,7 @@ for (const installation of [mpich, standardAbi])
         expect(await commandsOf("await d.init();")).toEqual({ status: 0, ends: 2 });
       });
 
-      test("if its exit handlers call something: the error says that there is no world", async () => {
+      test("if its exit handlers call `finalize` and `rank`, which throws `notInitialized`", async () => {
         const told = `({ code }) => { if (code !== "notInitialized") process.kill(process.pid, "SIGABRT"); }`;
         expect(
           await commandsOf(

@@ -168,7 +168,7 @@ for (const { backend, dtype } of places) {
 }
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
-  test.each([1e-3, 0.5, 4])("of a norm of %p", (norm) => {
+  test.each([1e-3, 0.5, 4])("of a matrix of norm %p", (norm) => {
     const own = families.random!(3, 3, 4);
     const a = leaf(scaled(own, norm / norm1(own)));
     on(backend, true, () => checkGradients((x: Tensor) => mul(matrixExp(x), Math.exp(-norm)), [a]));

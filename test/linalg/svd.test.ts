@@ -110,7 +110,7 @@ for (const { backend, dtype } of places)
         [32, 8, 4, 1, 0.5],
         1,
       );
-      // Columns whose lengths differ by orders of magnitude: the singular values are 5, and |det| / 5 for each scale.
+      // Columns whose lengths differ by orders of magnitude: for each scale the singular values are 5 and |det| / 5.
       for (const tiny of dtype === "float64" ? [1e-100, 1e-12] : [2 ** -80, 2 ** -40])
         relative(
           matrix(2, 2, (i, j) => [3, tiny, 4, 2 * tiny][2 * i + j]!),

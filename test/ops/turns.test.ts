@@ -34,7 +34,7 @@ describe.each([
     expect(new Set(runs.flat())).toEqual(new Set(samples));
   });
 
-  test("samples run in every layout on other backends, and in exhaustive runs", () => {
+  test("backends other than metal, and exhaustive runs, use every layout", () => {
     expect(samplesOn(row, "cpu", "float16", false)).toEqual(samples);
     expect(samplesOn(row, "reference", "float64", false)).toEqual(samples);
     expect(samplesOn(row, "metal", "float16", true)).toEqual(samples);

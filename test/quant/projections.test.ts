@@ -1,4 +1,4 @@
-/** Three products with one x as one operation, compared with float64 products of the weights, and with three calls. */
+/** Three products that share x, computed by one operation: compared with float64 products, and with three calls. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";

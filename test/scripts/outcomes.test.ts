@@ -1,4 +1,4 @@
-/** Outcomes that the suite keeps until a file changes that they may depend on. */
+/** Test outcomes that the suite keeps until a file that they may depend on changes. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

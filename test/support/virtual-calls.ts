@@ -14,7 +14,7 @@ const backend = process.argv[2] as BackendName;
 const functions = library as unknown as Readonly<Record<string, (...values: readonly unknown[]) => unknown>>;
 const side = 2 ** 26;
 
-/** Operands of the usual ranks and dtypes, each one element that is expanded. */
+/** Operands of the usual ranks and dtypes; each is a single element, expanded to the shape. */
 function virtualOperands(vector: number): Operands {
   const shapes: Record<string, number[]> = {
     value: [],

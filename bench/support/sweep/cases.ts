@@ -1,4 +1,4 @@
-/** All families, and the case of a seed and a number. */
+/** All families of operations, and the case that a seed and a number select. */
 import { baseShape, type Case, sizeOf } from "./case.ts";
 import { Draw, MOST_ELEMENTS } from "./draw.ts";
 import { elementwise } from "./families/elementwise.ts";

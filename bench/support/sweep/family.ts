@@ -13,9 +13,9 @@ export interface Drawn {
   readonly kind?: Case["kind"];
   readonly compared?: number | null;
   readonly slack?: number;
-  /** The differences in Orchard's call. */
+  /** Fields of the call that differ for Orchard. */
   readonly ours?: Partial<Call>;
-  /** The differences in PyTorch's call. */
+  /** Fields of the call that differ for PyTorch. */
   readonly theirs?: Partial<Call>;
 }
 

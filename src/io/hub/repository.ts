@@ -64,7 +64,8 @@ function fileOf(json: Json, url: string): RemoteFile {
   const { rfilename: path, size, blobId, lfs } = json;
   if (typeof path !== "string" || !isInside(path))
     throw invalid(url, `expected the name of a file in the repository, got ${JSON.stringify(path)}`);
-  if (!Number.isSafeInteger(size) || (size as number) < 0) throw invalid(url, `expected the size of ${path}`);
+  if (!Number.isSafeInteger(size) || (size as number) < 0)
+    throw invalid(url, `expected the size of ${path} to be a whole number of at least 0`);
   const sha256 = isJsonObject(lfs ?? null) ? (lfs as { readonly sha256?: Json }).sha256 : undefined;
   if (typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256))
     return { path, size: size as number, hash: { kind: "sha256", value: sha256 } };

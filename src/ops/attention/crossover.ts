@@ -31,7 +31,7 @@ export interface CrossoverTable {
   readonly scoresShare: number;
 }
 
-/** A call's class. */
+/** What selects a call's entry of the crossover table. */
 export interface CrossoverClass {
   readonly backend: BackendName;
   readonly dtype: DType;

@@ -160,7 +160,7 @@ export function packedSequences(
     throw new ShapeError(
       operation,
       "packedBatch",
-      `expected a batch of 1 with cuSeqlens, which pack sequences into it, got one of ${batch}`,
+      `expected a batch of size 1 with cuSeqlens, into which all sequences are packed, got size ${batch}`,
     );
   const given = "queries" in cuSeqlens ? cuSeqlens : { queries: cuSeqlens, keys: cuSeqlens };
   const ofQueries = boundsOf(operation, "queries", given.queries, queries);

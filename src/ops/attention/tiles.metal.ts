@@ -167,7 +167,7 @@ export function registersOf(tile: Tile): number {
   const { rows, sums } = keeps[tile.kernel];
   const ofElements = tile.bytes / 2;
   const blocks = tile.width / tile.across / 8;
-  const pairs = Math.ceil(tile.columns / (8 * tile.across)); // processed one by one by a lane
+  const pairs = Math.ceil(tile.columns / (8 * tile.across)); // each lane processes its pairs one at a time
   return (
     tile.tall * (rows.length * blocks * ofElements + sums.length * blocks * 2) +
     2 * Math.max(tile.tall * (tile.columns / 8), pairs) +

@@ -47,7 +47,7 @@ export const foldCall = cpuCall(
   },
   ["windows", "images"],
 );
-/** The numbers of results in native code. */
+/** The numbers by which native code knows the results. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 
 const metals = { y: convolutionMetal, x: convolutionTransposedMetal, weight: convolutionWeightMetal } as const;
@@ -109,7 +109,10 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
   });
 }
 
-/** Calls `body` for each product of the sum with the positions of its elements in x, the weight and the result. */
+/**
+ * Calls `body` for each term of the convolution's sums, with the positions of its factors in x and the weight, and that
+ * of the sum in the result.
+ */
 function forEachTerm(attributes: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
   const [pixels, places, results] = [attributes.input, attributes.kernel, attributes.output].map(elementCount) as [
     number,

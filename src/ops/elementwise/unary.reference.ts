@@ -9,7 +9,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 export interface UnaryFormula {
   readonly float?: (x: number) => number | boolean;
   readonly integer?: (x: bigint) => bigint | boolean;
-  /** On bools, as the integers 0 and 1. Default: as for other integers. */
+  /** The formula for bools, given as 0n and 1n. Default: `integer`. */
   readonly bool?: (x: bigint) => boolean;
 }
 

@@ -64,7 +64,7 @@ export function split(...values: unknown[]): Tensor[] {
     );
   return parts("split", x, axis, sizes);
 }
-split.method = "own" as const;
+split.method = "declared" as const;
 const splitParameters = parameters("split", {
   x: operand(aTensor),
   splitSize: required(either(someNumber, listOf(someNumber, "a list of sizes"))),
@@ -73,7 +73,8 @@ const splitParameters = parameters("split", {
 
 /**
  * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller. For TypeScript, a
- * number of chunks up to 16 that is written in the call gives as many parts.
+ * number of chunks up to 16 that is written in the call gives as many parts, although there are fewer if the size of the
+ * axis needs fewer, as 2 of 4 chunks of 2 elements.
  *
  * @example
  * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]
@@ -100,7 +101,7 @@ export function chunk(...values: unknown[]): Tensor[] {
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", x, size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
 }
-chunk.method = "own" as const;
+chunk.method = "declared" as const;
 const chunkParameters = parameters("chunk", {
   x: operand(aTensor),
   chunks: required(someNumber),

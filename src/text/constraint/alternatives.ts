@@ -191,7 +191,7 @@ function fitsNumber(value: number, { least, most, multiples, nonMultiples }: Sha
   return least <= value && value <= most && multiples.every(isMultiple) && !nonMultiples.some(isMultiple);
 }
 
-/** Returns the strings of a shape. */
+/** Returns the pattern of the strings that a shape allows. */
 export function textPattern({ values, patterns, leastLength, mostLength, excluded }: Shape): Pattern {
   const texts = (of: readonly unknown[]) => of.filter((value) => typeof value === "string").map(literal);
   if (values) return choice(texts(values));

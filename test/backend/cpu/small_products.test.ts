@@ -26,7 +26,7 @@ afterAll(useDefaults);
 const dtypes = ["float32", "float64"] as const;
 const MOST_TERMS = 40_000;
 
-/** Returns three sizes, each of any magnitude, of a product of a bounded number of terms. */
+/** Draws m, n and k of any magnitudes, with m · n · k of at most `most`. */
 function drawnSizes(random: Random, most: number): [m: number, n: number, k: number] {
   for (;;) {
     const sizes = [150, 300, 700].map((size) => Math.floor(size ** random.next()));

@@ -60,7 +60,7 @@ test.if(software)("work is checked even if the program does not wait for it", ()
   expect(exitCode).toBe(1);
 });
 
-test.if(software)("configure gives the same findings as the variable, also in buffers of the pool", () => {
+test.if(software)('configure("check") finds what the environment variable finds, even in pooled buffers', () => {
   const text = program(`
     once(); // its buffers go back to the pool
     context.configure("check", true);

@@ -84,8 +84,8 @@ describe("the dylib is found, and its version is checked", () => {
 });
 
 /**
- * Any C compiler will do; the tests' machine has one, since the dylib was built there. Apple's linker requires its C
- * library in every library, and the toolchain from `bun run setup` has none.
+ * Any C compiler will do; the tests' machine has one, since the dylib was built there. On Linux no C library is linked,
+ * since the toolchain from `bun run setup` has none; Apple's linker requires the system's in every dylib.
  */
 async function compile(source: string, path: string): Promise<void> {
   const file = join(folder, "source.c");

@@ -204,7 +204,7 @@ kernel void outer(device const float* x, device const float* y, device half* z, 
 });
 
 describe("gradients of kernels", () => {
-  test("a function of tensors computes them on every backend", () => {
+  test("a `backward` made of tensor operations computes them on every backend", () => {
     for (const backend of ["metal", "cpu", "reference"] as const)
       withBackend(backend, () => {
         const [p, q] = [tensor([1, 2, 3], { requiresGrad: true }), tensor([4, 5, 6], { requiresGrad: true })];

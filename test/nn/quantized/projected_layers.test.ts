@@ -42,7 +42,7 @@ describe("queries, keys and values", () => {
     expect(run(layer).together).toBe(1);
   });
 
-  test("are separate if the layers differ, and the codepath says why", () => {
+  test("use separate products if the layers differ, and codepaths() says why", () => {
     const fast = made();
     (fast.value as nn.QuantizedLinear).precision = "fast";
     expect(run(fast, "three layers: query is exact, key is exact, value is fast").apart).toBe(1);

@@ -420,7 +420,7 @@ describe("mismatching states are rejected", () => {
   });
 });
 
-describe("a fast model", () => {
+describe('a model with the precision "fast"', () => {
   test("multiplies with x in 8 bits in its layers and its tied head, and no other model does", () => {
     const [exact, fast] = [gpt({ tied: true }), gpt({ tied: true })];
     nn.quantizeModel(exact, { format: "q8_0" });
@@ -494,7 +494,7 @@ describe("a gated feed-forward", () => {
     expect(run(layer).fused).toBe(1);
   });
 
-  test("is separate if the layers differ, and says why", () => {
+  test("uses separate products if the two layers differ, and codepaths() says why", () => {
     const reasonsOf = () =>
       codepaths().flatMap(({ operation, reason }) => (operation === "quantizedSwiglu" ? [reason] : []));
     const fast = made();

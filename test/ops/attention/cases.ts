@@ -155,8 +155,8 @@ export function drawTriples(seed: number): (readonly [OptionName, OptionName, Op
 }
 
 /**
- * A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, except for the one with all
- * axes.
+ * Every shape of a bias that broadcasts, with a mask that has the remaining axes (all axes, if the bias has all of
+ * them).
  */
 export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (_, at) => {
   const axes = (bits: number) => [..."bhij"].filter((_, axis) => bits & (1 << axis)).join("");

@@ -86,7 +86,7 @@ test.each(foreign)("%s: the shipped table is used, and the problem names the fil
   expect(problem).toContain(why);
 });
 
-test("a folder at its path is a problem, not an error", () => {
+test("if its path is a folder, the shipped table is used and the problem is reported, without an error", () => {
   mkdirSync(path, { recursive: true });
   expect(readTable(path)).toEqual({ table: shippedTable, problem: expect.stringContaining(`${path} can't be read`) });
 });

@@ -156,7 +156,7 @@ function leaf(rows: Matrix, dtype: DType): Tensor {
   return tensor(rows.flat(), { shape, dtype: dtype as "float32", requiresGrad: true });
 }
 
-/** The options of a call, created anew for each: tensors of its dtype. */
+/** Returns new options for a call; their tensors have the call's dtype. */
 function optionsOf({ options, attends, bias, sink, queries, keys }: Case, side: number, dtype: DType) {
   const pairs = Array.from({ length: queries * keys }, (_, at) => [Math.floor(at / keys), at % keys] as const);
   const isMasked = attends === masked;

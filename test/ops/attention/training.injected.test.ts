@@ -17,7 +17,7 @@ import {
   withThreadLimit,
 } from "./faults.ts";
 
-/** Each step has a fault; 20 steps fail one allocation each, in 20 places. */
+/** Each step has a fault. With faults in allocations, a different one fails first in each step. */
 const [steps, seed] = [repeats({ usual: 20, all: 50 }), 7];
 
 let warn: ReturnType<typeof spyOn>;

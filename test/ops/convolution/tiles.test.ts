@@ -1,6 +1,6 @@
 /**
- * Convolutions on cpu that are larger than a tile or a block of their depth, of few rows, and with strides that skip
- * elements: the result and both gradients compared with the sums that define them, in float64.
+ * Convolutions on cpu: larger than a tile, deeper than a block, with few rows, or with strides that skip elements. The
+ * result and both gradients are compared with the sums that define them, in float64.
  */
 import { expect, test } from "bun:test";
 import { conv3d, tensor, withBackend, withStrict } from "../../../src/index.ts";

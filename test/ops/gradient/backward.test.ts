@@ -331,7 +331,7 @@ describe("misuse is a typed error that says what to do", () => {
     expect(numbers(x.grad)).toEqual([6, 12]);
   });
 
-  test("a view that two graphs share saved nothing, so both can be differentiated", () => {
+  test("two graphs can share a view and both be differentiated, because a view saves no tensors", () => {
     const x = parameter([1, 2]);
     const view = reshape(x, [2, 1]);
     backward(sum(mul(view, 2)));

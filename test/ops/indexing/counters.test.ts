@@ -88,11 +88,11 @@ const rows: readonly Row[] = [
   },
   {
     name: "pad",
-    compute: ({ x }) => library.pad(x, [1, 2, 3, 4]),
+    compute: ({ x }) => library.pad(x, [1, 2, 3, 104]),
     kernels: ["copy 5"],
     // the three rows before are one run: a thread reads the value, of four bytes or two, once for four elements of
     // float32 and once for eight of float16
-    elements: 68 * 131 + 2 * Math.ceil((3 * 131) / 4) - Math.ceil((3 * 131) / 8),
+    elements: 168 * 131 + 2 * Math.ceil((3 * 131) / 4) - Math.ceil((3 * 131) / 8),
   },
   { name: "repeat", compute: ({ x }) => library.repeat(x, [2, 3]), kernels: ["copy 1"], elements: 6 * SIZE },
   { name: "tril", compute: ({ x }) => library.tril(x), kernels: ["triangle 1"], elements: triangle },

@@ -49,7 +49,8 @@ describe.each(tested)("on %s", (backend) => {
         [4, 40, 6],
         [7, 20, 9],
       ]);
-      // The gradient of Σ y³ is 3 y², and that of the gradient's sum 6 y, each at the tensor that y was copied from.
+      // The gradient of Σ y³ is 3 y², and the gradient of its sum is 6 y. The gradient of each element of y goes to the
+      // tensor that the element was copied from: x or source.
       const [ofX, ofSource] = grad([sum(mul(y, mul(y, y)))], [x, source], { createGraph: true });
       expect(numbers(ofX!)).toEqual([
         [0, 12, 27],

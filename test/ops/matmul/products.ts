@@ -76,8 +76,8 @@ export function matmulOracle(a: Block, b: Block, round: Round): Expected {
 export const productSizes = [0, 1, 2, 7, 8, 16, 31, 33, 64, 65, 127, 129, 257] as const;
 
 /**
- * Matrices of sizes drawn from {@link productSizes}, each size in each role at least once, in layouts drawn from all;
- * in a usual run no product is large in every role.
+ * Matrices with sizes drawn from {@link productSizes}, in any layouts. With three samples for each size, every size
+ * occurs as m, as k and as n. Not all three are large at once, since m · k · n is limited.
  */
 export function sampledMatrices(count: number, seed: number): Sample[] {
   const random = new Random(seed);

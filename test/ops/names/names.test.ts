@@ -15,7 +15,7 @@ import * as options from "./options.ts";
 import { numbersOf, type Walk } from "./walk.ts";
 import * as weights from "./weights.ts";
 
-/** The paths through each enumeration's names, by its type in camelCase. */
+/** For each enumeration, keyed by its type in camelCase, the walks that compute with all its names. */
 const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...options, ...weights };
 const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
 

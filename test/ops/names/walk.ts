@@ -12,14 +12,14 @@ import { makeBlock, Random, type Values } from "../samples.ts";
 /** A path from a primitive through its enumerations to a result. */
 export interface Walk {
   readonly names: readonly string[];
-  /** Tensors that no name may return unchanged. */
+  /** The operands. No name's result may equal one of them, except for names in `unchanged`. */
   readonly operands: () => readonly Tensor[];
   readonly compute: (name: string, operands: readonly Tensor[]) => Tensor | readonly Tensor[];
-  /** The result without any of the options, which no name may have. */
+  /** Computes without any of the options. No name may give the same result, except for names in `unchanged`. */
   readonly base?: (operands: readonly Tensor[]) => readonly Tensor[];
   /** Sets of names that are one function on these operands. */
   readonly same?: readonly (readonly string[])[];
-  /** Names whose result is an operand, or the same as without the option. */
+  /** Names whose result equals an operand, or the result without the option. */
   readonly unchanged?: readonly string[];
 }
 

@@ -80,8 +80,8 @@ const softmaxRoundings = (slice: readonly number[]): number[] => {
   return own.shifted.map((value, k) => (Math.abs(value) + 2 + ofSum + 2) * (own.exponentials[k]! / own.sum));
 };
 /**
- * The difference, the sum's relative error as an absolute one of the logarithm, two of the logarithm itself, and the
- * last difference.
+ * Roundings of x − largest, of the sum (its relative error is an absolute error of the logarithm), of the logarithm
+ * (two), and of the final subtraction.
  */
 const logSoftmaxRoundings = (slice: readonly number[]): number[] => {
   const own = parts(slice, exactly);

@@ -293,7 +293,7 @@ function isListed(config: Settings, index: number): boolean {
   const count = config.whole("num_hidden_layers");
   if (Array.isArray(listed) && listed.length === count && listed.every((each) => each === 0 || each === 1))
     return listed[index] === 1;
-  throw config.wrong("no_rope_layers", `${count} of 0 and 1`, listed);
+  throw config.wrong("no_rope_layers", `a list of ${count} values, each 0 or 1`, listed);
 }
 
 /** The settings of the rotation of a layer without a window. `rope_scaling` takes precedence over `rope_parameters`. */
@@ -363,7 +363,11 @@ function slides(types: unknown, config: Settings, index: number): boolean {
   const count = config.whole("num_hidden_layers");
   const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
   if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]]!;
-  throw config.wrong("layer_types", `${count} of ${Object.keys(kindsOfLayers).join(", ")}`, types);
+  throw config.wrong(
+    "layer_types",
+    `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,
+    types,
+  );
 }
 
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {

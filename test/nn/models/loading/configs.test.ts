@@ -84,7 +84,7 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
 const isBroadcast = ({ message }: Error): boolean =>
   message.includes("expected an even number of elements") || message.includes("one for each pair of elements");
 
-/** Keys for which `transformers` has only our values: others run programs or fail. */
+/** Keys that the fixtures do not vary: with values other than ours, `transformers` runs programs or fails. */
 const unlike = ["model_type", "auto_map", "custom_pipelines", "use_return_dict", "return_dict", "attn_implementation"];
 
 test("each family's last case has every key without effect on results", () => {

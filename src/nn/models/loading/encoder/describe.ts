@@ -179,7 +179,11 @@ function slides(config: Settings, count: number, index: number): boolean {
   if (types === undefined) return index % config.whole("global_attn_every_n_layers") !== 0;
   const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
   if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]]!;
-  throw config.wrong("layer_types", `${count} of ${Object.keys(kindsOfLayers).join(", ")}`, types);
+  throw config.wrong(
+    "layer_types",
+    `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,
+    types,
+  );
 }
 
 /** The rotation of a block. ModernBERT has one for each kind of layer. */
@@ -193,7 +197,7 @@ function ropeFor(row: EncoderArchitecture, config: Settings, headWidth: number, 
   const key = older?.names.length ? "rope_scaling" : "rope_parameters";
   throw config.refused(
     "unknownScaling",
-    `expected ${key} that do not depend on the length of the text, got rope_type "${rope.scaling?.type}"`,
+    `expected a rotation in ${key} that does not depend on the text's length, got rope_type "${rope.scaling?.type}"`,
   );
 }
 
