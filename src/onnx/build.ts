@@ -3,10 +3,18 @@ import { FileFormatError } from "../core/errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { AttributeValue } from "./attributes.ts";
 import { type Operator, Results } from "./call.ts";
-import { attributesOf, Graph, inOrder, type Step } from "./graph.ts";
+import { attributesOf, Graph, inOrder, type OutputType, type Step } from "./graph.ts";
 import { operatorNamed } from "./operators/index.ts";
-import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./schema.ts";
-import { type FilePlace, toTensor } from "./tensors.ts";
+import type {
+  AttributeProto,
+  FunctionProto,
+  GraphProto,
+  ModelProto,
+  NodeProto,
+  TensorProto,
+  ValueProto,
+} from "./schema.ts";
+import { elementType, type FilePlace, toTensor } from "./tensors.ts";
 
 /** What nodes of a graph or function refer to. */
 interface Context {
@@ -70,14 +78,28 @@ function buildGraph(graph: GraphProto, context: Context, outer: (name: string) =
   const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
   const outputs = graph.outputs.map(({ name }) => name);
   const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
-  return new Graph(inputs, outputs, buildSteps(nodes, outputs, known, context), constants);
+  const steps = buildSteps(nodes, outputs, known, context);
+  return new Graph(inputs, outputs, steps, constants, graph.outputs.map(outputType));
 }
 
-/** The tensor of a node that only returns one. */
-const constantOf = ({ operator, domain, outputs, attributes: [first] }: NodeProto): TensorProto | undefined =>
-  operator === "Constant" && domainOf(domain) === "" && outputs.length === 1 && first?.name === "value"
-    ? first.tensor
-    : undefined;
+function outputType({ type }: ValueProto): OutputType | undefined {
+  const dtype = type?.tensor && elementType(type.tensor.elementType)?.dtype;
+  return dtype && { dtype, shape: type?.tensor?.shape?.dims.map(({ value }) => value ?? 0) ?? [] };
+}
+
+/** Returns the tensor of a node that only returns one. As attributes, large integers would lose their last bits. */
+function constantOf({ operator, domain, outputs, attributes: [first] }: NodeProto): TensorProto | undefined {
+  const isConstant = operator === "Constant" && domainOf(domain) === "" && outputs.length === 1;
+  if (!isConstant || !first || first.reference) return undefined;
+  if (first.name === "value_int") return int64Proto([first.int], []);
+  if (first.name === "value_ints") return int64Proto(first.ints, [first.ints.length]);
+  return first.name === "value" ? first.tensor : undefined;
+}
+
+const int64Proto = (ints: bigint[], dims: number[]): TensorProto => ({
+  ...{ dims, dataType: 7, name: "", ints, floats: [], doubles: [], strings: [] },
+  ...{ raw: undefined, external: [], isExternal: false },
+});
 
 function buildSteps(
   nodes: readonly NodeProto[],
@@ -122,8 +144,12 @@ function operatorOf(node: NodeProto, attributes: ReadonlyMap<string, AttributeVa
   if (context.within.includes(key)) throw damaged(context.place, `the function ${node.operator} calls itself`);
   const inside = { ...context, opsets: new Map(body.opsets.map(({ domain, version }) => [domainOf(domain), version])) };
   const defaults = body.defaults.map((each) => [each.name, attributeValue(each, () => false, inside)] as const);
-  const own = { ...inside, attributes: new Map([...defaults, ...attributes]), within: [...context.within, key] };
-  const steps = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), own);
+  const bodyContext = {
+    ...inside,
+    attributes: new Map([...defaults, ...attributes]),
+    within: [...context.within, key],
+  };
+  const steps = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), bodyContext);
   const graph = new Graph(body.inputs, body.outputs, steps, new Map());
   return ({ inputs, run }) => new Results(...run(graph, inputs));
 }
@@ -155,6 +181,6 @@ const readers: Readonly<
   6: ({ floats }) => floats,
   7: ({ ints }) => ints.map(Number),
   8: ({ strings }) => strings.map(text),
-  // Types of values, which no operator needs: elements know their own.
+  // The type of an empty optional or sequence, which no operator here reads.
   13: ({ typeProto }) => typeProto?.tensor?.elementType ?? 0,
 };

@@ -1,5 +1,6 @@
 /** A graph of nodes, checked and in the order in which it runs. */
 import { FileFormatError } from "../core/errors.ts";
+import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Attributes, type AttributeValue } from "./attributes.ts";
 import { Call, type Operator, Results, type Value } from "./call.ts";
@@ -42,22 +43,32 @@ export class Scope {
   }
 }
 
+/** What a graph says about an output; sizes that it leaves open are 0. */
+export interface OutputType {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+}
+
 export class Graph {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly steps: readonly Step[];
   /** Tensors of the file by name. */
   readonly constants: ReadonlyMap<string, Tensor>;
+  /** Types of the outputs, in their order; undefined for those that have no tensor type. */
+  readonly outputTypes: readonly (OutputType | undefined)[];
 
   constructor(
     inputs: readonly string[],
     outputs: readonly string[],
     steps: readonly Omit<Step, "last">[],
     constants: ReadonlyMap<string, Tensor>,
+    outputTypes: readonly (OutputType | undefined)[] = [],
   ) {
     this.inputs = inputs;
     this.outputs = outputs;
     this.constants = constants;
+    this.outputTypes = outputTypes;
     this.steps = withLastUses(steps, outputs);
   }
 
@@ -98,7 +109,7 @@ function valuesOf(step: Step, inputs: readonly Value[], scope: Scope): readonly 
   }
 }
 
-/** Adds to each step the values that it uses last. Values of outer graphs are not the graph's to forget. */
+/** Adds to each step the values that it uses last. An inner graph never forgets values of the graphs around it. */
 function withLastUses(steps: readonly Omit<Step, "last">[], outputs: readonly string[]): Step[] {
   const made = new Set(steps.flatMap((step) => step.outputs));
   const kept = new Set(outputs);
@@ -134,13 +145,7 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
   captured: (node: T) => readonly string[],
   path: string,
 ): T[] {
-  const makers = new Map<string, T>();
-  for (const node of nodes)
-    for (const name of node.outputs) {
-      if (name === "") continue;
-      if (makers.has(name)) throw damaged(path, `two nodes compute the value "${name}"`);
-      makers.set(name, node);
-    }
+  const makers = makersOf(nodes, path);
   const done = new Set<T>();
   const ordered: T[] = [];
   const waiting = nodes.toReversed();
@@ -152,9 +157,7 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
       continue;
     }
     const needed = [...node.inputs, ...captured(node)].filter((name) => name !== "" && !known(name));
-    const missing = needed.filter((name) => !makers.has(name));
-    const own = new Set(node.inputs);
-    const absent = missing.find((name) => own.has(name));
+    const absent = needed.find((name) => !makers.has(name) && node.inputs.includes(name));
     if (absent !== undefined) throw damaged(path, `no node computes the value "${absent}"`);
     const before = needed.flatMap((name) => makers.get(name) ?? []).filter((maker) => !done.has(maker));
     if (before.length === 0) {
@@ -169,6 +172,21 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
     }
   }
   return ordered;
+}
+
+/** Returns the node that computes each value. */
+function makersOf<T extends { readonly outputs: readonly string[] }>(
+  nodes: readonly T[],
+  path: string,
+): Map<string, T> {
+  const makers = new Map<string, T>();
+  for (const node of nodes)
+    for (const name of node.outputs) {
+      if (name === "") continue;
+      if (makers.has(name)) throw damaged(path, `two nodes compute the value "${name}"`);
+      makers.set(name, node);
+    }
+  return makers;
 }
 
 const damaged = (path: string, message: string): FileFormatError =>

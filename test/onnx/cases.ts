@@ -24,8 +24,8 @@ export interface NodeCase extends Pick<StoredCase, "name" | "rtol" | "atol"> {
   readonly sets: readonly { readonly inputs: readonly (() => Value)[]; readonly outputs: readonly (() => Value)[] }[];
 }
 
-/** Reads all cases of a file. @param name `contrib` for those of com.microsoft */
-export function readNodeCases(name: "node" | "contrib" = "node"): NodeCase[] {
+/** Reads all cases of a file. @param name `contrib` for com.microsoft, `versions` for drawn nodes of all versions */
+export function readNodeCases(name: "node" | "contrib" | "versions" = "node"): NodeCase[] {
   const file = readFileSync(join(import.meta.dir, "..", "fixtures", "onnx", `${name}.bin`));
   const content = Bun.zstdDecompressSync(file);
   const length = content.readUInt32LE(0);

@@ -52,6 +52,22 @@ test("weights are parameters under their names, and train", async () => {
   expect(losses.at(-1)!).toBeLessThan(losses[0]! / 100);
 });
 
+test("scales of quantization do not train", async () => {
+  const names = ["aScale", "aZero", "b", "bScale", "bZero", "yScale", "yZero"];
+  const quantized = model(
+    graph({
+      nodes: [node("QLinearMatMul", ["x", ...names], ["y"])],
+      initializers: names.map((name) => initializer(name, [2], [1, 2])),
+      inputs: [tensorInput("x", [2, 2])],
+      outputs: [tensorInput("y", [2, 2])],
+    }),
+  );
+  const { weights } = await io.loadOnnx(quantized);
+  const trained = [...weights].filter(([, x]) => x.requiresGrad).map(([name]) => name);
+  expect(trained.filter((name) => name.includes("Scale"))).toEqual([]);
+  expect(trained).toContain("b");
+});
+
 describe("rejects", () => {
   test("missing and unknown inputs by name", async () => {
     const loaded = await io.loadOnnx(linear());

@@ -1,6 +1,6 @@
 /**
- * The node tests of the ONNX standard, and drawn nodes of com.microsoft with onnxruntime's results, on every backend:
- * the results agree, or the difference is named.
+ * The node tests of the ONNX standard, and drawn nodes of com.microsoft and of all versions of the standard with
+ * onnxruntime's results, on every backend: the results agree, or the difference is named.
  */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
@@ -12,7 +12,7 @@ import { isExhaustive } from "../support/repeats.ts";
 import { type NodeCase, readNodeCases } from "./cases.ts";
 import { type Difference, differences } from "./differences.ts";
 
-const cases = [...readNodeCases(), ...readNodeCases("contrib")];
+const cases = [...readNodeCases(), ...readNodeCases("contrib"), ...readNodeCases("versions")];
 const differenceOf = (name: string): Difference | undefined => differences.find(({ applies }) => applies(name));
 
 /** The software device is slow: a usual run has every tenth case. */

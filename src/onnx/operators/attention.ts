@@ -4,7 +4,7 @@ import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { castTo } from "./shapes.ts";
+import { castTo } from "./creation.ts";
 
 /** Splits the last axis of [batch, length, heads · dim] into heads, as [batch, heads, length, dim]. */
 export function headsOf(x: Tensor, heads: number): Tensor {

@@ -5,14 +5,15 @@ import * as ops from "../../ops/index.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators, Results, type Value } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf } from "./shapes.ts";
+import type { OutputType } from "../graph.ts";
+import { axisOf } from "./axes.ts";
 
 const choose = (call: Call): Results => {
   const isTrue = call.number(0) !== 0;
   return new Results(...call.run(call.attributes.graph(isTrue ? "then_branch" : "else_branch"), []));
 };
 
-/** A loop without a count or a condition that ends would otherwise run forever. */
+/** Iterations of a loop without a count. */
 const MOST_ITERATIONS = 1e9;
 
 /** Values carried from one iteration to the next come first, then results of all iterations, stacked. */
@@ -30,12 +31,15 @@ function loop(call: Call): Results {
     carried = results.slice(0, count);
     for (const [scan, list] of scans.entries()) list.push(results[count + scan]);
   }
-  return new Results(...carried, ...scans.map((list) => stacked(list, 0)));
+  const types = body.outputTypes.slice(1 + carried.length);
+  return new Results(...carried, ...scans.map((list, index) => stacked(list, 0, types[index])));
 }
 
-/** Tensors become one with a new axis. */
-const stacked = (list: readonly Value[], dim: number): Tensor =>
-  list.length === 0 ? ops.zeros([0]) : ops.stack(list as readonly Tensor[], { dim });
+/** Stacks tensors along a new axis. Without any, the graph's type of the output gives the other axes. */
+function stacked(list: readonly Value[], dim: number, type?: OutputType): Tensor {
+  if (list.length > 0) return ops.stack(list as readonly Tensor[], { dim });
+  return ops.zeros((type?.shape ?? []).toSpliced(dim, 0, 0), { dtype: type?.dtype ?? "float32" });
+}
 
 /** Runs a graph over slices of the inputs along an axis. The last `num_scan_inputs` inputs are cut into slices. */
 function scan(call: Call): Results {
@@ -81,7 +85,8 @@ function scanOnce(call: Call, state: readonly Value[], sources: readonly Tensor[
   }
   const scans = lists.map((list, index) => {
     const ordered = plan.outputReversed[index] ? list.toReversed() : list;
-    return stacked(ordered, axisOf(plan.outputAxes[index]!, (ordered[0]?.rank ?? 0) + 1));
+    const type = plan.body.outputTypes[state.length + index];
+    return stacked(ordered, axisOf(plan.outputAxes[index]!, (ordered[0]?.rank ?? type?.shape.length ?? 0) + 1), type);
   });
   return new Results(...carried, ...scans);
 }

@@ -47,7 +47,7 @@ function clip(call: Call): Tensor {
     call.optional(at) ?? (call.opset < 11 && call.attributes.has(name) ? number(call, name) : null);
   const [min, max] = [bound(1, "min"), bound(2, "max")];
   if (min === null && max === null) return ops.clone(x);
-  return ops.clamp(x, { ...(min === null ? {} : { min }), ...(max === null ? {} : { max }) } as never).to(x.dtype);
+  return ops.clamp(x, { ...(min === null ? {} : { min }), ...(max === null ? {} : { max }) }).to(x.dtype);
 }
 
 /** y = x + bias below −lambd, x − bias above lambd, and 0 between. */
@@ -169,13 +169,16 @@ export const elementwise: Operators = {
   Xor: binary(ops.logicalXor),
 };
 
-/** Dropout outside of training passes its input on; in training it draws. */
+/**
+ * Dropout outside of training returns its input; in training it draws. The mask is true for elements that are kept, and
+ * false for all before version 12, as in onnxruntime.
+ */
 export const dropout: Operator = (call) => {
   const x = call.tensor(0);
   const training = call.optional(2);
   const isTraining = training !== undefined && call.number(2) !== 0;
   const ratio = call.number(1) ?? number(call, "ratio", 0.5);
-  const mask = isTraining && ratio > 0 ? ops.ge(ops.rand(x.shape), ratio) : ops.ones(x.shape, { dtype: "bool" });
+  const mask = isTraining && ratio > 0 ? ops.ge(ops.rand(x.shape), ratio) : ops.full(x.shape, call.opset >= 12);
   const y = isTraining && ratio > 0 ? ops.where(mask, ops.div(x, 1 - ratio), ops.zerosLike(x)) : x;
   return new Results(y, mask);
 };

@@ -4,7 +4,7 @@ import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf } from "./shapes.ts";
+import { axisOf } from "./axes.ts";
 
 /** The transform's matrix: cosines and sines of 2πkn / length. */
 function matrix(rows: number, columns: number, length: number, sign: 1 | -1, x: Tensor): readonly [Tensor, Tensor] {

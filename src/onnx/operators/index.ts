@@ -2,11 +2,14 @@
 import type { Operator, Operators } from "../call.ts";
 import { attentions } from "./attention.ts";
 import { control } from "./control.ts";
+import { creation } from "./creation.ts";
 import { dropout, elementwise } from "./elementwise.ts";
 import { fourier } from "./fourier.ts";
+import { indexing } from "./indexing.ts";
 import { losses, randomNumbers, signals } from "./losses.ts";
 import { microsoft, simplifiedLayerNormalization } from "./microsoft.ts";
 import { normalization } from "./normalization.ts";
+import { padding } from "./padding.ts";
 import { quantization } from "./quantized.ts";
 import { recurrentLayers } from "./recurrent.ts";
 import { reductions } from "./reductions.ts";
@@ -18,7 +21,18 @@ import { windows } from "./windows.ts";
 /** By domain; the standard's is empty. */
 const domains: Readonly<Record<string, Operators>> = {
   "": {
-    ...{ ...attentions, ...control, ...elementwise, ...fourier, ...losses, ...normalization, ...quantization },
+    ...{
+      ...attentions,
+      ...control,
+      ...creation,
+      ...elementwise,
+      ...fourier,
+      ...indexing,
+      ...losses,
+      ...normalization,
+      ...padding,
+      ...quantization,
+    },
     ...{ ...randomNumbers, ...recurrentLayers, ...reductions, ...resizing, ...shapes, ...signals, ...vision },
     ...{ ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
   },

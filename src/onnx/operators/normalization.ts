@@ -2,11 +2,11 @@
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
-import { axisOf } from "./shapes.ts";
+import { axisOf } from "./axes.ts";
 
-/** A vector along the channels of a tensor of this rank. */
-const alongChannels = (vector: Tensor, rank: number): Tensor =>
-  ops.reshape(vector, [1, vector.size, ...new Array<number>(Math.max(rank - 2, 0)).fill(1)]);
+/** A vector along the channels of x; `spatial` of batch normalization up to version 8 may give one for each element. */
+const alongChannels = (vector: Tensor, x: Tensor): Tensor =>
+  ops.reshape(vector, [1, ...(vector.rank > 1 ? vector.shape : [vector.size, ...x.shape.slice(2).map(() => 1)])]);
 
 function batchNormalization(call: Call): Results {
   const [x, scale, bias, mean, variance] = [0, 1, 2, 3, 4].map((at) => call.tensor(at)) as [
@@ -28,10 +28,10 @@ function batchNormalization(call: Call): Results {
 }
 
 const normalized = (x: Tensor, mean: Tensor, variance: Tensor, eps: number): Tensor =>
-  ops.mul(ops.sub(x, alongChannels(mean, x.rank)), ops.rsqrt(ops.add(alongChannels(variance, x.rank), eps)));
+  ops.mul(ops.sub(x, alongChannels(mean, x)), ops.rsqrt(ops.add(alongChannels(variance, x), eps)));
 
 const scaled = (y: Tensor, x: Tensor, scale: Tensor, bias: Tensor): Tensor =>
-  ops.add(ops.mul(y, alongChannels(scale, x.rank)), alongChannels(bias, x.rank)).to(x.dtype);
+  ops.add(ops.mul(y, alongChannels(scale, x)), alongChannels(bias, x)).to(x.dtype);
 
 /** Groups of channels; the scale has an element a channel, or a group up to version 20. */
 function groupNormalization(call: Call): Tensor {

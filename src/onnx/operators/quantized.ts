@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { elementType } from "../tensors.ts";
-import { axisOf } from "./shapes.ts";
+import { axisOf } from "./axes.ts";
 import { convolve } from "./windows.ts";
 
 /** The limits of a type with this many bits. */
@@ -96,11 +96,12 @@ function convInteger(call: Call): Tensor {
 const ofOutputs = (vector: Tensor | undefined, weight: Tensor): Tensor | undefined =>
   vector && vector.size > 1 ? ops.reshape(vector, [vector.size, ...weight.shape.slice(1).map(() => 1)]) : vector;
 
+/** Scales sums in float32, as onnxruntime does: halves then round as there. */
 function requantized(sums: Tensor, scale: Tensor, zero: Tensor): Tensor {
   const limits = dtypeLimits[zero.dtype];
   if (!limits) throw new NodeProblem(`quantization to ${zero.dtype} is not supported`);
-  const rounded = ops.round(ops.mul(sums, scale));
-  return ops.clamp(ops.add(rounded, zero.to("float64")), { min: limits[0], max: limits[1] }).to(zero.dtype);
+  const rounded = ops.round(ops.mul(sums.to("float32"), scale));
+  return ops.clamp(ops.add(rounded, zero.to("float32")), { min: limits[0], max: limits[1] }).to(zero.dtype);
 }
 
 /** Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point. */
@@ -109,7 +110,7 @@ function qLinearMatMul(call: Call): Tensor {
     ...[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor],
   ];
   const sums = integerProduct(a, b, aZero, bZero);
-  const scale = ops.div(ops.mul(ofRows(aScale)!.to("float64"), bScale.to("float64")), yScale.to("float64"));
+  const scale = ops.div(ops.mul(ofRows(aScale)!.to("float32"), bScale.to("float32")), yScale.to("float32"));
   return requantized(sums, scale, yZero);
 }
 
@@ -121,7 +122,7 @@ function qLinearConv(call: Call): Tensor {
   const sums = convolve(call, exact(x, xZero), exact(w, ofOutputs(wZero, w)));
   const along = (vector: Tensor) =>
     vector.size > 1 ? ops.reshape(vector, [1, vector.size, ...w.shape.slice(2).map(() => 1)]) : vector;
-  const scale = ops.div(ops.mul(xScale.to("float64"), along(wScale).to("float64")), yScale.to("float64"));
+  const scale = ops.div(ops.mul(xScale.to("float32"), along(wScale).to("float32")), yScale.to("float32"));
   return requantized(bias ? ops.add(sums, along(bias).to("float64")) : sums, scale, yZero);
 }
 

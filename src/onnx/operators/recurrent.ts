@@ -22,6 +22,16 @@ interface Direction {
 type State = readonly Tensor[];
 type Step = (x: Tensor, state: State, direction: Direction) => State;
 
+/** Which of alpha and beta an activation consumes from the lists of the attributes. */
+const parameters: Readonly<Record<string, readonly [alpha: boolean, beta: boolean]>> = {
+  affine: [true, true],
+  elu: [true, false],
+  hardsigmoid: [true, true],
+  leakyrelu: [true, false],
+  scaledtanh: [true, true],
+  thresholdedrelu: [true, false],
+};
+
 /** Activations by their names, with the parameters alpha and beta. */
 const activations: Readonly<Record<string, (alpha: number | undefined, beta: number | undefined) => Activation>> = {
   affine:
@@ -55,14 +65,17 @@ const activations: Readonly<Record<string, (alpha: number | undefined, beta: num
       ops.where(ops.gt(x, alpha), x, ops.zerosLike(x)),
 };
 
-/** The activations of all directions, in the order of the attribute. */
+/** The activations of all directions, in the order of the attribute; each consumes the parameters that it has. */
 function activationsOf(call: Call, names: readonly string[], directions: number): readonly Activation[] {
   const given = call.attributes.texts("activations") ?? Array.from({ length: directions }, () => names).flat();
-  const [alphas, betas] = [call.attributes.numbers("activation_alpha"), call.attributes.numbers("activation_beta")];
-  return given.map((name, at) => {
-    const make = activations[name.toLowerCase()];
+  const alphas = [...(call.attributes.numbers("activation_alpha") ?? [])];
+  const betas = [...(call.attributes.numbers("activation_beta") ?? [])];
+  return given.map((name) => {
+    const key = name.toLowerCase();
+    const make = activations[key];
     if (!make) throw new NodeProblem(`there is no activation ${name}`);
-    return make(alphas?.[at], betas?.[at]);
+    const [hasAlpha, hasBeta] = parameters[key] ?? [false, false];
+    return make(hasAlpha ? alphas.shift() : undefined, hasBeta ? betas.shift() : undefined);
   });
 }
 

@@ -4,7 +4,7 @@ import * as ops from "../../ops/index.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operator, Operators } from "../call.ts";
-import { axesOf, axisOf } from "./shapes.ts";
+import { axesOf, axisOf } from "./axes.ts";
 
 interface Axes {
   readonly dim: readonly number[];
@@ -48,7 +48,7 @@ const limits: Readonly<
 const limitOf = (dtype: DType, sign: -1 | 1): number | bigint | boolean =>
   limits[dtype]?.[sign < 0 ? 0 : 1] ?? sign * Number.POSITIVE_INFINITY;
 
-const squares = (x: Tensor, axes: Axes): Tensor => ops.sum(ops.square(x), axes as never);
+const squares = (x: Tensor, axes: Axes): Tensor => ops.sum(ops.square(x), axes);
 
 /** Ties go to the first place, or to the last on request. */
 const argument =
@@ -72,7 +72,7 @@ function gemm(call: Call): Tensor {
   return c ? ops.add(scaled, beta === 1 ? c : ops.mul(c, beta)).to(product.dtype) : scaled;
 }
 
-const logSumExp = (x: Tensor, { dim, keepdim }: Axes): Tensor => ops.logsumexp(x, { dim, keepdim } as never);
+const logSumExp = (x: Tensor, { dim, keepdim }: Axes): Tensor => ops.logsumexp(x, { dim, keepdim });
 
 export const reductions: Operators = {
   ArgMax: argument(ops.argmax),
@@ -82,16 +82,16 @@ export const reductions: Operators = {
     ops.einsum(call.attributes.text("equation").replaceAll(" ", ""), ...call.inputs.map((_, at) => call.tensor(at))),
   Gemm: gemm,
   MatMul: (call) => ops.matmul(call.tensor(0), call.tensor(1)),
-  ReduceL1: reduce((x, axes) => ops.sum(ops.abs(x), axes as never), ops.abs),
+  ReduceL1: reduce((x, axes) => ops.sum(ops.abs(x), axes), ops.abs),
   ReduceL2: reduce((x, axes) => ops.sqrt(squares(x, axes)), ops.abs),
-  ReduceLogSum: reduce((x, axes) => ops.log(ops.sum(x, axes as never)), ops.log),
+  ReduceLogSum: reduce((x, axes) => ops.log(ops.sum(x, axes)), ops.log),
   ReduceLogSumExp: reduce(logSumExp),
   ReduceMax: reduce(extremum(ops.amax, -1)),
-  ReduceMean: reduce((x, axes) => ops.mean(x, axes as never)),
+  ReduceMean: reduce((x, axes) => ops.mean(x, axes)),
   ReduceMin: reduce(extremum(ops.amin, 1)),
   ReduceProd: reduce((x, { dim, keepdim }) =>
-    dim.toReversed().reduce((result: Tensor, axis) => ops.prod(result, { dim: axis, keepdim } as never), x),
+    dim.toReversed().reduce((result: Tensor, axis) => ops.prod(result, { dim: axis, keepdim }), x),
   ),
-  ReduceSum: reduce((x, axes) => ops.sum(x, axes as never)),
+  ReduceSum: reduce((x, axes) => ops.sum(x, axes)),
   ReduceSumSquare: reduce(squares, ops.square),
 };

@@ -5,7 +5,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf } from "./shapes.ts";
+import { axisOf } from "./axes.ts";
 
 interface Axis {
   readonly at: number;
@@ -29,7 +29,7 @@ function resize(call: Call): Tensor {
   if (result.dtype === x.dtype) return result;
   const limits: Readonly<Record<string, readonly [number, number]>> = { uint8: [0, 255], int8: [-128, 127] };
   const [min, max] = limits[x.dtype] ?? [-(2 ** 31), 2 ** 31 - 1];
-  return ops.clamp(ops.round(result), { min, max }).to(x.dtype);
+  return ops.clamp(ops.trunc(result), { min, max }).to(x.dtype);
 }
 
 const isCropping = (call: Call): boolean =>
@@ -57,7 +57,7 @@ function axesOf(call: Call, x: Tensor): Axis[] {
   return dims.map((at, index) => {
     const input = x.shape[at]!;
     const scale = sizes ? sizes.scales[index]! : factors![index]!;
-    const output = sizes ? sizes.sizes[index]! : Math.floor(input * scale);
+    const output = sizes ? sizes.sizes[index]! : Math.floor(Math.fround(input * scale));
     return { at, input, output, scale, roi: [roi[index] ?? 0, roi[index + dims.length] ?? 1] };
   });
 }
@@ -66,11 +66,11 @@ function axesOf(call: Call, x: Tensor): Axis[] {
 function keepingRatio(
   call: Call,
   inputs: readonly number[],
-  wanted: readonly number[],
+  target: readonly number[],
 ): { sizes: number[]; scales: number[] } {
   const policy = call.attributes.text("keep_aspect_ratio_policy", "stretch");
-  const scales = wanted.map((size, at) => size / inputs[at]!);
-  if (policy === "stretch") return { sizes: [...wanted], scales };
+  const scales = target.map((size, at) => size / inputs[at]!);
+  if (policy === "stretch") return { sizes: [...target], scales };
   const scale = policy === "not_larger" ? Math.min(...scales) : Math.max(...scales);
   const halfUp = (value: number) => Math.floor(value + 0.5);
   return { sizes: inputs.map((size) => halfUp(size * scale)), scales: inputs.map(() => scale) };
@@ -106,28 +106,33 @@ function weightedSum(x: Tensor, dim: number, taps: readonly (Taps | undefined)[]
   return parts.reduce((a, b) => ops.add(a, b)).to(x.dtype);
 }
 
-/** Where a result lies in the input, by the names of the standard. */
-function sourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis, at: number): number {
+/** Returns the coordinate in the input of a result. In float32, as in other runtimes: roundings depend on it. */
+const sourceOf = (call: Call, axis: Axis, at: number): number => Math.fround(exactSourceOf(call, axis, at));
+
+/** The formulas of `coordinate_transformation_mode` in the standard. */
+function exactSourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis, at: number): number {
   const mode = call.attributes.text("coordinate_transformation_mode", call.opset < 11 ? "asymmetric" : "half_pixel");
   const exact = input * scale;
+  const center = Math.fround((at + 0.5) / scale);
+  // The length of the result is whole; only half_pixel_symmetric has the product, which may have a fraction.
   switch (mode) {
     case "half_pixel":
-      return (at + 0.5) / scale - 0.5;
+      return center - 0.5;
     case "half_pixel_symmetric": {
       const adjustment = output / exact;
-      return (input / 2) * (1 - adjustment) + (at + 0.5) / scale - 0.5;
+      return (input / 2) * (1 - adjustment) + center - 0.5;
     }
     case "pytorch_half_pixel":
-      return exact > 1 ? (at + 0.5) / scale - 0.5 : 0;
+      return output > 1 ? center - 0.5 : 0;
     case "align_corners":
-      return exact === 1 ? 0 : (at * (input - 1)) / (exact - 1);
+      return output === 1 ? 0 : (at * (input - 1)) / (output - 1);
     case "asymmetric":
       return at / scale;
     case "tf_half_pixel_for_nn":
-      return (at + 0.5) / scale;
+      return center;
     case "tf_crop_and_resize":
       return output > 1
-        ? start * (input - 1) + (at * (end - start) * (input - 1)) / (exact - 1)
+        ? start * (input - 1) + (at * (end - start) * (input - 1)) / (output - 1)
         : 0.5 * (start + end) * (input - 1);
     default:
       throw new NodeProblem(`attribute coordinate_transformation_mode: got ${mode}`);
@@ -135,7 +140,7 @@ function sourceOf(call: Call, { input, output, scale, roi: [start, end] }: Axis,
 }
 
 function tapsOf(call: Call, axis: Axis, place: number, mode: string): Taps {
-  if (mode === "nearest") return [[nearest(call, place, axis.input), 1]];
+  if (mode === "nearest") return [[nearest(call, place, axis), 1]];
   const stretch = call.attributes.flag("antialias") && axis.scale < 1 ? axis.scale : 1;
   if (mode === "linear") return kernelTaps(call, axis, place, (t) => Math.max(1 - Math.abs(t), 0), 1 / stretch, 1);
   if (mode === "cubic") {
@@ -145,8 +150,10 @@ function tapsOf(call: Call, axis: Axis, place: number, mode: string): Taps {
   throw new NodeProblem(`attribute mode: expected nearest, linear or cubic, got ${mode}`);
 }
 
-function nearest(call: Call, place: number, size: number): number {
-  const mode = call.attributes.text("nearest_mode", call.opset < 11 ? "floor" : "round_prefer_floor");
+/** Up to version 10, onnxruntime rounds down to enlarge, and up to shrink. */
+function nearest(call: Call, place: number, { input: size, scale }: Axis): number {
+  const early = scale < 1 ? "ceil" : "floor";
+  const mode = call.attributes.text("nearest_mode", call.opset < 11 ? early : "round_prefer_floor");
   const rounded = {
     round_prefer_floor: Math.ceil(place - 0.5),
     round_prefer_ceil: Math.floor(place + 0.5),

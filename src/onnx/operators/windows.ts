@@ -1,6 +1,7 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
+import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
@@ -143,7 +144,10 @@ function transposedPads(
     return [pads.slice(0, rank), pads.slice(rank)];
   }
   const totals = target.map((size, at) => whole[at]! - size);
-  const small = totals.map((total) => Math.floor(total / 2));
+  // A result that ends after the last product gets all its zeros at the end.
+  const small = totals.map((total) =>
+    auto !== "SAME_UPPER" && total < 0 ? total : Math.max(Math.floor(total / 2), 0),
+  );
   const rest = totals.map((total, at) => total - small[at]!);
   return auto === "SAME_UPPER" ? [small, rest] : [rest, small];
 }
@@ -154,19 +158,20 @@ const kernelOf = (call: Call): readonly number[] => {
   return kernel;
 };
 
-const lowest: Readonly<Record<string, number>> = { int8: -128, uint8: 0 };
 const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d] as unknown as readonly (typeof ops.maxPool2d)[];
 
 /** The places of the largest elements count in the whole tensor; in columns first if `storage_order` is 1. */
 function maxPool(call: Call): Results {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
-  const wide = padded(x, plan.before, plan.after, lowest[x.dtype] ?? Number.NEGATIVE_INFINITY);
+  // Integers have 8 bits: float32 holds them, and has a value below all of them for the padding.
+  const wide = padded(isFloat(x.dtype) ? x : x.to("float32"), plan.before, plan.after, Number.NEGATIVE_INFINITY);
   const options = { stride: plan.stride, dilation: plan.dilation };
   const pool = byRank(maxPools, plan.kernel.length);
-  if (call.results < 2) return new Results(cutTo(pool(wide, plan.kernel, options), plan.counts));
+  if (call.results < 2) return new Results(cutTo(pool(wide, plan.kernel, options), plan.counts).to(x.dtype));
   const { values, indices } = pool(wide, plan.kernel, { ...options, returnIndices: true });
-  return new Results(cutTo(values, plan.counts), wholePlaces(call, x, wide, cutTo(indices, plan.counts), plan.before));
+  const places = wholePlaces(call, x, wide, cutTo(indices, plan.counts), plan.before);
+  return new Results(cutTo(values, plan.counts).to(x.dtype), places);
 }
 
 /** Removes windows at the end that begin outside. */
@@ -219,12 +224,12 @@ function averagePool(call: Call): Tensor {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
   const includes = call.attributes.flag("count_include_pad");
-  const ends = call.attributes.text("auto_pad", "NOTSET") === "NOTSET" ? (call.attributes.numbers("pads") ?? []) : [];
+  const rank = plan.kernel.length;
+  const isGiven = call.attributes.text("auto_pad", "NOTSET") === "NOTSET";
+  const ends = isGiven ? (call.attributes.numbers("pads")?.slice(rank) ?? filled(rank, 0)) : plan.after;
   const counts = plan.kernel.map((kernel, axis) => {
     const size = spatial(x)[axis]!;
-    const [low, high] = includes
-      ? [-plan.before[axis]!, size + (ends[axis + plan.kernel.length] ?? plan.after[axis]!)]
-      : [0, size];
+    const [low, high] = includes ? [-plan.before[axis]!, size + ends[axis]!] : [0, size];
     return Array.from({ length: plan.counts[axis]! }, (_, window) => {
       const first = window * plan.stride[axis]! - plan.before[axis]!;
       return Array.from({ length: kernel }, (_, at) => first + at * plan.dilation[axis]!).filter(

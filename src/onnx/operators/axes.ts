@@ -1,0 +1,24 @@
+/** Axes and lists of sizes. */
+import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { NodeProblem } from "../errors.ts";
+
+const LARGEST = 2n ** 63n - 1n;
+
+/** Makes a tensor of int64. The largest int64 rounds up to 2^63 as a number, and is itself again in the tensor. */
+export const int64 = (values: readonly number[], shape: readonly number[] = [values.length]): Tensor<"int64"> =>
+  tensorOf(
+    values.map((value) => (value >= 2 ** 63 ? LARGEST : BigInt(value))),
+    { shape, dtype: "int64" },
+  );
+
+/** Returns axes from the front, sorted. */
+export const axesOf = (axes: readonly number[], rank: number): number[] =>
+  axes.map((axis) => axisOf(axis, rank)).sort((a, b) => a - b);
+
+/** Returns an axis from the front. @throws {NodeProblem} if there is no such axis */
+export function axisOf(axis: number, rank: number): number {
+  if (!Number.isInteger(axis) || axis < -rank || axis >= Math.max(rank, 1))
+    throw new NodeProblem(`expected an axis of a tensor of rank ${rank}, got ${axis}`);
+  return axis < 0 ? axis + rank : axis;
+}

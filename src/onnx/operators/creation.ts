@@ -1,0 +1,70 @@
+/** Operators that convert elements, and that make tensors. */
+import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
+import * as ops from "../../ops/index.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Call, Operators } from "../call.ts";
+import { NodeProblem } from "../errors.ts";
+import { elementType, elementTypeName } from "../tensors.ts";
+import { int64 } from "./axes.ts";
+
+/** Casts to an element type of ONNX; a type without a dtype wraps into one that holds its values. */
+export function castTo(x: Tensor, number: number): Tensor {
+  const type = elementType(number);
+  if (!type) throw new NodeProblem(`a cast to ${elementTypeName(number)} is not supported`);
+  if (!type.wraps || type.wraps.bits === 64) return castSafely(x, type.dtype);
+  const { bits, isSigned } = type.wraps;
+  const whole = castSafely(x, "int32");
+  const low = ops.bitwiseAnd(whole, 2 ** bits - 1);
+  const wrapped = isSigned ? ops.sub(ops.bitwiseXor(low, 2 ** (bits - 1)), 2 ** (bits - 1)) : low;
+  return wrapped.to(type.dtype);
+}
+
+const castSafely = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : x.to(dtype));
+
+function eyeLike(call: Call): Tensor {
+  const x = call.tensor(0);
+  const [rows, columns] = x.shape;
+  const k = call.attributes.number("k", 0);
+  const type = call.attributes.has("dtype") ? elementType(call.attributes.number("dtype"))?.dtype : x.dtype;
+  const [row, column] = [ops.arange(rows!), ops.arange(columns!)];
+  return ops.eq(ops.add(ops.unsqueeze(row, 1), k), ops.unsqueeze(column, 0)).to(type ?? x.dtype);
+}
+
+function constantOfShape(call: Call): Tensor {
+  const value = call.attributes.tensor("value");
+  const shape = call.numbers(0);
+  return value
+    ? ops.expand(ops.reshape(value, new Array<number>(shape.length).fill(1)), shape).contiguous()
+    : ops.zeros(shape);
+}
+
+function constant(call: Call): Tensor {
+  const { attributes } = call;
+  const value = attributes.tensor("value");
+  if (value) return value;
+  if (attributes.has("value_float")) return tensorOf(attributes.number("value_float"), { dtype: "float32" });
+  if (attributes.has("value_int")) return int64([attributes.number("value_int")], []);
+  const floats = attributes.numbers("value_floats");
+  if (floats) return tensorOf([...floats], { dtype: "float32" });
+  const ints = attributes.numbers("value_ints");
+  if (ints) return int64(ints);
+  throw new NodeProblem("a constant of strings or a sparse one is not supported");
+}
+
+function range(call: Call): Tensor {
+  const start = call.tensor(0);
+  const [from, to, step] = [0, 1, 2].map((at) => call.number(at)!) as [number, number, number];
+  const count = Math.max(Math.ceil((to - from) / step), 0);
+  const values = Array.from({ length: count }, (_, at) => from + at * step);
+  return start.dtype === "int64" ? int64(values) : tensorOf(values, { dtype: start.dtype, shape: [count] });
+}
+
+export const creation: Operators = {
+  Cast: (call) => castTo(call.tensor(0), call.attributes.number("to")),
+  CastLike: (call) => castSafely(call.tensor(0), call.tensor(1).dtype),
+  Constant: constant,
+  ConstantOfShape: constantOfShape,
+  EyeLike: eyeLike,
+  Range: range,
+};
