@@ -55,7 +55,7 @@ export function fitted(name: string, few: readonly [number, number], many: reado
 
 const MB = 1e6;
 
-/** Networks. The first two were measured between two ranks (docs/distributed.md, Speed); data sheets give the others. */
+/** Networks. The first two were measured between ranks (docs/distributed.md, Speed); the others are data sheets'. */
 export const networks: readonly Network[] = [
   fitted("shared memory, measured", [16_384, 7.9e-6], [4_194_304, 0.58e-3]),
   fitted("TCP between two namespaces, measured", [16_384, 14.4e-6], [4_194_304, 10.9e-3]),

@@ -11,8 +11,18 @@ import { Failure } from "../failure.ts";
 /** The package's entries, by their names in `src`. The exports of the first are the library's. */
 const [main, ...others] = ["index.js", "test.js"] as const;
 
-/** A namespace of the library that is also an entry, such as `orchard-metal/nn`, by its index in a clone. */
-const namespaceIndex = /^\.\/src\/(\w+)\/index\.ts$/;
+/** A namespace of the library that is also an entry, such as `orchard-metal/nn`. */
+interface Namespace {
+  readonly name: string;
+  /** Its module in a clone, such as `./src/nn/index.ts`. */
+  readonly path: string;
+}
+
+const namespacesOfPackage: readonly Namespace[] = Object.entries(packageFile.exports).flatMap(([key, target]) =>
+  typeof target === "string" || key === "." || key === "./test"
+    ? []
+    : [{ name: key.slice("./".length), path: target.default }],
+);
 
 /**
  * Returns the module of an entry in the package: that of a namespace is next to the bundle, since the command loads
@@ -20,12 +30,10 @@ const namespaceIndex = /^\.\/src\/(\w+)\/index\.ts$/;
  *
  * @param path the entry in a clone, such as `./src/nn/index.ts`
  */
-export const packedModule = (path: string): string =>
-  path.replace(namespaceIndex, "./src/bundle/$1.js").replace(/\.ts$/, ".js");
-
-const namespaces = Object.values(packageFile.exports).flatMap((target) =>
-  typeof target === "string" ? [] : (namespaceIndex.exec(target.default)?.[1] ?? []),
-);
+export function packedModule(path: string): string {
+  const namespace = namespacesOfPackage.find((each) => each.path === path);
+  return namespace ? `./src/bundle/${namespace.name}.js` : path.replace(/\.ts$/, ".js");
+}
 
 /**
  * Packages that stay external. In modules of `"type": "module"`, Bun's bundler compiles their default imports to
@@ -65,7 +73,7 @@ const leavingBeside = (source: string): BunPlugin => ({
  * @param folder has the package's `src`, compiled
  * @throws {Failure} if an entry needs something that the bundle lacks
  */
-export async function bundleLibrary(folder: string): Promise<void> {
+export async function bundleLibrary(folder: string, namespaces = namespacesOfPackage): Promise<void> {
   const source = join(folder, "src");
   const entry = join(source, "bundle", "entry.js");
   const texts = await Promise.all(others.map(async (name) => [name, await textOf(source, name)] as const));
@@ -77,7 +85,7 @@ export async function bundleLibrary(folder: string): Promise<void> {
   const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((name) => !name.startsWith("$"));
   const names = renamedIn(draft);
   const membersOf = new Map<string, string[]>();
-  for (const name of namespaces) membersOf.set(name, await namesIn(entry, name));
+  for (const namespace of namespaces) membersOf.set(namespace.name, await namesIn(entry, namespace));
   await Bun.write(entry, objectEntryOf(exported, imports));
   await build(entry, { naming: "library.js", isWritten: true, names });
   await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
@@ -90,8 +98,8 @@ export async function bundleLibrary(folder: string): Promise<void> {
 }
 
 /** Returns the names that a namespace exports. @param entry is written, and built */
-async function namesIn(entry: string, name: string): Promise<string[]> {
-  await Bun.write(entry, `export * from "../${name}/index.js";\n`);
+async function namesIn(entry: string, { name, path }: Namespace): Promise<string[]> {
+  await Bun.write(entry, `export * from "${path.replace("./src/", "../").replace(/\.ts$/, ".js")}";\n`);
   const text = await (await build(entry, { naming: `${name}.js` })).text();
   return new Bun.Transpiler({ loader: "js" }).scan(text).exports;
 }

@@ -51,6 +51,7 @@ const guide = [
       ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Custom kernels", link: "/kernels" }] : []),
       { text: "The checker", link: "/checker" },
       { text: "Swift programs on Linux", link: "/swift" },
+      { text: "NVIDIA GPUs", link: "/gpu" },
       { text: "Overrides and routes", link: "/overrides" },
       { text: "Performance", link: "/performance" },
       { text: "Environment variables", link: "/environment" },

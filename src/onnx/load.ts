@@ -29,7 +29,7 @@ export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
   const isPath = typeof source === "string";
   const path = isPath ? source : "the model";
   const bytes = isPath ? withFileErrors("loadOnnx", path, () => readFileSync(path)) : source;
-  const proto = readModelProto(bytes, path);
+  const proto = await readModelProto(bytes, path);
   const graph = buildModel(proto, { path, folder: isPath ? folderOf(resolve(path)) : undefined });
   const inputs = (proto.graph?.inputs ?? []).filter(({ name }) => graph.inputs.includes(name)).map(describedValue);
   const outputs = (proto.graph?.outputs ?? []).map(describedValue);

@@ -2,7 +2,7 @@
  * The messages of an ONNX file as plain objects: the fields of onnx.proto, IR version 14, that a model's meaning
  * depends on. Field numbers are those of https://github.com/onnx/onnx/blob/v1.23.2/onnx/onnx.proto.
  */
-import { PbfReader } from "pbf";
+import type { PbfReader } from "pbf";
 import { FileFormatError } from "../core/errors.ts";
 
 /** A tensor in the file. Its elements are in `raw`, in one of the typed lists, or in another file. */
@@ -324,7 +324,8 @@ const modelFields: Readonly<Record<number, Read<ModelProto>>> = {
  * @param path names the file in errors
  * @throws {FileFormatError} if the bytes are not an ONNX model
  */
-export function readModelProto(bytes: Uint8Array, path: string): ModelProto {
+export async function readModelProto(bytes: Uint8Array, path: string): Promise<ModelProto> {
+  const { PbfReader } = await import("pbf"); // most programs load no ONNX file
   const empty: ModelProto = { irVersion: 0, producer: "", graph: undefined, opsets: [], functions: [] };
   try {
     return new PbfReader(bytes).readFields((tag, it, reader) => modelFields[tag]?.(it, reader), empty);

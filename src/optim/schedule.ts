@@ -71,7 +71,7 @@ export function cosineWithWarmup(...values: unknown[]): Schedule {
     throw new ArgumentError(
       "cosineWithWarmup",
       "invalidOption",
-      `expected warmup to be a whole number of at least 0 and below total, ${total}, got ${warmup}`,
+      `expected warmup to be a whole number of at least 0 and below total (${total}), got ${warmup}`,
     );
   const schedule: Schedule = (step) => {
     if (step < warmup) return (step + 1) / (warmup + 1);

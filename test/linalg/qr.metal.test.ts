@@ -146,7 +146,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal
       const a = on("metal", true, () => stack(Array.from({ length: batch }, () => one)));
       return watch(() => qr(a)).dispatches;
     });
-    // A copy; for each of 2 blocks the panel, T, and the columns to its right; the unit matrix, 2 products, R and signs.
+    // A copy; for each of 2 blocks the panel, T, and the columns to its right; the unit matrix, 2 products, R, signs.
     expect(dispatches).toEqual([1 + 2 + 2 + 1 + 1 + 2 + 2, 1 + 2 + 2 + 1 + 1 + 2 + 2]);
   });
 

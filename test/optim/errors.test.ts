@@ -166,7 +166,7 @@ const others: readonly Mistake[] = [
     "a warm-up too long",
     () => cosineWithWarmup({ warmup: 10, total: 10 }),
     ArgumentError,
-    /below total, which is 10, got 10/,
+    /below total \(10\), got 10/,
   ],
   ...[0.5, -1, Number.NaN].map(
     (warmup): Mistake => [

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
+import * as onnx from "../onnx/write.ts";
 
 const { data, distributed, io, nn, ones, optim, tensor, text, zeros } = orchard;
 
@@ -172,6 +173,16 @@ const ofFiles = (folder: string): Lines => {
       await io.saveImage(at("one.png"), pixels(), { channels: "last" });
       const picture = await io.loadImage(at("one.png"), { channels: "last" });
       holds(picture.shape.join() === "2,2,3");
+    },
+    async "io.loadOnnx"() {
+      const bytes = onnx.model(
+        onnx.graph({
+          ...{ nodes: [onnx.node("Add", ["x", "bias"], ["y"])], initializers: [onnx.initializer("bias", [2], [0, 1])] },
+          ...{ inputs: [onnx.tensorInput("x", [2])], outputs: [onnx.tensorInput("y", [2])] },
+        }),
+      );
+      const { y } = await (await io.loadOnnx(bytes)).run({ x: ones([2]) });
+      isX(y as orchard.Tensor);
     },
     async "io.loadNpy"() {
       await io.saveNpy(at("x.npy"), tensor([1, 2]));

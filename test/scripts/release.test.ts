@@ -127,7 +127,7 @@ found["${name}"] = async () => [
       ["test.js", ""],
     ] as const)
       await Bun.write(join(folder, "src", file), text);
-    await bundleLibrary(folder);
+    await bundleLibrary(folder, []);
   });
 
   test.each(["bundle/bytecode.js", "bundle/library.js", "modules.js"])("%s", (file) => {

@@ -73,8 +73,8 @@ const splitParameters = parameters("split", {
 
 /**
  * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller. For TypeScript, a
- * number of chunks up to 16 that is written in the call gives as many parts, although there are fewer if the size of the
- * axis needs fewer, as 2 of 4 chunks of 2 elements.
+ * number of chunks up to 16 that is written in the call gives as many parts. There are fewer if the axis has too few
+ * elements: 4 chunks of 2 elements are 2 parts.
  *
  * @example
  * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]

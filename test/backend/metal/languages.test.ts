@@ -17,7 +17,8 @@ test("a changed kernel or header is checked in all versions that it supports, ot
   const users = kernels.filter((kernel) => includedTexts(kernel).files.includes(shared));
   expect(users.length).toBeWithin(1, kernels.length);
   for (const kernel of kernels) {
-    const known = kernel.endsWith("matmul/tensor.metal") ? languages.slice(2) : languages; // tensors came with Metal 4.0
+    // Tensors came with Metal 4.0.
+    const known = kernel.endsWith("matmul/tensor.metal") ? languages.slice(2) : languages;
     expect(languagesFor(kernel, [])).toEqual([known[0]!]);
     expect(languagesFor(kernel, [shared])).toEqual(users.includes(kernel) ? known : [known[0]!]);
     expect(languagesFor(kernel, [kernel])).toEqual(known);
