@@ -2,7 +2,7 @@ import { dirname, join } from "node:path";
 import packageFile from "../../package.json";
 
 /** The declarations of the package's entries: `src/index.d.ts`. */
-const entries = Object.values(packageFile.exports).flatMap((target) =>
+const entriesOfPackage = Object.values(packageFile.exports).flatMap((target) =>
   typeof target === "string" ? [] : join(target.types.replace(/\.ts$/, ".d.ts")),
 );
 
@@ -10,8 +10,9 @@ const entries = Object.values(packageFile.exports).flatMap((target) =>
  * Removes declarations that compilers never read: those to which no import leads from the package's entries.
  *
  * @param folder has the package's `src`, compiled
+ * @param entries the declarations of its entries
  */
-export async function pruneDeclarations(folder: string): Promise<void> {
+export async function pruneDeclarations(folder: string, entries = entriesOfPackage): Promise<void> {
   const reached = new Set(entries);
   for (const path of reached) {
     const text = await Bun.file(join(folder, path)).text();
