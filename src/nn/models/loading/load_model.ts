@@ -103,8 +103,8 @@ const loadModelParameters = parameters("loadModel", {
  * for await (const token of nn.generate(model, [1, 2, 3])) console.log(token);
  *
  * @throws {ArgumentError} `unknownArchitecture`, and other codes for unsupported settings, which the error names.
- * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files. @throws
- * {DownloadError} for a model that can't be downloaded.
+ * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files.
+ * @throws {DownloadError} for a model that can't be downloaded.
  * @throws {StateDictError} for tensors that do not match the config. @throws {OutOfMemoryError} `notEnoughMemory`,
  * before any weight is read, with the number of bytes.
  */
