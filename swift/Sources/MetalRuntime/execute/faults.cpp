@@ -17,6 +17,7 @@ namespace {
 constexpr int synchronous_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 struct sigaction previous[NSIG];
 int interrupt_signal = 0;
+thread_local std::atomic<bool> interrupt_pending = false;
 
 // ---------------------------------------------------------------- what the processor reports about a signal
 #if defined(__x86_64__)
@@ -119,12 +120,18 @@ void on_synchronous_signal(int signal, siginfo_t *info, void *raw) {
   runner->abandon(fault);
 }
 
+// Whether a kernel that has timed out can be left here: only between instructions of the kernel itself, since a lock
+// may be held inside the runtime or the C library.
+bool can_leave(GroupRunner *runner, const void *counter) {
+  if (!runner || !runner->in_kernel() || !runner->launch().timed_out) return false;
+  return counter >= runner->launch().image_begin && counter < runner->launch().image_end;
+}
+
 void on_interrupt(int, siginfo_t *, void *raw) {
   GroupRunner *runner = current_runner;
-  if (!runner || !runner->in_kernel() || !runner->launch().timed_out) return;
   const void *counter = program_counter(static_cast<ucontext_t *>(raw));
-  // Only between instructions of the kernel itself: inside the runtime or the C library, a lock may be held.
-  if (counter < runner->launch().image_begin || counter >= runner->launch().image_end) return;
+  interrupt_pending = false;
+  if (!can_leave(runner, counter)) return;
   Fault fault;
   fault.result = MRT_RESULT_TIMEOUT;
   fault.program_counter = counter;
@@ -182,7 +189,11 @@ SignalScope::~SignalScope() {
   pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
 }
 
-void interrupt_kernel(pthread_t thread) { pthread_kill(thread, interrupt_signal); }
+Interruptible interruptible_thread() { return {pthread_self(), &interrupt_pending}; }
+
+void interrupt_kernel(const Interruptible &target) {
+  if (!target.pending->exchange(true)) pthread_kill(target.thread, interrupt_signal);
+}
 
 void start_background_thread(std::function<void()> body) {
   sigset_t all, old;

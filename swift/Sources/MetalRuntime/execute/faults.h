@@ -1,6 +1,7 @@
 // Handles signals raised by a kernel's instructions, and the signal that ends a kernel that runs too long.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <functional>
 #include <pthread.h>
@@ -28,9 +29,17 @@ private:
 };
 constexpr size_t signal_stack_bytes = 64 << 10; // AVX-512 and AMX registers take 11 KiB of it
 
+// A thread whose kernel can be interrupted.
+struct Interruptible {
+  pthread_t thread;
+  std::atomic<bool> *pending; // whether an interrupt is on its way
+};
+Interruptible interruptible_thread(); // the calling one
+
 // Makes the kernel on that thread give up, if the thread is executing one of the kernel's instructions; otherwise does
-// nothing.
-void interrupt_kernel(pthread_t thread);
+// nothing. While an earlier interrupt is on its way, none is sent: real-time signals queue, and those of a thread that
+// did not run for a while would all nest on its signal stack.
+void interrupt_kernel(const Interruptible &target);
 
 // Starts a background thread of the runtime. Except within a SignalScope, it receives no signals, which are for the
 // program's threads.

@@ -18,7 +18,7 @@ constexpr auto interrupt_interval = std::chrono::milliseconds(2);
 struct Watched {
   Launch *launch;
   Clock::time_point deadline;
-  std::vector<pthread_t> threads;
+  std::vector<Interruptible> threads;
 };
 
 // Finds the address range of the loaded file that contains the kernel.
@@ -60,13 +60,14 @@ public:
 
   void enter(Launch &launch) {
     std::lock_guard lock(mutex_);
-    find(launch)->threads.push_back(pthread_self());
+    find(launch)->threads.push_back(interruptible_thread());
   }
 
   void leave(Launch &launch) {
     std::lock_guard lock(mutex_);
     auto &threads = find(launch)->threads;
-    threads.erase(std::find(threads.begin(), threads.end(), pthread_self()));
+    threads.erase(
+        std::find_if(threads.begin(), threads.end(), [](auto &each) { return each.thread == pthread_self(); }));
   }
 
   std::string running() {
@@ -108,7 +109,7 @@ private:
       launch.stopped = true;
     }
     // A thread that is inside the runtime ignores the interrupt: it checks at its next wait, or is interrupted again.
-    for (pthread_t thread : entry.threads) interrupt_kernel(thread);
+    for (const Interruptible &thread : entry.threads) interrupt_kernel(thread);
   }
 
   static constexpr auto never = Clock::time_point::max();
