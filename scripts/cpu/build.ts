@@ -189,21 +189,26 @@ async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]
       await rm(join(objectFolder, name), { recursive: true });
 }
 
-/** @param headers the flags that use precompiled headers, which don't change the object */
-async function compile(
-  compiler: CppCompiler,
+/**
+ * Compiles a source. The key is that of the files before: if someone edits them meanwhile, the object is stale, and no
+ * clone gets it.
+ *
+ * @param headers the flags that use precompiled headers, which don't change the object
+ */
+export async function compile(
+  compiler: Pick<CppCompiler, "command" | "version">,
   object: ObjectFile,
   headers: Precompiled | undefined,
   isApart: boolean,
 ): Promise<void> {
   const { source, path, flags } = object;
   const further = headers?.flagsFor(object) ?? [];
+  const key = objectKey(compiler, object);
   const { status, output } = await run([...compiler.command, ...flags, ...further, "-c", source, "-o", path]);
   if (status !== 0)
     throw new Failure(`${relative(packageRoot, source)} (${objectName(object)}) does not compile:\n${output.trim()}`);
-  const key = objectKey(compiler, object);
   await Bun.write(keyFile(path), key);
-  if (!isApart) cache.store(key, path);
+  if (!isApart && key === objectKey(compiler, object)) cache.store(key, path);
 }
 
 /** The dylib requires only the machine's C library, so that a packed one loads on other machines. */

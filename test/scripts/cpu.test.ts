@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { forNow, laterFamilies } from "../../scripts/cpu/build.ts";
+import { compile, forNow, laterFamilies } from "../../scripts/cpu/build.ts";
 import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
 import { blockOf, generatedCalls, generatedHeaders, writeGenerated } from "../../scripts/cpu/generated.ts";
 import {
@@ -115,6 +115,21 @@ describe("objects", () => {
     expect(isOutOfDate(object, "key")).toBe(false);
     expect(isOutOfDate(object, "other")).toBe(true);
   });
+
+  test.each([false, true])(
+    "an object is out of date if its source was edited while it was compiled: %p",
+    async (isEdited) => {
+      const { path: folder } = testFolder(`edited_${isEdited}`);
+      const [source, script] = [join(folder, "a.cpp"), join(folder, "compiler.sh")];
+      writeFileSync(source, "int a;");
+      // The arguments are those of a compiler: -c source -o object.
+      writeFileSync(script, `${isEdited ? 'echo "int b;" > "$2"' : ""}\necho object > "$4"\n`);
+      const compiler = { command: ["sh", script], version: "1" };
+      const object = { source, path: join(folder, "a.o"), flags: [] };
+      await compile(compiler, object, undefined, true);
+      expect(isOutOfDate(object, objectKey(compiler, object))).toBe(isEdited);
+    },
+  );
 });
 
 describe("a quick build", () => {
