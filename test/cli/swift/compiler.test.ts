@@ -111,5 +111,7 @@ test("only plugins get the modules' flags", () => {
       .trim()
       .split("\n");
   expect(run("-lPackageDescription", "Package.swift")).toEqual(["-lPackageDescription", "Package.swift"]);
-  expect(run("-lPackagePlugin", "plugin.swift")).toEqual(["-lPackagePlugin", "plugin.swift", "-I", "a folder"]);
+  expect(run("-lPackagePlugin", "plugin.swift")).toEqual([
+    ...["-lPackagePlugin", "plugin.swift", "-module-alias", "os=Orchardos", "-I", "a folder"],
+  ]);
 });
