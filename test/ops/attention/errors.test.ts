@@ -101,7 +101,7 @@ const operands: readonly Row[] = [
   ["slopes of another batch", good, { alibi: ones([3, 4]) }, ShapeError, "[2, 4]"],
   ["slopes of integers", good, { alibi: tensor([1n, 2n, 3n, 4n]) }, DTypeError, "int64"],
   ["slopes that want a gradient", good, { alibi: ones([4], { requiresGrad: true }) }, ArgumentError, "alibi", "bias"],
-  ["packed sequences in a batch of 2", good, { cuSeqlens: [0, 5] }, ShapeError, "batch of 1", "one of 2"],
+  ["packed sequences in a batch of 2", good, { cuSeqlens: [0, 5] }, ShapeError, "batch of size 1", "got size 2"],
   ["bounds that end early", packed, { cuSeqlens: [0, 3, 5] }, ArgumentError, "queries", "6", "[0, 3, 5]"],
   ["bounds that start late", packed, { cuSeqlens: [1, 6] }, ArgumentError, "to rise from 0"],
   ["bounds that fall", packed, { cuSeqlens: [0, 4, 3, 6] }, ArgumentError, "to rise from 0"],
