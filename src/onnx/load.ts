@@ -21,7 +21,7 @@ import { elementTypeName, folderOf } from "./tensors.ts";
  * console.log(model.inputs); // [{ name: "image", type: "float", shape: ["batch", 3, 224, 224] }]
  *
  * @throws {FileError} if the file can't be read.
- * @throws {FileFormatError} if it is damaged, or needs what is not supported: the message lists all of it.
+ * @throws {FileFormatError} if it is damaged, or has unsupported operators or types, which the message lists.
  */
 export async function loadOnnx(source: string | Uint8Array): Promise<OnnxModel>;
 export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {

@@ -118,7 +118,7 @@ const message =
   (reader: PbfReader): T =>
     reader.readMessage((tag, result, inner) => fields[tag]?.(result, inner), empty());
 
-/** Protocol buffers encode lists of numbers in one field, or each number in a field of its own. */
+/** The wire type of a packed list: protocol buffers encode numbers in one such field, or each in a separate field. */
 const LENGTH_DELIMITED = 2;
 
 function readInts(list: bigint[], reader: PbfReader): void {

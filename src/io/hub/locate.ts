@@ -97,7 +97,7 @@ const notCached = (operation: string, given: string, cache: string, reason: stri
 const pullCommand = ({ name, revision, quantization }: Reference): string =>
   orchardCommand(`pull ${name}${revision === "main" ? "" : `@${revision}`}${quantization ? `:${quantization}` : ""}`);
 
-/** Adds to the error of a download what was tried before. */
+/** Adds the places that were tried before to the error of a download. */
 const described = (cause: DownloadError, given: string, reference: Reference, { cache }: HubSettings): DownloadError =>
   new DownloadError(
     cause.code,

@@ -85,7 +85,7 @@ function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
   return parts.length === 0 ? undefined : parts.reduce((a, b) => ops.add(a, b)).to(q.dtype);
 }
 
-/** A mask may end before the keys do: what it lacks is hidden. */
+/** Returns the bias of a mask. Keys beyond the end of the mask are hidden. */
 function maskBias(mask: Tensor, keys: number, q: Tensor): Tensor {
   const isBool = mask.dtype === "bool";
   const hidden = Number.NEGATIVE_INFINITY;

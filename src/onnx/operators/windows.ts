@@ -87,7 +87,7 @@ function byRank<F>(list: readonly F[], rank: number): F {
   return found;
 }
 
-/** Convolves, with a padding that differs before and after an axis as a step of its own. */
+/** Convolves. If padding differs before and after an axis, the input is padded first. */
 export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
   const plan = windowsOf(call, spatial(x), call.attributes.numbers("kernel_shape") ?? spatial(weight));
   const isEven = plan.before.every((amount, at) => amount === plan.after[at]);
