@@ -124,8 +124,8 @@ function isOfKind({ parameters, operation }: Signature, name: string, value: unk
 }
 
 /**
- * Returns everything that is wrong with a function. Usually each value is tried in every second place, and its neighbors
- * in the list, which resemble it, in the others.
+ * Returns everything that is wrong with a function. Usually each value is tried in every second place, and its
+ * neighbors in the list, which resemble it, in the others.
  */
 export function problemsOf(subject: Subject, around: <R>(body: () => R) => R): string[] {
   const found: string[] = [];

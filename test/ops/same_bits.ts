@@ -7,8 +7,8 @@ import { tested } from "./run.ts";
 
 /**
  * Tests that `compute`, whose results are compared by their bytes, gives the same on any number of threads and with any
- * workers in any order. It receives the backend: on metal, whose software device is slow, smaller tensors suffice, since
- * threadgroups are smaller than the blocks of work of the cpu's threads.
+ * workers in any order. It receives the backend: on metal, whose software device is slow, smaller tensors suffice,
+ * since threadgroups are smaller than the blocks of work of the cpu's threads.
  */
 export function testSameBits(compute: (backend: "cpu" | "metal") => readonly unknown[]): void {
   test("on cpu, by any number of threads", () => {
