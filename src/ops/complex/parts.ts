@@ -1,5 +1,6 @@
 /** Complex numbers from and to real ones: their parts, views, conjugates. */
 import { record } from "../../autograd/record.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type ComplexDType, complexDType, type DType, isComplex, isFloat, type RealOf } from "../../tensor/dtype.ts";
@@ -261,9 +262,15 @@ export function checkComplex(operation: string, x: Tensor): Tensor<ComplexDType>
 export function angle<D extends DType>(x: Tensor<D>): Tensor<RealOf<FloatOf<D>>>;
 export function angle(...values: unknown[]): Tensor {
   const { x } = angleParameters(values);
-  if (isComplexTensor(x)) return atan2(partOf("imag", x, 1), partOf("real", x, 0)) as Tensor;
-  const input = isFloat(x.dtype) ? x : toDType(x, "float32");
-  return where(isnan(input), input, where(lt(input, 0), scalarTensor(Math.PI, input.dtype), mul(input, 0))) as Tensor;
+  return underName("angle", () => (isComplexTensor(x) ? angleOfParts(x) : angleOfReal(x)));
 }
 angle.method = "angle" as const;
 const angleParameters = parameters("angle", onePart);
+
+const angleOfParts = (x: Tensor): Tensor => atan2(partOf("imag", x, 1), partOf("real", x, 0)) as Tensor;
+
+/** 0, π for negative numbers, NaN for NaN. */
+function angleOfReal(x: Tensor): Tensor {
+  const input = isFloat(x.dtype) ? x : toDType(x, "float32");
+  return where(isnan(input), input, where(lt(input, 0), scalarTensor(Math.PI, input.dtype), mul(input, 0))) as Tensor;
+}
