@@ -1,6 +1,7 @@
 /** The primitives of discrete Fourier transforms. Complex numbers are pairs along the last axis. */
 import { cpuCall } from "../backend/cpu/call.ts";
-import { array, dtype, flag, real, whole } from "../backend/fields.ts";
+import { array, dtype, flag, real, whole, word } from "../backend/fields.ts";
+import { struct } from "../backend/metal/struct.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** X[k] = scale Σ x[j] e^(∓2πi jk / n): the exponent is negative unless `inverse`. */
@@ -43,3 +44,30 @@ export const realFftCall = cpuCall(
   { dtype, toReal: flag, ...direction, rows: whole, length: whole, offsets: array(whole, 2) },
   ["x", "out"],
 );
+
+/** Most passes of a kernel's transform: `MAX_PASSES`. */
+const MAX_PASSES = 12;
+
+/** The layout of lines of complex numbers: see the kernel. */
+export const fftParameters = struct("Fft", "fft/fft.metal", {
+  lines: whole,
+  mid: whole,
+  inner: whole,
+  inRow: whole,
+  outRow: whole,
+  inMid: whole,
+  inStep: whole,
+  outMid: whole,
+  outStep: whole,
+  inLength: whole,
+  outLength: whole,
+  rowLength: whole,
+  tableStart: whole,
+  length: whole,
+  twiddle: whole,
+  group: whole,
+  passes: whole,
+  radices: array(whole, MAX_PASSES),
+  flags: word,
+  scale: real,
+});

@@ -1,29 +1,37 @@
 /** Transforms of pairs of real and imaginary parts, and their gradients, which are transforms too. */
 import { noGrad } from "../autograd/modes.ts";
 import { record } from "../autograd/record.ts";
-import { execute } from "../backend/dispatch.ts";
+import { execute, firstBackendOf } from "../backend/dispatch.ts";
 import { definePrimitive } from "../backend/primitive.ts";
 import { contiguous } from "../ops/copy/copy.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { chirpTable, radicesOf } from "./lengths.metal.ts";
 import type { ComplexTransform, Direction, RealTransform } from "./primitive.ts";
 import { complexCpu, realCpu } from "./transform.cpu.ts";
+import { complexMetal, realMetal } from "./transform.metal.ts";
 import { complexReference, realReference } from "./transform.reference.ts";
 
 const complexPrimitive = definePrimitive<ComplexTransform>({
   name: "fft",
   family: "fft",
-  implementations: { metal: { missing: "later" }, cpu: complexCpu, reference: complexReference },
+  implementations: { metal: complexMetal, cpu: complexCpu, reference: complexReference },
 });
 
 const realPrimitive = definePrimitive<RealTransform>({
   name: "realFft",
   family: "fft",
-  implementations: { metal: { missing: "later" }, cpu: realCpu, reference: realReference },
+  implementations: { metal: realMetal, cpu: realCpu, reference: realReference },
 });
 
 const dense = (x: Tensor): Tensor => noGrad(() => contiguous(x));
+
+/** Returns the inputs of a primitive: on metal, lengths with large prime factors need the table of a chirp. */
+function inputsOf(x: Tensor, length: number): Tensor[] {
+  const needsTable = firstBackendOf(complexPrimitive) === "metal" && length > 1 && radicesOf(length).length === 0;
+  return needsTable ? [dense(x), tensor(chirpTable(length))] : [dense(x)];
+}
 
 /**
  * Transforms complex numbers along an axis.
@@ -33,7 +41,7 @@ const dense = (x: Tensor): Tensor => noGrad(() => contiguous(x));
  * @param x [..., 2], float32 or float64
  */
 export function transformPairs(operation: string, x: Tensor, attributes: ComplexTransform): Tensor {
-  const output = execute(complexPrimitive, [dense(x)], x.shape, x.dtype, attributes, operation);
+  const output = execute(complexPrimitive, inputsOf(x, x.shape[attributes.axis]!), x.shape, x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [
     transformPairs(operation, gradient, { ...attributes, inverse: !attributes.inverse }),
   ]);
@@ -53,7 +61,7 @@ export function realToSpectrum(operation: string, x: Tensor, direction: Directio
   const length = x.shape.at(-1)!;
   const shape = [...x.shape.slice(0, -1), Math.floor(length / 2) + 1, 2];
   const attributes = { ...direction, length, toReal: false };
-  const output = execute(realPrimitive, [dense(x)], shape, x.dtype, attributes, operation);
+  const output = execute(realPrimitive, inputsOf(x, length), shape, x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [
     spectrumToReal(operation, mul(gradient, weights(x, length, 0.5)) as Tensor, { ...opposite(direction), length }),
   ]);
@@ -73,7 +81,7 @@ export function spectrumToReal(
   { length, ...direction }: Direction & { readonly length: number },
 ): Tensor {
   const attributes = { ...direction, length, toReal: true };
-  const output = execute(realPrimitive, [dense(x)], [...x.shape.slice(0, -2), length], x.dtype, attributes, operation);
+  const output = execute(realPrimitive, inputsOf(x, length), [...x.shape.slice(0, -2), length], x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [
     mul(realToSpectrum(operation, gradient, opposite(direction)), weights(x, length, 2)) as Tensor,
   ]);
