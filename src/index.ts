@@ -69,7 +69,16 @@ export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export * from "./quant/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
-export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tensor/dtype.ts";
+export type {
+  Complex,
+  ComplexDType,
+  DataOf,
+  DType,
+  ElementOf,
+  FloatDType,
+  IntegerDType,
+  RealOf,
+} from "./tensor/dtype.ts";
 export type { TensorJson } from "./tensor/json.ts";
 export type { AllocationHint } from "./tensor/memory.ts";
 export type { Scalar } from "./tensor/promotion.ts";

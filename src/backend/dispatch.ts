@@ -17,9 +17,11 @@ import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
+import { type ComplexCall, involvesComplex, loweringOf } from "./complex.ts";
 import type { BackendName } from "./names.ts";
 import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
+import { primitives } from "./primitive.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
 
@@ -74,6 +76,10 @@ export function executeMany<Attributes, const Specs extends readonly OutputSpec[
   attributes: Attributes,
   operation: string = primitive.name,
 ): Results<Specs> {
+  if (involvesComplex(inputs, specs)) {
+    const call = complexCall(operation, primitive, inputs, specs, attributes);
+    return loweringOf(call).compute(call) as Results<Specs>;
+  }
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs, specs);
     return { inputs, outputs: allocateAll(backend, specs) };
@@ -89,6 +95,10 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
+  if (involvesComplex(inputs) || involvesComplex(outputs)) {
+    computeComplexInto(complexCall(primitive.name, primitive, inputs, outputs, attributes), outputs);
+    return;
+  }
   const operandsOn = (backend: Backend) => {
     checkElements(primitive.name, inputs);
     for (const { storage } of outputs) backend.beforeChange?.(storage);
@@ -112,6 +122,8 @@ export function executeUpdate<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): void {
+  if (involvesComplex([...targets, ...inputs]))
+    loweringOf(complexCall(operation, primitive, inputs, targets, attributes));
   let before = targets;
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs);
@@ -121,6 +133,32 @@ export function executeUpdate<Attributes>(
   dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
   if (before !== targets) disposeAll(before); // the journal retains what it needs
   for (const { storage } of targets) storage.version++;
+}
+
+function complexCall<Attributes>(
+  operation: string,
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  specs: readonly OutputSpec[],
+  attributes: Attributes,
+): ComplexCall {
+  for (const input of inputs) input.checkAlive(operation);
+  return { operation, primitive: primitive as Primitive<unknown>, inputs, specs, attributes };
+}
+
+function computeComplexInto(call: ComplexCall, outputs: readonly Tensor[]): void {
+  const { compute, into } = loweringOf(call);
+  if (into !== undefined) {
+    into(call, outputs);
+    return;
+  }
+  const results = compute(call);
+  const copy = { ...call, primitive: primitives.get("copy") as Primitive<unknown>, attributes: undefined };
+  for (const [at, output] of outputs.entries()) {
+    const moved = { ...copy, inputs: [results[at]!], specs: [output] };
+    loweringOf(moved).into!(moved, [output]);
+  }
+  disposeAll(results);
 }
 
 /** Allocates memory for a tensor on the preferred backend. @throws {OutOfMemoryError} */

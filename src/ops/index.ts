@@ -32,6 +32,7 @@ export type {
 } from "./attention/options.ts";
 export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
+export { type ComplexFrom, complex, conj, imag, polar, real, viewAsComplex, viewAsReal } from "./complex/parts.ts";
 export {
   type ConvolutionArguments,
   type ConvolutionOptions,
@@ -50,7 +51,14 @@ export * from "./creation/eye.ts";
 export * from "./creation/full.ts";
 export * from "./creation/linspace.ts";
 export * from "./creation/logspace.ts";
-export * from "./creation/tensor.ts";
+export {
+  type DTypeOfArray,
+  type DTypeOfValue,
+  fromArray,
+  type TensorArray,
+  type TensorOptions,
+  tensor,
+} from "./creation/tensor.ts";
 export * from "./distance/cosine_similarity.ts";
 export * from "./distance/dist.ts";
 export * from "./distance/normalize.ts";

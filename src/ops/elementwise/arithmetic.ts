@@ -1,12 +1,12 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { aBigint, either, someNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { hasGradients } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { defineBinary, defineUnary } from "./define.ts";
 import { checkNoBools, isBool, promoteOperands, zerosLike } from "./operands.ts";
-import type { BinaryOperation, FloatOperation, Operand, ResultOf, UnaryOperation } from "./types.ts";
+import type { BinaryOperation, FloatOperation, Operand, RealOperation, ResultOf, UnaryOperation } from "./types.ts";
 
 /** Options of {@link add} and {@link sub}. */
 export interface AlphaOptions {
@@ -79,7 +79,7 @@ export function scaledBy(operation: string, a: Operand, b: Operand, alpha: numbe
   if (Number(alpha) === 1) return b;
   const [, factor] = promoteOperands(operation, [a, b]);
   const { dtype } = factor;
-  if (!isFloat(dtype) && typeof alpha === "number" && !Number.isInteger(alpha))
+  if (!hasGradients(dtype) && typeof alpha === "number" && !Number.isInteger(alpha))
     throw new ArgumentError(
       operation,
       "invalidAlpha",
@@ -117,13 +117,14 @@ export const neg: UnaryOperation = defineUnary("neg", {
 });
 
 /**
- * Computes |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg}
+ * Computes |x| for each element; integers wrap around. For complex numbers the result is real. The gradient at 0 is 0. @see {@link neg}
  *
  * @example
  * abs(tensor([-2, 0, 3])); // float32 [2, 0, 3]
  */
-export const abs: UnaryOperation = defineUnary("abs", {
+export const abs: RealOperation = defineUnary("abs", {
   takes: "numbers",
+  isReal: true,
   saves: "input",
   reference: { float: Math.abs, integer: (x) => (x < 0n ? -x : x) },
   gradient: (g, x) => mul(g, sign(x)),

@@ -9,6 +9,7 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters, unlisted } from "../../core/parameters.ts";
+import { realDType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -28,6 +29,7 @@ import type {
   FloatOperation,
   Kind,
   Operand,
+  RealOperation,
   UnaryOperation,
   UnaryPredicate,
 } from "./types.ts";
@@ -57,6 +59,11 @@ export interface UnaryRow extends Row<UnaryFormula> {
    * without floats.
    */
   readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
+  /**
+   * Whether the result for complex numbers is real. The gradient is then that of a complex x, ∂L/∂re + i·∂L/∂im.
+   * Default: the result is complex, and the function holomorphic.
+   */
+  readonly isReal?: boolean;
 }
 
 /** An operation on pairs of elements. */
@@ -112,11 +119,13 @@ export function renamed<Operation extends UnaryOperation | FloatOperation | Bina
 
 /** Defines an operation on each element. */
 export function defineUnary(name: UnaryName, row: Predicate<UnaryFormula>): UnaryPredicate;
+export function defineUnary(name: UnaryName, row: UnaryRow & { readonly isReal: true }): RealOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow & { readonly takes: "floats" }): FloatOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow): UnaryOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryFormula>): unknown {
-  const { takes, saves, gradient } = row as UnaryRow;
+  const { takes, saves, gradient, isReal = false } = row as UnaryRow;
   const isPredicate = "result" in row;
+  const conjugation = isReal ? "none" : "holomorphic";
   const primitive = definePrimitive({
     name,
     family: "elementwise",
@@ -132,15 +141,18 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       if (extra.length > 0 || !Tensor.isTensor(x)) read([x, ...extra]); // which throws
       x.checkAlive(operation);
       const input = toDType(x, operandDType(operation, x.dtype, takes));
-      const dtype = isPredicate ? "bool" : input.dtype;
+      const dtype = isPredicate ? "bool" : isReal ? realDType(input.dtype) : input.dtype;
       const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
       if (gradient === undefined || !input.requiresGrad) return output;
       const save = saves === undefined ? [] : [saves === "input" ? input : output];
-      record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming, saved ?? incoming)]);
+      const rule = ([incoming]: readonly [Tensor], [saved]: readonly Tensor[]) => [
+        gradient(incoming, saved ?? incoming),
+      ];
+      record(name, [input], [output], save, rule, conjugation);
       return output;
     };
   };
-  const method = isPredicate ? "bool" : takes === "floats" ? "float" : "same";
+  const method = isPredicate ? "bool" : isReal ? "real" : takes === "floats" ? "float" : "same";
   return publish({ name, operands: 1, takes, isPredicate }, make, row, method);
 }
 
