@@ -93,7 +93,7 @@ const filled = (
   return [output];
 };
 
-for (const name of planewise) defineLowering(name, { compute: computePlanewise });
+planewise.forEach((name) => defineLowering(name, { compute: computePlanewise }));
 
 defineLowering("copy", {
   compute: ({ operation, inputs: [x], specs: [spec] }) =>
