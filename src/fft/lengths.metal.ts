@@ -9,8 +9,7 @@ export const MOST_ELEMENTS = 2048;
 export function radicesOf(length: number): readonly number[] {
   const radices: number[] = [];
   let rest = length;
-  for (const radix of [8, 4, 2, 3, 5])
-    for (; rest % radix === 0 && rest > 1; rest /= radix) radices.push(radix);
+  for (const radix of [8, 4, 2, 3, 5]) for (; rest % radix === 0 && rest > 1; rest /= radix) radices.push(radix);
   return rest === 1 ? radices : [];
 }
 
@@ -49,8 +48,7 @@ export function chirpTable(length: number): Float32Array {
       square = (square + 2 * j + 1) % (2 * length);
     }
     const spectrum = transformed({ re, im }, -1);
-    for (let k = 0; k < padded; k++)
-      table.set([spectrum.re[k]! / padded, spectrum.im[k]! / padded], 2 * (length + k));
+    for (let k = 0; k < padded; k++) table.set([spectrum.re[k]! / padded, spectrum.im[k]! / padded], 2 * (length + k));
     return table;
   });
 }

@@ -129,7 +129,7 @@ const tooLong = (length: number): string | undefined =>
     ? undefined
     : "the line is too long for two steps in threadgroup memory";
 
-export const complexMetal: MetalImplementation<ComplexTransform, [Tensor, Tensor?], [Tensor]> = {
+export const complexMetal: MetalImplementation<ComplexTransform, [Tensor, ...Tensor[]], [Tensor]> = {
   unsupported: (call) => noFloat64(call) ?? tooLong(call.inputs[0]!.shape[call.attributes.axis]!),
   run({ inputs: [x, table = x], outputs: [out], attributes: { axis, inverse, scale } }) {
     const parts = partsOf(x, axis);
@@ -139,14 +139,12 @@ export const complexMetal: MetalImplementation<ComplexTransform, [Tensor, Tensor
   },
 };
 
-export const realMetal: MetalImplementation<RealTransform, [Tensor, Tensor?], [Tensor]> = {
+export const realMetal: MetalImplementation<RealTransform, [Tensor, ...Tensor[]], [Tensor]> = {
   unsupported: (call) => noFloat64(call) ?? tooLong(call.attributes.length),
   run({ inputs: [x, table = x], outputs: [out], attributes: { length, toReal, inverse, scale } }) {
     const half = Math.floor(length / 2) + 1;
     const outer = (toReal ? out : x).size / length;
-    const from = toReal
-      ? { row: half, length, flags: HALF_INPUT }
-      : { row: length, length, flags: REAL_INPUT };
+    const from = toReal ? { row: half, length, flags: HALF_INPUT } : { row: length, length, flags: REAL_INPUT };
     const to = toReal ? { row: length, length, flags: REAL_OUTPUT } : { row: half, length: half, flags: 0 };
     const rows = { outer, inner: 1, length, rowLength: length, from, to, scale, tableStart: 0 };
     return transformAny({ x, table, out }, rows, inverse);

@@ -41,7 +41,14 @@ function inputsOf(x: Tensor, length: number): Tensor[] {
  * @param x [..., 2], float32 or float64
  */
 export function transformPairs(operation: string, x: Tensor, attributes: ComplexTransform): Tensor {
-  const output = execute(complexPrimitive, inputsOf(x, x.shape[attributes.axis]!), x.shape, x.dtype, attributes, operation);
+  const output = execute(
+    complexPrimitive,
+    inputsOf(x, x.shape[attributes.axis]!),
+    x.shape,
+    x.dtype,
+    attributes,
+    operation,
+  );
   record(operation, [x], [output], [], ([gradient]) => [
     transformPairs(operation, gradient, { ...attributes, inverse: !attributes.inverse }),
   ]);
@@ -81,7 +88,14 @@ export function spectrumToReal(
   { length, ...direction }: Direction & { readonly length: number },
 ): Tensor {
   const attributes = { ...direction, length, toReal: true };
-  const output = execute(realPrimitive, inputsOf(x, length), [...x.shape.slice(0, -2), length], x.dtype, attributes, operation);
+  const output = execute(
+    realPrimitive,
+    inputsOf(x, length),
+    [...x.shape.slice(0, -2), length],
+    x.dtype,
+    attributes,
+    operation,
+  );
   record(operation, [x], [output], [], ([gradient]) => [
     mul(realToSpectrum(operation, gradient, opposite(direction)), weights(x, length, 2)) as Tensor,
   ]);
