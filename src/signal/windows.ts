@@ -1,6 +1,6 @@
 /** Windows: weights of the samples of a frame, computed in float64 and rounded once. */
 import { aNumber, flag } from "../core/kinds.ts";
-import { finite, notNegative } from "../core/options.ts";
+import { finite } from "../core/options.ts";
 import { type Given, optional, parameters, required } from "../core/parameters.ts";
 import { type CreationOptions, checkFloat, creationOptions } from "../ops/creation/create.ts";
 import { tensor } from "../ops/creation/tensor.ts";
@@ -135,7 +135,7 @@ const bartlettParameters = parameters("bartlettWindow", { ...base, ...creationOp
  * @example
  * signal.kaiserWindow(4, { beta: 0 }); // float32 [1, 1, 1, 1]
  *
- * @throws {ArgumentError} for a negative length or beta. @throws {DTypeError} if the dtype is not a float.
+ * @throws {ArgumentError} for a negative length, or a beta outside of [0, 700]. @throws {DTypeError} if the dtype is not a float.
  */
 export function kaiserWindow<D extends FloatDType = "float32">(
   windowLength: number,
@@ -143,24 +143,22 @@ export function kaiserWindow<D extends FloatDType = "float32">(
 ): Tensor<D>;
 export function kaiserWindow(...values: unknown[]): Tensor {
   const { beta, ...given } = kaiserParameters(values);
-  const weight = (k: number, last: number) => {
-    const root = Math.sqrt(Math.max(0, 1 - ((2 * k) / last - 1) ** 2));
-    return (scaledBessel(beta * root) / scaledBessel(beta)) * Math.exp(beta * (root - 1));
-  };
+  const weight = (k: number, last: number) =>
+    bessel(beta * Math.sqrt(Math.max(0, 1 - ((2 * k) / last - 1) ** 2))) / bessel(beta);
   return windowOf("kaiserWindow", given, weight);
 }
 const kaiserParameters = parameters("kaiserWindow", {
   ...base,
-  beta: optional(aNumber(notNegative), 12),
+  beta: optional(aNumber({ holds: (beta) => beta >= 0 && beta <= 700, expected: "a number from 0 to 700" }), 12),
   ...creationOptions,
 });
 
-/** Computes e⁻ˣ I₀(x) = e⁻ˣ Σ ((x / 2)ᵏ / k!)², whose terms are largest near k = x / 2. */
-function scaledBessel(x: number): number {
-  let [sum, logarithm] = [0, -x];
-  for (let k = 1; k < x / 2 + 40 + 8 * Math.sqrt(x); k++) {
-    sum += Math.exp(logarithm);
-    logarithm += 2 * Math.log(x / 2 / k);
+/** Computes I₀(x) = Σ ((x / 2)ᵏ / k!)², all of whose terms are positive. */
+function bessel(x: number): number {
+  let [sum, term] = [0, 1];
+  for (let k = 1; term > sum * 2 ** -54; k++) {
+    sum += term;
+    term *= (x / 2 / k) ** 2;
   }
   return sum;
 }
