@@ -1,11 +1,13 @@
 /** Frequencies of the elements of a transform, and their order. */
 import { aNumber, axes } from "../core/kinds.ts";
+import { count, positive } from "../core/options.ts";
 import { type Given, operand, optional, parameters, required } from "../core/parameters.ts";
 import { type CreationOptions, checkFloat, creationOptions } from "../ops/creation/create.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { roll } from "../ops/join/roll.ts";
 import type { DType, FloatDType } from "../tensor/dtype.ts";
 import { aTensor } from "../tensor/kinds.ts";
+import { reserve } from "../tensor/reserve.ts";
 import { normalizeAxes } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
@@ -17,8 +19,8 @@ export interface FrequencyOptions<D extends FloatDType = FloatDType> extends Cre
 
 const frequencyParameters = (operation: string) =>
   parameters(operation, {
-    n: required(aNumber({ holds: (n) => Number.isSafeInteger(n) && n >= 1, expected: "a whole number of at least 1" })),
-    d: optional(aNumber({ holds: (d) => d !== 0 && Number.isFinite(d), expected: "a finite number except 0" }), 1),
+    n: required(aNumber(count)),
+    d: optional(aNumber(positive), 1),
     ...creationOptions,
   });
 
@@ -29,6 +31,7 @@ function frequencies(
   cyclesOf: (k: number) => number,
 ): Tensor {
   checkFloat(operation, dtype);
+  reserve(8 * count);
   const values = Float64Array.from({ length: count }, (_, k) => cyclesOf(k) / (n * d));
   return tensor(values, { ...options, dtype } as { dtype: FloatDType });
 }
@@ -40,7 +43,7 @@ function frequencies(
  * @example
  * fft.fftfreq(4); // float32 [0, 0.25, -0.5, -0.25]
  *
- * @throws {ArgumentError} if n is below 1, or d is 0. @throws {DTypeError} if the dtype is not a float.
+ * @throws {ArgumentError} if n is below 1, or d is not above 0. @throws {DTypeError} if the dtype is not a float.
  */
 export function fftfreq<D extends FloatDType = "float32">(
   n: number,
@@ -58,7 +61,7 @@ const fftfreqParameters = frequencyParameters("fftfreq");
  * @example
  * fft.rfftfreq(4); // float32 [0, 0.25, 0.5]
  *
- * @throws {ArgumentError} if n is below 1, or d is 0. @throws {DTypeError} if the dtype is not a float.
+ * @throws {ArgumentError} if n is below 1, or d is not above 0. @throws {DTypeError} if the dtype is not a float.
  */
 export function rfftfreq<D extends FloatDType = "float32">(
   n: number,

@@ -90,10 +90,10 @@ export const lineAxis = (operation: string, x: Tensor, dim: number): number => a
 /** Returns x with complex dtype: complex128 for float64, complex64 for other real dtypes. */
 export const asComplex = (x: Tensor): Tensor => (isComplex(x.dtype) ? x : toDType(x, complexDType(x.dtype)));
 
-/** Returns x as float32 or float64. @throws {DTypeError} `complex` if it is complex */
+/** Returns x as float32 or float64. @throws {DTypeError} `notReal` if it is complex */
 export function asReal(operation: string, x: Tensor): Tensor {
   if (isComplex(x.dtype))
-    throw new DTypeError(operation, "complex", `expected real numbers, got ${x.describe()}; use fft, or real(x)`);
+    throw new DTypeError(operation, "notReal", `expected real numbers, got ${x.describe()}; use fft, or real(x)`);
   return toDType(x, accumulationDType(x.dtype));
 }
 

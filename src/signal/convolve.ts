@@ -97,7 +97,7 @@ function convolved(operation: string, { mode, method, ...given }: Parsed, turn: 
   const [x, y] = promoteOperands(operation, [given.x, given.y], "numbers") as [Tensor, Tensor];
   for (const each of [x, y])
     if (each.rank === 0 || each.shape.at(-1) === 0)
-      throw new ShapeError(operation, "empty", `expected signals of at least one sample, got ${each.describe()}`);
+      throw new ShapeError(operation, "noElements", `expected signals of at least one sample, got ${each.describe()}`);
   const batch = broadcastShapes(operation, x.shape.slice(0, -1), y.shape.slice(0, -1));
   const result = isFloat(x.dtype) || isComplex(x.dtype) ? x.dtype : "float32";
   const [n, m] = [x.shape.at(-1)!, y.shape.at(-1)!];

@@ -13,6 +13,7 @@ import { pow } from "../ops/elementwise/power.ts";
 import { reshape } from "../ops/view/reshape.ts";
 import type { DType, FloatDType } from "../tensor/dtype.ts";
 import { aTensor } from "../tensor/kinds.ts";
+import { reserve } from "../tensor/reserve.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { aCount } from "./frames.ts";
@@ -81,8 +82,9 @@ export function melFilterbank(...values: unknown[]): Tensor {
     throw new ArgumentError("melFilterbank", "invalidOption", `expected fMin below fMax ${fMax}, got ${fMin}`);
   const { toMel, toHz } = scales[scale];
   const [low, high] = [toMel(fMin), toMel(fMax)];
-  const corners = Array.from({ length: nMels + 2 }, (_, at) => toHz(low + ((high - low) * at) / (nMels + 1)));
   const count = Math.floor(nFft / 2) + 1;
+  reserve(8 * nMels * (count + 1));
+  const corners = Array.from({ length: nMels + 2 }, (_, at) => toHz(low + ((high - low) * at) / (nMels + 1)));
   const filters = new Float64Array(nMels * count);
   for (let filter = 0; filter < nMels; filter++) {
     const [left, top, right] = corners.slice(filter, filter + 3) as [number, number, number];

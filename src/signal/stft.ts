@@ -38,7 +38,10 @@ export interface ShortTimeOptions {
   center?: boolean | undefined;
   /** Whether spectra are scaled by 1 / √nFft. Default false. */
   normalized?: boolean | undefined;
-  /** Whether spectra have only their first half, nFft / 2 + 1 elements. Default: if the signal is real. */
+  /**
+   * Whether spectra have only their first half, nFft / 2 + 1 elements. Default: for `stft`, if the signal is real; for
+   * `istft`, unless there are nFft frequencies.
+   */
   onesided?: boolean | undefined;
 }
 
@@ -91,7 +94,7 @@ export function stft(...values: unknown[]): Tensor {
   const { onesided = isReal && !(given.window && isComplex(given.window.dtype)) } = given;
   checkSignal(x);
   if (onesided && !isReal)
-    throw new DTypeError("stft", "complex", `expected a real signal with onesided, got ${x.describe()}`);
+    throw new DTypeError("stft", "notReal", `expected a real signal with onesided, got ${x.describe()}`);
   const dtype = isReal ? accumulationDType(x.dtype) : realDType(x.dtype);
   return underName("stft", () =>
     tidy(() => {
@@ -134,7 +137,7 @@ function spectraOf(
  * window as weight, and divided by the sum of its squares.
  *
  * @param x [frequencies, frames] or [batch, frequencies, frames], complex
- * @returns [samples] or [batch, samples]: real if `onesided`, which is the default, else complex
+ * @returns [samples] or [batch, samples]: real
  *
  * @example
  * const spectra = signal.stft(tensor([1, 2, 3, 4]), 2, { hopLength: 1 });
@@ -152,7 +155,8 @@ export function istft<D extends DType>(
   >
 ): Tensor<RealFrom<D>>;
 export function istft(...values: unknown[]): Tensor {
-  const { x, center, normalized, onesided, length, ...given } = istftParameters(values);
+  const { x, center, normalized, length, ...given } = istftParameters(values);
+  const { onesided = x.shape.at(-2) !== given.nFft } = given;
   checkSpectra(x, given.nFft, onesided);
   return underName("istft", () =>
     tidy(() => {
@@ -170,7 +174,7 @@ const istftParameters = parameters("istft", {
   x: operand(aTensor),
   ...shared,
   normalized: optional(flag, false),
-  onesided: optional(flag, true),
+  onesided: optional(flag),
   length: optional(aCount),
 });
 

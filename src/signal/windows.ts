@@ -5,6 +5,7 @@ import { type Given, optional, parameters, required } from "../core/parameters.t
 import { type CreationOptions, checkFloat, creationOptions } from "../ops/creation/create.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import type { FloatDType } from "../tensor/dtype.ts";
+import { reserve } from "../tensor/reserve.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** Options of windows. */
@@ -47,6 +48,7 @@ function windowOf(
   weight: (k: number, last: number) => number,
 ): Tensor {
   checkFloat(operation, dtype as FloatDType);
+  reserve(8 * windowLength);
   const last = periodic ? windowLength : windowLength - 1;
   const values = Float64Array.from({ length: windowLength }, (_, k) => (windowLength === 1 ? 1 : weight(k, last)));
   return tensor(values, { ...options, dtype } as { dtype: FloatDType });
