@@ -7,9 +7,9 @@
 // Each threadgroup transforms `group` lines, and passes exchange two halves of its memory. Inverse transforms exchange
 // real and imaginary parts before and after.
 //
-// Operands are [outer][row][inner] complex numbers. Line (outer, mid, inner) has the elements mid * in_mid + j * in_step
-// of the row. So one kernel computes rows, columns, and both steps of a longer transform, whose first step multiplies
-// by e^(-2 pi i mid k / twiddle).
+// Operands are [outer][row][inner] complex numbers. Line (outer, mid, inner) has the elements mid * in_mid + j *
+// in_step of the row. So one kernel computes rows, columns, and both steps of a longer transform, whose first step
+// multiplies by e^(-2 pi i mid k / twiddle).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,16 +18,16 @@ using namespace metal;
 
 #define ELEMENTS 2048
 #define MAX_PASSES 12
-#define REAL_INPUT 1      // x is real
-#define HALF_INPUT 2      // x has the first half of a spectrum, of row_length / 2 + 1 elements
-#define REAL_OUTPUT 4     // only real parts are written
-#define CHIRP_INPUT 8     // multiply element j of the row by table[j]
-#define CHIRP_OUTPUT 16   // multiply element k of the result's row by table[table_start + k]
-#define SWAP_INPUT 32     // exchange real and imaginary parts
-#define SWAP_OUTPUT 64    // exchange them in what is written
-#define LINES_FIRST 128   // adjacent threads load elements of adjacent lines
-#define LINES_LAST 256    // adjacent threads store elements of adjacent lines
-#define SWAP_RESULT 512   // exchange them in the transform, before it is multiplied by the table
+#define REAL_INPUT 1     // x is real
+#define HALF_INPUT 2     // x has the first half of a spectrum, of row_length / 2 + 1 elements
+#define REAL_OUTPUT 4    // only real parts are written
+#define CHIRP_INPUT 8    // multiply element j of the row by table[j]
+#define CHIRP_OUTPUT 16  // multiply element k of the result's row by table[table_start + k]
+#define SWAP_INPUT 32    // exchange real and imaginary parts
+#define SWAP_OUTPUT 64   // exchange them in what is written
+#define LINES_FIRST 128  // adjacent threads load elements of adjacent lines
+#define LINES_LAST 256   // adjacent threads store elements of adjacent lines
+#define SWAP_RESULT 512  // exchange them in the transform, before it is multiplied by the table
 
 struct Fft {
     long lines;
@@ -123,7 +123,13 @@ inline void transform_few(thread float2 *x, uint radix) {
 
 // One pass of all lines of a threadgroup, whose elements are adjacent.
 inline void run_pass(
-    threadgroup const float2 *x, threadgroup float2 *y, uint elements, uint radix, uint m, uint s, uint thread_index,
+    threadgroup const float2 *x,
+    threadgroup float2 *y,
+    uint elements,
+    uint radix,
+    uint m,
+    uint s,
+    uint thread_index,
     uint threads) {
     const uint length = radix * m * s;
     for (uint each = thread_index; each < elements / radix; each += threads) {

@@ -8,8 +8,8 @@ inline float2 complex_product(float2 a, float2 b) {
     return float2(fma(-a.y, b.y, a.x * b.x), fma(a.y, b.x, a.x * b.y));
 }
 
-// Returns e^(-2 pi i k / n) for 0 <= k < n < 2^28. The angle is reduced to an eighth of a turn in integers; there, Taylor's
-// polynomials have an error below 3e-10.
+// Returns e^(-2 pi i k / n) for 0 <= k < n < 2^28. The angle is reduced to an eighth of a turn in integers; there,
+// Taylor's polynomials have an error below 3e-10.
 inline float2 root_of_unity(uint k, uint n) {
     const uint eighths = 8 * k;
     const uint octant = eighths / n;
@@ -87,9 +87,7 @@ inline void transform_8(thread float2 *x) {
     const float2 d1 = x[1] - x[5];
     const float2 d3 = x[3] - x[7];
     float2 odd[4] = {
-        x[0] - x[4],
-        float2(d1.x + d1.y, d1.y - d1.x) * half_root,
-        turned(x[2] - x[6]),
+        x[0] - x[4], float2(d1.x + d1.y, d1.y - d1.x) * half_root, turned(x[2] - x[6]),
         float2(d3.y - d3.x, -d3.x - d3.y) * half_root};
     transform_4(even);
     transform_4(odd);

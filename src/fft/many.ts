@@ -208,8 +208,8 @@ export function ifft2(...values: unknown[]): Tensor {
 const ifft2Parameters = manyParameters("ifft2", PLANE);
 
 /**
- * Computes the Fourier transform of real numbers along two axes, by default the last two; the last axis has the first half of the
- * spectrum: see `fft.rfft`.
+ * Computes the Fourier transform of real numbers along two axes, by default the last two. The last axis has the first
+ * half of the spectrum: see `fft.rfft`.
  *
  * @example
  * fft.rfft2(tensor([[1, 2], [3, 4]])); // complex64 [[10+0i, -2+0i], [-4+0i, 0+0i]]

@@ -28,13 +28,16 @@ export interface MelOptions<D extends FloatDType = FloatDType> extends CreationO
   fMin?: number | undefined;
   /** The highest frequency in Hz. Default sampleRate / 2. */
   fMax?: number | undefined;
-  /** The scale: `"slaney"`, linear up to 1000 Hz and logarithmic above, or `"htk"`, 2595 log₁₀(1 + f / 700). Default `"slaney"`. */
+  /**
+   * The scale: `"slaney"`, linear up to 1000 Hz and logarithmic above, or `"htk"`, 2595 log₁₀(1 + f / 700). Default
+   * `"slaney"`.
+   */
   scale?: "slaney" | "htk" | undefined;
   /** Whether each filter is divided by half of its width in Hz, so that all have the same area. Default true. */
   normalized?: boolean | undefined;
 }
 
-/** Conversions between Hz and mels. Slaney's scale has 3 mels per 200 Hz up to 1000 Hz, and then 27 per factor of 6.4. */
+/** Conversions between Hz and mels. Slaney's has 3 mels per 200 Hz up to 1000 Hz, then 27 per factor of 6.4. */
 const scales = {
   slaney: {
     toMel: (f: number) => (f < 1000 ? (3 * f) / 200 : 15 + (27 * Math.log(f / 1000)) / Math.log(6.4)),
@@ -122,7 +125,8 @@ export interface SpectrogramOptions extends Partial<StftOptions> {
  * Computes the magnitudes of the spectra of overlapping frames, raised to a power.
  *
  * @param x […, samples], real or complex
- * @param options those of `stft`; by default nFft is 400, winLength nFft, hopLength winLength / 2, and the window is Hann's
+ * @param options those of `stft`. By default nFft is 400, winLength nFft, hopLength winLength / 2, and the window that
+ * of Hann
  * @returns […, frequencies, frames], float32, or float64 for float64 and complex128
  *
  * @example

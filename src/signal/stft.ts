@@ -34,7 +34,9 @@ export interface ShortTimeOptions {
   winLength?: number | undefined;
   /** The window, [winLength]. Default: ones. */
   window?: Tensor | undefined;
-  /** Whether frame t is centered at sample t · hopLength: the signal is extended by nFft / 2 at both ends. Default true. */
+  /**
+   * Whether frame t is centered at sample t · hopLength: the signal is extended by nFft / 2 at both ends. Default true.
+   */
   center?: boolean | undefined;
   /** Whether spectra are scaled by 1 / √nFft. Default false. */
   normalized?: boolean | undefined;
@@ -68,7 +70,7 @@ const shared = {
 export const padMode = choice("reflect", "constant", "replicate", "circular");
 
 /**
- * Computes the spectra of overlapping frames of a signal: X[k, t] = Σ window[j] x[t · hopLength + j] e^(−2πi jk / nFft).
+ * Computes the spectra of overlapping frames: X[k, t] = Σ window[j] x[t · hopLength + j] e^(−2πi jk / nFft).
  *
  * @param x [samples] or [batch, samples], real or complex
  * @returns [frequencies, frames] or [batch, frequencies, frames], complex64, or complex128 for float64 and complex128

@@ -137,7 +137,8 @@ const bartlettParameters = parameters("bartlettWindow", { ...base, ...creationOp
  * @example
  * signal.kaiserWindow(4, { beta: 0 }); // float32 [1, 1, 1, 1]
  *
- * @throws {ArgumentError} for a negative length, or a beta outside of [0, 700]. @throws {DTypeError} if the dtype is not a float.
+ * @throws {ArgumentError} for a negative length, or a beta outside of [0, 700].
+ * @throws {DTypeError} if the dtype is not a float.
  */
 export function kaiserWindow<D extends FloatDType = "float32">(
   windowLength: number,

@@ -122,8 +122,7 @@ public:
           to[2 * (n_ - k) + 1] = -from[2 * k + 1];
         }
       });
-      if (n_ % 2 == 0)
-        return transform_rows<T>(*plan, {wide, out_ + first * n_, n_, n_, count, true, scale_});
+      if (n_ % 2 == 0) return transform_rows<T>(*plan, {wide, out_ + first * n_, n_, n_, count, true, scale_});
       transform_rows<T>(*plan, {wide, results, 2 * n_, 2 * n_, count, inverse_, scale_});
       each(count, [&](int64_t row) {
         for (int64_t j = 0; j < n_; j++) out_[(first + row) * n_ + j] = results[2 * (row * n_ + j)];

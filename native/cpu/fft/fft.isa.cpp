@@ -95,8 +95,8 @@ template <class T> void run_stage(const Pass<T> &pass) {
   }
 }
 
-// Transforms the elements at x, using as many at `other`. Returns where the result is: x or other. `from` and `to`: whether
-// the halves of elements are exchanged before the first pass, and after the last.
+// Transforms the elements at x, using as many at `other`. Returns where the result is: x or other. `from` and `to`:
+// whether the halves of elements are exchanged before the first pass, and after the last.
 template <class T> T *run_passes(const Passes<T> &passes, T *x, T *other, bool from, bool to) {
   const size_t count = passes.stages.size();
   for (size_t at = 0; at < count; at++) {
@@ -144,8 +144,7 @@ template <class T> void rows(const Passes<T> &passes, const Lines<T> &lines, T *
 template <class T, int... I> inline Pair<T> unzipped(Vector<T> a, Vector<T> b, std::integer_sequence<int, I...>) {
   return {__builtin_shufflevector(a, b, (2 * I)...), __builtin_shufflevector(a, b, (2 * I + 1)...)};
 }
-template <class T, int... I>
-inline void zip(Pair<T> x, T *to, std::integer_sequence<int, I...>) {
+template <class T, int... I> inline void zip(Pair<T> x, T *to, std::integer_sequence<int, I...>) {
   constexpr int n = lanes<T>;
   store_vector<T>(__builtin_shufflevector(x.re, x.im, (I / 2 + I % 2 * n)...), to);
   store_vector<T>(__builtin_shufflevector(x.re, x.im, (n / 2 + I / 2 + I % 2 * n)...), to + n);
@@ -189,8 +188,7 @@ template <class T> void load_columns(const T *in, int64_t stride, int64_t length
     store_pair(load_some_complex(in + j * stride, count), to + j * element<T>, Halves<T>(false));
 }
 
-template <class T>
-void store_columns(const T *from, int64_t length, T scale, T *out, int64_t stride, int64_t count) {
+template <class T> void store_columns(const T *from, int64_t length, T scale, T *out, int64_t stride, int64_t count) {
   for (int64_t k = 0; k < length; k++) {
     const Pair<T> x = load_pair(from + k * element<T>, Halves<T>(false));
     store_some_complex<T>({x.re * scale, x.im * scale}, out + k * stride, count);
@@ -228,8 +226,7 @@ template <class T> void chirped_rows(const Chirp<T> &chirp, const Lines<T> &line
   store_rows(result, lines, n);
 }
 
-template <class T>
-void split_columns(const Split<T> &split, const Lines<T> &row, int64_t block, T *between, T *work) {
+template <class T> void split_columns(const Split<T> &split, const Lines<T> &row, int64_t block, T *between, T *work) {
   const int64_t a = split.first->length, b = split.second->length, step = split.blocks * element<T>;
   const int64_t count = std::min<int64_t>(lanes<T>, b - block * lanes<T>);
   load_columns(row.in + block * element<T>, 2 * b, a, count, work);
@@ -249,15 +246,15 @@ void split_rows(const Split<T> &split, const Lines<T> &row, int64_t block, const
     const T *from = between + first * step + j * 2;
     auto line = [&](int64_t lane) { return from + std::min(lane, count - 1) * step; };
     for (int64_t half = 0; half < element<T>; half += lanes<T>)
-      transpose_rows<T>([&](int lane) { return line(lane) + half; }, work + j * element<T> + half, element<T>, lanes<T>);
+      transpose_rows<T>([&](int lane) { return line(lane) + half; }, work + j * element<T> + half, element<T>,
+                        lanes<T>);
   }
   T *other = work + split.blocks * lanes<T> * element<T>;
   const T *result = run_passes(*split.second, work, other, false, row.inverse);
   store_columns(result, b, row.scale, row.out + 2 * first, 2 * a, count);
 }
 
-template <class T>
-void chirp_in(const Chirp<T> &chirp, const Lines<T> &row, int64_t begin, int64_t end, T *to) {
+template <class T> void chirp_in(const Chirp<T> &chirp, const Lines<T> &row, int64_t begin, int64_t end, T *to) {
   const int64_t n = int64_t(chirp.chirp.size()) / 2;
   for (int64_t j = begin; j < end; j += lanes<T>) {
     const int64_t count = std::min<int64_t>(lanes<T>, end - j), filled = std::min(count, n - j);
@@ -279,8 +276,7 @@ template <class T> void chirp_between(const Chirp<T> &chirp, int64_t begin, int6
   }
 }
 
-template <class T>
-void chirp_out(const Chirp<T> &chirp, const T *x, const Lines<T> &row, int64_t begin, int64_t end) {
+template <class T> void chirp_out(const Chirp<T> &chirp, const T *x, const Lines<T> &row, int64_t begin, int64_t end) {
   for (int64_t j = begin; j < end; j += lanes<T>) {
     const int64_t count = std::min<int64_t>(lanes<T>, end - j);
     Pair<T> y = times(load_some_complex(x + 2 * j, count), load_some_complex(chirp.chirp.data() + 2 * j, count));
@@ -331,9 +327,9 @@ template <class T> void pack(const T *roots, int64_t h, bool inverse, const T *r
 }
 
 template <class T>
-constexpr FftKernels<T> kernels = {lanes<T>,         rows<T>,          columns<T>,     chirped_rows<T>,
-                                   split_columns<T>, split_rows<T>,    chirp_in<T>,    chirp_between<T>,
-                                   chirp_out<T>,     unpack<T>,        pack<T>};
+constexpr FftKernels<T> kernels = {lanes<T>,         rows<T>,       columns<T>,  chirped_rows<T>,
+                                   split_columns<T>, split_rows<T>, chirp_in<T>, chirp_between<T>,
+                                   chirp_out<T>,     unpack<T>,     pack<T>};
 
 } // namespace
 

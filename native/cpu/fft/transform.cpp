@@ -114,8 +114,7 @@ template <class T> int64_t work_of(const Plan<T> &plan) {
   const int64_t lanes = fft_kernels<T>().lanes;
   if (plan.chirp) return work_of(*plan.chirp->padded);
   int64_t elements = plan.passes ? plan.length : 0;
-  if (plan.split)
-    elements = std::max({elements, plan.split->first->length, plan.split->blocks * lanes});
+  if (plan.split) elements = std::max({elements, plan.split->first->length, plan.split->blocks * lanes});
   return scratch_product({elements, 4, lanes});
 }
 
