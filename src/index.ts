@@ -58,6 +58,7 @@ export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } 
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";
+export * as fft from "./fft/index.ts";
 export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";
@@ -69,6 +70,7 @@ export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export * from "./quant/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
+export * as signal from "./signal/index.ts";
 export type {
   Complex,
   ComplexDType,
