@@ -29,6 +29,9 @@ export type BackwardRule = (
   needs: readonly boolean[],
 ) => readonly (Tensor | null)[];
 
+/** Computes tangents of outputs from those of inputs; null is a tangent of 0. */
+export type ForwardRule = (tangents: readonly (Tensor | null)[]) => readonly (Tensor | null)[];
+
 /** A misuse of a backward pass or of its graph. */
 export class AutogradError extends OrchardError {
   override readonly name = "AutogradError";
@@ -42,6 +45,8 @@ export class GraphNode {
   readonly id = created++;
   readonly targets: readonly GradientTarget[];
   readonly outputs: readonly { readonly shape: readonly number[]; readonly dtype: Tensor["dtype"] }[];
+  /** The rule of tangents. Default: the transpose of the rule of gradients, which is linear in them. */
+  forward: ForwardRule | null = null;
   private saved: SavedTensor[] | null;
   private hooks: (GradientHook[] | undefined)[] | null = null;
   private retaining: (Tensor | undefined)[] | null = null;
@@ -82,8 +87,17 @@ export class GraphNode {
     return this.retaining?.[output];
   }
 
-  /** Runs the rule. @throws {AutogradError} if saved tensors were freed or changed. */
-  backward(gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+  /**
+   * Runs the rule.
+   *
+   * @param needs which targets need a gradient; default: all that exist
+   *
+   * @throws {AutogradError} if saved tensors were freed or changed.
+   */
+  backward(
+    gradients: readonly (Tensor | null)[],
+    needs: readonly boolean[] = this.targets.map((target) => target !== null),
+  ): readonly (Tensor | null)[] {
     if (this.saved === null)
       throw new AutogradError(
         "backward",
@@ -91,7 +105,6 @@ export class GraphNode {
         `the tensors saved by ${this.operation} were freed by an earlier backward(); pass { retainGraph: true } to it`,
       );
     const tensors = this.saved.map((saved) => saved.unpack(this.operation));
-    const needs = this.targets.map((target) => target !== null);
     return this.rule(gradients, tensors, needs);
   }
 

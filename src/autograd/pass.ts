@@ -19,6 +19,21 @@ export interface BackwardOptions {
   createGraph?: boolean | undefined;
 }
 
+/** Options of passes that transformations run. */
+export interface InternalPassOptions extends BackwardOptions {
+  /** Computes gradients only along paths to these tensors, and not beyond them. Default: to every leaf. */
+  readonly toward?: readonly Tensor[] | undefined;
+  /**
+   * Runs the rule of a node in a pass whose gradients are abstract (see `tensor/abstract.ts`). Hooks do not run in such
+   * a pass. Default: the node's `backward`.
+   */
+  readonly runRule?: (
+    node: GraphNode,
+    gradients: readonly (Tensor | null)[],
+    needs: readonly boolean[],
+  ) => readonly (Tensor | null)[];
+}
+
 /**
  * The callbacks of a pass. Callbacks that receive gradients return whether they keep the tensor.
  */
@@ -42,7 +57,7 @@ const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: (
   gradEnabled.run(createGraph, body);
 
 /** Propagates the gradients of the roots through the graph. @throws {AutogradError} */
-export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
+export function passBackward(roots: readonly Root[], options: InternalPassOptions, callbacks: PassCallbacks): void {
   const start = performance.now();
   const run = (): void => {
     withRecording(options, () => new BackwardPass(options, callbacks).run(roots));
@@ -59,11 +74,14 @@ class BackwardPass {
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
   private readonly references = new GradientReferences();
+  /** For each node on a path to the tensors of `toward`, the targets on such a path; null if every target counts. */
+  private paths: ReadonlyMap<GraphNode, readonly boolean[]> | null = null;
 
   constructor(
-    { createGraph = false, retainGraph = createGraph }: BackwardOptions,
+    private readonly options: InternalPassOptions,
     private readonly callbacks: PassCallbacks,
   ) {
+    const { createGraph = false, retainGraph = createGraph } = options;
     this.createGraph = createGraph;
     this.retainGraph = retainGraph;
   }
@@ -71,6 +89,7 @@ class BackwardPass {
   run(roots: readonly Root[]): void {
     for (const { root, seed } of roots) this.send(edgeOf(root) ?? root, seed);
     const nodes = inOrder(this.pending.keys());
+    if (this.options.toward) this.paths = pathsTo(this.options.toward, nodes);
     const awaited = this.callbacks.accumulate ? usesOfAwaited(nodes) : new Map<Tensor, number>();
     for (const node of nodes) {
       this.visit(node);
@@ -124,10 +143,11 @@ class BackwardPass {
     if (arrived === undefined) return;
     this.pending.delete(node);
     const gradients = arrived.map((gradient, output) => gradient && this.arriveAt({ node, output }, gradient));
-    const results = this.compute(node, gradients);
+    const needs = this.paths?.get(node);
+    const results = this.paths && !needs ? [] : this.compute(node, gradients, needs);
     for (const [index, target] of node.targets.entries()) {
       const result = results[index];
-      if (result) this.send(target, result);
+      if (result && (needs?.[index] ?? true)) this.send(target, result);
     }
     if (!this.retainGraph) node.free();
     for (const gradient of gradients) if (gradient) this.references.release(gradient);
@@ -136,6 +156,10 @@ class BackwardPass {
   /** Applies the hooks to a gradient, and passes it to the callbacks. */
   private arriveAt(edge: GraphEdge, incoming: Tensor): Tensor {
     const { node, output } = edge;
+    if (this.options.runRule) {
+      this.callbacks.observe?.(edge, incoming);
+      return incoming;
+    }
     if (node.hasHooks(output)) this.references.disown(incoming);
     const gradient = node.applyHooks(output, incoming);
     const retainer = node.retainerOf(output);
@@ -146,6 +170,10 @@ class BackwardPass {
   }
 
   private arriveAtLeaf(leaf: Tensor, sum: Tensor): void {
+    if (this.options.runRule) {
+      this.callbacks.observe?.(leaf, sum);
+      return;
+    }
     if (leaf.hooks?.length) this.references.disown(sum);
     const gradient = runHooks(leaf.hooks, sum);
     if (this.callbacks.observe?.(leaf, gradient)) this.references.disown(gradient);
@@ -157,14 +185,20 @@ class BackwardPass {
   /**
    * Runs a node's rule. Tensors that it creates but does not return are freed immediately, unless a graph needs them.
    */
-  private compute(node: GraphNode, gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+  private compute(
+    node: GraphNode,
+    gradients: readonly (Tensor | null)[],
+    needs: readonly boolean[] | undefined,
+  ): readonly (Tensor | null)[] {
     const name = within.bind(`backward of ${node.operation}: `);
-    if (this.createGraph) return runWith([name], () => node.backward(gradients));
+    const { runRule } = this.options;
+    if (runRule) return runWith([name], () => runRule(node, gradients, needs ?? []));
+    if (this.createGraph) return runWith([name], () => node.backward(gradients, needs));
     const scope = new TidyScope();
     const around = tidyScope.get();
     let results: readonly (Tensor | null)[] = [];
     try {
-      results = runWith([name, tidyScope.bind(scope)], () => node.backward(gradients));
+      results = runWith([name, tidyScope.bind(scope)], () => node.backward(gradients, needs));
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));
@@ -180,6 +214,30 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
     for (const target of node.targets) if (target !== null && !(target instanceof Tensor)) found.add(target.node);
   }
   return [...found].sort((a, b) => b.id - a.id);
+}
+
+/**
+ * Finds the nodes on paths to some tensors, with the targets that lead there.
+ *
+ * @param nodes in the order of a pass: a node comes before the nodes that it sends gradients to
+ */
+function pathsTo(tensors: readonly Tensor[], nodes: readonly GraphNode[]): ReadonlyMap<GraphNode, readonly boolean[]> {
+  const ends = new Map<GraphNode | Tensor, Set<number>>();
+  for (const tensor of tensors) {
+    const edge = edgeOf(tensor);
+    getOrMake(ends, edge?.node ?? tensor, () => new Set<number>()).add(edge?.output ?? 0);
+  }
+  const paths = new Map<GraphNode, readonly boolean[]>();
+  const leads = (target: GradientTarget): boolean => {
+    if (target === null) return false;
+    if (target instanceof Tensor) return ends.has(target);
+    return ends.get(target.node)?.has(target.output) === true || paths.has(target.node);
+  };
+  for (const node of nodes.toReversed()) {
+    const needs = node.targets.map(leads);
+    if (needs.includes(true)) paths.set(node, needs);
+  }
+  return paths;
 }
 
 /** Counts the uses of each leaf with an arrival hook. */

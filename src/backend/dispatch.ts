@@ -17,6 +17,7 @@ import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { codepathCount } from "./codepaths.ts";
+import { type Lifting, liftingOf } from "./lifted.ts";
 import type { BackendName } from "./names.ts";
 import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
@@ -74,6 +75,8 @@ export function executeMany<Attributes, const Specs extends readonly OutputSpec[
   attributes: Attributes,
   operation: string = primitive.name,
 ): Results<Specs> {
+  const lifting = liftingOf(inputs);
+  if (lifting) return lifted(lifting, operation, primitive, inputs, specs, attributes) as Results<Specs>;
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs, specs);
     return { inputs, outputs: allocateAll(backend, specs) };
@@ -89,6 +92,11 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
+  const lifting = liftingOf(inputs, outputs);
+  if (lifting) {
+    liftedInto(lifting, primitive, inputs, outputs, attributes);
+    return;
+  }
   const operandsOn = (backend: Backend) => {
     checkElements(primitive.name, inputs);
     for (const { storage } of outputs) backend.beforeChange?.(storage);
@@ -112,6 +120,11 @@ export function executeUpdate<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): void {
+  const lifting = liftingOf(inputs, targets);
+  if (lifting) {
+    liftedInto(lifting, primitive, [...targets, ...inputs], targets, attributes);
+    return;
+  }
   let before = targets;
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs);
@@ -121,6 +134,30 @@ export function executeUpdate<Attributes>(
   dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
   if (before !== targets) disposeAll(before); // the journal retains what it needs
   for (const { storage } of targets) storage.version++;
+}
+
+/** Runs a call with operands that no backend can run. */
+function lifted(
+  lifting: Lifting,
+  operation: string,
+  primitive: Primitive<never>,
+  inputs: readonly Tensor[],
+  specs: readonly OutputSpec[],
+  attributes: unknown,
+): Tensor[] {
+  for (const input of inputs) input.checkAlive(operation);
+  return lifting.run({ primitive, inputs, specs, attributes, operation });
+}
+
+function liftedInto(
+  lifting: Lifting,
+  primitive: Primitive<never>,
+  inputs: readonly Tensor[],
+  outputs: readonly Tensor[],
+  attributes: unknown,
+): void {
+  lifting.runInto({ primitive, inputs, attributes, operation: primitive.name }, outputs);
+  for (const { storage } of outputs) storage.version++;
 }
 
 /** Allocates memory for a tensor on the preferred backend. @throws {OutOfMemoryError} */

@@ -80,6 +80,11 @@ export class Storage {
     return this.current?.isBorrowed === true;
   }
 
+  /** Whether it has a size but no elements: see `abstract.ts`. */
+  get isAbstract(): boolean {
+    return this.current?.isAbstract === true;
+  }
+
   /** Marks the contents as lost, so that reading them throws `cause`. */
   lose(cause: unknown): void {
     this.lostBy = cause;
