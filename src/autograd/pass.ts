@@ -4,11 +4,12 @@ import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
 import { observer } from "../observe/observer.ts";
 import { within } from "../observe/within.ts";
+import { type BatchLevel, batchLevels, levelsOf } from "../tensor/batched.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { arrivalHookOf, withPassEnds } from "./arrival.ts";
 import { gradEnabled } from "./modes.ts";
-import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
+import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, outputOf, runHooks } from "./node.ts";
 import { GradientReferences } from "./references.ts";
 
 /** Options of a backward pass. */
@@ -24,8 +25,8 @@ export interface InternalPassOptions extends BackwardOptions {
   /** Computes gradients only along paths to these tensors, and not beyond them. Default: to every leaf. */
   readonly toward?: readonly Tensor[] | undefined;
   /**
-   * Runs the rule of a node in a pass whose gradients are abstract (see `tensor/abstract.ts`). Hooks do not run in such
-   * a pass. Default: the node's `backward`.
+   * Runs the rule of a node, in passes that compute tangents. Hooks do not run in such a pass. Default: the node's
+   * `backward`.
    */
   readonly runRule?: (
     node: GraphNode,
@@ -40,6 +41,8 @@ export interface InternalPassOptions extends BackwardOptions {
 export interface PassCallbacks {
   /** Adds two gradients of one tensor; an operation, which this folder can't import. */
   readonly add: (a: Tensor, b: Tensor) => Tensor;
+  /** Adds the gradients of the examples of a `vmap`. */
+  readonly addExamples: (gradient: Tensor, level: BatchLevel) => Tensor;
   /** Called for every gradient that arrives. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
   /** Accumulates the gradient of a leaf, or of a tensor that retains its gradient. */
@@ -112,8 +115,9 @@ class BackwardPass {
     }
   }
 
-  private send(target: GradientTarget, gradient: Tensor): void {
+  private send(target: GradientTarget, result: Tensor): void {
     if (target === null) return;
+    const gradient = result.storage.batch ? this.overExamples(target, result) : result;
     this.references.retain(gradient);
     if (target instanceof Tensor) {
       this.leaves.set(target, this.plus(this.leaves.get(target), gradient));
@@ -121,6 +125,20 @@ class BackwardPass {
     }
     const slots = this.slotsOf(target.node);
     slots[target.output] = this.plus(slots[target.output], gradient);
+  }
+
+  /**
+   * Sums a gradient over the examples of `vmap`s that have ended, if the target is the same for all of them. While one
+   * runs, its body computes gradients for each example.
+   */
+  private overExamples(target: NonNullable<GradientTarget>, gradient: Tensor): Tensor {
+    const { levels } = target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output]!;
+    const running = batchLevels.get();
+    let sum = gradient;
+    for (const level of levelsOf(gradient))
+      if (!levels.includes(level) && !running.includes(level)) sum = this.callbacks.addExamples(sum, level);
+    if (sum !== gradient && !this.createGraph) this.references.adopt(sum);
+    return sum;
   }
 
   /** Adds a gradient to the accumulated one. */
@@ -192,13 +210,13 @@ class BackwardPass {
   ): readonly (Tensor | null)[] {
     const name = within.bind(`backward of ${node.operation}: `);
     const { runRule } = this.options;
-    if (runRule) return runWith([name], () => runRule(node, gradients, needs ?? []));
-    if (this.createGraph) return runWith([name], () => node.backward(gradients, needs));
+    const run = () => (runRule ? runRule(node, gradients, needs ?? []) : node.backward(gradients, needs));
+    if (this.createGraph) return runWith([name], run);
     const scope = new TidyScope();
     const around = tidyScope.get();
     let results: readonly (Tensor | null)[] = [];
     try {
-      results = runWith([name, tidyScope.bind(scope)], () => node.backward(gradients, needs));
+      results = runWith([name, tidyScope.bind(scope)], run);
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));

@@ -75,7 +75,7 @@ export function executeMany<Attributes, const Specs extends readonly OutputSpec[
   attributes: Attributes,
   operation: string = primitive.name,
 ): Results<Specs> {
-  const lifting = liftingOf(inputs);
+  const lifting = liftingOf(inputs, attributes);
   if (lifting) return lifted(lifting, operation, primitive, inputs, specs, attributes) as Results<Specs>;
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs, specs);
@@ -92,7 +92,7 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
-  const lifting = liftingOf(inputs, outputs);
+  const lifting = liftingOf([...inputs, ...outputs], attributes);
   if (lifting) {
     liftedInto(lifting, primitive, inputs, outputs, attributes);
     return;
@@ -120,11 +120,8 @@ export function executeUpdate<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): void {
-  const lifting = liftingOf(inputs, targets);
-  if (lifting) {
-    liftedInto(lifting, primitive, [...targets, ...inputs], targets, attributes);
-    return;
-  }
+  if (liftingOf([...targets, ...inputs], attributes))
+    throw new BackendError(operation, "lifted", "it can't update tensors inside of vmap or of a function under jvp");
   let before = targets;
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs);

@@ -1,6 +1,6 @@
 /**
  * Lifted calls: those with operands that no backend can run. An operand may be abstract, without elements
- * (`tensor/abstract.ts`), or batched, with one more axis than it shows (`backend/batched.ts`).
+ * (`tensor/abstract.ts`), or batched, with one more axis than it shows (`tensor/batched.ts`).
  */
 import { abstractTensor, makeAbstract } from "../tensor/abstract.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -18,7 +18,7 @@ export interface LiftedCall {
 
 /** Runs lifted calls of one kind. */
 export interface Lifting {
-  readonly lifts: (tensor: Tensor) => boolean;
+  readonly lifts: (operands: readonly Tensor[], attributes: unknown) => boolean;
   /** Returns the results. */
   readonly run: (call: LiftedCall) => Tensor[];
   /** Writes results into existing tensors. */
@@ -26,14 +26,14 @@ export interface Lifting {
 }
 
 const abstractCalls: Lifting = {
-  lifts: ({ storage }) => storage.isAbstract,
+  lifts: (operands) => operands.some(({ storage }) => storage.isAbstract),
   run: ({ specs }) => specs.map(({ shape, dtype, strides }) => abstractTensor(shape, dtype, strides)),
   runInto: (_, outputs) => {
     for (const { storage } of outputs) makeAbstract(storage);
   },
 };
 
-const liftings: Lifting[] = [abstractCalls];
+let batchedCalls: Lifting | undefined;
 let isInUse = false;
 
 /** @internal Makes dispatch look for lifted operands from now on. Programs without transformations skip that. */
@@ -41,14 +41,15 @@ export function lookForLifted(): void {
   isInUse = true;
 }
 
-/** @internal Adds a kind of lifted calls, before those that exist. */
-export function addLifting(lifting: Lifting): void {
-  liftings.push(lifting);
-  lookForLifted();
+/** @internal Sets what runs calls with batched operands. */
+export function liftBatched(lifting: Lifting): void {
+  batchedCalls = lifting;
+  isInUse = true;
 }
 
 /** @internal Returns what runs a call with these operands; undefined if a backend can. */
-export function liftingOf(inputs: readonly Tensor[], outputs: readonly Tensor[] = []): Lifting | undefined {
+export function liftingOf(operands: readonly Tensor[], attributes: unknown): Lifting | undefined {
   if (!isInUse) return undefined;
-  return liftings.find(({ lifts }) => inputs.some(lifts) || outputs.some(lifts));
+  if (batchedCalls?.lifts(operands, attributes)) return batchedCalls; // a batched tensor may be abstract
+  return abstractCalls.lifts(operands, attributes) ? abstractCalls : undefined;
 }

@@ -82,4 +82,4 @@ export function matching(operation: string, what: string, tree: unknown, tensors
 }
 
 /** Returns zeros with the shape and dtype of a tensor. */
-export const zerosFor = ({ shape, dtype }: Tensor): Tensor => zeros(shape, { dtype });
+export const zerosFor = ({ shape, dtype }: Pick<Tensor, "shape" | "dtype">): Tensor => zeros(shape, { dtype });

@@ -1,14 +1,17 @@
 /** Passes that transformations run: gradients with respect to some tensors only, and tangents. */
 import { enableGrad, isGradEnabled, noGrad } from "../../autograd/modes.ts";
-import { AutogradError, edgeOf, GraphNode } from "../../autograd/node.ts";
+import { AutogradError, edgeOf, GraphNode, type NodeOutput, outputOf } from "../../autograd/node.ts";
 import { type InternalPassOptions, passBackward, type Root } from "../../autograd/pass.ts";
 import { record } from "../../autograd/record.ts";
 import { lookForLifted } from "../../backend/lifted.ts";
 import { AbstractReadError, abstractTensor } from "../../tensor/abstract.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { batched } from "../../tensor/batched.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { ones, zeros } from "../creation/full.ts";
 import { add } from "../elementwise/arithmetic.ts";
-import { zeros } from "../creation/full.ts";
+import { addExamples } from "./examples.ts";
 
 /**
  * @internal Returns a view of the whole tensor as a new input of a graph: a pass with respect to it does not go on to
@@ -39,6 +42,7 @@ export function gradientsToward(
   const found = new Array<Tensor | null>(inputs.length).fill(null);
   passBackward(roots, { ...options, toward: inputs }, {
     add: (a, b) => add(a, b) as Tensor,
+    addExamples,
     observe(target, gradient) {
       const [key, output] = target instanceof Tensor ? [target, 0] : [target.node, target.output];
       const reached = places.get(key)?.get(output) ?? [];
@@ -67,7 +71,7 @@ export function tangentMap(outputs: readonly Tensor[], inputs: readonly Tensor[]
   lookForLifted();
   const roots = outputs.flatMap((root, at) => {
     if (!root.requiresGrad) return [];
-    const seed = abstractTensor(root.shape, root.dtype);
+    const seed = like(outputOf(root), abstractTensor);
     seed.requiresGrad = true;
     return [{ root, seed, at }];
   });
@@ -76,12 +80,20 @@ export function tangentMap(outputs: readonly Tensor[], inputs: readonly Tensor[]
   return {
     apply(tangents, { isLast }) {
       const given = cotangents.flatMap((root, at) => (root && tangents[at] ? [{ root, seed: tangents[at] }] : []));
-      const found = gradientsToward(given, seeds, { createGraph: isGradEnabled(), retainGraph: !isLast });
+      const createGraph = isGradEnabled();
+      const options = { createGraph, retainGraph: createGraph || !isLast, runRule: ruleOnTangents };
+      const found = gradientsToward(given, seeds, options);
       const results = new Array<Tensor | null>(outputs.length).fill(null);
       for (const [index, { at }] of roots.entries()) results[at] = found[index]!;
       return results;
     },
   };
+}
+
+/** Makes a tensor with the shape and dtype of another, batched in the same way. */
+function like({ shape, dtype, levels }: NodeOutput, make: (shape: Shape, dtype: DType) => Tensor): Tensor {
+  const whole = make([...levels.map(({ size }) => size).toReversed(), ...shape], dtype);
+  return levels.toReversed().reduce((tensor, level) => batched(tensor, 0, level), whole);
 }
 
 /** Runs the rule of a node for abstract gradients. */
@@ -103,6 +115,23 @@ function ruleOnAbstract(
   return results.map((result) => (result?.storage.isAbstract ? result : null));
 }
 
+/**
+ * Runs the rule of a node that {@link ruleOnAbstract} recorded. A rule may read an operand that is abstract, such as
+ * xlogy's, which tests its first operand for 0. The derivative of a linear map is the same everywhere, so ones replace
+ * it.
+ */
+function ruleOnTangents(
+  node: GraphNode,
+  tangents: readonly (Tensor | null)[],
+  needs: readonly boolean[],
+): readonly (Tensor | null)[] {
+  const results = node.backward(tangents, needs);
+  if (!results.some((result, at) => needs[at] && result?.storage.isAbstract)) return results;
+  return node.backward(tangents, needs, (saved) =>
+    saved.storage.isAbstract ? noGrad(() => ones(saved.shape, { dtype: saved.dtype })) : saved,
+  );
+}
+
 /** Records a node whose rule computes tangents, in place of a rule that computes gradients. */
 function asNode(
   node: GraphNode,
@@ -112,8 +141,7 @@ function asNode(
 ): (Tensor | null)[] {
   const results = node.targets.map((target, at) => {
     if (!needs[at] || target === null) return null;
-    const { shape, dtype } = target instanceof Tensor ? target : target.node.outputs[target.output]!;
-    return abstractTensor(shape, dtype);
+    return like(target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output]!, abstractTensor);
   });
   const kept = [...results.keys()].filter((at) => results[at] !== null);
   const arrived = [...gradients.keys()].filter((at) => gradients[at] !== null);
@@ -139,9 +167,9 @@ function doubleForm(
   needs: readonly boolean[],
 ): (Tensor | null)[] {
   const createGraph = isGradEnabled();
-  const seeds = node.outputs.map(({ shape, dtype }) => {
-    if (!isFloat(dtype)) return null;
-    const seed = noGrad(() => zeros(shape, { dtype }));
+  const seeds = node.outputs.map((output) => {
+    if (!isFloat(output.dtype)) return null;
+    const seed = noGrad(() => like(output, (shape, dtype) => zeros(shape, { dtype })));
     seed.requiresGrad = true;
     return seed;
   });
