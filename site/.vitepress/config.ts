@@ -78,7 +78,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text"].map((name) => ({
+      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),
