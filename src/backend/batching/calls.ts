@@ -87,7 +87,7 @@ function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
   reportLoop(call);
   const results = specs.map(({ shape, dtype }) => empty([level.size, ...shape], dtype, {}, operation));
   for (let at = 0; at < level.size; at++) {
-    const each = inputs.map((input) => (isAt(input.storage, level) ? exampleOf(input, at) : input));
+    const each = inputs.map((input) => operandOf(primitive.name, input, level, at));
     const made = executeMany(primitive, each, specs, attributesOf(attributes, level, at) as never, operation);
     for (const [index, one] of made.entries()) {
       const result = results[index]!;
@@ -99,6 +99,18 @@ function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
     }
   }
   return results;
+}
+
+/**
+ * Returns the operand of one example. Gradients read saved statistics as dense memory from its start on, which a view of
+ * an example is not, so those get a copy.
+ */
+function operandOf(primitive: string, input: Tensor, level: BatchLevel, at: number): Tensor {
+  if (!isAt(input.storage, level)) return input;
+  const example = exampleOf(input, at);
+  if (!/Backward|Gradient/.test(primitive)) return example;
+  const { shape, dtype } = example;
+  return executeMany(primitives.get("copy")!, [example], [{ shape, dtype }], undefined as never)[0];
 }
 
 /** Gives every example a copy of a storage's contents, so that values that differ can be written into it. */
