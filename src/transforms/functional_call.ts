@@ -1,8 +1,9 @@
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { anObject, instanceOf } from "../core/kinds.ts";
-import { operand, parameters } from "../core/parameters.ts";
-import { checkDepth, joinPath, type Slot, slotsOf } from "../nn/layers/slots.ts";
+import { operand, parameters, reading } from "../core/parameters.ts";
 import { Module } from "../nn/layers/module.ts";
+import { checkDepth, joinPath, type Slot, slotsOf } from "../nn/layers/slots.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
@@ -27,11 +28,12 @@ export function functionalCall<Arguments extends readonly unknown[], Result>(
   state: Readonly<Record<string, Tensor>> | ReadonlyMap<string, Tensor>,
   ...values: Arguments
 ): Result;
-export function functionalCall(...given: unknown[]): unknown {
-  const { module, state } = functionalCallParameters(given.slice(0, 2));
+export function functionalCall(...values: unknown[]): unknown {
+  const { module, state } = functionalCallParameters(values.slice(0, 2));
   const replaced = new Map<Tensor, Tensor>();
   const places = [...tensorSlots(module)];
-  for (const [name, tensor] of state instanceof Map ? state : Object.entries(state)) {
+  const given = reading("functionalCall", () => (state instanceof Map ? [...state] : Object.entries(state)));
+  for (const [name, tensor] of given) {
     const place = places.find((slot) => slot.name === name);
     if (!place)
       throw new ArgumentError("functionalCall", "unknownName", `the module has no parameter or buffer ${name}`);
@@ -43,7 +45,7 @@ export function functionalCall(...given: unknown[]): unknown {
   const putBack = (): void => {
     for (const place of changed) place.replace(place.value);
   };
-  return finallyRun(() => module.forward(...(given.slice(2) as never[])), putBack);
+  return finallyRun(() => module.forward(...(values.slice(2) as never[])), putBack);
 }
 const functionalCallParameters = parameters("functionalCall", {
   module: operand(instanceOf(Module, "a module")),
@@ -52,7 +54,11 @@ const functionalCallParameters = parameters("functionalCall", {
 
 function checkReplacement(name: string, tensor: unknown, old: Tensor): void {
   if (!Tensor.isTensor(tensor))
-    throw new ArgumentError("functionalCall", "invalidOperand", `expected ${name} to be a tensor`);
+    throw new ArgumentError(
+      "functionalCall",
+      "invalidOperand",
+      `expected ${name} to be a tensor, got ${describeValue(tensor)}`,
+    );
   tensor.checkAlive("functionalCall");
   if (!sameShape(tensor.shape, old.shape))
     throw new ArgumentError(

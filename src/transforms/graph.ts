@@ -27,17 +27,24 @@ export interface Traced {
 
 /** Calls `f` with aliases of the tensors in `primals`, and records it. */
 export function trace(operation: string, f: AnyFunction, primals: readonly unknown[]): Traced {
-  const flat = flatten(primals);
+  const flat = flatten(primals, operation);
+  if (flat.leaves.length === 0)
+    throw new ArgumentError(operation, "notATensor", "expected an argument that is a tensor or a tree of tensors");
   for (const leaf of flat.leaves) leaf.checkAlive(operation);
   const inputs = flat.leaves.map(aliasOf);
   const result = enableGrad(() => f(...(flat.rebuild(inputs) as never[])));
   if (result instanceof Promise)
-    throw new ArgumentError(operation, "asynchronous", "expected the function to return a tree of tensors, got a promise");
-  const outputs = flatten(result);
+    throw new ArgumentError(
+      operation,
+      "asynchronous",
+      "expected the function to return a tree of tensors, got a promise",
+    );
+  const outputs = flatten(result, operation);
   if (outputs.leaves.length === 0)
     throw new ArgumentError(operation, "notATensor", "expected the function to return a tensor or a tree of tensors");
   const isNested = isGradEnabled() && dependsOnOthers(outputs.leaves, inputs);
-  const release = (tensor: Tensor): Tensor => (isNested || !tensor.requiresGrad ? tensor : noGrad(() => detach(tensor)));
+  const release = (tensor: Tensor): Tensor =>
+    isNested || !tensor.requiresGrad ? tensor : noGrad(() => detach(tensor));
   return { inputs, outputs, isNested, release };
 }
 
@@ -56,8 +63,13 @@ function dependsOnOthers(results: readonly Tensor[], inputs: readonly Tensor[]):
 }
 
 /** Matches a tree of tangents or cotangents with the tensors they belong to. @throws {ShapeError} @throws {DTypeError} */
-export function matching(operation: string, what: string, tree: unknown, tensors: readonly Tensor[]): (Tensor | null)[] {
-  const { leaves } = flatten(tree);
+export function matching(
+  operation: string,
+  what: string,
+  tree: unknown,
+  tensors: readonly Tensor[],
+): (Tensor | null)[] {
+  const { leaves } = flatten(tree, operation);
   if (leaves.length !== tensors.length)
     throw new ArgumentError(
       operation,

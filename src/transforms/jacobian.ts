@@ -5,8 +5,8 @@ import { count } from "../core/options.ts";
 import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { eye } from "../ops/creation/eye.ts";
 import { tangentMap } from "../ops/gradient/toward.ts";
-import { reshape } from "../ops/view/reshape.ts";
 import { movedim } from "../ops/view/permute.ts";
+import { reshape } from "../ops/view/reshape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type AnyFunction, type Traced, trace, zerosFor } from "./graph.ts";
 import { anyArguments, jvp } from "./jvp.ts";
@@ -95,7 +95,10 @@ function forward({ inputs, outputs, isNested }: Traced, chunkSize: number | unde
     gradEnabled.run(gradEnabled.get() && isNested, () =>
       forEachUnit(input, chunkSize, (unit) =>
         map
-          .apply(inputs.map((_, index) => (index === at ? unit : null)), { isLast: false })
+          .apply(
+            inputs.map((_, index) => (index === at ? unit : null)),
+            { isLast: false },
+          )
           .map((tangent, index) => tangent ?? zerosFor(outputs.leaves[index]!)),
       ),
     ),

@@ -1,8 +1,7 @@
 /** Trees of tensors: a tensor, or arrays and plain objects of trees, at any depth. Other values are constants. */
+import { ArgumentError } from "../core/errors.ts";
+import { reading } from "../core/parameters.ts";
 import { Tensor } from "../tensor/tensor.ts";
-
-/** A tensor, or arrays and plain objects of tensors and other values, at any depth. */
-export type Tree = unknown;
 
 /** The tensors of a tree in order, and a function that puts other values in their places. */
 export interface Flattened {
@@ -10,27 +9,47 @@ export interface Flattened {
   rebuild(values: readonly unknown[]): unknown;
 }
 
-/** Lists the tensors of a tree, the values of an object in the order of its keys. */
-export function flatten(tree: Tree): Flattened {
+/** Lists the tensors of a tree, those of an object in the order of its keys. @throws {ArgumentError} */
+export function flatten(tree: unknown, operation = "transforms"): Flattened {
   const leaves: Tensor[] = [];
-  visit(tree, (leaf) => leaves.push(leaf));
+  reading(operation, () => new Visit(operation, (leaf) => leaves.push(leaf)).visit(tree));
   return {
     leaves,
     rebuild(values) {
       let next = 0;
-      return visit(tree, () => values[next++]);
+      return reading(operation, () => new Visit(operation, () => values[next++]).visit(tree));
     },
   };
 }
 
-/** Returns the tree with `change` applied to its tensors. */
-export const mapTree = (tree: Tree, change: (leaf: Tensor) => unknown): unknown => visit(tree, change);
+/** More values than any tree of parameters. It ends the visit of a value that holds itself. */
+const MOST_VALUES = 2 ** 16;
+const MOST_DEPTH = 64;
 
-function visit(tree: Tree, change: (leaf: Tensor) => unknown): unknown {
-  if (Tensor.isTensor(tree)) return change(tree);
-  if (Array.isArray(tree)) return tree.map((item) => visit(item, change));
-  if (!isPlain(tree)) return tree;
-  return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, visit(item, change)]));
+/** One visit of a tree. */
+class Visit {
+  private visited = 0;
+
+  constructor(
+    private readonly operation: string,
+    private readonly change: (leaf: Tensor) => unknown,
+  ) {}
+
+  visit(tree: unknown, depth = 0): unknown {
+    if (Tensor.isTensor(tree)) return this.change(tree);
+    const isList = Array.isArray(tree);
+    if (!isList && !isPlain(tree)) return tree;
+    const items = isList ? tree.length : Object.keys(tree).length;
+    this.visited += items;
+    if (depth > MOST_DEPTH || this.visited > MOST_VALUES)
+      throw new ArgumentError(
+        this.operation,
+        "tooLarge",
+        `expected a tree of tensors with at most ${MOST_VALUES} values, nested at most ${MOST_DEPTH} deep`,
+      );
+    if (isList) return Array.from(tree, (item) => this.visit(item, depth + 1));
+    return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, this.visit(item, depth + 1)]));
+  }
 }
 
 /** Whether a value is an object literal. */

@@ -120,9 +120,13 @@ function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, 
 /** The arguments to differentiate, and `f` as a function of these alone. */
 export function choose(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]) {
   const places = [argnums].flat() as number[];
-  const missing = places.find((at) => at >= primals.length || flatten(primals[at]).leaves.length === 0);
+  const missing = places.find((at) => at >= primals.length || flatten(primals[at], operation).leaves.length === 0);
   if (missing !== undefined)
-    throw new ArgumentError(operation, "notATensor", `expected argument ${missing} to be a tensor or a tree of tensors`);
+    throw new ArgumentError(
+      operation,
+      "notATensor",
+      `expected argument ${missing} to be a tensor or a tree of tensors`,
+    );
   const of: AnyFunction = (...values: unknown[]) => {
     const all = [...primals];
     for (const [index, at] of places.entries()) all[at] = values[index];

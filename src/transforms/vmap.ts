@@ -9,7 +9,7 @@ import { narrow } from "../ops/view/slice.ts";
 import { type BatchLevel, batchLevels, type Randomness } from "../tensor/batched.ts";
 import { normalizeAxis } from "../tensor/shape.ts";
 import { Storage } from "../tensor/storage.ts";
-import { Tensor } from "../tensor/tensor.ts";
+import type { Tensor } from "../tensor/tensor.ts";
 import type { AnyFunction } from "./graph.ts";
 import { flatten, isPlain } from "./tree.ts";
 
@@ -77,7 +77,7 @@ export function vmap(...given: unknown[]): (...values: unknown[]) => unknown {
     for (let start = 0; start < size; start += chunkSize) {
       const length = Math.min(chunkSize, size - start);
       const pieces = new Map(mapped.map(({ leaf, axis }) => [leaf, narrow(leaf, axis, start, length)]));
-      const { leaves, rebuild } = flatten(values);
+      const { leaves, rebuild } = flatten(values, "vmap");
       const part = rebuild(leaves.map((leaf) => pieces.get(leaf) ?? leaf)) as unknown[];
       parts.push(run(f, part, mappedIn(part, inDims), { outDims: 0, randomness, size: length }));
     }
@@ -102,7 +102,7 @@ interface Mapped {
 
 /** Returns the tensors that differ between examples, with the axis of the examples. */
 function mappedIn(values: readonly unknown[], inDims: Axes): readonly Mapped[] {
-  const { leaves } = flatten(values);
+  const { leaves } = flatten(values, "vmap");
   for (const leaf of leaves) leaf.checkAlive("vmap");
   const mapped = axesOf("inDims", values, inDims).flatMap((axis, at): Mapped[] => {
     const leaf = leaves[at]!;
@@ -124,7 +124,7 @@ function mappedIn(values: readonly unknown[], inDims: Axes): readonly Mapped[] {
 
 /** Returns an axis for each tensor of a tree. */
 function axesOf(option: string, tree: unknown, axes: Axes): (number | null)[] {
-  if (axes === null || typeof axes === "number") return flatten(tree).leaves.map(() => axes);
+  if (axes === null || typeof axes === "number") return flatten(tree, "vmap").leaves.map(() => axes);
   const isList = Array.isArray(axes);
   if (isList ? !Array.isArray(tree) || tree.length !== axes.length : !isPlain(tree))
     throw new ArgumentError("vmap", "treesDiffer", `expected ${option} to have the structure of the tensors`);
@@ -147,13 +147,13 @@ interface Run {
 function run(f: AnyFunction, values: readonly unknown[], mapped: readonly Mapped[], options: Run): unknown {
   const { size, randomness, outDims } = options;
   const level: BatchLevel = { id: created++, size, randomness, firstSerial: Storage.nextSerial };
-  const { leaves, rebuild } = flatten(values);
+  const { leaves, rebuild } = flatten(values, "vmap");
   const examples: Tensor[] = [...leaves];
   for (const { at, leaf, axis } of mapped) examples[at] = enterExamples(leaf, axis, level);
   const result = batchLevels.run([...batchLevels.get(), level], () => f(...(rebuild(examples) as never[])));
   if (result instanceof Promise)
     throw new ArgumentError("vmap", "asynchronous", "expected the function to return a tree of tensors, got a promise");
-  const outputs = flatten(result);
+  const outputs = flatten(result, "vmap");
   if (outputs.leaves.length === 0)
     throw new ArgumentError("vmap", "notATensor", "expected the function to return a tensor or a tree of tensors");
   const axes = axesOf("outDims", result, outDims);
@@ -169,11 +169,11 @@ function run(f: AnyFunction, values: readonly unknown[], mapped: readonly Mapped
 
 /** Joins the results of chunks, which have the examples along the first axis. */
 function joined(parts: readonly unknown[], outDims: Axes): unknown {
-  const all = parts.map((part) => flatten(part).leaves);
+  const all = parts.map((part) => flatten(part, "vmap").leaves);
   const axes = axesOf("outDims", parts[0], outDims);
   const whole = all[0]!.map((first, at) => {
     const joinedAll = cat(all.map((leaves) => leaves[at]!));
     return joinedAll.movedim(0, normalizeAxis("vmap", axes[at] ?? 0, first.rank, "outDims"));
   });
-  return flatten(parts[0]).rebuild(whole);
+  return flatten(parts[0], "vmap").rebuild(whole);
 }

@@ -51,7 +51,11 @@ function doubleForm(f: (...values: Tensor[]) => Tensor[], at: readonly Tensor[],
     const roots = first.flatMap((root, index) => (root?.requiresGrad ? [{ root, seed: along[index]! }] : []));
     if (roots.length === 0) return outputs.map(({ shape }) => zeros(shape, { dtype: "float64" }));
     const gradOutputs = roots.map(({ seed }) => seed);
-    const found = grad(roots.map(({ root }) => root), cotangents, { gradOutputs, allowUnused: true }) as (Tensor | null)[];
+    const found = grad(
+      roots.map(({ root }) => root),
+      cotangents,
+      { gradOutputs, allowUnused: true },
+    ) as (Tensor | null)[];
     return outputs.map((output) => {
       const index = live.indexOf(output);
       return (index >= 0 ? found[index] : null) ?? zeros(output.shape, { dtype: "float64" });
@@ -119,7 +123,11 @@ describe("costs", () => {
 describe("compositions", () => {
   const point = () => tensor([0.5, -1, 2], { dtype: "float64" });
   const one = () => tensor([1, 0.25, -0.5], { dtype: "float64" });
-  const f = (x: Tensor): Tensor => x.sin().mul(x.cumsum({ dim: 0 })).exp();
+  const f = (x: Tensor): Tensor =>
+    x
+      .sin()
+      .mul(x.cumsum({ dim: 0 }))
+      .exp();
 
   /** The nth derivative along a direction, by nested transformations. */
   const along =
@@ -148,15 +156,15 @@ describe("compositions", () => {
   });
 
   test("a graph outside reaches through primals, tangents and closed-over tensors", () => {
-    const [x, t, w] = [point(), one(), point()].map((y) => Object.assign(y, { requiresGrad: true })) as [Tensor, Tensor, Tensor];
+    const [x, t, w] = [point(), one(), point()].map((y) => Object.assign(y, { requiresGrad: true })) as [
+      Tensor,
+      Tensor,
+      Tensor,
+    ];
     const { value, tangent } = transforms.jvp((y: Tensor) => y.square().mul(w), [x], [t]);
     const found = grad([value.sum(), tangent.sum()], [x, t, w]);
     // value = x²w, tangent = 2xtw
-    const expected = [
-      mul(mul(2, w), add(x, t)),
-      mul(mul(2, x), w),
-      add(mul(x, x), mul(2, mul(x, t))),
-    ];
+    const expected = [mul(mul(2, w), add(x, t)), mul(mul(2, x), w), add(mul(x, x), mul(2, mul(x, t)))];
     for (const [index, gradient] of found.entries())
       expect(difference(data(gradient), data(expected[index] as Tensor))).toBeLessThan(1e-14);
   });
@@ -181,7 +189,10 @@ describe("compositions", () => {
 
   test("trees of arguments and results", () => {
     type Point = { a: Tensor; rest: [Tensor, number] };
-    const g = ({ a, rest: [b, scale] }: Point) => ({ product: a.mul(b).mul(scale), parts: [a.add(1) as Tensor, 7] as const });
+    const g = ({ a, rest: [b, scale] }: Point) => ({
+      product: a.mul(b).mul(scale),
+      parts: [a.add(1) as Tensor, 7] as const,
+    });
     const at: Point = { a: point(), rest: [one(), 2] };
     const { value, tangent } = transforms.jvp(g, [at], [{ a: one(), rest: [point(), 2] }]);
     expect(value.parts[1]).toBe(7);
@@ -196,11 +207,22 @@ describe("compositions", () => {
   test("jacobians of both modes agree, also in chunks", () => {
     const g = (a: Tensor, b: Tensor) => [a.matmul(b).tanh(), b.sum({ dim: 0 })] as const;
     const [a, b] = [randn([2, 3], { dtype: "float64" }), randn([3, 4], { dtype: "float64" })];
-    const options = [{ mode: "reverse" }, { mode: "forward" }, { mode: "reverse", chunkSize: 3 }, { mode: "forward", chunkSize: 5 }] as const;
+    const options = [
+      { mode: "reverse" },
+      { mode: "forward" },
+      { mode: "reverse", chunkSize: 3 },
+      { mode: "forward", chunkSize: 5 },
+    ] as const;
     const all = options.map((option) => transforms.jacobian(g, { argnums: [0, 1], ...option })(a, b) as Tensor[][]);
     expect(all[0]!.map((row) => row.map(({ shape }) => [...shape]))).toEqual([
-      [[2, 4, 2, 3], [2, 4, 3, 4]],
-      [[4, 2, 3], [4, 3, 4]],
+      [
+        [2, 4, 2, 3],
+        [2, 4, 3, 4],
+      ],
+      [
+        [4, 2, 3],
+        [4, 3, 4],
+      ],
     ]);
     for (const other of all.slice(1))
       for (const [row, blocks] of other.entries())
@@ -208,7 +230,10 @@ describe("compositions", () => {
           expect(difference(data(block), data(all[0]![row]![column]!))).toBeLessThan(1e-14);
     const t = randn([2, 3], { dtype: "float64" });
     const byHand = transforms.jvp((x: Tensor) => g(x, b)[0], [a], [t]).tangent;
-    const product = all[0]![0]![0]!.reshape([8, 6]).matmul(t.reshape([6])).reshape([2, 4]);
+    const product = all[0]![0]![0]!
+      .reshape([8, 6])
+      .matmul(t.reshape([6]))
+      .reshape([2, 4]);
     expect(difference(data(product), data(byHand))).toBeLessThan(1e-14);
   });
 

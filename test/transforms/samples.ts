@@ -1,10 +1,12 @@
 /** Calls of every operation with random operands, from the calls that tests of all operations share. */
 import * as library from "../../src/index.ts";
-import { Tensor } from "../../src/tensor/tensor.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 import { flatten } from "../../src/transforms/tree.ts";
 import { calls, makeOperands, type Operands, operationNames } from "../ops/calls.ts";
 
 const { gt, mul, add, rand, randint, manualSeed, ones } = library;
+
+const functions = library as unknown as Readonly<Record<string, unknown>>;
 
 /** An operation as a function of its tensors. */
 export interface Sample {
@@ -35,7 +37,7 @@ export function samples(size: number, dtype: "float32" | "float64"): Sample[] {
     .filter((name) => !changing(name))
     .map((name): Sample => {
       const { leaves, rebuild } = flatten(calls[name](operands));
-      const operation = library[name] as unknown as (...values: unknown[]) => unknown;
+      const operation = functions[name] as (...values: unknown[]) => unknown;
       const call = (tensors: readonly Tensor[]) => {
         manualSeed(3);
         return flatten(operation(...(rebuild(tensors) as unknown[]))).leaves.slice();

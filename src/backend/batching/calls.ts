@@ -8,8 +8,8 @@ import { warnOnce } from "../../core/warn.ts";
 import { makeAbstract } from "../../tensor/abstract.ts";
 import {
   allExamples,
-  type BatchLevel,
   BatchedMemory,
+  type BatchLevel,
   batched,
   batchOf,
   exampleOf,
@@ -136,5 +136,6 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
 }
 
 const reportLoop = ({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void => {
-  if (family !== "random" && name !== "dropout") warnOnce(`${name} has no rule for vmap: it runs once for each example`);
+  if (family !== "random" && name !== "dropout")
+    warnOnce(`${name} has no rule for vmap: it runs once for each example`);
 };

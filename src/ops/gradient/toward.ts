@@ -40,16 +40,20 @@ export function gradientsToward(
     places.set(edge?.node ?? input, outputs.set(edge?.output ?? 0, [...(outputs.get(edge?.output ?? 0) ?? []), at]));
   }
   const found = new Array<Tensor | null>(inputs.length).fill(null);
-  passBackward(roots, { ...options, toward: inputs }, {
-    add: (a, b) => add(a, b) as Tensor,
-    addExamples,
-    observe(target, gradient) {
-      const [key, output] = target instanceof Tensor ? [target, 0] : [target.node, target.output];
-      const reached = places.get(key)?.get(output) ?? [];
-      for (const at of reached) found[at] = gradient;
-      return reached.length > 0;
+  passBackward(
+    roots,
+    { ...options, toward: inputs },
+    {
+      add: (a, b) => add(a, b) as Tensor,
+      addExamples,
+      observe(target, gradient) {
+        const [key, output] = target instanceof Tensor ? [target, 0] : [target.node, target.output];
+        const reached = places.get(key)?.get(output) ?? [];
+        for (const at of reached) found[at] = gradient;
+        return reached.length > 0;
+      },
     },
-  });
+  );
   return found;
 }
 
