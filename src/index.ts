@@ -90,6 +90,7 @@ export { type ArrayOfRank, type GradientHook, type NestedArray, Tensor } from ".
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
 export * as text from "./text/index.ts";
+export * as transforms from "./transforms/index.ts";
 
 import "./backend/presence.ts";
 import "./ops/methods.ts";

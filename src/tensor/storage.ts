@@ -80,6 +80,16 @@ export class Storage {
     return this.current?.isBorrowed === true;
   }
 
+  /** Whether it has a size but no elements: see `abstract.ts`. */
+  get isAbstract(): boolean {
+    return this.current?.isAbstract === true;
+  }
+
+  /** The memory, if it belongs to a batched tensor: see `batched.ts`. */
+  get batch(): Memory | undefined {
+    return this.current?.isBatched === true ? this.current : undefined;
+  }
+
   /** Marks the contents as lost, so that reading them throws `cause`. */
   lose(cause: unknown): void {
     this.lostBy = cause;

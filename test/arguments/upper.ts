@@ -8,6 +8,7 @@ import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { spectralCalls } from "./spectra.ts";
+import { transformsCalls } from "./transforms.ts";
 
 const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
@@ -533,6 +534,7 @@ export const calls: Calls = {
   ...distributedCalls,
   ...linalgCalls,
   ...spectralCalls,
+  ...transformsCalls,
   ...quantCalls,
   ...quantLayerCalls,
   backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],

@@ -5,6 +5,7 @@
 
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { denseStrides, isRowMajor, type Shape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -24,7 +25,7 @@ export function executeElementwise<D extends DType>(
   dtype: D,
   operation?: string,
 ): Tensor<D> {
-  const strides = commonStrides(operands, shape);
+  const strides = liftingOf(operands, undefined) ? undefined : commonStrides(operands, shape);
   if (strides === undefined) return execute(primitive, operands, shape, dtype, undefined, operation);
   const order = [...shape.keys()].sort((a, b) => strides[b]! - strides[a]!);
   const views = operands.map((x) => permuted(x, order));
