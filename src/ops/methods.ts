@@ -24,6 +24,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
 import { type InPlaceRows, inPlaceMethods } from "./inplace/methods.ts";
+import { type PyTorchMethods, pytorchMethods } from "./pytorch_methods.ts";
 
 /** Methods that are not operations, or have another name as a method. */
 const core = { backward, detach, to: operations.toDType, unfold: operations.slidingWindows } as const;
@@ -171,6 +172,7 @@ declare module "../tensor/tensor.ts" {
     extends CoreMethods<D>,
       Transposes<D>,
       DeclaredMethods<D>,
+      PyTorchMethods<D>,
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,
@@ -212,7 +214,7 @@ function addMethods(): void {
     };
     Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
   }
-  for (const [name, operation] of Object.entries({ ...methods, ...inPlaceMethods })) {
+  for (const [name, operation] of Object.entries({ ...methods, ...inPlaceMethods, ...pytorchMethods })) {
     const call = operation as (...values: readonly unknown[]) => unknown;
     const { value } = {
       value(this: Tensor, ...rest: readonly unknown[]): unknown {

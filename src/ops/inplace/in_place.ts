@@ -12,15 +12,19 @@ type Compute = (x: never, ...rest: never) => Tensor;
  * graph, and increments the version of the storage.
  *
  * @param name the method's name, such as `exp_`
+ * @param operation the function's name in its errors; default: the method's without the underscore
  *
  * @throws {AutogradError} (the method) `inPlace` if x or an operand requires a gradient, outside `noGrad`.
  * @throws {ShapeError} (the method) if the result does not have x's shape.
  * @throws {DTypeError} (the method) if x's dtype can't hold the result's kind, such as a float result for integers.
  * @throws {ArgumentError} (the method) if elements of x share memory (`expand`).
  */
-export function inPlace(name: string, compute: Compute): (x: Tensor, ...rest: readonly unknown[]) => Tensor {
+export function inPlace(
+  name: string,
+  compute: Compute,
+  operation = name.slice(0, -1),
+): (x: Tensor, ...rest: readonly unknown[]) => Tensor {
   const call = compute as unknown as (x: Tensor, ...rest: readonly unknown[]) => Tensor;
-  const operation = name.slice(0, -1);
   return (x, ...rest) => {
     checkTarget(name, x, []);
     const result = underMethod(name, operation, () => call(x, ...rest));

@@ -266,13 +266,15 @@ export const inPlaceRows = {
 } as const;
 
 /** Restricts x to float64, the dtype of the result. */
-function floatPowerOf(x: Tensor, exponent: operations.Operand): Tensor {
-  if (x.dtype === "float64") return operations.floatPower(x, exponent);
+function floatPowerOf(x: Tensor, exponent: operations.Operand): Tensor;
+function floatPowerOf(x: Tensor, ...rest: [operations.Operand]): Tensor {
+  if (x.dtype === "float64") return operations.floatPower(x, ...rest);
   const problem = `the result is float64, which ${x.describe()} can't hold; convert x with to("float64")`;
   throw new DTypeError("floatPower", "kindDiffers", problem);
 }
 
 /** The order of the derivative is the first argument of the function, and follows the tensor in the method. */
-function polygammaOf(x: Tensor, n: number): Tensor {
-  return operations.polygamma(n, x);
+function polygammaOf(x: Tensor, n: number): Tensor;
+function polygammaOf(x: Tensor, n: number, ...surplus: []): Tensor {
+  return operations.polygamma(n, x, ...surplus);
 }
