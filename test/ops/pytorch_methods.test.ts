@@ -1,5 +1,8 @@
 /** Methods under PyTorch's names. */
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
 import * as o from "../../src/index.ts";
 import { type DType, dtypes } from "../../src/tensor/dtype.ts";
 import { Random } from "./samples.ts";
@@ -132,4 +135,14 @@ test("surplus arguments are rejected", () => {
   const x = o.ones([2, 2]);
   for (const call of [() => (x.float as (own: number) => unknown)(1), () => (x.numel as (own: number) => unknown)(1)])
     expect(call).toThrow(o.ArgumentError);
+});
+
+test("docs/from-pytorch.md lists every method in place, and no other", () => {
+  const page = readFileSync(join(packageRoot, "docs", "from-pytorch.md"), "utf8");
+  const section = page.slice(page.indexOf("## Methods in place"), page.indexOf("```ts", page.indexOf("## Methods in")));
+  const listed = [...section.matchAll(/`(\w+_)`/g)].map(([, name]) => name!);
+  const here = Object.getOwnPropertyNames(o.Tensor.prototype).filter((name) => name.endsWith("_"));
+  expect(listed.toSorted()).toEqual(here.toSorted());
+  const absent = [...page.slice(page.indexOf("These methods are not here: ")).matchAll(/^.*$/gm)][0]![0];
+  expect([...absent.matchAll(/`(\w+)`/g)].filter(([, name]) => here.includes(name!))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** Methods in place, made of functions that return a new tensor. */
 import { OrchardError, ShapeError } from "../../core/errors.ts";
+import { expectTensor } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkTarget, storeResult } from "../copy/inplace.ts";
@@ -26,6 +27,7 @@ export function inPlace(
 ): (x: Tensor, ...rest: readonly unknown[]) => Tensor {
   const call = compute as unknown as (x: Tensor, ...rest: readonly unknown[]) => Tensor;
   return (x, ...rest) => {
+    expectTensor(name, "x", x);
     checkTarget(name, x, []);
     const result = underMethod(name, operation, () => call(x, ...rest));
     if (result === x) return x;
