@@ -186,7 +186,7 @@ const fillIntegers: Filling = filling(
 
 const isWhole = (value: Bound): boolean => typeof value === "bigint" || Number.isInteger(value);
 
-/** One more than the largest number of `random_` without bounds: the largest of an integer dtype, 2^(digits) of a float. */
+/** One more than the largest number of `random_` without bounds: an integer dtype's largest, a float's 2ᵈ − 1. */
 const endOf = (dtype: DType): bigint => (isFloat(dtype) ? lastWhole[dtype] : integerRange(dtype)[1]) + 1n;
 const lastWhole = {
   float64: 2n ** 53n - 1n,
@@ -198,7 +198,7 @@ const lastWhole = {
 /** The methods, each with the options that follow the tensor. */
 export const randomRows = {
   /**
-   * Fills the tensor with 1 with probability p, default 0.5, and 0 elsewhere. p may be a float tensor that is broadcast.
+   * Fills the tensor with 1 with probability p, default 0.5, and 0 elsewhere. A float tensor p is broadcast.
    *
    * @throws {ArgumentError} for a number outside [0, 1].
    */

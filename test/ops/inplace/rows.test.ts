@@ -157,7 +157,7 @@ function wholeOf({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
 
 const ranks: Readonly<Record<string, number>> = { addmv_: 1, baddbmm_: 3 };
 
-/** One drawn call of a method, compared with the function on a copy of the same layout. Returns whether it succeeded. */
+/** Compares a drawn call of a method with the function on a copy of the same layout. Returns whether it succeeded. */
 function check(name: string, seed: number): boolean {
   const random = new Random(seed);
   const shape = Array.from({ length: ranks[name] ?? 2 }, () => random.integer(1, 7));
