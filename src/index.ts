@@ -63,6 +63,7 @@ export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";
 export * as io from "./onnx/namespace.ts";
+export { type AutocastDType, autocast } from "./ops/autocast/autocast.ts";
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
 export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
