@@ -1,4 +1,5 @@
 import { operand, optionalOperand, parameters, required } from "../core/parameters.ts";
+import { capture } from "../observe/capture.ts";
 import { seed } from "./kinds.ts";
 import { callKey, type PhiloxKey } from "./philox.ts";
 
@@ -74,6 +75,7 @@ export class Generator {
   nextKey(): PhiloxKey {
     const key = callKey(this.seed_, this.offset);
     this.offset = BigInt.asUintN(64, this.offset + 1n);
+    capture?.drew(this, key);
     return key;
   }
 }
