@@ -110,7 +110,7 @@ class Compiled {
     const variant = this.variantFor(values, modes);
     if (typeof variant === "string") return this.runPlainly(values, variant);
     const result = variant.run(values);
-    return result === RUN_PLAINLY ? this.runPlainly(values, "a check of the values differed") : result;
+    return result === RUN_PLAINLY ? this.runPlainly(values, variant.whyPlain) : result;
   }
 
   private whyPlain(values: readonly unknown[]): string | undefined {

@@ -12,6 +12,8 @@ export function difference(a: Recording, b: Recording): string | undefined {
     if (why !== undefined) return `${why} in ${call.name}${placeIn(call.place)}`;
   }
   if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
+  for (const [at, entry] of b.entries.entries())
+    if (!sameBytes(entry.contents, a.entries[at]?.contents ?? null)) return "a result that JavaScript computes changes";
   const counts = ({ steps, draws }: Recording) => [
     ...steps.map(({ slots }) => `step of ${slots.length}`),
     ...draws.map(({ ahead }) => `random number ${ahead}`),

@@ -53,11 +53,7 @@ export class Program {
   private readonly stopped = new Float64Array(1);
 
   /** @param results the entries whose memory is new in each replay */
-  constructor(
-    recording: Recording,
-    results: ReadonlySet<Entry>,
-    isFused: boolean,
-  ) {
+  constructor(recording: Recording, results: ReadonlySet<Entry>, isFused: boolean) {
     const { calls, entries } = recording;
     this.calls = calls;
     this.fusions = isFused ? fuse(recording, results) : [];

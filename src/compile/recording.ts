@@ -3,7 +3,8 @@ import type { Capture, CapturedCall } from "../observe/capture.ts";
 import { within } from "../observe/within.ts";
 import type { Optimizer } from "../optim/optimizer.ts";
 import type { Slot } from "../optim/slot.ts";
-import { Generator } from "../random/generator.ts";
+import { Generator, type GeneratorState } from "../random/generator.ts";
+import type { PhiloxKey } from "../random/philox.ts";
 import { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { CompileError, placeIn } from "./errors.ts";
@@ -68,6 +69,11 @@ export interface RecordedCall {
   readonly place: Error;
 }
 
+/** A generator's state when the function first used it, and the highest offset since. */
+interface GeneratorStart extends GeneratorState {
+  highest: bigint;
+}
+
 /** What a function does in a call. */
 export class Recording implements Capture {
   readonly calls: RecordedCall[] = [];
@@ -77,8 +83,9 @@ export class Recording implements Capture {
   private readonly firstSerial = Storage.nextSerial;
   private readonly byStorage = new Map<Storage, Entry>();
   private readonly hostWritten = new Set<Storage>();
-  private readonly keys = new Map<unknown, Draw>();
-  private readonly starts = new Map<Generator, { readonly seed: bigint; readonly offset: bigint }>();
+  /** The draws by the first word of their keys. */
+  private readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
+  private readonly starts = new Map<Generator, GeneratorStart>();
   /** Why the calls can't be replayed yet; undefined if they can. */
   unstable: string | undefined;
   private liveRows: { readonly name: string; readonly rows: () => readonly object[] } | null = null;
@@ -96,7 +103,8 @@ export class Recording implements Capture {
 
   call(call: CapturedCall, run: () => number, block: () => Float64Array): number {
     const index = this.calls.length;
-    const operands = call.operands.map((operand) => this.entryOf(operand, index));
+    const count = call.description.operands.length * Math.max(call.rows, 1); // the last ones may be left out
+    const operands = Array.from({ length: count }, (_, at) => this.entryOf(call.operands[at], index));
     this.isInCall = true;
     let status: number;
     try {
@@ -118,7 +126,7 @@ export class Recording implements Capture {
       name,
       place: new Error(),
     });
-    this.linkKeys(call, index);
+    this.linkKeys(written, index);
     this.linkRows(call, index);
     return status;
   }
@@ -168,12 +176,12 @@ export class Recording implements Capture {
     return made;
   }
 
-  private linkKeys({ description, rows, values }: CapturedCall, call: number): void {
-    if (rows > 0 || this.keys.size === 0) return;
-    for (const [name, value] of Object.entries(values[0] as object)) {
-      const draw = this.keys.get(value);
-      const field = draw && description.fields.find((each) => each.name === name);
-      if (field) draw.places.push({ call, at: field.offset });
+  /** Finds the keys of random calls in a block: two words of 32 bits, which no other numbers equal by chance. */
+  private linkKeys(block: Float64Array, call: number): void {
+    if (this.keys.size === 0) return;
+    for (let at = 0; at + 1 < block.length; at++) {
+      const known = this.keys.get(block[at]!);
+      if (known && block[at + 1] === known.second) known.draw.places.push({ call, at });
     }
   }
 
@@ -199,14 +207,31 @@ export class Recording implements Capture {
 
   drew(generator: object, key: object): void {
     if (!(generator instanceof Generator)) return;
-    const { seed, offset } = generator.getState();
-    const start = this.starts.get(generator) ?? { seed, offset: offset - 1n };
-    this.starts.set(generator, start);
-    if (seed !== start.seed)
-      throw this.refusal("seeded", "the function seeds a random generator", "seed it before the call");
-    const draw: Draw = { generator, ahead: offset - 1n - start.offset, places: [] };
+    const { offset } = generator.getState();
+    const start = this.startOf(generator, offset - 1n);
+    if (offset > start.highest) start.highest = offset;
+    const [first, second] = key as PhiloxKey;
+    const ahead = offset - 1n - start.offset;
+    const known = this.keys.get(first)?.draw;
+    if (known?.generator === generator && known.ahead === ahead) return; // a checkpoint draws a number again
+    if (known) this.unstable ??= "two generators have the same seed";
+    const draw: Draw = { generator, ahead, places: [] };
     this.draws.push(draw);
-    this.keys.set(key, draw);
+    this.keys.set(first, { second, draw });
+  }
+
+  private startOf(generator: Generator, offset: bigint): GeneratorStart {
+    const start = this.starts.get(generator) ?? { seed: generator.seed, offset, highest: offset };
+    this.starts.set(generator, start);
+    return start;
+  }
+
+  /** Allows a return to an earlier state of the same call, as a checkpoint does. */
+  seeded(generator: object, { seed, offset }: GeneratorState): void {
+    if (!(generator instanceof Generator)) return;
+    const start = this.startOf(generator, generator.getState().offset);
+    if (seed === start.seed && offset >= start.offset && offset <= start.highest) return;
+    throw this.refusal("seeded", "the function seeds a random generator", "seed it before the call");
   }
 
   stepped(optimizer: object, slots: readonly object[]): void {
@@ -223,13 +248,11 @@ export class Recording implements Capture {
     this.liveRows = { name, rows };
   }
 
-  /** Returns the entry of a result's storage. A storage that no call accesses gets an entry with its contents. */
+  /** Returns the entry of a result's storage, which calls need not access. */
   adopt(storage: Storage): Entry {
     const known = this.byStorage.get(storage);
     if (known) return known;
-    const contents = storage.memory.hostBytes().slice();
-    const source = { source: "host", index: 0, bytes: contents.byteLength, contents } as const;
-    const entry = this.add({ ...source, storage, version: storage.version, first: this.calls.length });
+    const entry = this.add({ ...this.sourceOf(storage), storage, version: storage.version, first: this.calls.length });
     this.byStorage.set(storage, entry);
     return entry;
   }

@@ -88,6 +88,8 @@ export class Variant {
   private readonly isFused: boolean;
   private readonly parameters: readonly Tensor[];
   private readonly found: Tensor[] = [];
+  /** Why the last replay asked for a plain run. */
+  whyPlain = "";
   /** Why there is no program yet. */
   why = "";
 
@@ -260,6 +262,7 @@ export class Variant {
       if (call <= compiled.firstChange) {
         for (const { slots } of program.steps) for (const slot of slots) slot.steps--;
         for (const [generator, state] of states) generator.setState(state as never);
+        this.whyPlain = status === 0 ? "a check of the values differed" : errorOf(native, status, "compile").message;
         return RUN_PLAINLY;
       }
       const failed = program.calls[Math.min(call, program.calls.length - 1)]!;

@@ -28,6 +28,8 @@ export interface Capture {
   accessed(storage: object): void;
   /** A generator has served a key. */
   drew(generator: object, key: object): void;
+  /** A generator is about to continue from another state. */
+  seeded(generator: object, state: { readonly seed: bigint; readonly offset: bigint }): void;
   /** An optimizer has counted a step of these slots. */
   stepped(optimizer: object, slots: readonly object[]): void;
   /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */

@@ -58,6 +58,7 @@ export class Generator {
   setState(state: GeneratorState): this;
   setState(...values: unknown[]): this {
     const { seed, offset } = stateParameters(values);
+    capture?.seeded(this, { seed, offset });
     [this.seed_, this.offset] = [seed, offset];
     return this;
   }

@@ -6,8 +6,8 @@ const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
   Array.from({ length: count }, () => "buffer") as Buffers<Count>;
 
 /**
- * The functions of `orchard_cpu.h` and `orchard_cpu_program.h` as `bun:ffi` declarations, and its status codes. A test compares them with
- * the headers.
+ * The functions of `orchard_cpu.h` and `orchard_cpu_program.h` as `bun:ffi` declarations, and the status codes. A test
+ * compares them with the headers.
  *
  * `buffer` is a view whose bytes native code accesses only during the call. Passing the view instead of its address
  * keeps it alive and in place. `bun:ffi` does not accept null; for an omitted operand, pass the block.
