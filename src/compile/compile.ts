@@ -60,7 +60,7 @@ const compileParameters = parameters("compile", {
  * @example
  * const step = compile(
  *   (x: Tensor, y: Tensor) => {
- *     const loss = nn.functional.crossEntropy(model.forward(x), y);
+ *     const loss = crossEntropy(model.forward(x), y);
  *     loss.backward();
  *     optimizer.step();
  *     optimizer.zeroGrad();

@@ -283,7 +283,8 @@ export class Recording implements Capture {
       throw new CompileError(
         "compile",
         "writes",
-        `the function changes ${what} in place${placeIn(place)}, last in ${name}; add the tensor to the state, or change a clone()`,
+        `the function changes ${what} in place${placeIn(place)}, last in ${name}; add the tensor to the state, or ` +
+          "change a clone()",
       );
     }
     const lost = this.draws.find(({ places }) => places.length === 0);

@@ -7,8 +7,15 @@ import { FusedOptimizer, type FusedOptions } from "../optim/fused.ts";
 import { Optimizer } from "../optim/optimizer.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
+/** An optimizer, with any options. */
+interface AnyOptimizer {
+  readonly name: string;
+  step(): void;
+  zeroGrad(): void;
+}
+
 /** State that a compiled function may change: modules, optimizers and tensors, in arrays at any depth. */
-export type CompileState = Module | Optimizer<never> | Tensor | readonly CompileState[];
+export type CompileState = Module | AnyOptimizer | Tensor | readonly CompileState[];
 
 export type StateOptimizer = FusedOptimizer<FusedOptions>;
 

@@ -24,6 +24,9 @@ export const RUN_PLAINLY = Symbol("run plainly");
 /** Recordings after which a function must have done the same twice in a row. */
 const MOST_RECORDINGS = 5;
 
+/** Frames of stack traces during a recording: enough to reach the caller's line from within the library. */
+const STACK_FRAMES = 60;
+
 /** A tensor of a result: where its memory comes from. */
 type ResultLeaf = { readonly layout: Layout } & (
   | { readonly from: "entry"; readonly entry: Entry }
@@ -169,11 +172,14 @@ export class Variant {
     );
     const started = this.state.snapshot();
     let value: unknown;
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = STACK_FRAMES;
     setCapture(recording);
     try {
       value = this.fn(...(valueIn(given, (tensor) => tensor) as never[]));
     } finally {
       setCapture(null);
+      Error.stackTraceLimit = stackTraceLimit;
     }
     if (value instanceof Promise)
       throw new CompileError("compile", "async", "the function is asynchronous; compile its synchronous parts");
