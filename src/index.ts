@@ -55,6 +55,9 @@ export {
   withRoute,
 } from "./backend/overrides.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
+export { type CompiledFunction, type CompileOptions, compile } from "./compile/compile.ts";
+export { CompileError } from "./compile/errors.ts";
+export type { CompileState } from "./compile/state.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";

@@ -21,6 +21,7 @@ const guide = [
       { text: "From TensorFlow.js", link: "/from-tensorflow-js" },
       { text: "Indexing", link: "/indexing" },
       { text: "Memory", link: "/memory" },
+      { text: "Compiled functions", link: "/compile" },
       { text: "Debugging", link: "/debugging" },
       { text: "Coverage", link: "/coverage" },
       { text: "Gallery", link: "/gallery" },

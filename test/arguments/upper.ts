@@ -575,6 +575,10 @@ export const calls: Calls = {
   enableGrad: [orchard.enableGrad as Call, () => [() => 1]],
   tidy: [orchard.tidy as Call, () => [() => zeros([2])]],
   keep: [orchard.keep as Call, () => [zeros([2])]],
+  compile: [
+    orchard.compile as Call,
+    () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
+  ],
   withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
