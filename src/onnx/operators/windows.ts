@@ -1,4 +1,5 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
+import { convolutionWithPads } from "../../ops/convolution/convolution.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import { isFloat } from "../../tensor/dtype.ts";
@@ -72,8 +73,6 @@ function padded(x: Tensor, before: readonly number[], after: readonly number[], 
 
 const spatial = (x: Tensor): readonly number[] => x.shape.slice(2);
 
-type Convolution = typeof ops.conv2d;
-const convolutions = [ops.conv1d, ops.conv2d, ops.conv3d] as unknown as readonly Convolution[];
 const transposed = [
   ops.convTranspose1d,
   ops.convTranspose2d,
@@ -87,16 +86,18 @@ function byRank<F>(list: readonly F[], rank: number): F {
   return found;
 }
 
-/** Convolves. If padding differs before and after an axis, the input is padded first. */
+/** Convolves along one to three axes. */
 export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
   const plan = windowsOf(call, spatial(x), call.attributes.numbers("kernel_shape") ?? spatial(weight));
-  const isEven = plan.before.every((amount, at) => amount === plan.after[at]);
-  const input = isEven ? x : padded(x, plan.before, plan.after, 0);
-  return byRank(convolutions, plan.kernel.length)(input, weight, {
-    ...(bias ? { bias } : {}),
-    stride: plan.stride,
-    padding: isEven ? plan.before : 0,
-    dilation: plan.dilation,
+  const rank = plan.kernel.length;
+  if (rank < 1 || rank > 3) throw new NodeProblem(`expected 1 to 3 axes besides batch and channels, got ${rank}`);
+  const { stride, dilation, before, after } = plan;
+  const padding = before.map((amount, at) => [amount, after[at]!] as const);
+  // Negative padding cuts the input, which no convolution here does.
+  const isCut = [...before, ...after].some((amount) => amount < 0);
+  return convolutionWithPads({
+    ...{ x: isCut ? padded(x, before, after, 0) : x, weight, bias, stride: [...stride], dilation: [...dilation] },
+    padding: isCut ? before.map(() => [0, 0]) : padding,
     groups: call.attributes.number("group", 1),
   });
 }
