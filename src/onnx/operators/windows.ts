@@ -1,8 +1,11 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
+
+import { getBackend } from "../../backend/policy.ts";
 import { convolutionWithPads } from "../../ops/convolution/convolution.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
@@ -100,6 +103,35 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
     padding: isCut ? before.map(() => [0, 0]) : padding,
     groups: call.attributes.number("group", 1),
   });
+}
+
+/** Up to so many positions, a product of gathered windows is faster than a convolution, which packs the weight. */
+const MOST_FEW_POSITIONS = 8;
+/** Smaller weights are packed at once. */
+const LEAST_FEW_WEIGHTS = 1024;
+
+/**
+ * Convolves as a product of the windows, a row each, with the weight. Returns undefined if there are too many windows
+ * or several groups or batches.
+ */
+export function convolveFew(call: Call, x: Tensor, weight: Tensor): Tensor | undefined {
+  const plan = windowsOf(call, spatial(x), call.attributes.numbers("kernel_shape") ?? spatial(weight));
+  const positions = elementCount(plan.counts);
+  const isFew = positions > 0 && positions <= MOST_FEW_POSITIONS && weight.size >= LEAST_FEW_WEIGHTS;
+  if (!isFew || getBackend() !== "cpu" || x.shape[0] !== 1 || call.attributes.number("group", 1) !== 1)
+    return undefined;
+  const { kernel, stride, dilation, before, after, counts } = plan;
+  const source = ops.contiguous(padded(x, before, after, 0));
+  const steps = source.strides.slice(2);
+  const windows = ops.asStrided(
+    source,
+    [...counts, source.shape[1]!, ...kernel],
+    [...steps.map((step, at) => step * stride[at]!), source.strides[1]!, ...steps.map((s, at) => s * dilation[at]!)],
+    source.offset,
+  );
+  const outputs = weight.shape[0]!;
+  const rows = ops.linear(ops.reshape(windows, [positions, -1]), ops.reshape(weight, [outputs, -1]));
+  return ops.reshape(ops.transpose(rows, 0, 1), [1, outputs, ...counts]);
 }
 
 /** The padding cuts the result; `output_shape` says the size, and the padding follows from it. */

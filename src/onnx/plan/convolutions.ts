@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call } from "../call.ts";
 import { numbersOf } from "../call.ts";
 import { attributesOf } from "../graph.ts";
-import { convolve } from "../operators/windows.ts";
+import { convolve, convolveFew } from "../operators/windows.ts";
 import { type Edit, madeStep } from "./edit.ts";
 import { scalarOf } from "./pattern.ts";
 import { NO_SLOT, type PlannedStep } from "./plan.ts";
@@ -60,14 +60,17 @@ function joinFollowing(edit: Edit, convolution: PlannedStep): void {
     if (next?.outputs.length !== 1 || !joiners[next.operator]?.(joined, next, last.outputs[0]!)) break;
     joined.steps.push(next);
   }
-  if (joined.steps.length === 1 && joined.bias === NO_SLOT) return;
   const { finish, weight, bias, added, steps } = joined;
-  const compute = (call: Call): Tensor =>
-    finished(convolve(call, call.tensor(0), call.tensor(1)), call.optional(2), call.optional(3), finish);
+  const compute = (call: Call): Tensor => finished(convolved(call), call.optional(2), call.optional(3), finish);
   const inputs = [convolution.inputs[0]!, weight, bias, added];
   const step = madeStep(steps.at(-1)!, "Conv", compute, inputs, convolution.attributes);
   edit.replace(steps.at(-1)!, steps.slice(0, -1), step);
 }
+
+const convolved = (call: Call): Tensor => {
+  const [x, weight] = [call.tensor(0), call.tensor(1)];
+  return convolveFew(call, x, weight) ?? convolve(call, x, weight);
+};
 
 /** Tries to join a step, which uses `value`. */
 type Join = (joined: Joined, step: PlannedStep, value: number) => boolean;

@@ -12,6 +12,8 @@ const RANDOM: ReadonlySet<string> = new Set([
 ]);
 /** Operators that read only the shape of their input. */
 const OF_SHAPES: ReadonlySet<string> = new Set(["Shape", "Size"]);
+/** Operators that return their input if it has the right type already. */
+const UNCHANGED: ReadonlySet<string> = new Set(["Cast", "Identity"]);
 /** Larger results are computed in each run: files with compressed weights would fill the memory. */
 const MOST_ELEMENTS = 1 << 20;
 /** Inputs up to this size have their elements in the key of a plan. */
@@ -96,6 +98,8 @@ class Trace {
     for (const [name, slot] of captured) outer.set(name, this.#values[slot]);
     const given = inputs.map((slot) => this.#values[slot]);
     const results = valuesOf(step, given, outer);
+    const same = UNCHANGED.has(step.operator) && results[0] === given[0] ? inputs[0] : undefined;
+    if (same !== undefined) return [same];
     const isFixed = this.#isFixedStep(step, inputs, results);
     const outputs = results.map((value) => this.#add(value, isFixed));
     this.isPlain &&= [...given, ...results].every((value) => value === undefined || value instanceof Tensor);
