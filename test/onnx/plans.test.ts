@@ -80,6 +80,10 @@ const follows: Readonly<Record<string, Follow>> = {
   divide: (graph, x, shape) => graph.node("Div", [x, perChannel(graph, shape, 0.5, 2)]),
   shift: (graph, x, shape) => graph.node("Add", inEitherOrder(graph, x, perChannel(graph, shape))),
   subtract: (graph, x, shape) => graph.node("Sub", [x, perChannel(graph, shape)]),
+  affine: (graph, x) => {
+    const scaled = graph.node("Div", [graph.node("Add", [graph.scalar(0.7), x]), graph.scalar(3)]);
+    return graph.node("Mul", [graph.node("Sub", [scaled, graph.scalar(0.2)]), graph.scalar(-2)]);
+  },
   fromConstant: (graph, x, shape) => graph.node("Sub", [perChannel(graph, shape), x]),
   addSame: (graph, x, shape) => graph.node("Add", inEitherOrder(graph, x, graph.constant(shape))),
   twice: (graph, x) => graph.node("Add", [x, x]),

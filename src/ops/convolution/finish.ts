@@ -27,6 +27,9 @@ const activationNames = enumeration("FinishActivation", [
   ...(["none", "relu", "leaky", "clamp", "sigmoid", "silu", "hardsigmoid", "hardswish"] as const),
 ]);
 
+/** The names of the activations that may follow a convolution. */
+export const finishActivations: readonly Finish["activation"][] = activationNames.names;
+
 /** What follows a convolution: y ← f(y + bias + added) · scale + shift. */
 export interface Finish {
   readonly activation: NameOf<typeof activationNames>;
