@@ -16,6 +16,7 @@ import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
+import { capturing } from "./capture.ts";
 import { codepathCount } from "./codepaths.ts";
 import type { BackendName } from "./names.ts";
 import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
@@ -199,6 +200,7 @@ function dispatch<Attributes>(
       countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
+      capturing()?.({ primitive: primitive.name, inputs, outputs: outputs as Tensor[], attributes });
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw withOperation(operation, error);
