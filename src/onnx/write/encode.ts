@@ -7,8 +7,8 @@ export interface Float {
   readonly float: number;
 }
 
-/** An attribute: integers, floats, a string, or a list of integers. */
-export type WrittenAttribute = number | Float | string | readonly number[];
+/** An attribute: an integer, a float, a string, or a list of integers or strings. */
+export type WrittenAttribute = number | Float | string | readonly number[] | readonly string[];
 
 export interface WrittenNode {
   readonly operator: string;
@@ -53,7 +53,7 @@ const elementTypes: Readonly<Record<DType, number>> = {
 };
 
 /** The numbers of AttributeProto.AttributeType. */
-const attributeTypes = { float: 1, int: 2, text: 3, ints: 7 } as const;
+const attributeTypes = { float: 1, int: 2, text: 3, ints: 7, texts: 8 } as const;
 
 /** Returns the bytes of a file. */
 export async function encodeModel(graph: WrittenGraph): Promise<Uint8Array> {
@@ -92,7 +92,10 @@ function writeAttribute([name, value]: readonly [string, WrittenAttribute], writ
   if (typeof value === "number") writer.writeVarintField(3, value);
   else if (typeof value === "string") writer.writeBytesField(4, new TextEncoder().encode(value));
   else if (isFloatValue(value)) writer.writeFloatField(2, value.float);
-  else for (const each of value) writer.writeVarintField(8, each);
+  else
+    for (const each of value)
+      if (typeof each === "number") writer.writeVarintField(8, each);
+      else writer.writeBytesField(9, new TextEncoder().encode(each));
   writer.writeVarintField(20, attributeTypes[kindOf(value)]);
 }
 
@@ -101,7 +104,8 @@ const isFloatValue = (value: WrittenAttribute): value is Float => typeof value =
 function kindOf(value: WrittenAttribute): keyof typeof attributeTypes {
   if (typeof value === "number") return "int";
   if (typeof value === "string") return "text";
-  return isFloatValue(value) ? "float" : "ints";
+  if (isFloatValue(value)) return "float";
+  return typeof value[0] === "string" ? "texts" : "ints";
 }
 
 function writeTensor({ name, dtype, shape, bytes }: WrittenTensor, writer: PbfWriter): void {

@@ -133,9 +133,12 @@ function rootMeanSquare(recorder: Recorder, x: string, scale: string, eps: strin
 }
 
 const batchNorm: Writer = (recorder, call) => {
-  const { eps } = call.attributes as { eps: number };
+  const { eps, outputs } = call.attributes as { eps: number; outputs: readonly string[] };
   const { x, weight, bias, mean, variance } = named(call);
-  if (!mean || !variance) throw new Unwritable("batch normalization in training; call eval() first");
+  if (!mean || !variance) {
+    if (weight || bias) throw new Unwritable("batch normalization by the statistics of the batch, with weights");
+    return outputs.map((name) => (name === "out" ? standardized(recorder, x!, eps) : undefined));
+  }
   const { dtype } = x!;
   const channels = x!.shape[1]!;
   const filled = (value: number) => recorder.numbers(new Array<number>(channels).fill(value), [channels], dtype);
@@ -143,6 +146,17 @@ const batchNorm: Writer = (recorder, call) => {
   const inputs = [recorder.name(x!), scale, shift, recorder.name(mean), recorder.name(variance)];
   return [recorder.node("BatchNormalization", inputs, { epsilon: { float: eps } })];
 };
+
+/** Subtracts the mean of each channel, and divides by the standard deviation. */
+function standardized(recorder: Recorder, x: Tensor, eps: number): string {
+  const axes = x.shape.flatMap((_, axis) => (axis === 1 ? [] : [axis]));
+  const mean = (name: string) => recorder.node("ReduceMean", [name], { axes, keepdims: 1 });
+  const name = recorder.name(x);
+  const centered = recorder.node("Sub", [name, mean(name)]);
+  const variance = mean(recorder.node("Mul", [centered, centered]));
+  const deviation = recorder.node("Sqrt", [recorder.node("Add", [variance, recorder.scalar(eps, x.dtype)])]);
+  return recorder.node("Div", [centered, deviation]);
+}
 
 /** softmax(scale q kᵀ + bias) v, with −∞ for masked keys. */
 const attention: Writer = (recorder, call) => {
@@ -206,11 +220,10 @@ const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
       hidden_size: size,
       direction: isReversed ? "reverse" : "forward",
       ...(kind === "gru" ? { linear_before_reset: 1 } : {}),
-      ...(kind === "relu" ? { activations: "Relu" } : {}),
+      ...(kind === "relu" ? { activations: ["Relu"] } : {}),
     },
     kind === "lstm" ? 3 : 2,
   );
-  if (kind === "relu") throw new Unwritable("a recurrent layer with relu");
   const output = recorder.node("Reshape", [all!, { sizes: y!.shape }]);
   return kind === "lstm" ? [output, recorder.node("Squeeze", [last!, { sizes: [0] }])] : [output];
 };

@@ -175,7 +175,7 @@ const writers: Writers = {
 export const writableNames = (): string[] => Object.keys(writers).sort();
 
 /** Primitives of random numbers; a file would have the numbers that were drawn once. */
-const RANDOM: ReadonlySet<string> = new Set(["bernoulli", "distribution", "dropout", "multinomial", "randperm"]);
+const RANDOM: ReadonlySet<string> = new Set(["bernoulli", "dropout", "multinomial", "random", "randperm"]);
 
 /**
  * Records a call. Calls that do not depend on the inputs are computed, and become constants.
@@ -185,15 +185,18 @@ const RANDOM: ReadonlySet<string> = new Set(["bernoulli", "distribution", "dropo
 export function record(recorder: Recorder, call: CapturedCall): void {
   const { primitive, inputs, outputs } = call;
   if (RANDOM.has(primitive)) throw new Unwritable("random numbers");
-  const target = outputs[0];
-  const isUpdate = target !== undefined && isPart(target);
+  const [target] = outputs;
   const isVariable = inputs.some((x) => recorder.isVariable(x));
-  if (isUpdate) {
-    const name = isVariable || primitive === "copy" ? resultsOf(recorder, call)[0]! : filled(recorder, call);
-    recorder.write(target, name);
+  if (target && isPart(target)) {
+    const isCopied = isVariable || primitive === "copy";
+    recorder.write(target, isCopied ? resultsOf(recorder, call)[0]! : filled(recorder, call));
     return;
   }
-  if (!isVariable) return;
+  if (!isVariable) {
+    const value = fillingOf(call);
+    if (value !== undefined) recorder.fill(target!, value);
+    return;
+  }
   const names = resultsOf(recorder, call);
   for (const [at, output] of outputs.entries())
     if (names[at] === undefined) recorder.refuse(output, `result ${at + 1} of ${primitive}`);
@@ -203,9 +206,16 @@ export function record(recorder: Recorder, call: CapturedCall): void {
 /** Whether a tensor covers a part of its memory only. */
 const isPart = (x: Tensor): boolean => x.offset !== 0 || x.size * bytesOf(x.dtype) < x.storage.memory.byteLength;
 
-function filled(recorder: Recorder, { primitive, outputs: [target], attributes }: CapturedCall): string {
-  if (primitive !== "fill") throw new Unwritable(`${primitive} of a part`);
-  const value = Number((attributes as { value: number | boolean | bigint }).value);
+/** Returns the number that a call sets all elements to. */
+function fillingOf({ primitive, inputs: [source], attributes }: CapturedCall): number | undefined {
+  if (primitive === "fill") return Number((attributes as { value: number | boolean | bigint }).value);
+  return primitive === "copy" && source!.size === 1 ? Number(source!.dataSync()[0]) : undefined;
+}
+
+function filled(recorder: Recorder, call: CapturedCall): string {
+  const [target] = call.outputs;
+  const value = fillingOf(call);
+  if (value === undefined) throw new Unwritable(`${call.primitive} of a part`);
   return recorder.node("Expand", [recorder.scalar(value, target!.dtype), { sizes: target!.shape }]);
 }
 

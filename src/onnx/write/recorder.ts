@@ -4,7 +4,7 @@ import { contiguous } from "../../ops/copy/copy.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Storage } from "../../tensor/storage.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import type { WrittenAttribute, WrittenTensor } from "./encode.ts";
 import { viewSteps } from "./views.ts";
 
@@ -35,6 +35,8 @@ interface Recorded extends Layout {
 /** A storage into which parts are written, as `cat` does. */
 interface Assembly {
   readonly dtype: DType;
+  /** The value of elements that are in no part. */
+  readonly filling: number | undefined;
   readonly parts: { readonly layout: Layout; readonly name: string }[];
 }
 
@@ -47,6 +49,7 @@ export class Recorder {
   readonly #values = new Map<Storage, Recorded | Assembly>();
   readonly #views = new Map<string, string>();
   readonly #parameters = new Map<Storage, Recorded & { tensor: Tensor }>();
+  readonly #fillings = new Map<Storage, number>();
   readonly #refused = new Map<Storage, string>();
   #count = 0;
 
@@ -81,11 +84,15 @@ export class Recorder {
 
   /** As {@link name}, but repeated axes have size 1: for operators that broadcast. */
   broadcastName(tensor: Tensor): string {
-    const { strides } = tensor;
-    const value = this.#valueOf(tensor);
-    if (!value || strides.every((stride) => stride !== 0)) return this.name(tensor);
+    const { storage, dtype, strides, offset } = tensor;
+    if (strides.every((stride) => stride !== 0)) return this.name(tensor);
     const shape = tensor.shape.map((size, axis) => (strides[axis] === 0 ? 1 : size));
-    return this.#viewOf(value, { shape, strides, offset: tensor.offset }, tensor.dtype);
+    return this.name(new Tensor(storage, dtype, shape, strides, offset));
+  }
+
+  /** Records that all elements of a storage are a number, until parts are written. */
+  fill({ storage }: Tensor, value: number): void {
+    this.#fillings.set(storage, value);
   }
 
   /** Names an output of the graph. */
@@ -125,7 +132,7 @@ export class Recorder {
   write(target: Tensor, name: string): void {
     const existing = this.#values.get(target.storage);
     if (existing && !("parts" in existing)) throw new Unwritable("an update of a part in place");
-    const assembly = existing ?? { dtype: target.dtype, parts: [] };
+    const assembly = existing ?? { dtype: target.dtype, filling: this.#fillings.get(target.storage), parts: [] };
     const { shape, strides, offset } = target;
     assembly.parts.push({ layout: { shape, strides, offset }, name });
     this.#values.set(target.storage, assembly);
@@ -136,7 +143,7 @@ export class Recorder {
     if (reason !== undefined) throw new Unwritable(reason);
     const value = this.#values.get(tensor.storage);
     if (value && "parts" in value) {
-      const whole = this.#assembled(value);
+      const whole = this.#assembled(value, tensor);
       this.#values.set(tensor.storage, whole);
       return whole;
     }
@@ -151,7 +158,13 @@ export class Recorder {
   }
 
   #constant(tensor: Tensor): string {
+    const filling = this.#fillings.get(tensor.storage);
+    if (filling !== undefined && tensor.rank > 0) return this.#filled(filling, tensor.dtype, tensor.shape);
     return this.#addConstant(tensor.dtype, tensor.shape, elementBytes(tensor));
+  }
+
+  #filled(value: number, dtype: DType, sizes: readonly number[]): string {
+    return this.node("Expand", [this.scalar(value, dtype), { sizes }]);
   }
 
   #addConstant(dtype: DType, shape: readonly number[], bytes: Uint8Array, name = `constant_${this.#count++}`): string {
@@ -176,7 +189,7 @@ export class Recorder {
   }
 
   /** Joins the parts of a storage along one axis after the other. */
-  #assembled({ dtype, parts }: Assembly): Recorded {
+  #assembled({ dtype, filling, parts }: Assembly, { storage }: Tensor): Recorded {
     const { strides } = parts[0]!.layout;
     const boxes = parts.map(({ layout, name }) => {
       let rest = layout.offset;
@@ -187,46 +200,44 @@ export class Recorder {
       });
       return { starts, ends: starts.map((start, axis) => start + layout.shape[axis]!), name, strides: layout.strides };
     });
-    const first = Math.max(...boxes.map(({ ends }) => ends[0] ?? 1));
-    const shape = strides.map((stride, axis) => (axis === 0 ? first : strides[axis - 1]! / stride));
+    const count = storage.memory.byteLength / bytesOf(dtype);
+    const shape = strides.map((stride, axis) => (axis === 0 ? count : strides[axis - 1]!) / stride);
     const isSound = shape.every(Number.isInteger) && boxes.every((box) => `${box.strides}` === `${strides}`);
     if (!isSound) throw new Unwritable("an update of parts in place");
-    return {
-      name: this.#joined(
-        boxes,
-        shape.map(() => 0),
-        shape,
-        0,
-      ),
-      dtype,
-      shape,
-      strides,
-      offset: 0,
+    const range = { starts: shape.map(() => 0), ends: shape };
+    const fill = (sizes: readonly number[]) => {
+      if (filling === undefined) throw new Unwritable("a tensor of which parts are not set");
+      return this.#filled(filling, dtype, sizes);
     };
+    return { name: this.#joined(boxes, range, 0, fill), dtype, shape, strides, offset: 0 };
   }
 
-  #joined(boxes: readonly Box[], starts: readonly number[], ends: readonly number[], axis: number): string {
+  #joined(boxes: readonly Box[], range: Range, axis: number, fill: (sizes: readonly number[]) => string): string {
+    const { starts, ends } = range;
+    if (boxes.length === 0) return fill(ends.map((end, at) => end - starts[at]!));
     if (axis === starts.length) {
-      if (boxes.length !== 1) throw new Unwritable("an update of parts in place");
-      return boxes[0]!.name;
+      if (boxes.length === 1) return boxes[0]!.name;
+      throw new Unwritable("an update of parts in place");
     }
-    const cuts = [...new Set(boxes.flatMap((box) => [box.starts[axis]!, box.ends[axis]!]))].sort((a, b) => a - b);
+    const edges = [starts[axis]!, ends[axis]!, ...boxes.flatMap((box) => [box.starts[axis]!, box.ends[axis]!])];
+    const cuts = [...new Set(edges)].sort((a, b) => a - b);
     const names = cuts.slice(0, -1).map((start, at) => {
       const end = cuts[at + 1]!;
       const inside = boxes.filter((box) => box.starts[axis]! < end && box.ends[axis]! > start);
       if (inside.some((box) => box.starts[axis]! !== start || box.ends[axis]! !== end))
         throw new Unwritable("an update of parts in place");
-      return this.#joined(inside, starts.with(axis, start), ends.with(axis, end), axis + 1);
+      return this.#joined(inside, { starts: starts.with(axis, start), ends: ends.with(axis, end) }, axis + 1, fill);
     });
-    if (cuts[0] !== starts[axis] || cuts.at(-1) !== ends[axis])
-      throw new Unwritable("a tensor of which parts are not set");
     return names.length === 1 ? names[0]! : this.node("Concat", names, { axis });
   }
 }
 
-interface Box {
+interface Range {
   readonly starts: readonly number[];
   readonly ends: readonly number[];
+}
+
+interface Box extends Range {
   readonly name: string;
 }
 

@@ -191,7 +191,7 @@ function namedResults(result: unknown): [string, Tensor][] {
   if (Tensor.isTensor(result)) return [["output", result]];
   const entries: [string, unknown][] = Array.isArray(result)
     ? result.map((each, at) => [`output_${at}`, each])
-    : Object.entries((result ?? {}) as object);
+    : Object.entries((result ?? {}) as object).filter(([, value]) => value !== undefined && value !== null);
   const tensors = entries.filter((entry): entry is [string, Tensor] => Tensor.isTensor(entry[1]));
   if (tensors.length > 0 && tensors.length === entries.length) return tensors;
   throw new ArgumentError(
