@@ -30,8 +30,9 @@ def difference(path):
         expected = array(value)
         if actual.shape != expected.shape or actual.dtype != expected.dtype:
             return f"{actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
-        scale = max(1.0, float(numpy.abs(expected.astype("float64")).max(initial=0)))
-        worst = max(worst, float(numpy.abs(actual.astype("float64") - expected.astype("float64")).max(initial=0)) / scale)
+        actual, expected = actual.astype("float64"), expected.astype("float64")
+        scale = max(1.0, float(numpy.abs(expected).max(initial=0)))
+        worst = max(worst, float(numpy.abs(actual - expected).max(initial=0)) / scale)
     return worst
 
 

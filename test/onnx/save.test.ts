@@ -1,4 +1,4 @@
-/** Modules of many kinds, written as ONNX and read again: the graph computes what the module does, for other sizes too. */
+/** Modules written as ONNX and read again: the graph computes what the module does, for other sizes too. */
 import { describe, expect, test } from "bun:test";
 import * as library from "../../src/index.ts";
 import { ArgumentError, io, manualSeed, nn, noGrad, randn, sort, Tensor, withBackend } from "../../src/index.ts";

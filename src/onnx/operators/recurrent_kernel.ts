@@ -1,4 +1,4 @@
-/** Recurrent layers whose steps one kernel computes: those with the usual activations and without peepholes or clipping. */
+/** Recurrent layers whose steps one kernel computes: with the usual activations, without peepholes and clipping. */
 import * as ops from "../../ops/index.ts";
 import { hasRecurrentKernel, type RecurrentKind, recurrent } from "../../ops/recurrent/recurrent.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -10,7 +10,7 @@ import { type Edit, madeStep } from "./edit.ts";
 import { scalarOf } from "./pattern.ts";
 import { NO_SLOT, type PlannedStep } from "./plan.ts";
 
-/** A convolution and the steps after it that were joined to it: z = f(conv(x, weight) + bias + added) · scale + shift. */
+/** A convolution with steps after it: z = f(conv(x, weight) + bias + added) · scale + shift. */
 interface Joined {
   readonly edit: Edit;
   readonly convolution: PlannedStep;
