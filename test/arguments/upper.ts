@@ -720,6 +720,10 @@ export const calls: Calls = {
     () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
   ],
   loadOnnx: [io.loadOnnx as Call, () => [join(folder, "none.onnx")]],
+  saveOnnx: [
+    io.saveOnnx as Call,
+    () => [new orchard.nn.ReLU(), { x: zeros([2]) }, { path: join(folder, "a.onnx"), axes: { x: { 0: "n" } } }],
+  ],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,
