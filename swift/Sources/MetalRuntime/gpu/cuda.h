@@ -56,7 +56,6 @@ constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_por
   F(copy_from_host, cuMemcpyHtoDAsync_v2, (Address destination, const void *source, size_t bytes, Stream stream))      \
   F(fill, cuMemsetD8Async, (Address destination, unsigned char value, size_t count, Stream stream))                    \
   F(stream_create, cuStreamCreate, (Stream * stream, unsigned flags))                                                  \
-  F(stream_query, cuStreamQuery, (Stream stream))                                                                      \
   F(stream_destroy, cuStreamDestroy_v2, (Stream stream))                                                               \
   F(stream_wait, cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                                      \
   F(event_create, cuEventCreate, (Event * event, unsigned flags))                                                      \
