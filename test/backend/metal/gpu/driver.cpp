@@ -1,12 +1,14 @@
 // A stand-in for NVIDIA's driver: it runs no kernel, but checks the order of the calls, their arguments, and that
 // memory stays alive while work uses it. As on a GPU, work happens after the calls that issue it: copies and fills are
 // done, and launches are checked, when an event is reached. STANDIN_LOG names the file of calls and violations.
-// STANDIN_FAIL is `function:error` for a call that must fail, `kernel:error` for an error of the first kernel, which
-// all later calls return, or `kernel:600` for a kernel that never ends. STANDIN_ANY allows kernels other than the test's.
+// STANDIN_PTX is the folder for the modules that are loaded. STANDIN_ANY allows kernels other than the test's.
+// STANDIN_FAIL is `function:error` for a call that must fail, `kernel:error` for an error of the first kernel, which all
+// later calls return, or `kernel:600` for a kernel that never ends.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -246,7 +248,10 @@ int cuEventDestroy_v2(Event *event) {
 int cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
   ENTER_IN_CONTEXT(cuModuleLoadDataEx)
   const std::string text = static_cast<const char *>(image);
-  if (text.compare(0, 8, ".version") || text.find("orchard") != std::string::npos) return violation("no PTX is loaded");
+  if (text.find(".version") == std::string::npos || text.find("\norchard\n") != std::string::npos)
+    return violation("no PTX is loaded");
+  if (const char *folder = getenv("STANDIN_PTX"))
+    std::ofstream(std::string(folder) + "/" + std::to_string(modules.size()) + ".ptx") << text;
   modules[ *module = new char] = text;
   log("module");
   return 0;

@@ -7,8 +7,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
 import { environmentFlag } from "../../../../src/core/environment.ts";
+import { buildStandin } from "./standin.ts";
 
 const isTested = process.platform === "linux" && !environmentFlag("ORCHARD_SKIP_METAL");
 const folder = mkdtempSync(join(tmpdir(), "orchard-gpu-"));
@@ -29,12 +29,7 @@ for entry in $(seq 0 99); do echo ".visible .entry mrt_entry_$entry()"; done >> 
 
 beforeAll(async () => {
   if (!isTested) return;
-  const { command, linkFlags } = await findCompiler();
-  const source = join(import.meta.dir, "driver.cpp");
-  const library = join(folder, "libcuda.so.1");
-  const words = [...command, "-std=c++17", "-shared", "-fPIC", "-o", library, source, ...linkFlags];
-  const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
-  expect(exitCode, stderr.toString()).toBe(0);
+  await buildStandin(folder);
   mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
   writeFileSync(join(folder, "usr/lib/clc/nvptx64--nvidiacl.bc"), "functions");
   writeFileSync(join(folder, "clang++"), compiler);

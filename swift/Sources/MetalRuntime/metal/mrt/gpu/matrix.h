@@ -7,7 +7,8 @@
 // Loads and products make matrices of the native layout; only thread_elements() converts one to Apple's. The flag is
 // a constant to the compiler wherever a program does not call it.
 //
-// The two layouts differ by bits 1 and 3 of the lane, which change places. So a conversion is its own inverse.
+// With the lane's bits as l4 l3 l2 l1 l0, native rows are l4 l3 l2 and Apple's l4 l2 l1; native pairs of columns are
+// l1 l0 and Apple's l3 l0. So a conversion rotates the bits 3, 2 and 1.
 //
 // Inline assembly that is not volatile lets the compiler reuse a fragment in several products.
 #ifndef MRT_GPU_MATRIX_H
@@ -32,12 +33,14 @@ template <typename T> struct LaneElements {
   MRT_METHOD MatrixPosition position() const {
     return is_native ? native_position(lane_index()) : matrix_position(lane_index());
   }
-  MRT_METHOD metal::vec<T, 64> exchanged() const {
-    const mrt_u32 lane = lane_index(), differ = (lane >> 1 ^ lane >> 3) & 1;
-    return from_lane(pair, lane ^ (differ * 0b1010));
+  MRT_METHOD metal::vec<T, 64> native() const {
+    const mrt_u32 lane = lane_index();
+    return is_native ? pair : from_lane(pair, (lane & 0b10001) | (lane >> 1 & 0b110) | (lane << 2 & 0b1000));
   }
-  MRT_METHOD metal::vec<T, 64> native() const { return is_native ? pair : exchanged(); }
-  MRT_METHOD metal::vec<T, 64> apple() const { return is_native ? exchanged() : pair; }
+  MRT_METHOD metal::vec<T, 64> apple() const {
+    const mrt_u32 lane = lane_index();
+    return is_native ? from_lane(pair, (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10)) : pair;
+  }
   MRT_METHOD metal::vec<T, 64> &make_apple() {
     pair = apple();
     is_native = false;
