@@ -16,14 +16,7 @@ import {
   required,
   unlisted,
 } from "../../core/parameters.ts";
-import {
-  accumulationDType,
-  type DType,
-  type FloatDType,
-  integerRange,
-  isFloat,
-  type RealDType,
-} from "../../tensor/dtype.ts";
+import { accumulationDType, type FloatDType, integerRange, isFloat, type RealDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
