@@ -58,6 +58,7 @@ export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } 
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";
+export * as distributions from "./distributions/index.ts";
 export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";

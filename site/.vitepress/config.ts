@@ -40,6 +40,7 @@ const guide = [
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
+      { text: "Distributions", link: "/distributions" },
       { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
       { text: "Ship a program", link: "/shipping" },
@@ -78,7 +79,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text"].map((name) => ({
+      ...["data", "distributed", "distributions", "io", "linalg", "metrics", "nn", "optim", "text"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),

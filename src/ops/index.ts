@@ -69,6 +69,7 @@ export {
   sub,
 } from "./elementwise/arithmetic.ts";
 export * from "./elementwise/bessel.ts";
+export * from "./elementwise/bessel_scaled.ts";
 export * from "./elementwise/bitwise.ts";
 export { type ClampArguments, type ClampOptions, clamp } from "./elementwise/clamp.ts";
 export * from "./elementwise/comparison.ts";
@@ -85,6 +86,7 @@ export * from "./elementwise/gamma.ts";
 export * from "./elementwise/heaviside.ts";
 export * from "./elementwise/hyperbolic.ts";
 export * from "./elementwise/hypot.ts";
+export * from "./elementwise/incomplete_gamma.ts";
 export * from "./elementwise/infinities.ts";
 export * from "./elementwise/inverse_hyperbolic.ts";
 export * from "./elementwise/inverse_trigonometric.ts";

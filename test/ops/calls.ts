@@ -120,6 +120,8 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   fmin: binary,
   fractionalMaxPool2d: ({ picture }) => [picture, 2, { outputSize: 2 }],
   hsplit: ({ x }) => [x, 2],
+  gammainc: binary,
+  gammaincc: binary,
   inner: binary,
   isin: binary,
   localResponseNorm: ({ picture }) => [picture, 2],

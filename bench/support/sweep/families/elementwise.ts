@@ -146,6 +146,15 @@ export const elementwise: Family = {
   ...plain,
   ...inPlace,
   ...filling,
+  ...each("i0e i1e", (draw, name) => ({
+    operands: floats(draw, 1),
+    gradients: draw.chance(0.2),
+    theirs: { name: `special.${name}` },
+  })),
+  ...each("gammainc gammaincc", (draw, name) => ({
+    operands: floats(draw, 2, { low: 0.5, high: 9 }),
+    theirs: { name: `special.${name}` },
+  })),
   polygamma: (draw) => ({ operands: floats(draw, 1, { low: 1.1, high: 9 }), args: [draw.integer(0, 3), at(0)] }),
   mvlgamma: (draw) => ({ operands: floats(draw, 1, { low: 3, high: 9 }), args: [at(0), 2], slack: 4 }),
   addcmul: (draw) => ({ operands: floats(draw, 3), gradients: draw.chance(0.2) }),
