@@ -12,27 +12,10 @@ import { add, mul, sub } from "./arithmetic.ts";
 import { ge, lt } from "./comparison.ts";
 import { div } from "./division.ts";
 import { exp, expm1 } from "./exponential.ts";
+import { legendreRule } from "./legendre.ts";
 import { log1p } from "./logarithm.ts";
 import { sqrt } from "./power.ts";
 import { where } from "./where.ts";
-
-const POINTS = 32;
-
-/** Nodes and weights of the Gauss-Legendre rule on [0, 1], by Newton's method on the Legendre polynomial. */
-function legendreRule(): { readonly at: number; readonly weight: number }[] {
-  return Array.from({ length: POINTS }, (_, index) => {
-    let x = Math.cos((Math.PI * (index + 0.75)) / (POINTS + 0.5));
-    let slope = 1;
-    for (let step = 0; step < 100; step++) {
-      let [before, value] = [1, x];
-      for (let k = 2; k <= POINTS; k++) [before, value] = [value, ((2 * k - 1) * x * value - (k - 1) * before) / k];
-      slope = (POINTS * (x * value - before)) / (x * x - 1);
-      x -= value / slope;
-    }
-    return { at: (1 + x) / 2, weight: 1 / ((1 - x * x) * slope * slope) };
-  });
-}
-let rule: ReturnType<typeof legendreRule> | undefined;
 
 /** The exponent below which e^h is neglected. */
 const DEPTH = 40;
@@ -49,8 +32,7 @@ export function gammaIntegrals(a: Tensor, x: Tensor): { sigma: Tensor; whole: Te
   const end = where(isUpper, above, below) as Tensor;
   let whole = mul(end, 0) as Tensor;
   let moment = whole;
-  rule ??= legendreRule();
-  for (const { at, weight } of rule) {
+  for (const { at, weight } of legendreRule()) {
     const s = mul(end, at) as Tensor;
     const t = mul(sigma, s);
     const density = mul(exp(sub(mul(a, t), mul(x, expm1(t)))), weight) as Tensor;

@@ -146,13 +146,15 @@ export const elementwise: Family = {
   ...plain,
   ...inPlace,
   ...filling,
-  ...each("i0e i1e", (draw, name) => ({
+  ...each("i0e i1e erfcx", (draw, name) => ({
     operands: floats(draw, 1),
     gradients: draw.chance(0.2),
     theirs: { name: `special.${name}` },
   })),
-  ...each("gammainc gammaincc", (draw, name) => ({
-    operands: floats(draw, 2, { low: 0.5, high: 9 }),
+  ndtri: (draw) => ({ operands: floats(draw, 1, { low: 0.05, high: 0.95 }), theirs: { name: "special.ndtri" } }),
+  logNdtr: (draw) => ({ operands: floats(draw, 1), theirs: { name: "special.log_ndtr" } }),
+  ...each("gammainc gammaincc zeta", (draw, name) => ({
+    operands: floats(draw, 2, { low: 1.5, high: 9 }),
     theirs: { name: `special.${name}` },
   })),
   polygamma: (draw) => ({ operands: floats(draw, 1, { low: 1.1, high: 9 }), args: [draw.integer(0, 3), at(0)] }),
