@@ -82,10 +82,12 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "distributions", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map((name) => ({
-        text: name,
-        link: `/api/orchard-metal/namespaces/${name}/`,
-      })),
+      ...["data", "distributed", "distributions", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map(
+        (name) => ({
+          text: name,
+          link: `/api/orchard-metal/namespaces/${name}/`,
+        }),
+      ),
     ],
   },
   ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
   distributions,
+  eye,
   Generator,
   grad,
   linalg,
@@ -157,6 +158,7 @@ describe("outside of the support the density is 0", () => {
 });
 
 describe("invalid arguments are errors", () => {
+  const pair = new d.Categorical(tensor([1, 1]));
   test.each([
     ["a scale of 0", () => new d.Normal(0, 0), ArgumentError, "invalidValue"],
     ["a probability of 2", () => new d.Bernoulli(2), ArgumentError, "invalidValue"],
@@ -165,11 +167,11 @@ describe("invalid arguments are errors", () => {
     ["probs and logits", () => new d.Bernoulli({ probs: 0.5, logits: 0 }), ArgumentError, "invalidArgument"],
     ["neither", () => new d.Geometric({}), ArgumentError, "invalidArgument"],
     ["no matrix", () => new d.MultivariateNormal({ loc: zeros([2]) }), ArgumentError, "invalidArgument"],
-    ["few degrees of freedom", () => new d.Wishart(1, { scaleTril: linalg.inv(tensor([[1, 0], [0, 1]])) }), ArgumentError, "invalidValue"], // biome-ignore format: a row
+    ["few degrees of freedom", () => new d.Wishart(1, { scaleTril: eye(2) }), ArgumentError, "invalidValue"],
     ["no vector", () => new d.Dirichlet(tensor(1)), ShapeError, "invalidShape"],
     ["shapes that do not fit", () => new d.Normal(zeros([2]), zeros([3]).add(1)), ShapeError, "shapesDiffer"],
     ["too many axes", () => new d.Independent(new d.Normal(0, 1), 1), ShapeError, "invalidShape"],
-    ["other components", () => new d.MixtureSameFamily(new d.Categorical(tensor([1, 1])), new d.Normal(zeros([3]), 1)), ShapeError, "invalidShape"], // biome-ignore format: a row
+    ["other components", () => new d.MixtureSameFamily(pair, new d.Normal(zeros([3]), 1)), ShapeError, "invalidShape"],
     ["rsample of counts", () => new d.Poisson(1).rsample(), ArgumentError, "notSupported"],
     ["a missing method", () => new d.Beta(1, 1).cdf(0.5), ArgumentError, "notSupported"],
     ["an unknown pair", () => d.klDivergence(new d.Poisson(1), new d.Normal(0, 1)), ArgumentError, "notSupported"],
