@@ -90,7 +90,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   "its operands are queries, keys and values": ["flashAttention", "scaledDotProductAttention"],
   "its first operand is the condition": ["where"],
   "it gives two results": ["addLayerNorm", "addRmsNorm"],
-  "its first operand is indices": ["embedding", "embeddingBag"],
+  "its first operand is indices": ["embedding", "embeddingBag", "unravelIndex"],
   "it is a loss": [
     ...[
       "binaryCrossEntropy",

@@ -43,6 +43,7 @@ const guide = [
       { text: "Linear algebra", link: "/linalg" },
       { text: "Complex numbers", link: "/complex" },
       { text: "Transformations", link: "/transforms" },
+      { text: "Distributions", link: "/distributions" },
       { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
       { text: "Ship a program", link: "/shipping" },
@@ -81,10 +82,12 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map((name) => ({
-        text: name,
-        link: `/api/orchard-metal/namespaces/${name}/`,
-      })),
+      ...["data", "distributed", "distributions", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map(
+        (name) => ({
+          text: name,
+          link: `/api/orchard-metal/namespaces/${name}/`,
+        }),
+      ),
     ],
   },
   ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),

@@ -4,6 +4,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 import { distributedCalls } from "./distributed.ts";
+import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
@@ -555,6 +556,7 @@ export const calls: Calls = {
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...distributedCalls,
+  ...distributionCalls,
   ...linalgCalls,
   ...spectralCalls,
   ...transformsCalls,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
 import * as onnx from "../onnx/write.ts";
 
-const { data, distributed, io, nn, ones, optim, tensor, text, zeros } = orchard;
+const { data, distributed, distributions, io, nn, ones, optim, tensor, text, zeros } = orchard;
 
 /** @throws if the condition of a line is false */
 function holds(condition: boolean): void {
@@ -127,6 +127,8 @@ const ofLayers: Lines = {
   "nn.generateText": () => nn.generateText(model(), new data.ByteTokenizer(), "a", { maxTokens: 1, temperature: 0 }),
   "nn.noInitialization": () => new nn.Linear(2, 2, { initialization: nn.noInitialization }),
   "nn.pytorchInitialization": () => new nn.Linear(2, 2, { initialization: nn.pytorchInitialization }),
+  "distributions.Distribution": () => holds(new distributions.Normal(0, 1) instanceof distributions.Distribution),
+  "distributions.Transform": () => holds(new distributions.ExpTransform() instanceof distributions.Transform),
   "optim.Optimizer": () => holds(new optim.SGD([zeros([2], { requiresGrad: true })]) instanceof optim.Optimizer),
   "optim.constant": () => holds(optim.constant()(3) === 1),
   "distributed.DataParallel": () =>

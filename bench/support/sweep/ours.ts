@@ -46,7 +46,7 @@ function withGradients(forward: () => unknown, inputs: readonly Tensor[]): Prepa
   if (inputs.length === 0) return () => tensorsOf(noGrad(forward));
   const results = tensorsOf(noGrad(forward));
   const cotangent = ones(results[0]!.shape, { dtype: results[0]!.dtype });
-  for (const result of results) result.dispose();
+  for (const result of results) if (!inputs.includes(result)) result.dispose(); // nn.Identity returns its input
   return () =>
     tidy(() => {
       const output = tensorsOf(forward())[0]!;

@@ -12,6 +12,7 @@ export const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ["sub_", ({ mask }) => [mask, mask], "got bool", "expected floats or integers"],
   ...each("relu6 hardtanh", ({ mask }) => [mask], "got bool", "expected floats or integers"),
   ...each("add_ sub_ mul_", ({ integers }) => [integers, 0.5], "the result is float32", "returns a new tensor"),
+  ["unravelIndex", ({ x }) => [x, [2, 2]], "expected indices to be integers, got float32["],
   ["div_", ({ integers }) => [integers, integers], "the result is float32", "returns a new tensor"],
   ...each("addcmul addcdiv", ({ mask }) => [mask, mask, mask], "bool"),
   ["addcdiv", ({ integers }) => [integers, integers, integers], "expected floats, got int32["],

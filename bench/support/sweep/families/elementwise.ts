@@ -146,6 +146,17 @@ export const elementwise: Family = {
   ...plain,
   ...inPlace,
   ...filling,
+  ...each("i0e i1e erfcx", (draw, name) => ({
+    operands: floats(draw, 1),
+    gradients: draw.chance(0.2),
+    theirs: { name: `special.${name}` },
+  })),
+  ndtri: (draw) => ({ operands: floats(draw, 1, { low: 0.05, high: 0.95 }), theirs: { name: "special.ndtri" } }),
+  logNdtr: (draw) => ({ operands: floats(draw, 1), theirs: { name: "special.log_ndtr" } }),
+  ...each("gammainc gammaincc zeta", (draw, name) => ({
+    operands: floats(draw, 2, { low: 1.5, high: 9 }),
+    theirs: { name: `special.${name}` },
+  })),
   polygamma: (draw) => ({ operands: floats(draw, 1, { low: 1.1, high: 9 }), args: [draw.integer(0, 3), at(0)] }),
   mvlgamma: (draw) => ({ operands: floats(draw, 1, { low: 3, high: 9 }), args: [at(0), 2], slack: 4 }),
   addcmul: (draw) => ({ operands: floats(draw, 3), gradients: draw.chance(0.2) }),

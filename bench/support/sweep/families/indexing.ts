@@ -64,6 +64,21 @@ export const indexing: Family = {
     const { x, dim, index } = rowsOf(draw);
     return { operands: [x, index], args: [at(0), dim, at(1)], gradients: draw.chance(0.2), slack: 8 };
   },
+  selectScatter(draw) {
+    const { x, dim, shape } = source(draw);
+    const rows = operand(draw, shape.toSpliced(dim, 1), { dtype: x.dtype });
+    return { operands: [x, rows], args: [at(0), at(1), dim, draw.integer(0, shape[dim]! - 1)] };
+  },
+  sliceScatter(draw) {
+    const { x, dim, shape } = source(draw);
+    const start = draw.integer(0, shape[dim]! - 1);
+    const rows = operand(draw, replaced(shape, dim, shape[dim]! - start), { dtype: x.dtype });
+    return { operands: [x, rows], args: [at(0), at(1), dim, start] };
+  },
+  unravelIndex: (draw) => ({
+    operands: [indices(draw, [draw.size(1, 2 ** 18)], 24)],
+    args: [at(0), [2, 3, 4]],
+  }),
   scatter(draw) {
     const { x, dim, index, values } = elementsOf(draw);
     return { operands: [x, index, values], args: [at(0), dim, at(1), at(2)], compared: null };

@@ -1,0 +1,43 @@
+/**
+ * Integrals of the gamma density by one quadrature, for the incomplete gamma functions and the gradients of gamma
+ * samples.
+ *
+ * With t = x eˢ, the part of the density p on one side of x is x p(x) ∫ f(s) e^h(s) ds over s from 0 to ∞, where h(s) =
+ * σ a s − x (e^σs − 1), and σ is 1 above x and −1 below. The side without the density's maximum is integrated, so h
+ * never rises. A Gauss-Legendre rule covers the part where e^h is not negligible.
+ */
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, sub } from "./arithmetic.ts";
+import { ge, lt } from "./comparison.ts";
+import { div } from "./division.ts";
+import { exp, expm1 } from "./exponential.ts";
+import { legendreRule } from "./legendre.ts";
+import { log1p } from "./logarithm.ts";
+import { sqrt } from "./power.ts";
+import { where } from "./where.ts";
+
+/** The exponent below which e^h is neglected. */
+const DEPTH = 40;
+
+/** ∫ e^h ds and ∫ s e^h ds for x ≥ 1, with σ: 1 if x ≥ a. */
+export function gammaIntegrals(a: Tensor, x: Tensor): { sigma: Tensor; whole: Tensor; moment: Tensor } {
+  const isUpper = ge(x, a);
+  const sigma = sub(mul(toDType(isUpper, x.dtype), 2), 1) as Tensor;
+  const larger = where(isUpper, x, a) as Tensor; // h ≤ −larger · s²/2 near 0
+  const near = sqrt(div(2 * DEPTH, larger) as Tensor);
+  const slow = div(DEPTH / 3, larger) as Tensor;
+  const below = add(slow, sqrt(add(mul(slow, slow), div(2 * DEPTH, larger)) as Tensor));
+  const above = where(lt(x, 8), log1p(div(2 * DEPTH, larger) as Tensor), near);
+  const end = where(isUpper, above, below) as Tensor;
+  let whole = mul(end, 0) as Tensor;
+  let moment = whole;
+  for (const { at, weight } of legendreRule()) {
+    const s = mul(end, at) as Tensor;
+    const t = mul(sigma, s);
+    const density = mul(exp(sub(mul(a, t), mul(x, expm1(t)))), weight) as Tensor;
+    whole = add(whole, density);
+    moment = add(moment, mul(density, s));
+  }
+  return { sigma, whole: mul(whole, end), moment: mul(moment, end) };
+}

@@ -1,0 +1,84 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { underName } from "../../backend/dispatch.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { expand } from "../view/expand.ts";
+import { add, mul, neg, sub } from "./arithmetic.ts";
+import { eq, gt } from "./comparison.ts";
+import { div } from "./division.ts";
+import { logicalAnd } from "./logic.ts";
+import { promoteOperands } from "./operands.ts";
+import { pow } from "./power.ts";
+import type { Operand, ResultOf } from "./types.ts";
+import { where } from "./where.ts";
+
+/** The number of terms that are added one by one. */
+const TERMS = 10;
+/** B₂ₖ/(2k)! of the Bernoulli numbers, for k = 1, 2, … */
+const bernoulli = [
+  1 / 12,
+  -1 / 720,
+  1 / 30240,
+  -1 / 1209600,
+  1 / 47900160,
+  -691 / 1307674368000,
+  1 / 74724249600,
+  -3617 / 10670622842880000,
+];
+
+/** The Euler-Maclaurin formula. Source: NIST Digital Library of Mathematical Functions, 25.11.28. */
+function hurwitz(s: Tensor, q: Tensor): Tensor {
+  const isInside = logicalAnd(gt(s, 1), gt(q, 0));
+  const [safeS, safeQ] = [where(isInside, s, 2) as Tensor, where(isInside, q, 1) as Tensor];
+  const minusS = neg(safeS) as Tensor;
+  let sum = pow(safeQ, minusS) as Tensor;
+  for (let k = 1; k < TERMS; k++) sum = add(sum, pow(add(safeQ, k) as Tensor, minusS)) as Tensor;
+  const a = add(safeQ, TERMS) as Tensor;
+  const power = pow(a, minusS) as Tensor;
+  sum = add(sum, add(div(mul(power, a), sub(safeS, 1)), mul(power, 0.5))) as Tensor;
+  let factor = div(mul(power, safeS), a) as Tensor;
+  for (const [at, coefficient] of bernoulli.entries()) {
+    sum = add(sum, mul(factor, coefficient)) as Tensor;
+    const k = 2 * at + 1;
+    factor = div(div(mul(mul(factor, add(safeS, k)), add(safeS, k + 1)), a), a) as Tensor;
+  }
+  const atPole = where(logicalAnd(eq(s, 1), gt(q, 0)), Number.POSITIVE_INFINITY, Number.NaN);
+  return where(isInside, sum, atPole) as Tensor;
+}
+
+/**
+ * Computes the Hurwitz zeta function Σ (q + k)⁻ˢ over k from 0 to ∞ for each pair of elements, with broadcasting. It is
+ * ∞ at s = 1, and NaN for s below 1 and for q that is not above 0. Integers become float32. The gradient is that of q;
+ * as in PyTorch, s has none.
+ *
+ * @example
+ * zeta(tensor([2, 4]), 1); // float32 [1.64493, 1.08232]
+ *
+ * @throws {ShapeError} if the operands can't be broadcast.
+ */
+export function zeta<A extends Operand, B extends Operand>(s: A, q: B): Tensor<ResultOf<A, B>>;
+export function zeta(...values: unknown[]): Tensor {
+  const given = zetaParameters(values);
+  return underName("zeta", () =>
+    tidy(() => {
+      const [left, right] = promoteOperands("zeta", [given.s, given.q], "floats");
+      const shape = broadcastShapes("zeta", left.shape, right.shape);
+      const wideOf = (own: Tensor) => expand(toDType(own, accumulationDType(left.dtype)), shape) as Tensor;
+      const [s, q] = [wideOf(left), wideOf(right)];
+      const value = noGrad(() => tidy(() => hurwitz(s, q)));
+      record("zeta", [s, q], [value], [s, q], ([g], [savedS, savedQ]) => [
+        null,
+        mul(g, mul(neg(savedS), zeta(add(savedS, 1) as Tensor, savedQ))) as Tensor,
+      ]);
+      return toDType(value, left.dtype);
+    }),
+  );
+}
+zeta.method = "promoted" as const;
+const zetaParameters = parameters("zeta", { s: operand(tensorOrScalar), q: operand(tensorOrScalar) });
