@@ -186,6 +186,11 @@ const ofFiles = (folder: string): Lines => {
       const { y } = await (await io.loadOnnx(bytes)).run({ x: ones([2]) });
       isX(y as orchard.Tensor);
     },
+    async "io.saveOnnx"() {
+      const bytes = await io.saveOnnx(new nn.Flatten(), { x: ones([2, 3, 4]) }, { axes: { x: { 0: "batch" } } });
+      const { output } = await (await io.loadOnnx(bytes)).run({ x: ones([1, 3, 4]) });
+      holds((output as orchard.Tensor).shape.join() === "1,12");
+    },
     async "io.loadNpy"() {
       await io.saveNpy(at("x.npy"), tensor([1, 2]));
       isX(io.loadNpy(at("x.npy")));
