@@ -170,10 +170,10 @@ export class Program {
   }
 }
 
-/** The calls of a chain run together, so whatever one of them accesses is needed during all of them. */
+/** What a call of a chain reads is needed until the chain's last call: later pieces read it after results are written. */
 function lifetimeOf({ bytes, first, last }: Entry, fusions: readonly Fusion[]): Lifetime {
-  const [starting, ending] = [first, last].map((at) => fusions.find(({ calls }) => calls.includes(at)));
-  return { bytes, first: starting?.calls[0] ?? first, last: ending?.calls.at(-1) ?? last };
+  const ending = fusions.find(({ calls }) => calls.includes(last));
+  return { bytes, first, last: ending?.calls.at(-1) ?? last };
 }
 
 const changesIn = ({ contents, after, changes }: Entry): boolean =>

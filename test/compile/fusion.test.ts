@@ -86,6 +86,23 @@ describe("drawn chains", () => {
   });
 });
 
+test("a chain does not overwrite what its later pieces read", () => {
+  withBackend("cpu", () => {
+    // The mask is last used by the chain whose result would otherwise get its memory, with elements four times as large.
+    const fn = (x: Tensor) => {
+      const mask = x.gt(0);
+      const total = x.sum();
+      return orchard.where(mask, x, total).mul(2).sum({ dim: 0 });
+    };
+    const compiled = compile(fn);
+    for (let call = 0; call < 5; call++) {
+      const x = orchard.randn([16, 2048]);
+      expect(bits([compiled(x)])).toEqual(bits([fn(x)]));
+    }
+    expect(compiled.explain()).toContain("2 of them fused into 1");
+  });
+});
+
 test("a chain that divides integers by zero in a replay throws the plain error", () => {
   withBackend("cpu", () => {
     const compiled = compile((x: Tensor, y: Tensor) => x.add(1).floorDivide(y).mul(2));
