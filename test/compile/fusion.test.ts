@@ -88,7 +88,7 @@ describe("drawn chains", () => {
 
 test("a chain does not overwrite what its later pieces read", () => {
   withBackend("cpu", () => {
-    // The mask is last used by the chain whose result would otherwise get its memory, with elements four times as large.
+    // The chain is the last to use the mask. Its result, with elements four times as large, must not get that memory.
     const fn = (x: Tensor) => {
       const mask = x.gt(0);
       const total = x.sum();

@@ -1,4 +1,5 @@
 /** Compiled training steps have the bits of plain ones, whatever changes between the calls. */
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { compile, manualSeed, nn, optim, type Tensor } from "../../src/index.ts";
@@ -96,6 +97,23 @@ test("a GPT with dropout and tied weights", () => {
     return [losses, listOf(model.stateDict())];
   };
   expect(run(true)).toEqual(run(false));
+});
+
+test("replays leave no objects and no native memory behind", () => {
+  orchard.withBackend("cpu", () => {
+    const { model, optimizer, step } = makeStep("AdamW", "after");
+    const compiled = compile(step, { state: [model, optimizer] });
+    const [x, y] = [randn([16, 6]), randint(0, 3, [16])];
+    const objectsAfter = (calls: number): number => {
+      for (let call = 0; call < calls; call++) orchard.tidy(() => void compiled(x, y));
+      Bun.gc(true);
+      return heapStats().objectCount;
+    };
+    const before = objectsAfter(500);
+    const bytes = orchard.memory().host.liveBytes;
+    expect(objectsAfter(repeats({ usual: 3_000, all: 1_000_000 }))).toBeLessThan(before + 1_000);
+    expect(orchard.memory().host.liveBytes).toBeLessThanOrEqual(bytes);
+  });
 });
 
 describe("guards", () => {
