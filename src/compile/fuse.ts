@@ -1,6 +1,6 @@
 /**
- * Finds chains of elementwise calls over the same contiguous elements. They run by pieces that stay in the L1 cache, one
- * piece through all calls before the next one. The calls stay the same, so the results have the same bits.
+ * Finds chains of elementwise calls over the same contiguous elements. They run by pieces that stay in the L1 cache:
+ * one piece passes through all calls before the next one. The calls stay the same, so the results have the same bits.
  */
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 

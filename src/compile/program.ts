@@ -170,7 +170,10 @@ export class Program {
   }
 }
 
-/** What a call of a chain reads is needed until the chain's last call: later pieces read it after results are written. */
+/**
+ * Returns between which calls an entry is needed. What a call of a chain reads is needed until the chain's last call,
+ * since later pieces read it after earlier pieces of results are written.
+ */
 function lifetimeOf({ bytes, first, last }: Entry, fusions: readonly Fusion[]): Lifetime {
   const ending = fusions.find(({ calls }) => calls.includes(last));
   return { bytes, first, last: ending?.calls.at(-1) ?? last };
