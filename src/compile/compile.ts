@@ -70,7 +70,8 @@ const compileParameters = parameters("compile", {
  * );
  *
  * @throws {ArgumentError} for state of another kind, and for an optimizer that can't be compiled. Calls throw a
- * {@link CompileError} if `fn` can't be recorded: `read`, `writes`, `notState`, `random`, `seeded`, `async`, `changes`.
+ * {@link CompileError} if `fn` can't be recorded: `read`, `writes`, `notState`, `random`, `seeded`, `async`, `changes`,
+ * `diverged`.
  */
 export function compile<Arguments extends readonly unknown[], Result>(
   fn: (...values: Arguments) => Result,

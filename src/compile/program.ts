@@ -2,9 +2,9 @@
 import { ptr } from "bun:ffi";
 import type { cpuLibrary } from "../backend/cpu/loader.ts";
 import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
-import { placeInArena } from "./arena.ts";
+import { type Lifetime, placeInArena } from "./arena.ts";
 import { rowPlaces } from "./difference.ts";
-import { type Fusion, fuse } from "./fuse.ts";
+import { type Fusion, flatten, fuse } from "./fuse.ts";
 import type { Draw, Entry, RecordedCall, Recording, Step } from "./recording.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
@@ -61,13 +61,16 @@ export class Program {
     const doubles = this.placeBlocks();
     this.blocks = new Float64Array(Math.max(doubles, 1));
     for (const [at, { block }] of calls.entries()) this.blocks.set(block, this.starts[at]);
+    for (const { calls: chain, operands } of this.fusions)
+      for (const [at, call] of chain.entries())
+        flatten(calls[call]!, this.blocks.subarray(this.starts[call]), operands[at]!);
     const arrays = entries.filter(({ source }) => source === "array");
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
     for (const entry of entries)
       if (entry.contents && !results.has(entry)) this.place(entry.id, entry.contents, changesIn(entry));
     const inArena = entries.filter((each) => each.source === "computed" && !results.has(each) && !local.has(each));
-    const { offsets, bytes } = placeInArena(inArena);
+    const { offsets, bytes } = placeInArena(inArena.map((entry) => lifetimeOf(entry, this.fusions)));
     this.arenaBytes = bytes;
     this.arena = bytes > 0 ? allocateHost(Math.max(bytes, LARGE)) : null;
     if (this.arena) {
@@ -165,6 +168,15 @@ export class Program {
   dispose(): void {
     this.arena?.release();
   }
+}
+
+/**
+ * Returns between which calls an entry is needed. What a call of a chain reads is needed until the chain's last call,
+ * since later pieces read it after earlier pieces of results are written.
+ */
+function lifetimeOf({ bytes, first, last }: Entry, fusions: readonly Fusion[]): Lifetime {
+  const ending = fusions.find(({ calls }) => calls.includes(last));
+  return { bytes, first, last: ending?.calls.at(-1) ?? last };
 }
 
 const changesIn = ({ contents, after, changes }: Entry): boolean =>

@@ -1,6 +1,7 @@
 /** The state that a compiled function changes: modules, optimizers and tensors, and what must stay equal in them. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { reading } from "../core/parameters.ts";
 import { hasHooks } from "../nn/layers/hooks.ts";
 import { Module } from "../nn/layers/module.ts";
 import { FusedOptimizer, type FusedOptions } from "../optim/fused.ts";
@@ -27,6 +28,9 @@ interface Watched {
   readonly name: string;
 }
 
+/** Deeper than any list of state; keeps cyclic arrays from overflowing the stack. */
+const MOST_DEPTH = 100;
+
 /** The objects of the state, each once. */
 export class State {
   readonly modules: readonly Module[];
@@ -39,14 +43,15 @@ export class State {
     const modules = new Set<Module>();
     const optimizers = new Set<StateOptimizer>();
     const given = new Set<Tensor>();
-    const visit = (value: unknown): void => {
-      if (Array.isArray(value)) value.forEach(visit);
-      else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
+    const visit = (value: unknown, depth: number): void => {
+      if (Array.isArray(value) && depth < MOST_DEPTH) {
+        for (let at = 0; at < value.length; at++) visit(value[at], depth + 1); // stops at a hole
+      } else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
       else if (value instanceof FusedOptimizer) optimizers.add(value);
       else if (Tensor.isTensor(value)) given.add(value);
       else throw stateError(value);
     };
-    visit(values);
+    reading("compile", () => visit(values, 0));
     [this.modules, this.optimizers, this.given] = [[...modules], [...optimizers], [...given]];
   }
 

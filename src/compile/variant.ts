@@ -271,6 +271,13 @@ export class Variant {
         this.whyPlain = status === 0 ? "a check of the values differed" : errorOf(native, status, "compile").message;
         return RUN_PLAINLY;
       }
+      if (status === 0)
+        throw new CompileError(
+          "compile",
+          "diverged",
+          "a check of values has another outcome than in the recorded calls, after state was changed; check the " +
+            "values before the function changes state",
+        );
       const failed = program.calls[Math.min(call, program.calls.length - 1)]!;
       throw errorOf(native, status, failed.name, failed.call.description.operands);
     }

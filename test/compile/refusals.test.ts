@@ -94,6 +94,26 @@ describe("a typed error", () => {
   });
 });
 
+test.each([
+  ["in a call", (indices: Tensor) => orchard.embedding(indices, ones([3, 2])), "expected indices of at least 0"],
+  ["between calls", (indices: Tensor) => orchard.crossEntropy(ones([2, 3]), indices), "another outcome"],
+] as const)("a check of values %s that fails after state was changed", (_, of, message) => {
+  withBackend("cpu", () => {
+    const counter = tensor([0]);
+    const compiled = compile(
+      (indices: Tensor) => {
+        counter.add_(1);
+        return of(indices);
+      },
+      { state: counter },
+    );
+    const rows = (last: number) => tensor([0, last], { dtype: "int64" });
+    for (let call = 0; call < 4; call++) compiled(rows(2));
+    expect(() => compiled(rows(3))).toThrow(message);
+    expect(counter.toArray()).toEqual([5]); // the plain call would have changed it too
+  });
+});
+
 describe("calls that run plainly", () => {
   const square = (x: Tensor) => x.mul(x).sum();
 
@@ -199,7 +219,7 @@ describe("results", () => {
 
   test("reset frees the programs", () => {
     withBackend("cpu", () => {
-      const compiled = compile((x: Tensor) => x.exp().sin().sum());
+      const compiled = compile((x: Tensor) => x.exp().sin().sum(), { fuse: false });
       const before = orchard.memory().host.liveBytes;
       for (let call = 0; call < 4; call++) orchard.tidy(() => void compiled(ones([65536])));
       expect(orchard.memory().host.liveBytes).toBeGreaterThan(before + 2 ** 18);

@@ -1,4 +1,5 @@
 /** Compiled training steps have the bits of plain ones, whatever changes between the calls. */
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { compile, manualSeed, nn, optim, type Tensor } from "../../src/index.ts";
@@ -10,6 +11,8 @@ type Optimizer = FusedOptimizer<FusedOptions>;
 type Step = (x: Tensor, y: Tensor) => unknown;
 
 const { randn, randint } = orchard;
+
+const onCpu = <Result>(body: () => Result): Result => orchard.withBackend("cpu", body);
 
 const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = {
   SGD: (parameters) => new optim.SGD(parameters, { lr: 0.05 }),
@@ -72,8 +75,8 @@ function train(name: string, zeroes: string, isCompiled: boolean) {
 describe("50 steps with a schedule, dropout, running statistics and clipped gradients", () => {
   const cases = Object.keys(optimizers).map((name, at) => [name, ["before", "after", "never"][at % 3]!] as const);
   test.each(cases)("%s, gradients zeroed %s the step", (name, zeroes) => {
-    const compiled = train(name, zeroes, true);
-    expect(compiled.result).toEqual(train(name, zeroes, false).result);
+    const [compiled, plain] = onCpu(() => [train(name, zeroes, true), train(name, zeroes, false)] as const);
+    expect(compiled.result).toEqual(plain.result);
     expect(compiled.explained).toMatch(/4[67] replays/);
   });
 });
@@ -95,7 +98,24 @@ test("a GPT with dropout and tied weights", () => {
     const losses = Array.from({ length: 12 }, () => own(randint(0, 17, [2, 8]), randint(0, 17, [2, 8])).item());
     return [losses, listOf(model.stateDict())];
   };
-  expect(run(true)).toEqual(run(false));
+  expect(onCpu(() => run(true))).toEqual(onCpu(() => run(false)));
+});
+
+test("replays leave no objects and no native memory behind", () => {
+  orchard.withBackend("cpu", () => {
+    const { model, optimizer, step } = makeStep("AdamW", "after");
+    const compiled = compile(step, { state: [model, optimizer] });
+    const [x, y] = [randn([16, 6]), randint(0, 3, [16])];
+    const objectsAfter = (calls: number): number => {
+      for (let call = 0; call < calls; call++) orchard.tidy(() => void compiled(x, y));
+      Bun.gc(true);
+      return heapStats().objectCount;
+    };
+    const before = objectsAfter(500);
+    const bytes = orchard.memory().host.liveBytes;
+    expect(objectsAfter(repeats({ usual: 3_000, all: 1_000_000 }))).toBeLessThan(before + 1_000);
+    expect(orchard.memory().host.liveBytes).toBeLessThanOrEqual(bytes);
+  });
 });
 
 describe("guards", () => {
@@ -135,6 +155,6 @@ describe("guards", () => {
 
   const seeds = Array.from({ length: repeats({ usual: 6, all: 60 }) }, (_, seed) => seed);
   test.each(seeds)("drawn changes between the calls, seed %d", (seed) => {
-    expect(run(seed, true)).toEqual(run(seed, false));
+    expect(onCpu(() => run(seed, true))).toEqual(onCpu(() => run(seed, false)));
   });
 });

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 using namespace orchard;
@@ -167,8 +166,10 @@ private:
     parallel_for(pieces, grain, [&](int64_t begin, int64_t end) {
       Failure &failure = failures[size_t(begin / grain)];
       try {
-        const std::unique_ptr<char[]> buffers(new char[size_t(std::max<int64_t>(locals, 1) * local_bytes + 64)]);
-        char *aligned = buffers.get() + (64 - reinterpret_cast<uintptr_t>(buffers.get()) % 64) % 64;
+        thread_local std::vector<char> buffers;
+        const size_t needed = size_t(locals * local_bytes + 64);
+        if (buffers.size() < needed) buffers.resize(needed);
+        char *aligned = buffers.data() + (64 - reinterpret_cast<uintptr_t>(buffers.data()) % 64) % 64;
         for (int64_t at = begin; at < end; at++) {
           const int64_t start = at * piece;
           for (const FusedCall &call : chain_)

@@ -1,0 +1,115 @@
+/** Fused chains of elementwise operations, drawn: the bits are those of plain calls. */
+import { describe, expect, test } from "bun:test";
+import * as orchard from "../../src/index.ts";
+import { compile, type Tensor, withBackend } from "../../src/index.ts";
+import { hash, Random } from "../ops/samples.ts";
+import { repeats } from "../support/repeats.ts";
+
+const { tensor } = orchard;
+
+type Step = (values: readonly Tensor[]) => Tensor;
+
+const pick = <Value>(random: Random, values: readonly Value[]): Value => values[random.integer(0, values.length - 1)]!;
+
+const { abs, add, exp, maximum, minimum, mul, neg, relu, sigmoid, sin, square, sub, tanh } = orchard;
+const unary: readonly ((x: Tensor) => Tensor)[] = [exp, sin, abs, neg, relu, sigmoid, square, tanh];
+type Binary = (a: Tensor, b: Tensor | number) => Tensor;
+const binary = [add, sub, mul, maximum, minimum] as readonly Binary[];
+
+/** An operation on earlier values of a chain: mostly the latest ones, as in a chain. */
+function drawStep(random: Random, count: number): Step {
+  const one = () => Math.max(0, count - 1 - (random.next() < 0.6 ? 0 : random.integer(0, count - 1)));
+  const [a, b] = [one(), one()];
+  const kind = random.integer(0, 8);
+  const [ofOne, ofTwo] = [pick(random, unary), pick(random, binary)];
+  if (kind < 3) return (values) => ofOne(values[a]!);
+  if (kind < 5) return (values) => ofTwo(values[a]!, values[b]!);
+  if (kind < 6) return (values) => orchard.where(values[a]!.gt(0), values[a]!, values[b]!);
+  // a broadcast element of another value, which may be written by the chain
+  const element = random.integer(0, 1);
+  if (kind < 7) return (values) => ofTwo(values[a]!, values[b]!.flatten().narrow(0, element, 1));
+  // a reduction ends a chain; values from before it are used after it
+  if (kind < 8) return (values) => ofTwo(values[a]!, values[b]!.mean());
+  return (values) => ofTwo(values[a]!, 0.5);
+}
+
+const shapes = [[4096], [4097], [3, 2051], [64, 129], [70_001], [2, 3, 2048]];
+
+function drawChain(seed: number) {
+  const random = new Random(hash(`chain ${seed}`));
+  const shape = pick(random, shapes);
+  const steps = Array.from({ length: random.integer(2, 20) }, (_, at) => drawStep(random, 2 + at));
+  const isReturned = steps.map(() => random.next() < 0.2);
+  const isTransposed = random.next() < 0.3;
+  const dtype = pick(random, ["float32", "float32", "float64", "float16", "bfloat16"] as const);
+  const fn = (x: Tensor, y: Tensor): readonly Tensor[] => {
+    const values = [x, y];
+    for (const step of steps) values.push(step(values));
+    return values.filter((_, at) => at === values.length - 1 || isReturned[at - 2]);
+  };
+  const draw = () => {
+    const sizes = isTransposed ? [...shape].reverse() : shape;
+    const x = orchard.randn(sizes).to(dtype);
+    return isTransposed ? x.permute(shape.map((_, axis) => shape.length - 1 - axis)) : x;
+  };
+  return { fn, draw };
+}
+
+const bits = (values: readonly Tensor[]) =>
+  values.map((value) => Bun.hash(value.contiguous().clone().storage.hostBytes()).toString());
+
+describe("drawn chains", () => {
+  const seeds = Array.from({ length: repeats({ usual: 60, all: 2000 }) }, (_, seed) => seed);
+  const fused: number[] = [];
+
+  test.each(seeds)("seed %d", (seed) =>
+    withBackend("cpu", () =>
+      orchard.tidy(() => {
+        const { fn, draw } = drawChain(seed);
+        const [compiled, separate] = [compile(fn), compile(fn, { fuse: false })];
+        for (let call = 0; call < 4; call++) {
+          const [x, y] = [draw(), draw()];
+          const expected = bits(fn(x, y));
+          expect(bits(compiled(x, y))).toEqual(expected);
+          expect(bits(separate(x, y))).toEqual(expected);
+        }
+        fused.push(Number(/(\d+) of them fused/.exec(compiled.explain())![1]));
+        expect(separate.explain()).toContain(" 0 of them fused");
+        compiled.reset();
+        separate.reset();
+      }),
+    ),
+  );
+
+  test("most of them were fused", () => {
+    expect(fused.filter((count) => count > 1).length).toBeGreaterThan(seeds.length / 2);
+  });
+});
+
+test("a chain does not overwrite what its later pieces read", () => {
+  withBackend("cpu", () => {
+    // The chain is the last to use the mask. Its result, with elements four times as large, must not get that memory.
+    const fn = (x: Tensor) => {
+      const mask = x.gt(0);
+      const total = x.sum();
+      return orchard.where(mask, x, total).mul(2).sum({ dim: 0 });
+    };
+    const compiled = compile(fn);
+    for (let call = 0; call < 5; call++) {
+      const x = orchard.randn([16, 2048]);
+      expect(bits([compiled(x)])).toEqual(bits([fn(x)]));
+    }
+    expect(compiled.explain()).toContain("2 of them fused into 1");
+  });
+});
+
+test("a chain that divides integers by zero in a replay throws the plain error", () => {
+  withBackend("cpu", () => {
+    const compiled = compile((x: Tensor, y: Tensor) => x.add(1).floorDivide(y).mul(2));
+    const all = (value: number) => orchard.full([5000], value, { dtype: "int32" });
+    for (let call = 0; call < 4; call++) expect(compiled(all(7), all(2)).select(0, 4999).item()).toBe(8);
+    const last = orchard.cat([all(2).narrow(0, 0, 4999), tensor([0], { dtype: "int32" })]);
+    expect(() => compiled(all(7), last)).toThrow("zero");
+    expect(compiled(all(7), all(2)).select(0, 0).item()).toBe(8);
+  });
+});
