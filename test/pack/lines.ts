@@ -107,6 +107,8 @@ const ofLayers: Lines = {
   },
   "data.TextStream": () => holds(new data.ByteTokenizer().decoder() instanceof data.TextStream),
   "nn.Module": () => holds(new Twice().parameters().length === 2 && new Twice().forward(ones([2])).shape[0] === 2),
+  CompileError: () =>
+    refused(() => orchard.compile((x: orchard.Tensor) => x.item())(ones([1])), "[compile] the function reads"),
   "nn.StateDictError"() {
     try {
       new nn.Linear(2, 2).loadStateDict({ other: ones([1]) });
