@@ -203,15 +203,18 @@ let neededBytes = 0;
  * Bounds memory that nothing else bounds, each time that half of the needed bytes, and at least 64 MB, were allocated.
  * Pending work holds its operands, so this waits for the older half of it while the device continues with the other
  * half. The garbage collector does not see private memory and treats the operands of pending work as reachable, so it
- * is run if there was any, or if far more bytes are live than after the last run.
+ * is run if more bytes are live than after the last run: half as many or 64 MB more if there was private memory, else
+ * far more. Tensors that the program disposes of cause no run.
  */
 function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
   newBytes += byteLength;
   hasHidden ||= isHidden;
-  if (newBytes < Math.max(LEAST_GROWTH, neededBytes / 2)) return;
+  const growth = Math.max(LEAST_GROWTH, neededBytes / 2);
+  if (newBytes < growth) return;
   newBytes = 0;
   waitForOlderHalf(context);
-  if (!hasHidden && liveMemory(context).liveBytes < 2 * neededBytes + MOST_GARBAGE) return;
+  const expected = hasHidden ? neededBytes + growth : 2 * neededBytes + MOST_GARBAGE;
+  if (liveMemory(context).liveBytes < expected) return;
   Bun.gc(true);
   hasHidden = false;
   neededBytes = liveMemory(context).liveBytes;

@@ -9,7 +9,7 @@
 
 struct mrt_gpu_mark {
   mrt::cuda::Event event = nullptr;
-  uint64_t issued = 0; // the stream's work at the mark
+  uint64_t issued = 0;                              // the stream's work at the mark
   std::chrono::steady_clock::time_point start = {}; // of waiting
 };
 

@@ -58,11 +58,11 @@ private:
   Gpu &gpu_;
   cuda::Stream handle_ = nullptr;
   cuda::Address staging_ = 0;
-  uint8_t *host_ = nullptr;     // pinned memory with the layout of staging_
+  uint8_t *host_ = nullptr;      // pinned memory with the layout of staging_
   size_t staged_ = 0, sent_ = 0; // bytes
   std::vector<GpuLaunch> launches_;
   std::vector<uint8_t> parameters_;
-  std::string failed_; // the kernel whose launch failed
+  std::string failed_;  // the kernel whose launch failed
   uint64_t issued_ = 0; // counts flushes, copies and fills
   uint64_t clears_ = 0; // of memory that this stream has waited for
 };

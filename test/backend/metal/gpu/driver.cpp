@@ -2,8 +2,8 @@
 // memory stays alive while work uses it. As on a GPU, work happens after the calls that issue it: copies and fills are
 // done, and launches are checked, when an event is reached. STANDIN_LOG names the file of calls and violations.
 // STANDIN_PTX is the folder for the modules that are loaded. STANDIN_ANY allows kernels other than the test's.
-// STANDIN_FAIL is `function:error` for a call that must fail, `kernel:error` for an error of the first kernel, which all
-// later calls return, or `kernel:600` for a kernel that never ends.
+// STANDIN_FAIL is `function:error` for a call that must fail, `kernel:error` for an error of the first kernel, which
+// all later calls return, or `kernel:600` for a kernel that never ends.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -189,8 +189,9 @@ int cuMemFreeHost(void *pointer) {
 
 int cuMemcpyAsync(uintptr_t destination, uintptr_t source, size_t bytes, Stream *stream) {
   ENTER_IN_CONTEXT(cuMemcpyAsync)
-  return issue(stream, {{allocation_of(destination, bytes), allocation_of(source, bytes)},
-                        [=] { memcpy(reinterpret_cast<void *>(destination), reinterpret_cast<void *>(source), bytes); }});
+  return issue(stream, {{allocation_of(destination, bytes), allocation_of(source, bytes)}, [=] {
+                          memcpy(reinterpret_cast<void *>(destination), reinterpret_cast<void *>(source), bytes);
+                        }});
 }
 // The bytes are read when the copy runs, so a change before is seen.
 int cuMemcpyHtoDAsync_v2(uintptr_t destination, const void *source, size_t bytes, Stream *stream) {

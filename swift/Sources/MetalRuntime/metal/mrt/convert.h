@@ -12,7 +12,7 @@ template <typename T> struct bits_of {
   static constexpr MRT_FUNC T from(T value) { return value; }
   static constexpr MRT_FUNC T to(T bits) { return bits; }
 };
-#ifdef MRT_CHECKED
+#if defined(MRT_CHECKED) || defined(MRT_GPU)
 template <typename T, int N> struct bits_of<metal::vec<T, N>> {
   struct alignas(metal::vec<T, N>) type {
     T elements[N];

@@ -38,7 +38,7 @@ struct MatrixAddress {
   ulong first, step;
 };
 MRT_FUNC MatrixAddress matrix_address(MatrixPosition position, ulong elements_per_row, metal::vec<ulong, 2> origin,
-                                     bool transpose) {
+                                      bool transpose) {
   const ulong across = transpose ? elements_per_row : 1, down = transpose ? 1 : elements_per_row;
   return {(origin.x + position.column) * across + (origin.y + position.row) * down, across};
 }
@@ -159,13 +159,12 @@ struct simdgroup_matrix {
   typedef vec<T, 64> storage_type;
 
   // Uninitialized: poison.
-  MRT_METHOD simdgroup_matrix()
-      : elements(mrt::lane_elements<T>({{T(__builtin_nanf("")), T(__builtin_nanf(""))}})) {}
+  MRT_METHOD simdgroup_matrix() : elements(mrt::lane_elements<T>({{T(__builtin_nanf("")), T(__builtin_nanf(""))}})) {}
   // `value` on the diagonal, zero elsewhere.
   explicit MRT_METHOD simdgroup_matrix(T value)
       MRT_BODY(elements = mrt::lane_elements<T>({}); const mrt::MatrixPosition position = elements.position();
-               for (mrt_u32 i = 0; i < 2; ++i) elements.pair.own[i] =
-                   position.row == position.column + i ? value : T(0);)
+               for (mrt_u32 i = 0; i < 2; ++i) elements.pair.own[i] = position.row == position.column + i ? value
+                                                                                                          : T(0);)
 
 #ifdef MRT_STRICT // in a method of a class of the program, the object's address space is unknown
           MRT_THREAD storage_type &thread_elements();
@@ -221,16 +220,18 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
   MRT_COOPERATIVE void simdgroup_load(simdgroup_matrix<T, Columns, Rows> &d, const space T *source,                    \
                                       ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,               \
                                       bool transpose_matrix = false MRT_SITE)                                          \
-      MRT_BODY(MRT_ALL_LANES("simdgroup_load") d.elements = mrt::lane_elements<T>({}); const mrt::MatrixAddress address =                                      \
-                   mrt::matrix_address(d.elements.position(), elements_per_row, matrix_origin, transpose_matrix); \
-               d.elements.pair.own[0] = source[address.first]; \
-               d.elements.pair.own[1] = source[address.first + address.step];) template <typename T, int Columns, int Rows> \
+      MRT_BODY(MRT_ALL_LANES("simdgroup_load") d.elements = mrt::lane_elements<T>({});                                 \
+               const mrt::MatrixAddress address =                                                                      \
+                   mrt::matrix_address(d.elements.position(), elements_per_row, matrix_origin, transpose_matrix);      \
+               d.elements.pair.own[0] = source[address.first];                                                         \
+               d.elements.pair.own[1] =                                                                                \
+                   source[address.first + address.step];) template <typename T, int Columns, int Rows>                 \
       MRT_COOPERATIVE void simdgroup_store(simdgroup_matrix<T, Columns, Rows> a, space T *destination,                 \
                                            ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,          \
                                            bool transpose_matrix = false MRT_SITE)                                     \
           MRT_BODY(MRT_ALL_LANES("simdgroup_store") const mrt::MatrixAddress address =                                 \
-                       mrt::matrix_address(a.elements.position(), elements_per_row, matrix_origin, transpose_matrix); \
-                   destination[address.first] = a.elements.pair.own[0]; \
+                       mrt::matrix_address(a.elements.position(), elements_per_row, matrix_origin, transpose_matrix);  \
+                   destination[address.first] = a.elements.pair.own[0];                                                \
                    destination[address.first + address.step] = a.elements.pair.own[1];)
 
 MRT_MATRIX_MEMORY(MRT_DEVICE)
@@ -257,8 +258,8 @@ MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, 
         template <typename D, typename A, typename B, int K, int Rows, int Columns>
         MRT_COOPERATIVE void simdgroup_multiply(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
                                                 simdgroup_matrix<B, Columns, K> b MRT_SITE)
-            MRT_BODY(d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements,
-                                                              mrt::lane_elements<float>({}), "simdgroup_multiply", site);)
+            MRT_BODY(d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, mrt::lane_elements<float>({}),
+                                                              "simdgroup_multiply", site);)
 
 } // namespace metal
 

@@ -99,8 +99,8 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   static_assert(__is_arithmetic(T) || MRT_IS_BFLOAT(T), "invalid vector element type");                                \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
-  MRT_VEC_COPIES(N) MRT_VEC##N##_OF_VOLATILE MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                 \
-      MRT_METHOD T &operator[](size_t i) {                                                                             \
+  MRT_VEC_COPIES(N)                                                                                                    \
+  MRT_VEC##N##_OF_VOLATILE MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS) MRT_METHOD T &operator[](size_t i) {           \
     return (&x)[i];                                                                                                    \
   }                                                                                                                    \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \

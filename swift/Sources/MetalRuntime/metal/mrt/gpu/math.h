@@ -23,7 +23,6 @@ MRT_CLC1(tanh, "_Z4tanhf")
 MRT_CLC1(asinh, "_Z5asinhf")
 MRT_CLC1(acosh, "_Z5acoshf")
 MRT_CLC1(atanh, "_Z5atanhf")
-MRT_CLC1(exp2, "_Z4exp2f")
 MRT_CLC1(exp10, "_Z5exp10f")
 MRT_CLC1(log, "_Z3logf")
 MRT_CLC1(log2, "_Z4log2f")
@@ -42,12 +41,9 @@ MRT_CLC2(fmod, "_Z4fmodff")
 // 2^k for |k| < 127.
 MRT_FUNC float power_of_two_float(int k) { return __builtin_bit_cast(float, (127 + k) << 23); }
 
-// e^x = 2^k e^r with |r| <= ln(2) / 2, where ln(2) is subtracted in two parts and e^r is a minimax polynomial.
-// The power of two is applied in two steps, of which only the second can round: libclc's exp returns 0 for subnormal
-// results.
-MRT_FUNC float exp(float x) {
-  const float k = __builtin_rintf(x * 1.44269504088896340736f);
-  const float r = __builtin_fmaf(k, -1.42860677e-6f, __builtin_fmaf(k, -6.93145752e-1f, x));
+// 2^k e^r for |r| <= ln(2) / 2, where e^r is a minimax polynomial. The power of two is applied in two steps, of which
+// only the second can round: libclc's functions return 0 for subnormal results.
+MRT_FUNC float scaled_exp(float r, float k) {
   float power = __builtin_fmaf(1.37805939e-3f, r, 8.37312452e-3f);
   power = __builtin_fmaf(power, r, 4.16695364e-2f);
   power = __builtin_fmaf(power, r, 1.66664720e-1f);
@@ -55,8 +51,19 @@ MRT_FUNC float exp(float x) {
   power = __builtin_fmaf(power, r, 1.0f);
   power = __builtin_fmaf(power, r, 1.0f);
   const int whole = int(k) < -200 ? -200 : int(k) > 200 ? 200 : int(k), half = whole / 2;
-  power = power * power_of_two_float(half) * power_of_two_float(whole - half);
+  return power * power_of_two_float(half) * power_of_two_float(whole - half);
+}
+
+// ln(2) is subtracted in two parts.
+MRT_FUNC float exp(float x) {
+  const float k = __builtin_rintf(x * 1.44269504088896340736f);
+  const float power = scaled_exp(__builtin_fmaf(k, -1.42860677e-6f, __builtin_fmaf(k, -6.93145752e-1f, x)), k);
   return x > 89.0f ? __builtin_inff() : x < -104.0f ? 0.0f : power;
+}
+
+MRT_FUNC float exp2(float x) {
+  const float k = __builtin_rintf(x), power = scaled_exp((x - k) * 6.93147182e-1f, k);
+  return x >= 128.0f ? __builtin_inff() : x < -150.0f ? 0.0f : power;
 }
 
 #endif
