@@ -24,6 +24,11 @@ test("each computes, or throws a DTypeError", () => {
   expect(others.map(([name, error]) => `${name}: ${error}`)).toEqual([]);
 });
 
+test("files of safetensors reject them", async () => {
+  const saved = orchard.io.saveSafetensors("unwritten.safetensors", { z: orchard.tensor({ re: 1, im: 2 }) });
+  expect(await saved.catch((error: unknown) => error)).toBeInstanceOf(orchard.DTypeError);
+});
+
 test("functions that depend on an order or on real numbers reject complex ones", () => {
   const refused = new Set(failures.flatMap(([name, error]) => (error === undefined ? [] : [name])));
   const ordered =
