@@ -1,12 +1,12 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { describeValue } from "../../core/describe.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { anObject, aPath } from "../../core/kinds.ts";
 import { named, operand, parameters, reading } from "../../core/parameters.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import type { QuantizedTensor } from "../../quant/quantized_tensor.ts";
-import { bytesOf } from "../../tensor/dtype.ts";
+import { bytesOf, isComplex } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type FileWriter, writeAtomically } from "../atomic.ts";
 import { fileDTypeOf } from "./dtypes.ts";
@@ -103,6 +103,13 @@ function checkTensor(operation: string, name: string, tensor: unknown) {
   if (!Tensor.isTensor(tensor))
     throw new ArgumentError(operation, "notATensor", `expected "${name}" to be a tensor, got ${describeValue(tensor)}`);
   tensor.checkAlive(operation);
+  if (isComplex(tensor.dtype))
+    throw new DTypeError(
+      operation,
+      "complex",
+      `expected "${name}" to have a real dtype, got ${tensor.describe()}; save viewAsReal(x), and load it with ` +
+        "viewAsComplex()",
+    );
   const { name: dtype, order } = fileDTypeOf(tensor.dtype);
   return { name, key: Buffer.from(name), dtype, order, tensor };
 }
