@@ -40,6 +40,7 @@ const guide = [
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
+      { text: "Complex numbers", link: "/complex" },
       { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
       { text: "Ship a program", link: "/shipping" },

@@ -32,7 +32,17 @@ export type {
 } from "./attention/options.ts";
 export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
-export { type ComplexFrom, complex, conj, imag, polar, real, viewAsComplex, viewAsReal } from "./complex/parts.ts";
+export {
+  angle,
+  type ComplexFrom,
+  complex,
+  conj,
+  imag,
+  polar,
+  real,
+  viewAsComplex,
+  viewAsReal,
+} from "./complex/parts.ts";
 export {
   type ConvolutionArguments,
   type ConvolutionOptions,
@@ -73,6 +83,7 @@ export {
   neg,
   reciprocal,
   sign,
+  sign as sgn,
   square,
   sub,
 } from "./elementwise/arithmetic.ts";

@@ -171,6 +171,7 @@ declare module "../tensor/tensor.ts" {
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,
       Giving<NameOf<"real">, Tensor<RealOf<D>>>,
+      Giving<NameOf<"angle">, Tensor<RealOf<operations.FloatOf<D>>>>,
       Giving<NameOf<"complex">, Tensor<operations.ComplexFrom<D>>>,
       Giving<NameOf<"bool">, Tensor<"bool">>,
       Giving<NameOf<"truth">, Tensor<operations.TruthOf<D>>>,

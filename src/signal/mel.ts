@@ -98,10 +98,7 @@ export function melFilterbank(...values: unknown[]): Tensor {
         height * Math.max(0, Math.min((f - left) / (top - left), (right - f) / (right - top)));
     }
   }
-  const given = { ...options, dtype, shape: [nMels, count] } as CreationOptions & {
-    dtype: FloatDType;
-    shape: number[];
-  };
+  const given = { ...options, dtype, shape: [nMels, count] } as { dtype: FloatDType };
   return tensor(filters, given);
 }
 const melParameters = parameters("melFilterbank", {

@@ -19,14 +19,19 @@ export function partOf(operation: string, x: Tensor, part: Part): Tensor {
 
 /** Returns complex numbers with the given real or imaginary part, whose other part is 0. */
 export function fromPart(given: Tensor, part: Part): Tensor {
-  const result = withPart(given, part, (other) => executeInto(fillPrimitive, [], [other], { value: 0 }));
+  const result = withPart("complex", given, part, (other) => executeInto(fillPrimitive, [], [other], { value: 0 }));
   record("complex", [given], [result], [], ([gradient]) => [partOf("real", gradient, part)], "none");
   return result;
 }
 
 /** Creates complex numbers from one of their parts, without recording it. */
-function withPart(given: Tensor, part: Part, fillOther: (other: Tensor) => void): Tensor<ComplexDType> {
-  const result = empty(given.shape, complexDType(given.dtype));
+function withPart(
+  operation: string,
+  given: Tensor,
+  part: Part,
+  fillOther: (other: Tensor) => void,
+): Tensor<ComplexDType> {
+  const result = empty(given.shape, complexDType(given.dtype), undefined, operation);
   using own = plane(result, part);
   using other = plane(result, part === 0 ? 1 : 0);
   executeInto(copyPrimitive, [given], [own], undefined);
@@ -39,7 +44,9 @@ export function conjugate(x: Tensor): Tensor {
   if (!isComplexTensor(x)) return x;
   using re = plane(x, 0);
   using im = plane(x, 1);
-  const result = withPart(re, 0, (other) => executeInto(primitives.get("neg")!, [im], [other], undefined as never));
+  const result = withPart("conj", re, 0, (other) =>
+    executeInto(primitives.get("neg")!, [im], [other], undefined as never),
+  );
   record("conj", [x], [result], [], ([gradient]) => [conjugate(gradient)], "none");
   return result;
 }

@@ -1,17 +1,26 @@
 /** Complex numbers from and to real ones: their parts, views, conjugates. */
 import { record } from "../../autograd/record.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { type ComplexDType, complexDType, type DType, isComplex, type RealOf } from "../../tensor/dtype.ts";
+import { type ComplexDType, complexDType, type DType, isComplex, isFloat, type RealOf } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { isComplexTensor, type Part, realView } from "../../tensor/planes.ts";
 import { broadcastShapes, MAX_RANK } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { cos, sin } from "../elementwise/trigonometric.ts";
+import { lt } from "../elementwise/comparison.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
+import { isnan } from "../elementwise/predicates.ts";
+import { atan2, cos, sin } from "../elementwise/trigonometric.ts";
+import type { FloatOf } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
 import { expand, sumTo } from "../view/expand.ts";
-import "./formulas.ts";
+import "./elementwise.ts";
+import "./products.ts";
+import "./random.ts";
 import { conjugate, fromPart, partOf } from "./part.ts";
 import { joinedParts } from "./planewise.ts";
 
@@ -241,4 +250,27 @@ function checkParts(operation: string, tensors: Readonly<Record<string, Tensor>>
 export function checkComplex(operation: string, x: Tensor): Tensor<ComplexDType> {
   if (isComplex(x.dtype)) return x as Tensor<ComplexDType>;
   throw new DTypeError(operation, "notComplex", `expected complex numbers, got ${x.describe()}`);
+}
+
+/**
+ * Computes the angle of each complex number in radians, from −π to π. For real numbers it is 0, π for negative ones, and
+ * NaN for NaN. The gradient at 0 is 0.
+ *
+ * @example
+ * angle(tensor([{ re: 0, im: 1 }, -1])); // float32 [1.5708, 3.1416]
+ */
+export function angle<D extends DType>(x: Tensor<D>): Tensor<RealOf<FloatOf<D>>>;
+export function angle(...values: unknown[]): Tensor {
+  const { x } = angleParameters(values);
+  return underName("angle", () => (isComplexTensor(x) ? angleOfParts(x) : angleOfReal(x)));
+}
+angle.method = "angle" as const;
+const angleParameters = parameters("angle", onePart);
+
+const angleOfParts = (x: Tensor): Tensor => atan2(partOf("imag", x, 1), partOf("real", x, 0)) as Tensor;
+
+/** 0, π for negative numbers, NaN for NaN. */
+function angleOfReal(x: Tensor): Tensor {
+  const input = isFloat(x.dtype) ? x : toDType(x, "float32");
+  return where(isnan(input), input, where(lt(input, 0), scalarTensor(Math.PI, input.dtype), mul(input, 0))) as Tensor;
 }

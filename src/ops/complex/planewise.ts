@@ -93,7 +93,9 @@ const filled = (
   return [output];
 };
 
-planewise.forEach((name) => defineLowering(name, { compute: computePlanewise }));
+planewise.forEach((name) => {
+  defineLowering(name, { compute: computePlanewise });
+});
 
 defineLowering("copy", {
   compute: ({ operation, inputs: [x], specs: [spec] }) =>

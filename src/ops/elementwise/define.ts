@@ -60,10 +60,10 @@ export interface UnaryRow extends Row<UnaryFormula> {
    */
   readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
   /**
-   * Whether the result for complex numbers is real. The gradient is then that of a complex x, ∂L/∂re + i·∂L/∂im.
-   * Default: the result is complex, and the function holomorphic.
+   * The kind of function of complex numbers: `real` has a real result, and `gradient` of it and of `nonholomorphic`
+   * returns ∂L/∂re + i·∂L/∂im. Default: `holomorphic`.
    */
-  readonly isReal?: boolean;
+  readonly complex?: "holomorphic" | "nonholomorphic" | "real";
 }
 
 /** An operation on pairs of elements. */
@@ -119,13 +119,14 @@ export function renamed<Operation extends UnaryOperation | FloatOperation | Bina
 
 /** Defines an operation on each element. */
 export function defineUnary(name: UnaryName, row: Predicate<UnaryFormula>): UnaryPredicate;
-export function defineUnary(name: UnaryName, row: UnaryRow & { readonly isReal: true }): RealOperation;
+export function defineUnary(name: UnaryName, row: UnaryRow & { readonly complex: "real" }): RealOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow & { readonly takes: "floats" }): FloatOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow): UnaryOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryFormula>): unknown {
-  const { takes, saves, gradient, isReal = false } = row as UnaryRow;
+  const { takes, saves, gradient, complex = "holomorphic" } = row as UnaryRow;
   const isPredicate = "result" in row;
-  const conjugation = isReal ? "none" : "holomorphic";
+  const isReal = complex === "real";
+  const conjugation = complex === "holomorphic" ? "holomorphic" : "none";
   const primitive = definePrimitive({
     name,
     family: "elementwise",
