@@ -40,6 +40,7 @@ const guide = [
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
+      { text: "Fourier transforms and signals", link: "/fft" },
       { text: "Complex numbers", link: "/complex" },
       { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
@@ -79,7 +80,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text"].map((name) => ({
+      ...["data", "distributed", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),
