@@ -55,6 +55,9 @@ export {
   withRoute,
 } from "./backend/overrides.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
+export { type CompiledFunction, type CompileOptions, compile } from "./compile/compile.ts";
+export { CompileError } from "./compile/errors.ts";
+export type { CompileState } from "./compile/state.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";
@@ -63,6 +66,7 @@ export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";
 export * as io from "./onnx/namespace.ts";
+export { type AutocastDType, autocast } from "./ops/autocast/autocast.ts";
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
 export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
@@ -90,6 +94,7 @@ export { type ArrayOfRank, type GradientHook, type NestedArray, Tensor } from ".
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
 export * as text from "./text/index.ts";
+export * as transforms from "./transforms/index.ts";
 
 import "./backend/presence.ts";
 import "./ops/methods.ts";

@@ -21,6 +21,7 @@ const guide = [
       { text: "From TensorFlow.js", link: "/from-tensorflow-js" },
       { text: "Indexing", link: "/indexing" },
       { text: "Memory", link: "/memory" },
+      { text: "Compiled functions", link: "/compile" },
       { text: "Debugging", link: "/debugging" },
       { text: "Coverage", link: "/coverage" },
       { text: "Gallery", link: "/gallery" },
@@ -42,6 +43,7 @@ const guide = [
       { text: "Linear algebra", link: "/linalg" },
       { text: "Fourier transforms and signals", link: "/fft" },
       { text: "Complex numbers", link: "/complex" },
+      { text: "Transformations", link: "/transforms" },
       { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
       { text: "Ship a program", link: "/shipping" },
@@ -80,10 +82,12 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text"].map((name) => ({
-        text: name,
-        link: `/api/orchard-metal/namespaces/${name}/`,
-      })),
+      ...["data", "distributed", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text", "transforms"].map(
+        (name) => ({
+          text: name,
+          link: `/api/orchard-metal/namespaces/${name}/`,
+        }),
+      ),
     ],
   },
   ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),

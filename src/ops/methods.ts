@@ -23,6 +23,8 @@ import type { Promote } from "../tensor/promotion.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
+import { type InPlaceRows, inPlaceMethods } from "./inplace/methods.ts";
+import { type PyTorchMethods, pytorchMethods } from "./pytorch_methods.ts";
 
 /** Methods that are not operations, or have another name as a method. */
 const core = { backward, detach, to: operations.toDType, unfold: operations.slidingWindows } as const;
@@ -60,6 +62,9 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
     (...rest: Rest<Operations[Name]>): Tensor<Otherwise>;
   };
 };
+
+/** Methods that change the tensor and return it. */
+type InPlace<D extends DType> = { [Name in keyof InPlaceRows]: (...rest: Rest<InPlaceRows[Name]>) => Tensor<D> };
 
 interface DeclaredMethods<D extends DType> {
   /** Computes xᵇ for each element, in float64. @see {@link operations.floatPower} */
@@ -167,6 +172,7 @@ declare module "../tensor/tensor.ts" {
     extends CoreMethods<D>,
       Transposes<D>,
       DeclaredMethods<D>,
+      PyTorchMethods<D>,
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,
@@ -178,7 +184,8 @@ declare module "../tensor/tensor.ts" {
       Giving<NameOf<"int64">, Tensor<"int64">>,
       Promoting<NameOf<"promoted">, D>,
       Converting<NameOf<"summed">, operations.SumOf<D>>,
-      Converting<NameOf<"averaged">, D> {}
+      Converting<NameOf<"averaged">, D>,
+      InPlace<D> {}
 }
 
 /** Transposes as properties, as in PyTorch. */
@@ -210,7 +217,7 @@ function addMethods(): void {
     };
     Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
   }
-  for (const [name, operation] of Object.entries(methods)) {
+  for (const [name, operation] of Object.entries({ ...methods, ...inPlaceMethods, ...pytorchMethods })) {
     const call = operation as (...values: readonly unknown[]) => unknown;
     const { value } = {
       value(this: Tensor, ...rest: readonly unknown[]): unknown {

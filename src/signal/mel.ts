@@ -7,7 +7,7 @@ import { type Given, named, operand, optional, parameters, required } from "../c
 import type { RealFrom } from "../fft/one.ts";
 import { imag, real } from "../ops/complex/parts.ts";
 import { type CreationOptions, checkFloat, creationOptions } from "../ops/creation/create.ts";
-import { tensor } from "../ops/creation/tensor.ts";
+import { type TensorOptions, tensor } from "../ops/creation/tensor.ts";
 import { add, mul } from "../ops/elementwise/arithmetic.ts";
 import { pow } from "../ops/elementwise/power.ts";
 import { reshape } from "../ops/view/reshape.ts";
@@ -98,7 +98,7 @@ export function melFilterbank(...values: unknown[]): Tensor {
         height * Math.max(0, Math.min((f - left) / (top - left), (right - f) / (right - top)));
     }
   }
-  const given = { ...options, dtype, shape: [nMels, count] } as { dtype: FloatDType };
+  const given = { ...options, dtype, shape: [nMels, count] } as TensorOptions & { dtype: DType };
   return tensor(filters, given);
 }
 const melParameters = parameters("melFilterbank", {

@@ -1,5 +1,4 @@
 import { record } from "../../autograd/record.ts";
-import { execute } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters, required } from "../../core/parameters.ts";
@@ -8,6 +7,7 @@ import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { partOf } from "../complex/part.ts";
 import { copyPrimitive } from "./copy.ts";
+import { executeElementwise } from "./layout.ts";
 
 /** Options of {@link toDType}. */
 export interface CastOptions {
@@ -43,7 +43,7 @@ export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor 
 
 function cast(x: Tensor, dtype: DType): Tensor {
   if (x.dtype === dtype) return x;
-  const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
+  const output = executeElementwise(copyPrimitive, [x], x.shape, dtype, "toDType");
   const from = x.dtype;
   if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [castGradient(gradient, from)], "none");
   return output;

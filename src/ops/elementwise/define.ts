@@ -6,7 +6,6 @@
  */
 
 import { record } from "../../autograd/record.ts";
-import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters, unlisted } from "../../core/parameters.ts";
 import { realDType } from "../../tensor/dtype.ts";
@@ -14,6 +13,7 @@ import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { executeElementwise } from "../copy/layout.ts";
 import { sumTo } from "../view/expand.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
@@ -143,7 +143,7 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       x.checkAlive(operation);
       const input = toDType(x, operandDType(operation, x.dtype, takes));
       const dtype = isPredicate ? "bool" : isReal ? realDType(input.dtype) : input.dtype;
-      const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
+      const output = executeElementwise(primitive, [input], input.shape, dtype, operation);
       if (gradient === undefined || !input.requiresGrad) return output;
       const save = saves === undefined ? [] : [saves === "input" ? input : output];
       const rule = ([incoming]: readonly [Tensor], [saved]: readonly Tensor[]) => [
@@ -180,7 +180,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       const [left, right] = operands;
       const shape = broadcastShapes(operation, left.shape, right.shape);
       const dtype = isPredicate ? "bool" : left.dtype;
-      const output = execute(primitive, operands, shape, dtype, undefined, operation);
+      const output = executeElementwise(primitive, operands, shape, dtype, operation);
       if (gradient === undefined || !(left.requiresGrad || right.requiresGrad)) return output;
       const shapes = [left.shape, right.shape] as const;
       record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
@@ -207,7 +207,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
   const primitive = definePrimitive({ name, family: "elementwise", implementations });
   const compute: Ternary = (operands, gradient = row.gradient) => {
     const shapes = operands.map(({ shape }) => shape);
-    const output = execute(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);
+    const output = executeElementwise(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype);
     record(name, operands, [output], operands, ([incoming], [a, b, c], needs) =>
       gradient(incoming, [a, b, c], needs).map((result, operand) =>
         result && needs[operand] ? sumTo(result, shapes[operand]!) : null,

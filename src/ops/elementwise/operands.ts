@@ -5,6 +5,7 @@ import { type DType, hasGradients, integerRange, isComplex, isFloat } from "../.
 import { plainDType, resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
+import { elementwiseDType } from "../autocast/autocast.ts";
 import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
@@ -31,7 +32,8 @@ export function promoteOperands<const Operands extends readonly (Tensor | Scalar
  * Returns the dtype in which an operation of a kind computes. @throws {DTypeError} if the kind does not support the
  * dtype.
  */
-export function operandDType(operation: string, dtype: DType, kind: Kind): DType {
+export function operandDType(operation: string, given: DType, kind: Kind): DType {
+  const dtype = elementwiseDType(operation, given);
   if (kind === "everything") return dtype;
   if (kind === "floats") return hasGradients(dtype) ? dtype : "float32";
   if (

@@ -3,6 +3,7 @@ import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, hasGradients, isComplex } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { elementwiseDType } from "../autocast/autocast.ts";
 import { partOf } from "../complex/part.ts";
 import { mul, square, sub } from "./arithmetic.ts";
 import { eq, ge } from "./comparison.ts";
@@ -71,7 +72,8 @@ const gradientOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
 export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
 export function pow<A extends Operand, B extends Operand>(a: A, b: B, ...extra: unknown[]): Tensor<ResultOf<A, B>> {
   if (extra.length > 0 || !isOperand(a) || !isOperand(b)) powParameters([a, b, ...extra]);
-  if (a instanceof Tensor && b === 2 && a.dtype !== "bool") return square(a as Tensor) as Tensor<ResultOf<A, B>>;
+  if (a instanceof Tensor && b === 2 && a.dtype !== "bool" && elementwiseDType("pow", a.dtype) === a.dtype)
+    return square(a as Tensor) as Tensor<ResultOf<A, B>>;
   if (a instanceof Tensor && typeof b !== "object" && Number(b) < 0 && isWhole(a.dtype, b))
     throw new ArgumentError(
       "pow",

@@ -19,6 +19,7 @@ import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { expand } from "../view/expand.ts";
+import { addExamples } from "./examples.ts";
 
 const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
 
@@ -52,7 +53,7 @@ export function backward(...values: unknown[]): void {
     target.grad = keep(kept);
     return kept === incoming;
   };
-  passBackward([{ root, seed }], options, { add: addGradients, accumulate });
+  passBackward([{ root, seed }], options, { add: addGradients, addExamples, accumulate });
 }
 
 /** Arguments of {@link backward} after the root: a gradient, then options, named or positional. */
@@ -95,7 +96,7 @@ export function grad(...values: unknown[]): Tensor[] {
     for (const index of found) results[index] = incoming;
     return found.length > 0;
   };
-  passBackward(seeded, options, { add: addGradients, observe });
+  passBackward(seeded, options, { add: addGradients, addExamples, observe });
   const unused = results.indexOf(null);
   if (unused >= 0 && !options.allowUnused)
     throw new AutogradError(

@@ -6,7 +6,7 @@ import { type Permutation, permutationOf } from "../../random/permutation.ts";
 import { type DType, integerRange, isFloat, type RealDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkCreation, checkReal, create } from "../creation/create.ts";
-import { nextStart, type RandomOptions, randomOptions } from "./distribution.ts";
+import { fromStart, nextStart, type RandomOptions, randomOptions } from "./distribution.ts";
 import { permutationCpu } from "./randperm.cpu.ts";
 import { permutationMetal } from "./randperm.metal.ts";
 import { permutationReference } from "./randperm.reference.ts";
@@ -39,8 +39,9 @@ export function randperm(...values: unknown[]): Tensor {
       "doesNotFit",
       `expected numbers up to ${mostOf(dtype)} for ${dtype}, got ${n - 1}`,
     );
-  const { key, counter } = nextStart(options);
-  const permutation = permutationOf(n, key, [counter[2], counter[3]]);
+  const permutation = fromStart(nextStart(options), ({ key, counter }) =>
+    permutationOf(n, key, [counter[2], counter[3]]),
+  );
   return create("randperm", permutationPrimitive, [n], dtype, permutation, options);
 }
 
