@@ -1,4 +1,4 @@
-/** Convolutions by their definition, mel filters as transformers' and Whisper's, and spectrograms by their transforms. */
+/** Convolutions and spectrograms by their definitions, and mel filters as those of transformers. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
