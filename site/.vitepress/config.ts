@@ -41,6 +41,7 @@ const guide = [
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
+      { text: "Fourier transforms and signals", link: "/fft" },
       { text: "Complex numbers", link: "/complex" },
       { text: "Transformations", link: "/transforms" },
       { text: "Distributions", link: "/distributions" },
@@ -82,7 +83,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "distributions", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map(
+      ...["data", "distributed", "distributions", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text", "transforms"].map(
         (name) => ({
           text: name,
           link: `/api/orchard-metal/namespaces/${name}/`,
