@@ -1,6 +1,6 @@
 import type { Tensor } from "../tensor/tensor.ts";
 import { gradEnabled } from "./modes.ts";
-import { type BackwardRule, GraphNode } from "./node.ts";
+import { type BackwardRule, type ForwardRule, GraphNode } from "./node.ts";
 
 /**
  * The gradients of the outputs. A node runs if one of them has a gradient, so that of a single output is never null.
@@ -27,12 +27,22 @@ export function needsGradient(...inputs: readonly Tensor[]): boolean {
  *
  * @param save the inputs or outputs that the rule needs; backward passes them to the rule and frees them
  * @param rule uses differentiable operations, so gradients of gradients need no extra code
+ * @param forward the rule of tangents, for a rule that is not differentiable
  */
 export function record<
   const Inputs extends readonly Tensor[],
   const Outputs extends readonly Tensor[],
   const Saved extends readonly Tensor[],
->(operation: string, inputs: Inputs, outputs: Outputs, save: Saved, rule: RuleOf<Inputs, Outputs, Saved>): void {
+>(
+  operation: string,
+  inputs: Inputs,
+  outputs: Outputs,
+  save: Saved,
+  rule: RuleOf<Inputs, Outputs, Saved>,
+  forward?: ForwardRule,
+): void {
+  if (!needsGradient(...inputs)) return;
   // A node passes its rule as many tensors as the operation has.
-  if (needsGradient(...inputs)) new GraphNode(operation, inputs, outputs, save, rule as unknown as BackwardRule);
+  const node = new GraphNode(operation, inputs, outputs, save, rule as unknown as BackwardRule);
+  if (forward) node.forward = forward;
 }

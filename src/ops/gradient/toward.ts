@@ -106,7 +106,7 @@ function ruleOnAbstract(
   gradients: readonly (Tensor | null)[],
   needs: readonly boolean[],
 ): readonly (Tensor | null)[] {
-  if (node.forward) return asNode(node, gradients, needs, node.forward);
+  if (node.forward) return asNode(node, gradients, needs, (tangents) => node.pushForward(tangents)!);
   let results: readonly (Tensor | null)[];
   try {
     results = node.backward(gradients, needs);
