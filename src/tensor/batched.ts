@@ -112,3 +112,6 @@ export function exampleOf(x: Tensor, index: number): Tensor {
   const { base, stride } = batchOf(x)!;
   return new Tensor(base, x.dtype, x.shape, x.strides, x.offset + index * stride);
 }
+
+/** @internal Returns a tensor with the examples of all its levels along first axes, a view; else the tensor itself. */
+export const everyExample = (x: Tensor): Tensor => (x.storage.batch ? everyExample(allExamples(x)) : x);

@@ -5,6 +5,7 @@ import { folding } from "./folding.ts";
 import {
   aligned,
   broadcastTo,
+  dense,
   type Operand,
   type Prepared,
   type Result,
@@ -21,6 +22,9 @@ const broadcasting: Rule = (operands, [result], attributes) => ({
 
 /** Operations on the last axes of any number of leading ones. */
 const leading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands), attributes });
+
+/** The same for primitives that read dense memory. */
+const denseLeading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands).map(dense), attributes });
 
 /** Operations along axes: each is one further on. */
 const alongAxes =
@@ -62,8 +66,8 @@ rules(alongAxes("dim", "axes"), "gather", "scatter", "scatterOthers");
 rules(product, "matmul", "addmm", "linear");
 rules(broadcasting, "reductionDerivative");
 rules(leading, "triangle", "oneHot", "lossGradient");
-rules(leading, "cholesky", "eigh", "geqrf", "householderProduct", "ldlFactor", "ldlSolve", "lstsq", "luFactor");
-rules(leading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
+rules(denseLeading, "cholesky", "eigh", "geqrf", "householderProduct", "ldlFactor", "ldlSolve", "lstsq", "luFactor");
+rules(denseLeading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
 for (const [name, rule] of Object.entries(folding)) rules(rule, name);
 
 /** Returns the call for all examples, or null if it must run once for each. */
