@@ -55,13 +55,18 @@ export {
   withRoute,
 } from "./backend/overrides.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
+export { type CompiledFunction, type CompileOptions, compile } from "./compile/compile.ts";
+export { CompileError } from "./compile/errors.ts";
+export type { CompileState } from "./compile/state.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";
+export * as fft from "./fft/index.ts";
 export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";
 export * as io from "./onnx/namespace.ts";
+export { type AutocastDType, autocast } from "./ops/autocast/autocast.ts";
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
 export { Function, type FunctionClass, FunctionContext, type VmapInfo } from "./ops/gradient/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
@@ -69,7 +74,17 @@ export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export * from "./quant/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
-export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tensor/dtype.ts";
+export * as signal from "./signal/index.ts";
+export type {
+  Complex,
+  ComplexDType,
+  DataOf,
+  DType,
+  ElementOf,
+  FloatDType,
+  IntegerDType,
+  RealOf,
+} from "./tensor/dtype.ts";
 export type { TensorJson } from "./tensor/json.ts";
 export type { AllocationHint } from "./tensor/memory.ts";
 export type { Scalar } from "./tensor/promotion.ts";

@@ -32,3 +32,6 @@ export function isGradEnabled(...values: unknown[]): boolean {
   expectNothing("isGradEnabled", values);
   return gradEnabled.get();
 }
+
+/** @internal The dtype to which `autocast` lowers products; null outside of it. Backward passes ignore it. */
+export const autocastDType = new ContextVariable<"float16" | "bfloat16" | null>(null);

@@ -2,7 +2,7 @@
 import { describeValue } from "../core/describe.ts";
 import { OrchardError } from "../core/errors.ts";
 import { type BatchLevel, levelsOf } from "../tensor/batched.ts";
-import { bytesOf, isFloat } from "../tensor/dtype.ts";
+import { bytesOf, hasGradients } from "../tensor/dtype.ts";
 import { reachOf } from "../tensor/reach.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";
@@ -174,7 +174,7 @@ function replaced(gradient: Tensor, replacement: unknown): Tensor {
   );
 }
 
-const isDifferentiable = ({ dtype }: Tensor): boolean => isFloat(dtype);
+const isDifferentiable = ({ dtype }: Tensor): boolean => hasGradients(dtype);
 
 function gradientTarget(input: Tensor): GradientTarget {
   return edgeOf(input) ?? (input.requiresGrad ? input : null);

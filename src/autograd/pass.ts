@@ -8,7 +8,7 @@ import { type BatchLevel, batchLevels, levelsOf } from "../tensor/batched.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { arrivalHookOf, withPassEnds } from "./arrival.ts";
-import { gradEnabled } from "./modes.ts";
+import { autocastDType, gradEnabled } from "./modes.ts";
 import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, outputOf, runHooks } from "./node.ts";
 import { GradientReferences } from "./references.ts";
 
@@ -55,9 +55,9 @@ export interface Root {
   readonly seed: Tensor;
 }
 
-/** Runs `body` with recording only if the pass creates a graph. */
+/** Runs `body` with recording only if the pass creates a graph. Rules compute in the dtypes of the forward pass. */
 const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
-  gradEnabled.run(createGraph, body);
+  runWith([gradEnabled.bind(createGraph), autocastDType.bind(null)], body);
 
 /** Propagates the gradients of the roots through the graph. @throws {AutogradError} */
 export function passBackward(roots: readonly Root[], options: InternalPassOptions, callbacks: PassCallbacks): void {

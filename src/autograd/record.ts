@@ -1,4 +1,6 @@
+import { isComplex } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { type Conjugation, conjugated } from "./conjugate.ts";
 import { gradEnabled } from "./modes.ts";
 import { type BackwardRule, type ForwardRule, GraphNode } from "./node.ts";
 
@@ -27,6 +29,8 @@ export function needsGradient(...inputs: readonly Tensor[]): boolean {
  *
  * @param save the inputs or outputs that the rule needs; backward passes them to the rule and frees them
  * @param rule uses differentiable operations, so gradients of gradients need no extra code
+ * @param conjugation for complex numbers: by default the rule is that of a holomorphic function, `g · f′`, which is
+ *   conjugated; with `"none"` it returns ∂L/∂re + i·∂L/∂im itself
  * @param forward the rule of tangents, for a rule that is not differentiable
  */
 export function record<
@@ -39,10 +43,13 @@ export function record<
   outputs: Outputs,
   save: Saved,
   rule: RuleOf<Inputs, Outputs, Saved>,
+  conjugation: Conjugation = "holomorphic",
   forward?: ForwardRule,
 ): void {
   if (!needsGradient(...inputs)) return;
+  const isConjugated = conjugation === "holomorphic" && outputs.some(({ dtype }) => isComplex(dtype));
   // A node passes its rule as many tensors as the operation has.
-  const node = new GraphNode(operation, inputs, outputs, save, rule as unknown as BackwardRule);
+  const passed = (isConjugated ? conjugated(rule) : rule) as unknown as BackwardRule;
+  const node = new GraphNode(operation, inputs, outputs, save, passed);
   if (forward) node.forward = forward;
 }

@@ -189,13 +189,24 @@ class Declared implements Signature {
 export const unlisted = <P extends Parameters>(operation: string, declared: P): Reader<P> =>
   readerOf(operation, declared);
 
+/** Changes the checked arguments of an operation. */
+type Rewrite = (operation: string, parsed: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>;
+
+let rewrite: Rewrite | undefined;
+
+/** @internal Has the checked arguments of every later call rewritten, such as by `autocast`. */
+export function rewriteArguments(by: Rewrite): void {
+  rewrite = by;
+}
+
 /** Creates the plan on the first call, since a program calls few of the functions that it imports. */
 function readerOf<P extends Parameters>(operation: string, declared: P): Reader<P> {
   let plan: Plan | undefined;
   return (values) => {
     try {
       plan ??= planOf(operation, declared);
-      return parse(plan, values) as Parsed<P>;
+      const parsed = parse(plan, values);
+      return (rewrite === undefined ? parsed : rewrite(operation, parsed)) as Parsed<P>;
     } catch (cause) {
       throw cause instanceof OrchardError ? cause : unreadable(operation, cause);
     }

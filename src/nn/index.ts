@@ -16,6 +16,7 @@ export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generatio
 export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
 export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
+export * as init from "./init/index.ts";
 export * from "./layers/activations.ts";
 export {
   BatchNorm1d,

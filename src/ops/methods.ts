@@ -18,11 +18,13 @@
 import { ShapeError } from "../core/errors.ts";
 import type { Along, AxisArguments } from "../core/kinds.ts";
 import type { Given } from "../core/parameters.ts";
-import type { DType, FloatDType } from "../tensor/dtype.ts";
+import type { DType, FloatDType, RealOf } from "../tensor/dtype.ts";
 import type { Promote } from "../tensor/promotion.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
+import { type InPlaceRows, inPlaceMethods } from "./inplace/methods.ts";
+import { type PyTorchMethods, pytorchMethods } from "./pytorch_methods.ts";
 
 /** Methods that are not operations, or have another name as a method. */
 const core = { backward, detach, to: operations.toDType, unfold: operations.slidingWindows } as const;
@@ -60,6 +62,9 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
     (...rest: Rest<Operations[Name]>): Tensor<Otherwise>;
   };
 };
+
+/** Methods that change the tensor and return it. */
+type InPlace<D extends DType> = { [Name in keyof InPlaceRows]: (...rest: Rest<InPlaceRows[Name]>) => Tensor<D> };
 
 interface DeclaredMethods<D extends DType> {
   /** Computes xᵇ for each element, in float64. @see {@link operations.floatPower} */
@@ -167,15 +172,20 @@ declare module "../tensor/tensor.ts" {
     extends CoreMethods<D>,
       Transposes<D>,
       DeclaredMethods<D>,
+      PyTorchMethods<D>,
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,
+      Giving<NameOf<"real">, Tensor<RealOf<D>>>,
+      Giving<NameOf<"angle">, Tensor<RealOf<operations.FloatOf<D>>>>,
+      Giving<NameOf<"complex">, Tensor<operations.ComplexFrom<D>>>,
       Giving<NameOf<"bool">, Tensor<"bool">>,
       Giving<NameOf<"truth">, Tensor<operations.TruthOf<D>>>,
       Giving<NameOf<"int64">, Tensor<"int64">>,
       Promoting<NameOf<"promoted">, D>,
       Converting<NameOf<"summed">, operations.SumOf<D>>,
-      Converting<NameOf<"averaged">, D> {}
+      Converting<NameOf<"averaged">, D>,
+      InPlace<D> {}
 }
 
 /** Transposes as properties, as in PyTorch. */
@@ -207,7 +217,7 @@ function addMethods(): void {
     };
     Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
   }
-  for (const [name, operation] of Object.entries(methods)) {
+  for (const [name, operation] of Object.entries({ ...methods, ...inPlaceMethods, ...pytorchMethods })) {
     const call = operation as (...values: readonly unknown[]) => unknown;
     const { value } = {
       value(this: Tensor, ...rest: readonly unknown[]): unknown {

@@ -10,7 +10,7 @@ import { clamp } from "../ops/elementwise/clamp.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { lerp } from "../ops/elementwise/lerp.ts";
 import { rsqrt } from "../ops/elementwise/power.ts";
-import { matmul } from "../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../ops/matmul/plain_matmul.ts";
 import { mean } from "../ops/reduction/mean.ts";
 import { norm } from "../ops/reduction/norm.ts";
 import type { FloatDType } from "../tensor/dtype.ts";

@@ -7,6 +7,7 @@ import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
+import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
 const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
@@ -36,6 +37,29 @@ const make =
   (Class: new (...values: never[]) => unknown): Call =>
   (...values) =>
     new Class(...values);
+
+const { init } = nn;
+const initial = () => zeros([4, 4], { requiresGrad: true });
+const initCalls: Calls = {
+  "init.uniform_": [init.uniform_ as Call, () => [initial(), 0, 1, { generator: new orchard.Generator(1) }]],
+  "init.normal_": [init.normal_ as Call, () => [initial(), { mean: 0, std: 1 }]],
+  "init.truncNormal_": [init.truncNormal_ as Call, () => [initial(), { mean: 0, std: 1, a: -1, b: 1 }]],
+  "init.constant_": [init.constant_ as Call, () => [initial(), 0.5]],
+  "init.ones_": [init.ones_ as Call, () => [initial()]],
+  "init.zeros_": [init.zeros_ as Call, () => [initial()]],
+  "init.eye_": [init.eye_ as Call, () => [initial()]],
+  "init.dirac_": [init.dirac_ as Call, () => [zeros([4, 2, 3]), { groups: 2 }]],
+  "init.xavierUniform_": [init.xavierUniform_ as Call, () => [initial(), { gain: 2 }]],
+  "init.xavierNormal_": [init.xavierNormal_ as Call, () => [initial(), { gain: 2 }]],
+  "init.kaimingUniform_": [
+    init.kaimingUniform_ as Call,
+    () => [initial(), { a: 0, mode: "fanOut", nonlinearity: "relu" }],
+  ],
+  "init.kaimingNormal_": [init.kaimingNormal_ as Call, () => [initial(), 0.1, "fanIn", "leakyRelu"]],
+  "init.orthogonal_": [init.orthogonal_ as Call, () => [initial(), { gain: 2 }]],
+  "init.sparse_": [init.sparse_ as Call, () => [initial(), 0.5, { std: 1 }]],
+  "init.calculateGain": [init.calculateGain as Call, () => ["leakyRelu", 0.2]],
+};
 
 const leaf = () => zeros([2, 2], { requiresGrad: true });
 const { transforms } = data;
@@ -532,6 +556,7 @@ export const calls: Calls = {
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...distributedCalls,
   ...linalgCalls,
+  ...spectralCalls,
   ...transformsCalls,
   ...quantCalls,
   ...quantLayerCalls,
@@ -545,9 +570,15 @@ export const calls: Calls = {
   ],
   detach: [orchard.detach as Call, () => [zeros([2])]],
   noGrad: [orchard.noGrad as Call, () => [() => 1]],
+  autocast: [orchard.autocast as Call, () => ["bfloat16", () => 1]],
+  ...initCalls,
   enableGrad: [orchard.enableGrad as Call, () => [() => 1]],
   tidy: [orchard.tidy as Call, () => [() => zeros([2])]],
   keep: [orchard.keep as Call, () => [zeros([2])]],
+  compile: [
+    orchard.compile as Call,
+    () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
+  ],
   withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
@@ -689,6 +720,10 @@ export const calls: Calls = {
     () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
   ],
   loadOnnx: [io.loadOnnx as Call, () => [join(folder, "none.onnx")]],
+  saveOnnx: [
+    io.saveOnnx as Call,
+    () => [new orchard.nn.ReLU(), { x: zeros([2]) }, { path: join(folder, "a.onnx"), axes: { x: { 0: "n" } } }],
+  ],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,

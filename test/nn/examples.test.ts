@@ -8,7 +8,7 @@ import { examplesOf } from "../support/readme.ts";
 const examples = examplesOf("docs/nn.md");
 
 test("each example prints something", () => {
-  expect(examples.length).toBe(10);
+  expect(examples.length).toBe(11);
   expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
 });
 

@@ -51,7 +51,7 @@ export function recordKernel(
     return made.map((result) => gradientOf(operation, result, given[result.name] ?? null, "jvp"));
   };
   const save = [...operands, ...outputs].map(([, tensor]) => tensor);
-  record(operation, [...tensors.values()], [...results.values()], save, rule, jvp && forward);
+  record(operation, [...tensors.values()], [...results.values()], save, rule, undefined, jvp && forward);
 }
 
 type Described = Pick<Tensor, "shape" | "dtype"> & { readonly name: string };

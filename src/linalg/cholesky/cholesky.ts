@@ -6,7 +6,7 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { tril } from "../../ops/indexing/triangle.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

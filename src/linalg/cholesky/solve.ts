@@ -7,7 +7,7 @@ import { arange } from "../../ops/creation/arange.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { eq, gt } from "../../ops/elementwise/comparison.ts";
 import { where } from "../../ops/elementwise/where.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { amin } from "../../ops/reduction/extrema.ts";
 import { diagonal } from "../../ops/view/diagonal.ts";
 import { expand } from "../../ops/view/expand.ts";

@@ -7,7 +7,7 @@ import { toDType } from "../../ops/copy/cast.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, sub } from "../../ops/elementwise/arithmetic.ts";
 import { div } from "../../ops/elementwise/division.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";

@@ -13,7 +13,7 @@ import { isfinite } from "../../ops/elementwise/predicates.ts";
 import { where } from "../../ops/elementwise/where.ts";
 import { indexSelect } from "../../ops/indexing/gather.ts";
 import { cat } from "../../ops/join/cat.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { amax } from "../../ops/reduction/extrema.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { reshape } from "../../ops/view/reshape.ts";

@@ -5,7 +5,7 @@
  */
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 

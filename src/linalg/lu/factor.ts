@@ -12,7 +12,7 @@ import { eq } from "../../ops/elementwise/comparison.ts";
 import { takeAlongDim } from "../../ops/indexing/gather.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
 import { cat } from "../../ops/join/cat.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";

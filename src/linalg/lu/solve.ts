@@ -7,7 +7,7 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add, neg } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { expand } from "../../ops/view/expand.ts";
 import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";

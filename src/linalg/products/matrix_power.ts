@@ -4,7 +4,7 @@ import { operand, parameters, required } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { clone } from "../../ops/copy/copy.ts";
 import { eye } from "../../ops/creation/eye.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { expand } from "../../ops/view/expand.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";

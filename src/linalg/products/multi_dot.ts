@@ -1,7 +1,7 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { checkSameDType } from "../../ops/matmul/checks.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { tensorList } from "../../tensor/kinds.ts";

@@ -7,7 +7,7 @@ import { zerosLike } from "../../ops/creation/full.ts";
 import { add, mul, neg, sub } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
 import { cat } from "../../ops/join/cat.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";

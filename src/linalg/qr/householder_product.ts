@@ -5,7 +5,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add, neg } from "../../ops/elementwise/arithmetic.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";

@@ -11,7 +11,7 @@ import { add, mul, square, sub } from "../../ops/elementwise/arithmetic.ts";
 import { gt } from "../../ops/elementwise/comparison.ts";
 import { div } from "../../ops/elementwise/division.ts";
 import { where } from "../../ops/elementwise/where.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";

@@ -4,7 +4,7 @@ import { add, mul, neg } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { pad } from "../../ops/join/pad.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { diagonal } from "../../ops/view/diagonal.ts";
 import { narrow } from "../../ops/view/slice.ts";

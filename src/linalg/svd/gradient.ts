@@ -1,7 +1,7 @@
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, sub } from "../../ops/elementwise/arithmetic.ts";
 import { div } from "../../ops/elementwise/division.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mT } from "../matrices.ts";

@@ -5,7 +5,7 @@ import { toDType } from "../../ops/copy/cast.ts";
 import { zeros } from "../../ops/creation/full.ts";
 import { add, mul, neg, reciprocal, sub } from "../../ops/elementwise/arithmetic.ts";
 import { where } from "../../ops/elementwise/where.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";

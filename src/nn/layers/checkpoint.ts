@@ -1,4 +1,4 @@
-import { enableGrad, isGradEnabled, noGrad } from "../../autograd/modes.ts";
+import { autocastDType, enableGrad, isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { AutogradError, edgeOf, GraphNode } from "../../autograd/node.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
@@ -43,7 +43,7 @@ export function checkpoint(...values: unknown[]): Tensor {
   const inputs = values.slice(1).map((value, at) => inputOf(aTensor, value, at));
   if (!isGradEnabled()) return checkedResult(body(...inputs));
   const state = defaultGenerator.getState();
-  const backend = getBackend();
+  const [backend, autocast] = [getBackend(), autocastDType.get()];
   const { output, leaves } = forward(body, inputs);
   const all = [...inputs, ...leaves];
   record("checkpoint", all, [output], inputs, ([gradient], saved, needs) => {
@@ -52,7 +52,8 @@ export function checkpoint(...values: unknown[]): Tensor {
       return withBackend(backend, () => recorded(body, { saved, leaves, needs, state }, gradient));
     if (isGradEnabled())
       throw new AutogradError("checkpoint", "noSecondOrder", "gradients of gradients are not supported");
-    return withBackend(backend, () => again(body, { saved, leaves, needs, state }, gradient));
+    const inAutocast = (...given: Tensor[]) => autocastDType.run(autocast, () => body(...given));
+    return withBackend(backend, () => again(inAutocast, { saved, leaves, needs, state }, gradient));
   });
   return output;
 }

@@ -9,6 +9,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { inOperandDType } from "../autocast/autocast.ts";
 import { nextStart } from "../random/distribution.ts";
 import type { RandomStart } from "../random/primitive.ts";
 import { reshape } from "../view/reshape.ts";
@@ -123,6 +124,16 @@ const flashAttentionParameters = parameters("flashAttention", {
 
 /** @internal Computes attention; errors name `operation`. The caller must tidy. */
 export function attention<D extends DType>(
+  operation: string,
+  q: Tensor<D>,
+  k: Tensor<D>,
+  v: Tensor<D>,
+  options: FlashAttentionOptions,
+): FlashAttentionResult<D> {
+  return inOperandDType(() => attended(operation, q, k, v, options));
+}
+
+function attended<D extends DType>(
   operation: string,
   q: Tensor<D>,
   k: Tensor<D>,

@@ -18,7 +18,7 @@ import { zeros } from "../creation/full.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { stack } from "../join/cat.ts";
 import { pad } from "../join/pad.ts";
-import { matmul } from "../matmul/matmul.ts";
+import { plainMatmul as matmul } from "../matmul/plain_matmul.ts";
 import { permute, transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, select, slice } from "../view/slice.ts";

@@ -121,7 +121,15 @@ const compute = {
 function update<T extends Tensor>(operation: string, x: T, other: Operand, computeWith: BinaryOperation): T {
   checkTarget(operation, x, other instanceof Tensor ? [other] : []);
   if (other instanceof Tensor) checkBroadcast(operation, x, other);
-  const result = computeWith(x, other);
+  return storeResult(operation, x, computeWith(x, other));
+}
+
+/**
+ * Copies a result into x, converted to its dtype, and disposes of the result.
+ *
+ * @throws {DTypeError} if x's dtype can't hold the result's kind.
+ */
+export function storeResult<T extends Tensor>(operation: string, x: T, result: Tensor): T {
   if (kindOf(result.dtype) > kindOf(x.dtype))
     throw new DTypeError(
       operation,

@@ -4,7 +4,7 @@ import { needsGradient } from "../../autograd/record.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type BatchLevel, batchLevels, levelsOf, type Randomness } from "../../tensor/batched.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { isGradientDType } from "../../tensor/dtype.ts";
 import { severalTensors } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -199,7 +199,11 @@ function recordFunction(
 
 function checkTangent(operation: string, index: number, output: Tensor, tangent: unknown): Tensor | null {
   if (tangent === null) return null;
-  if (Tensor.isTensor(tangent) && sameShape(tangent.shape, output.shape) && isFloat(tangent.dtype))
+  if (
+    Tensor.isTensor(tangent) &&
+    sameShape(tangent.shape, output.shape) &&
+    isGradientDType(tangent.dtype, output.dtype)
+  )
     return toDType(tangent, output.dtype);
   throw new AutogradError(
     operation,
@@ -241,7 +245,8 @@ function checkGradient(
       `expected backward to return a tensor or null for argument ${index}, got ${describeValue(gradient)}`,
     );
   gradient.checkAlive(operation);
-  if (sameShape(gradient.shape, input.shape) && isFloat(gradient.dtype)) return toDType(gradient, input.dtype);
+  if (sameShape(gradient.shape, input.shape) && isGradientDType(gradient.dtype, input.dtype))
+    return toDType(gradient, input.dtype);
   throw new AutogradError(
     operation,
     "wrongGradient",

@@ -6,6 +6,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { inOperandDType } from "../autocast/autocast.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
@@ -35,15 +36,14 @@ export function bilinear(...values: unknown[]): Tensor {
   checkSameDType("bilinear", bias ? [x1, x2, weight, bias] : [x1, x2, weight]);
   checkShapes(x1, x2, weight, bias);
   const [outputs, inputs1, inputs2] = weight.shape as [number, number, number];
-  return underName("bilinear", () =>
-    tidy(() => {
-      // multiply by x1 for every output and element of x2, then by x2
-      const rows = reshape(transpose(weight, 1, 2), [outputs * inputs2, inputs1]);
-      const half = reshape(linear(x1, rows), [...x1.shape.slice(0, -1), outputs, inputs2]);
-      const products = squeeze(matmul(half, unsqueeze(x2, -1)), -1);
-      return bias ? (add(products, bias) as Tensor) : products;
-    }),
-  );
+  const compute = (): Tensor => {
+    // multiply by x1 for every output and element of x2, then by x2
+    const rows = reshape(transpose(weight, 1, 2), [outputs * inputs2, inputs1]);
+    const half = reshape(linear(x1, rows), [...x1.shape.slice(0, -1), outputs, inputs2]);
+    const products = squeeze(matmul(half, unsqueeze(x2, -1)), -1);
+    return bias ? (add(products, bias) as Tensor) : products;
+  };
+  return underName("bilinear", () => inOperandDType(() => tidy(compute)));
 }
 const bilinearParameters = parameters("bilinear", {
   x1: operand(aTensor),

@@ -23,7 +23,7 @@ import { narrow } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkSameDType } from "./checks.ts";
 import { distances, hasKernel, pulledPoints } from "./distances.ts";
-import { matmul } from "./matmul.ts";
+import { plainMatmul as matmul } from "./plain_matmul.ts";
 
 const computeModes = ["useMmForEuclidDistIfNecessary", "useMmForEuclidDist", "donotUseMmForEuclidDist"] as const;
 /** Number of points above which PyTorch uses a matrix product. */

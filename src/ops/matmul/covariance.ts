@@ -17,7 +17,7 @@ import { diagonal } from "../view/diagonal.ts";
 import { transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
-import { matmul } from "./matmul.ts";
+import { plainMatmul as matmul } from "./plain_matmul.ts";
 
 /** Options of {@link cov}. */
 export interface CovarianceOptions {

@@ -2,11 +2,9 @@ import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { plainList } from "../../tensor/frozen.ts";
-import { collapse, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { reshape } from "../view/reshape.ts";
 import { checkFactors, checkRanks, factors } from "./checks.ts";
+import { plainMatmul } from "./plain_matmul.ts";
 import { product } from "./product.ts";
 
 /**
@@ -31,33 +29,10 @@ import { product } from "./product.ts";
 export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function matmul(...values: unknown[]): Tensor {
   const { a, b } = matmulParameters(values);
-  checkFactors("matmul", a, b);
-  const row = a.rank === 1;
-  const column = b.rank === 1;
-  const left = row ? reshape(a, [1, a.shape[0]!]) : a;
-  const right = column ? reshape(b, [b.shape[0]!, 1]) : b;
-  const result = folded(left, right) ?? product(left, right);
-  if (!row && !column) return result;
-  const { shape } = result;
-  return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
+  return plainMatmul(a, b);
 }
 matmul.method = "same" as const;
 const matmulParameters = parameters("matmul", factors);
-
-/**
- * Computes a batch times one matrix as a product of two matrices, by stacking the rows of the batch. The gradient of
- * the matrix is then one product too, instead of a sum over a batch of products. Returns null if stacking would copy
- * the rows without need.
- */
-function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
-  if (a.rank === 2 || b.rank !== 2) return null;
-  const shape = plainList(a.shape);
-  const lead = shape.slice(0, -1);
-  const isOneRun = collapse(lead, [plainList(a.strides).slice(0, -1)]).shape.length <= 1;
-  if (!isOneRun && !b.requiresGrad) return null;
-  const rows = reshape(a, [elementCount(lead), shape.at(-1)!]);
-  return reshape(product(rows, b), [...lead, plainList(b.shape)[1]!]);
-}
 
 /**
  * Computes the product of two matrices: {@link matmul} without broadcasting.

@@ -24,7 +24,7 @@ import { where } from "../elementwise/where.ts";
 import { detach } from "../gradient/backward.ts";
 import { gatherAlong } from "../indexing/adjoint.ts";
 import { stack } from "../join/cat.ts";
-import { matmul } from "../matmul/matmul.ts";
+import { plainMatmul as matmul } from "../matmul/plain_matmul.ts";
 import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { transpose } from "../view/permute.ts";

@@ -3,7 +3,7 @@ import { instanceOf } from "../../core/kinds.ts";
 import { type Kind, named } from "../../core/parameters.ts";
 import { defaultGenerator, Generator } from "../../random/generator.ts";
 import { type BatchLevel, batchLevels, VmapError } from "../../tensor/batched.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type CreationOptions, checkCreation, checkFloat, create, creationOptions } from "../creation/create.ts";
@@ -92,9 +92,10 @@ export function drawFloats<D extends DType>(
   shape: Shape,
   distribution: Distribution,
   options: RandomOptions<D>,
+  takesComplex = false,
 ): Tensor<D> {
   const dtype = options.dtype ?? ("float32" as D);
-  checkFloat(operation, dtype);
+  if (!(takesComplex && isComplex(dtype))) checkFloat(operation, dtype);
   return drawTensor(operation, shape, dtype, distribution, options);
 }
 

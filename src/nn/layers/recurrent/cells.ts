@@ -1,6 +1,7 @@
 /** One step of RNN, LSTM and GRU, for custom loops over a sequence. */
 import { choice, flag } from "../../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../../core/parameters.ts";
+import { lowered } from "../../../ops/autocast/autocast.ts";
 import { linear } from "../../../ops/matmul/linear.ts";
 import { squeeze, unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -51,9 +52,10 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
   }
 
   /** Runs one step on x [batch, inputSize] or [inputSize]. */
-  protected run(x: Tensor, given: { readonly hidden?: unknown; readonly cell?: unknown }): State {
+  protected run(input: Tensor, states: { readonly hidden?: unknown; readonly cell?: unknown }): State {
     const name = this.constructor.name;
-    const weights = weightsOf(this, "");
+    const weights = lowered(weightsOf(this, ""));
+    const { x, ...given } = lowered({ ...states, x: input });
     checkInput(name, x, [1, 2], this.inputSize, weights.inputWeight);
     const isBatch = x.rank === 2;
     const shape = isBatch ? [x.shape[0]!, this.hiddenSize] : [this.hiddenSize];

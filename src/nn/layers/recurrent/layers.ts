@@ -3,6 +3,7 @@ import { ShapeError } from "../../../core/errors.ts";
 import { aNumber, choice, flag } from "../../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../../core/parameters.ts";
 import { dropout } from "../../../ops/activation/dropout.ts";
+import { lowered } from "../../../ops/autocast/autocast.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { squeeze, unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -126,14 +127,18 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
   }
 
   /** Runs the network over x. The states of the result have a batch axis if x has one. */
-  protected run(x: Tensor, given: Inputs | undefined): { output: Tensor; hidden: Tensor; cell: Tensor | undefined } {
+  protected run(
+    input: Tensor,
+    given: Inputs | undefined,
+  ): { output: Tensor; hidden: Tensor; cell: Tensor | undefined } {
     const name = this.constructor.name;
     const weights = Array.from({ length: this.numLayers }, (_, layer) =>
-      this.suffixes(layer).map((suffix) => weightsOf(this, suffix)),
+      this.suffixes(layer).map((suffix) => lowered(weightsOf(this, suffix))),
     );
     const like = weights[0]![0]!.inputWeight;
+    const { x } = lowered({ x: input });
     checkInput(name, x, [2, 3], this.inputSize, like);
-    const inputs = readInputs(name, given, this.#recurrence.hasCell);
+    const inputs = lowered(readInputs(name, given, this.#recurrence.hasCell));
     const isBatch = x.rank === 3;
     const steps: Tensor = !isBatch ? unsqueeze(x, 1) : this.batchFirst ? transpose(x, 0, 1) : x;
     const [length, batch] = steps.shape as [number, number];

@@ -1,0 +1,13 @@
+/** All methods in place that are not functions, by name. */
+import { inPlace } from "./in_place.ts";
+import { randomRows } from "./random.ts";
+import { inPlaceRows } from "./rows.ts";
+
+/** The functions whose parameters after the tensor are those of the methods. */
+export type InPlaceRows = typeof inPlaceRows & typeof randomRows;
+
+/** The methods; each returns the tensor that it changed. */
+export const inPlaceMethods: Readonly<Record<string, (...values: never) => unknown>> = {
+  ...Object.fromEntries(Object.entries(inPlaceRows).map(([name, compute]) => [name, inPlace(name, compute as never)])),
+  ...randomRows,
+};
