@@ -131,7 +131,7 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
     executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
     old.dispose();
   }
-  storage.moveTo(new BatchedMemory(copies.storage, level, count, byteLength));
+  storage.moveTo(new BatchedMemory(copies.storage, level, byteLength, byteLength));
   copies.dispose();
 }
 
