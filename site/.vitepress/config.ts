@@ -81,7 +81,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map((name) => ({
+      ...["data", "distributed", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text", "transforms"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),

@@ -109,7 +109,9 @@ describe("Function", () => {
 
 describe("metalKernel", () => {
   const source = `
-    kernel void squared(device const float* x, device float* y, uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }`;
+    kernel void squared(device const float* x, device float* y, uint i [[thread_position_in_grid]]) {
+      y[i] = x[i] * x[i];
+    }`;
   const options = {
     ...{ name: "squared", source, shapes: { y: "x" } as const },
     fallback: ({ x }: { x: Tensor }) => x.mul(x),
