@@ -254,6 +254,14 @@ describe("rules of every method", () => {
     expect(o.noGrad(() => x().atan2_(weight)).requiresGrad).toBe(false);
   });
 
+  test("a function that returns x itself leaves it alive, and a result of another shape is rejected", () => {
+    const x = o.tensor([1, 2]);
+    for (const call of [() => x.dropout_(0), () => x.dropout_(0.5, false), () => x.alphaDropout_(0)])
+      expect([call() === x, x.isDisposed, x.toArray()]).toEqual([true, false, [1, 2]]);
+    expect(failureOf(() => x.atan2_(o.ones([1, 2])))?.code).toBe("shapesDiffer");
+    expect(failureOf(() => o.tensor([[1, 2]]).atan2_(o.ones([2])))).toBeUndefined();
+  });
+
   test("integers refuse float results, and floats hold bools", () => {
     const integers = o.tensor([1n, 4n]);
     for (const name of ["exp_", "sqrt_", "sigmoid_"] as const)
