@@ -55,9 +55,13 @@ export {
   withRoute,
 } from "./backend/overrides.ts";
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
+export { type CompiledFunction, type CompileOptions, compile } from "./compile/compile.ts";
+export { CompileError } from "./compile/errors.ts";
+export type { CompileState } from "./compile/state.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";
+export * as fft from "./fft/index.ts";
 export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";
@@ -70,7 +74,17 @@ export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
 export * from "./quant/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
-export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tensor/dtype.ts";
+export * as signal from "./signal/index.ts";
+export type {
+  Complex,
+  ComplexDType,
+  DataOf,
+  DType,
+  ElementOf,
+  FloatDType,
+  IntegerDType,
+  RealOf,
+} from "./tensor/dtype.ts";
 export type { TensorJson } from "./tensor/json.ts";
 export type { AllocationHint } from "./tensor/memory.ts";
 export type { Scalar } from "./tensor/promotion.ts";
@@ -80,6 +94,7 @@ export { type ArrayOfRank, type GradientHook, type NestedArray, Tensor } from ".
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
 export * as text from "./text/index.ts";
+export * as transforms from "./transforms/index.ts";
 
 import "./backend/presence.ts";
 import "./ops/methods.ts";

@@ -132,6 +132,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     "stack",
     "vstack",
   ],
+  "its operands are the parts of complex numbers": ["complex", "polar"],
   "its first operand is in order, and the other one is searched": ["searchsorted"],
   "its operands are two sets of points": ["cdist"],
   "its operands are elements and a set": ["isin"],

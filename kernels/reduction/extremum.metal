@@ -113,8 +113,8 @@ inline void store_extremum(
     indices[offset] = state.index;
 }
 
-// The operands are input, values, indices [[buffer(0 to 2)]]; with states as input, values and indices of states,
-// values, indices [[buffer(0 to 3)]]; then p. The scratch memory and the grid are those of fold.metal.
+// Buffers of a kernel that reads elements: input, values, indices, p. Buffers of a kernel that combines states: values
+// and indices of the states, values, indices, p. The scratch memory and the grid are those of fold.metal.
 
 #define PLACEMENT(Number, Index)                                          \
     threadgroup ExtremumState<Number, Index> *scratch [[threadgroup(0)]], \

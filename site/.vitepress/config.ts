@@ -21,6 +21,7 @@ const guide = [
       { text: "From TensorFlow.js", link: "/from-tensorflow-js" },
       { text: "Indexing", link: "/indexing" },
       { text: "Memory", link: "/memory" },
+      { text: "Compiled functions", link: "/compile" },
       { text: "Debugging", link: "/debugging" },
       { text: "Coverage", link: "/coverage" },
       { text: "Gallery", link: "/gallery" },
@@ -40,6 +41,8 @@ const guide = [
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
+      { text: "Complex numbers", link: "/complex" },
+      { text: "Transformations", link: "/transforms" },
       { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
       { text: "Ship a program", link: "/shipping" },
@@ -78,7 +81,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text"].map((name) => ({
+      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),

@@ -1,10 +1,26 @@
 /** The autograd graph: the nodes that propagate gradients back through operations. */
 import { describeValue } from "../core/describe.ts";
 import { OrchardError } from "../core/errors.ts";
-import { bytesOf, isFloat } from "../tensor/dtype.ts";
+import { type BatchLevel, levelsOf } from "../tensor/batched.ts";
+import { bytesOf, hasGradients } from "../tensor/dtype.ts";
 import { reachOf } from "../tensor/reach.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";
+
+/** What a gradient of an output looks like. */
+export interface NodeOutput {
+  readonly shape: readonly number[];
+  readonly dtype: Tensor["dtype"];
+  /** The `vmap`s in whose examples it differs. */
+  readonly levels: readonly BatchLevel[];
+}
+
+/** @internal Describes a tensor. */
+export const outputOf = (tensor: Tensor): NodeOutput => ({
+  shape: tensor.shape,
+  dtype: tensor.dtype,
+  levels: levelsOf(tensor),
+});
 
 /** An output of a node. */
 export interface GraphEdge {
@@ -29,6 +45,9 @@ export type BackwardRule = (
   needs: readonly boolean[],
 ) => readonly (Tensor | null)[];
 
+/** Computes tangents of outputs from those of inputs; null is a tangent of 0. */
+export type ForwardRule = (tangents: readonly (Tensor | null)[]) => readonly (Tensor | null)[];
+
 /** A misuse of a backward pass or of its graph. */
 export class AutogradError extends OrchardError {
   override readonly name = "AutogradError";
@@ -41,7 +60,9 @@ export class GraphNode {
   /** Later operations have higher ids, so descending order is a valid order for a backward pass. */
   readonly id = created++;
   readonly targets: readonly GradientTarget[];
-  readonly outputs: readonly { readonly shape: readonly number[]; readonly dtype: Tensor["dtype"] }[];
+  readonly outputs: readonly NodeOutput[];
+  /** The rule of tangents. Default: the transpose of the rule of gradients, which is linear in them. */
+  forward: ForwardRule | null = null;
   private saved: SavedTensor[] | null;
   private hooks: (GradientHook[] | undefined)[] | null = null;
   private retaining: (Tensor | undefined)[] | null = null;
@@ -54,7 +75,7 @@ export class GraphNode {
     private readonly rule: BackwardRule,
   ) {
     this.targets = inputs.map(gradientTarget);
-    this.outputs = outputs.map(({ shape, dtype }) => ({ shape, dtype }));
+    this.outputs = outputs.map(outputOf);
     for (const [output, tensor] of outputs.entries())
       if (isDifferentiable(tensor)) tensor.edge = { node: this, output };
     this.saved = save.map((tensor) => new SavedTensor(tensor));
@@ -82,16 +103,26 @@ export class GraphNode {
     return this.retaining?.[output];
   }
 
-  /** Runs the rule. @throws {AutogradError} if saved tensors were freed or changed. */
-  backward(gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+  /**
+   * Runs the rule.
+   *
+   * @param needs which targets need a gradient; default: all that exist
+   * @param change replaces a saved tensor
+   *
+   * @throws {AutogradError} if saved tensors were freed or changed.
+   */
+  backward(
+    gradients: readonly (Tensor | null)[],
+    needs: readonly boolean[] = this.targets.map((target) => target !== null),
+    change: (saved: Tensor) => Tensor = (saved) => saved,
+  ): readonly (Tensor | null)[] {
     if (this.saved === null)
       throw new AutogradError(
         "backward",
         "graphFreed",
         `the tensors saved by ${this.operation} were freed by an earlier backward(); pass { retainGraph: true } to it`,
       );
-    const tensors = this.saved.map((saved) => saved.unpack(this.operation));
-    const needs = this.targets.map((target) => target !== null);
+    const tensors = this.saved.map((saved) => change(saved.unpack(this.operation)));
     return this.rule(gradients, tensors, needs);
   }
 
@@ -132,7 +163,7 @@ function replaced(gradient: Tensor, replacement: unknown): Tensor {
   );
 }
 
-const isDifferentiable = ({ dtype }: Tensor): boolean => isFloat(dtype);
+const isDifferentiable = ({ dtype }: Tensor): boolean => hasGradients(dtype);
 
 function gradientTarget(input: Tensor): GradientTarget {
   return edgeOf(input) ?? (input.requiresGrad ? input : null);

@@ -4,11 +4,12 @@ import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
 import { observer } from "../observe/observer.ts";
 import { within } from "../observe/within.ts";
+import { type BatchLevel, batchLevels, levelsOf } from "../tensor/batched.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { arrivalHookOf, withPassEnds } from "./arrival.ts";
 import { autocastDType, gradEnabled } from "./modes.ts";
-import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
+import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, outputOf, runHooks } from "./node.ts";
 import { GradientReferences } from "./references.ts";
 
 /** Options of a backward pass. */
@@ -19,12 +20,29 @@ export interface BackwardOptions {
   createGraph?: boolean | undefined;
 }
 
+/** Options of passes that transformations run. */
+export interface InternalPassOptions extends BackwardOptions {
+  /** Computes gradients only along paths to these tensors, and not beyond them. Default: to every leaf. */
+  readonly toward?: readonly Tensor[] | undefined;
+  /**
+   * Runs the rule of a node, in passes that compute tangents. Hooks do not run in such a pass. Default: the node's
+   * `backward`.
+   */
+  readonly runRule?: (
+    node: GraphNode,
+    gradients: readonly (Tensor | null)[],
+    needs: readonly boolean[],
+  ) => readonly (Tensor | null)[];
+}
+
 /**
  * The callbacks of a pass. Callbacks that receive gradients return whether they keep the tensor.
  */
 export interface PassCallbacks {
   /** Adds two gradients of one tensor; an operation, which this folder can't import. */
   readonly add: (a: Tensor, b: Tensor) => Tensor;
+  /** Adds the gradients of the examples of a `vmap`. */
+  readonly addExamples: (gradient: Tensor, level: BatchLevel) => Tensor;
   /** Called for every gradient that arrives. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
   /** Accumulates the gradient of a leaf, or of a tensor that retains its gradient. */
@@ -42,7 +60,7 @@ const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: (
   runWith([gradEnabled.bind(createGraph), autocastDType.bind(null)], body);
 
 /** Propagates the gradients of the roots through the graph. @throws {AutogradError} */
-export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
+export function passBackward(roots: readonly Root[], options: InternalPassOptions, callbacks: PassCallbacks): void {
   const start = performance.now();
   const run = (): void => {
     withRecording(options, () => new BackwardPass(options, callbacks).run(roots));
@@ -59,11 +77,14 @@ class BackwardPass {
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
   private readonly references = new GradientReferences();
+  /** For each node on a path to the tensors of `toward`, the targets on such a path; null if every target counts. */
+  private paths: ReadonlyMap<GraphNode, readonly boolean[]> | null = null;
 
   constructor(
-    { createGraph = false, retainGraph = createGraph }: BackwardOptions,
+    private readonly options: InternalPassOptions,
     private readonly callbacks: PassCallbacks,
   ) {
+    const { createGraph = false, retainGraph = createGraph } = options;
     this.createGraph = createGraph;
     this.retainGraph = retainGraph;
   }
@@ -71,6 +92,7 @@ class BackwardPass {
   run(roots: readonly Root[]): void {
     for (const { root, seed } of roots) this.send(edgeOf(root) ?? root, seed);
     const nodes = inOrder(this.pending.keys());
+    if (this.options.toward) this.paths = pathsTo(this.options.toward, nodes);
     const awaited = this.callbacks.accumulate ? usesOfAwaited(nodes) : new Map<Tensor, number>();
     for (const node of nodes) {
       this.visit(node);
@@ -93,8 +115,9 @@ class BackwardPass {
     }
   }
 
-  private send(target: GradientTarget, gradient: Tensor): void {
+  private send(target: GradientTarget, result: Tensor): void {
     if (target === null) return;
+    const gradient = result.storage.batch ? this.overExamples(target, result) : result;
     this.references.retain(gradient);
     if (target instanceof Tensor) {
       this.leaves.set(target, this.plus(this.leaves.get(target), gradient));
@@ -102,6 +125,20 @@ class BackwardPass {
     }
     const slots = this.slotsOf(target.node);
     slots[target.output] = this.plus(slots[target.output], gradient);
+  }
+
+  /**
+   * Sums a gradient over the examples of `vmap`s that have ended, if the target is the same for all of them. While one
+   * runs, its body computes gradients for each example.
+   */
+  private overExamples(target: NonNullable<GradientTarget>, gradient: Tensor): Tensor {
+    const { levels } = target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output]!;
+    const running = batchLevels.get();
+    let sum = gradient;
+    for (const level of levelsOf(gradient))
+      if (!levels.includes(level) && !running.includes(level)) sum = this.callbacks.addExamples(sum, level);
+    if (sum !== gradient && !this.createGraph) this.references.adopt(sum);
+    return sum;
   }
 
   /** Adds a gradient to the accumulated one. */
@@ -124,10 +161,11 @@ class BackwardPass {
     if (arrived === undefined) return;
     this.pending.delete(node);
     const gradients = arrived.map((gradient, output) => gradient && this.arriveAt({ node, output }, gradient));
-    const results = this.compute(node, gradients);
+    const needs = this.paths?.get(node);
+    const results = this.paths && !needs ? [] : this.compute(node, gradients, needs);
     for (const [index, target] of node.targets.entries()) {
       const result = results[index];
-      if (result) this.send(target, result);
+      if (result && (needs?.[index] ?? true)) this.send(target, result);
     }
     if (!this.retainGraph) node.free();
     for (const gradient of gradients) if (gradient) this.references.release(gradient);
@@ -136,6 +174,10 @@ class BackwardPass {
   /** Applies the hooks to a gradient, and passes it to the callbacks. */
   private arriveAt(edge: GraphEdge, incoming: Tensor): Tensor {
     const { node, output } = edge;
+    if (this.options.runRule) {
+      this.callbacks.observe?.(edge, incoming);
+      return incoming;
+    }
     if (node.hasHooks(output)) this.references.disown(incoming);
     const gradient = node.applyHooks(output, incoming);
     const retainer = node.retainerOf(output);
@@ -146,6 +188,10 @@ class BackwardPass {
   }
 
   private arriveAtLeaf(leaf: Tensor, sum: Tensor): void {
+    if (this.options.runRule) {
+      this.callbacks.observe?.(leaf, sum);
+      return;
+    }
     if (leaf.hooks?.length) this.references.disown(sum);
     const gradient = runHooks(leaf.hooks, sum);
     if (this.callbacks.observe?.(leaf, gradient)) this.references.disown(gradient);
@@ -157,14 +203,20 @@ class BackwardPass {
   /**
    * Runs a node's rule. Tensors that it creates but does not return are freed immediately, unless a graph needs them.
    */
-  private compute(node: GraphNode, gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+  private compute(
+    node: GraphNode,
+    gradients: readonly (Tensor | null)[],
+    needs: readonly boolean[] | undefined,
+  ): readonly (Tensor | null)[] {
     const name = within.bind(`backward of ${node.operation}: `);
-    if (this.createGraph) return runWith([name], () => node.backward(gradients));
+    const { runRule } = this.options;
+    const run = () => (runRule ? runRule(node, gradients, needs ?? []) : node.backward(gradients, needs));
+    if (this.createGraph) return runWith([name], run);
     const scope = new TidyScope();
     const around = tidyScope.get();
     let results: readonly (Tensor | null)[] = [];
     try {
-      results = runWith([name, tidyScope.bind(scope)], () => node.backward(gradients));
+      results = runWith([name, tidyScope.bind(scope)], run);
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));
@@ -180,6 +232,30 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
     for (const target of node.targets) if (target !== null && !(target instanceof Tensor)) found.add(target.node);
   }
   return [...found].sort((a, b) => b.id - a.id);
+}
+
+/**
+ * Finds the nodes on paths to some tensors, with the targets that lead there.
+ *
+ * @param nodes in the order of a pass: a node comes before the nodes that it sends gradients to
+ */
+function pathsTo(tensors: readonly Tensor[], nodes: readonly GraphNode[]): ReadonlyMap<GraphNode, readonly boolean[]> {
+  const ends = new Map<GraphNode | Tensor, Set<number>>();
+  for (const tensor of tensors) {
+    const edge = edgeOf(tensor);
+    getOrMake(ends, edge?.node ?? tensor, () => new Set<number>()).add(edge?.output ?? 0);
+  }
+  const paths = new Map<GraphNode, readonly boolean[]>();
+  const leads = (target: GradientTarget): boolean => {
+    if (target === null) return false;
+    if (target instanceof Tensor) return ends.has(target);
+    return ends.get(target.node)?.has(target.output) === true || paths.has(target.node);
+  };
+  for (const node of nodes.toReversed()) {
+    const needs = node.targets.map(leads);
+    if (needs.includes(true)) paths.set(node, needs);
+  }
+  return paths;
 }
 
 /** Counts the uses of each leaf with an arrival hook. */

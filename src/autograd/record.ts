@@ -1,4 +1,6 @@
+import { isComplex } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { type Conjugation, conjugated } from "./conjugate.ts";
 import { gradEnabled } from "./modes.ts";
 import { type BackwardRule, GraphNode } from "./node.ts";
 
@@ -27,12 +29,23 @@ export function needsGradient(...inputs: readonly Tensor[]): boolean {
  *
  * @param save the inputs or outputs that the rule needs; backward passes them to the rule and frees them
  * @param rule uses differentiable operations, so gradients of gradients need no extra code
+ * @param conjugation for complex numbers: by default the rule is that of a holomorphic function, `g · f′`, which is
+ *   conjugated; with `"none"` it returns ∂L/∂re + i·∂L/∂im itself
  */
 export function record<
   const Inputs extends readonly Tensor[],
   const Outputs extends readonly Tensor[],
   const Saved extends readonly Tensor[],
->(operation: string, inputs: Inputs, outputs: Outputs, save: Saved, rule: RuleOf<Inputs, Outputs, Saved>): void {
+>(
+  operation: string,
+  inputs: Inputs,
+  outputs: Outputs,
+  save: Saved,
+  rule: RuleOf<Inputs, Outputs, Saved>,
+  conjugation: Conjugation = "holomorphic",
+): void {
+  if (!needsGradient(...inputs)) return;
+  const isConjugated = conjugation === "holomorphic" && outputs.some(({ dtype }) => isComplex(dtype));
   // A node passes its rule as many tensors as the operation has.
-  if (needsGradient(...inputs)) new GraphNode(operation, inputs, outputs, save, rule as unknown as BackwardRule);
+  new GraphNode(operation, inputs, outputs, save, (isConjugated ? conjugated(rule) : rule) as unknown as BackwardRule);
 }

@@ -16,10 +16,14 @@ import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
+import { capturing } from "./capture.ts";
 import { codepathCount } from "./codepaths.ts";
+import { type ComplexCall, involvesComplex, loweringOf } from "./complex.ts";
+import { type Lifting, liftingOf } from "./lifted.ts";
 import type { BackendName } from "./names.ts";
 import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
+import { primitives } from "./primitive.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
 
@@ -74,6 +78,12 @@ export function executeMany<Attributes, const Specs extends readonly OutputSpec[
   attributes: Attributes,
   operation: string = primitive.name,
 ): Results<Specs> {
+  const lifting = liftingOf(inputs, attributes);
+  if (lifting) return lifted(lifting, operation, primitive, inputs, specs, attributes) as Results<Specs>;
+  if (involvesComplex(inputs, specs)) {
+    const call = complexCall(operation, primitive, inputs, specs, attributes);
+    return loweringOf(call).compute(call) as Results<Specs>;
+  }
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs, specs);
     return { inputs, outputs: allocateAll(backend, specs) };
@@ -89,6 +99,15 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
+  const lifting = liftingOf([...inputs, ...outputs], attributes);
+  if (lifting) {
+    liftedInto(lifting, primitive, inputs, outputs, attributes);
+    return;
+  }
+  if (involvesComplex(inputs) || involvesComplex(outputs)) {
+    computeComplexInto(complexCall(primitive.name, primitive, inputs, outputs, attributes), outputs);
+    return;
+  }
   const operandsOn = (backend: Backend) => {
     checkElements(primitive.name, inputs);
     for (const { storage } of outputs) backend.beforeChange?.(storage);
@@ -112,6 +131,10 @@ export function executeUpdate<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): void {
+  if (liftingOf([...targets, ...inputs], attributes))
+    throw new BackendError(operation, "lifted", "it can't update tensors inside of vmap or of a function under jvp");
+  if (involvesComplex([...targets, ...inputs]))
+    loweringOf(complexCall(operation, primitive, inputs, targets, attributes));
   let before = targets;
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs);
@@ -121,6 +144,56 @@ export function executeUpdate<Attributes>(
   dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
   if (before !== targets) disposeAll(before); // the journal retains what it needs
   for (const { storage } of targets) storage.version++;
+}
+
+function complexCall<Attributes>(
+  operation: string,
+  primitive: Primitive<Attributes>,
+  inputs: readonly Tensor[],
+  specs: readonly OutputSpec[],
+  attributes: Attributes,
+): ComplexCall {
+  for (const input of inputs) input.checkAlive(operation);
+  return { operation, primitive: primitive as Primitive<unknown>, inputs, specs, attributes };
+}
+
+function computeComplexInto(call: ComplexCall, outputs: readonly Tensor[]): void {
+  const { compute, into } = loweringOf(call);
+  if (into !== undefined) {
+    into(call, outputs);
+    return;
+  }
+  const results = compute(call);
+  const copy = { ...call, primitive: primitives.get("copy") as Primitive<unknown>, attributes: undefined };
+  for (const [at, output] of outputs.entries()) {
+    const moved = { ...copy, inputs: [results[at]!], specs: [output] };
+    loweringOf(moved).into!(moved, [output]);
+  }
+  disposeAll(results);
+}
+
+/** Runs a call with operands that no backend can run. */
+function lifted(
+  lifting: Lifting,
+  operation: string,
+  primitive: Primitive<never>,
+  inputs: readonly Tensor[],
+  specs: readonly OutputSpec[],
+  attributes: unknown,
+): Tensor[] {
+  for (const input of inputs) input.checkAlive(operation);
+  return lifting.run({ primitive, inputs, specs, attributes, operation });
+}
+
+function liftedInto(
+  lifting: Lifting,
+  primitive: Primitive<never>,
+  inputs: readonly Tensor[],
+  outputs: readonly Tensor[],
+  attributes: unknown,
+): void {
+  lifting.runInto({ primitive, inputs, attributes, operation: primitive.name }, outputs);
+  for (const { storage } of outputs) storage.version++;
 }
 
 /** Allocates memory for a tensor on the preferred backend. @throws {OutOfMemoryError} */
@@ -199,6 +272,7 @@ function dispatch<Attributes>(
       countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
+      capturing()?.({ primitive: primitive.name, inputs, outputs: outputs as Tensor[], attributes });
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw withOperation(operation, error);

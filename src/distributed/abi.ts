@@ -6,7 +6,9 @@
  * has more than eight arguments, so all of them are in registers on arm64; on x86-64 each argument on the stack has
  * eight bytes.
  */
-import type { DType } from "../tensor/dtype.ts";
+import { DTypeError } from "../core/errors.ts";
+import { isComplex, type RealDType } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
 
 const call = (...args: ("i64" | "i32" | "buffer")[]) => ({ args, returns: "i32" }) as const;
 
@@ -135,7 +137,7 @@ export function handlesOf(addressOf: (symbol: string) => number | null, path: st
 }
 
 /** The message type of each dtype for elements that are moved but not reduced. */
-export const wireTypes: Readonly<Record<DType, WireType>> = {
+const wireTypes: Readonly<Record<RealDType, WireType>> = {
   float64: "float64",
   float32: "float32",
   float16: "int16",
@@ -147,3 +149,9 @@ export const wireTypes: Readonly<Record<DType, WireType>> = {
   uint8: "uint8",
   bool: "uint8",
 };
+
+/** Returns the message type of a tensor's elements. @throws {DTypeError} `complex` */
+export function wireTypeOf(operation: string, { dtype }: Tensor): WireType {
+  if (!isComplex(dtype)) return wireTypes[dtype];
+  throw new DTypeError(operation, "complex", `expected real numbers, got ${dtype}; send viewAsReal(x)`);
+}

@@ -9,14 +9,14 @@ import { bytesOf, type DType } from "../tensor/dtype.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
-import { type WireType, wireTypes } from "./abi.ts";
+import { type WireType, wireTypeOf } from "./abi.ts";
 import type { Elements } from "./mpi.ts";
 
 /** The maximum of a C int. */
 const MOST_ELEMENTS = 2 ** 31 - 1;
 
 /** Returns the memory of a contiguous tensor. Waits for a device that still computes it. */
-export function elementsOf(operation: string, x: Tensor, type: WireType = wireTypes[x.dtype]): Elements {
+export function elementsOf(operation: string, x: Tensor, type: WireType = wireTypeOf(operation, x)): Elements {
   const { size, storage, offset, dtype } = x;
   if (size > MOST_ELEMENTS)
     throw new ArgumentError(

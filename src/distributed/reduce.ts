@@ -9,7 +9,7 @@ import { detach } from "../ops/gradient/backward.ts";
 import { type DType, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
-import { type Reduction, wireTypes } from "./abi.ts";
+import { type Reduction, wireTypeOf } from "./abi.ts";
 import type { Call } from "./call.ts";
 import { fromKeys, toKeys } from "./extremes.ts";
 import { elementsOf, ownCopy, ownEmpty } from "./memory.ts";
@@ -67,7 +67,7 @@ const fromWire = (x: Tensor, reduction: Reduction): void => {
 
 function reducible(operation: string, x: Tensor, reduction: Reduction): Elements {
   const keys = x.dtype === "float64" ? "int64" : "int32";
-  return elementsOf(operation, x, hasKeys(x, reduction) ? keys : wireTypes[x.dtype]);
+  return elementsOf(operation, x, hasKeys(x, reduction) ? keys : wireTypeOf(operation, x));
 }
 
 /** Returns the result in the caller's dtype, divided for a mean. Takes ownership of its argument. */

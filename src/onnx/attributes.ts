@@ -67,6 +67,10 @@ export class Attributes {
     return value as Graph;
   }
 
+  entries(): IterableIterator<[string, AttributeValue]> {
+    return this.#values.entries();
+  }
+
   /** Returns all graphs, whatever their names. */
   graphs(): readonly Graph[] {
     return [...this.#values.values()].flatMap((value) => (isGraph(value) ? [value] : []));

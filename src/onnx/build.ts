@@ -133,6 +133,7 @@ function buildStep(node: NodeProto, known: (name: string) => boolean, context: C
     ...{ operator: node.operator, name: node.name || node.outputs[0] || node.operator },
     ...{ compute: operatorOf(node, new Map(values), context), attributes: attributesOf(values) },
     ...{ opset: context.opsets.get(domain) ?? 1, inputs: node.inputs, outputs: node.outputs },
+    isFunction: context.functions.has(keyOf(node.domain, node.operator, node.overload)),
   };
 }
 

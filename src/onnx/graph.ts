@@ -14,12 +14,17 @@ export interface Step {
   readonly compute: Operator;
   readonly attributes: Attributes;
   readonly opset: number;
+  /** Whether a function of the model computes it. */
+  readonly isFunction?: boolean;
   /** Names of values; empty for an input that is left out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   /** The values that no later step uses, which the run forgets. */
   readonly last: readonly string[];
 }
+
+/** The parts of a step that compute it. */
+type Computed = Omit<Step, "inputs" | "outputs" | "last" | "isFunction"> & { readonly outputs: readonly unknown[] };
 
 /** Values by name; an inner graph sees those of the graphs around it. */
 export class Scope {
@@ -96,7 +101,8 @@ function runStep(step: Step, scope: Scope): void {
   for (const name of step.last) scope.forget(name);
 }
 
-function valuesOf(step: Step, inputs: readonly Value[], scope: Scope): readonly Value[] {
+/** Computes a step's results. @throws {OnnxError} */
+export function valuesOf(step: Computed, inputs: readonly Value[], scope: Scope): readonly Value[] {
   const { opset, outputs } = step;
   const run = (graph: Graph, values: readonly Value[]) => graph.run(values, scope);
   try {
@@ -124,7 +130,7 @@ function withLastUses(steps: readonly Omit<Step, "last">[], outputs: readonly st
 }
 
 /** The names that graphs in attributes use, which may be values of this graph. */
-const capturedBy = (attributes: Attributes): string[] =>
+export const capturedBy = (attributes: Attributes): string[] =>
   attributes
     .graphs()
     .flatMap((graph) => [

@@ -7,6 +7,7 @@ import { bytesOf, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
 import type { Graph, Step } from "./graph.ts";
+import { Plans } from "./plan/plans.ts";
 
 /** An input or output of an ONNX model. */
 export interface OnnxValue {
@@ -41,6 +42,7 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
   /** The file's tensors by name: those that train require gradients. */
   readonly weights: Map<string, Tensor>;
   readonly #parts: Parts;
+  readonly #plans = new Plans();
 
   /** @internal Use {@link loadOnnx}. */
   constructor(parts: Parts) {
@@ -75,12 +77,18 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
   }
 
   /**
-   * Computes the outputs by name, without gradients.
+   * Computes the outputs by name, without gradients. From the second call for inputs of the same shapes on, it runs a
+   * plan for these shapes: sizes and conditions are computed once, nodes are fused, and each intermediate result is
+   * freed after its last use.
    *
    * @throws as {@link forward}
    */
   async run(inputs: Readonly<Record<string, Value>>): Promise<Record<string, Value>> {
-    return noGrad(() => this.forward(inputs));
+    this.#checkInputs(inputs);
+    const { graph } = this.#parts;
+    const values = graph.inputs.map((name) => inputs[name]);
+    const results = noGrad(() => this.#plans.run(graph, values, this.weights));
+    return Object.fromEntries(graph.outputs.map((name, at) => [name, results[at]]));
   }
 
   /**

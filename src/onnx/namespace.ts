@@ -3,3 +3,4 @@ export * from "../io/index.ts";
 export { OnnxError } from "./errors.ts";
 export { loadOnnx } from "./load.ts";
 export type { OnnxModel, OnnxTensorOrSequence, OnnxValue } from "./model.ts";
+export { type SaveOnnxOptions, saveOnnx } from "./write/save.ts";

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import { FileFormatError } from "../core/errors.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { tensor } from "../ops/creation/tensor.ts";
-import type { DType } from "../tensor/dtype.ts";
+import type { DType, RealDType } from "../tensor/dtype.ts";
 import { elementCount } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { TensorProto } from "./schema.ts";
@@ -12,7 +12,7 @@ import type { TensorProto } from "./schema.ts";
 /** An element type of ONNX: its dtype here, and how an element is stored. */
 interface ElementType {
   readonly name: string;
-  readonly dtype: DType;
+  readonly dtype: RealDType;
   readonly bits: 4 | 8 | 16 | 32 | 64;
   /**
    * The type whose values it holds, if no dtype has them: these are stored in a wider dtype, and casts to the type

@@ -33,6 +33,17 @@ export type {
 export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
 export {
+  angle,
+  type ComplexFrom,
+  complex,
+  conj,
+  imag,
+  polar,
+  real,
+  viewAsComplex,
+  viewAsReal,
+} from "./complex/parts.ts";
+export {
   type ConvolutionArguments,
   type ConvolutionOptions,
   conv1d,
@@ -50,7 +61,14 @@ export * from "./creation/eye.ts";
 export * from "./creation/full.ts";
 export * from "./creation/linspace.ts";
 export * from "./creation/logspace.ts";
-export * from "./creation/tensor.ts";
+export {
+  type DTypeOfArray,
+  type DTypeOfValue,
+  fromArray,
+  type TensorArray,
+  type TensorOptions,
+  tensor,
+} from "./creation/tensor.ts";
 export * from "./distance/cosine_similarity.ts";
 export * from "./distance/dist.ts";
 export * from "./distance/normalize.ts";
@@ -65,6 +83,7 @@ export {
   neg,
   reciprocal,
   sign,
+  sign as sgn,
   square,
   sub,
 } from "./elementwise/arithmetic.ts";

@@ -18,7 +18,7 @@
 import { ShapeError } from "../core/errors.ts";
 import type { Along, AxisArguments } from "../core/kinds.ts";
 import type { Given } from "../core/parameters.ts";
-import type { DType, FloatDType } from "../tensor/dtype.ts";
+import type { DType, FloatDType, RealOf } from "../tensor/dtype.ts";
 import type { Promote } from "../tensor/promotion.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
@@ -176,6 +176,9 @@ declare module "../tensor/tensor.ts" {
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,
+      Giving<NameOf<"real">, Tensor<RealOf<D>>>,
+      Giving<NameOf<"angle">, Tensor<RealOf<operations.FloatOf<D>>>>,
+      Giving<NameOf<"complex">, Tensor<operations.ComplexFrom<D>>>,
       Giving<NameOf<"bool">, Tensor<"bool">>,
       Giving<NameOf<"truth">, Tensor<operations.TruthOf<D>>>,
       Giving<NameOf<"int64">, Tensor<"int64">>,

@@ -1,11 +1,12 @@
 /** Optimizers whose update rule is elementwise. */
 
 import { firstBackendOf } from "../backend/dispatch.ts";
+import { capture } from "../observe/capture.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Batch, isBatchOf, makeBatch } from "./batch.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
 import { Optimizer } from "./optimizer.ts";
-import { MAX_PARAMETERS } from "./primitive.ts";
+import { MAX_PARAMETERS, updateCall } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
 import type { Slot, Update } from "./slot.ts";
 import { gradientDType, updateBatch, updatePrimitive } from "./update.ts";
@@ -48,11 +49,29 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
         gradient,
         coefficients: this.coefficientsOf(slot),
       }));
+      capture?.live(updateCall.description.name, () => this.coefficientsFor(slots));
       updateBatch(this.name, this.ruleOf(slots[0]!.group), batch, steps);
       return batch;
     });
     for (const batch of this.batches) if (!batches.includes(batch)) batch.state?.dispose();
     this.batches = batches;
+  }
+
+  /** Slots of one group with equal step counts share their coefficients. */
+  private coefficientsFor(slots: readonly Slot<Options>[]): Coefficients[] {
+    let [before, known]: [Slot<Options> | undefined, Coefficients | undefined] = [undefined, undefined];
+    return slots.map((slot) => {
+      if (before?.group !== slot.group || before.steps !== slot.steps) known = this.coefficientsOf(slot);
+      before = slot;
+      return known!;
+    });
+  }
+
+  /** @internal What determines a step besides its coefficients: the rule and the state of each group. */
+  stepKey(): string {
+    let key = "";
+    for (const group of this.groups) key += `${this.ruleOf(group)} ${group.masterWeights} `;
+    return key;
   }
 
   /** Parameters with the same key (rule, dtypes and state names) can be updated by one call. */

@@ -3,6 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { reading } from "../core/parameters.ts";
+import { capture } from "../observe/capture.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
@@ -80,8 +81,12 @@ export abstract class Optimizer<Options extends LearningRate> {
       grad.checkAlive(this.name);
       return [{ slot, gradient: grad }];
     });
+    for (const { slot } of updates) slot.steps++;
+    capture?.stepped(
+      this,
+      updates.map(({ slot }) => slot),
+    );
     for (const { slot } of updates) {
-      slot.steps++;
       // An option that changed between steps may change which state tensors there are.
       const names = this.stateNames(slot.group, slot.parameter);
       prepareState(slot, names, (name) => ({
@@ -90,6 +95,16 @@ export abstract class Optimizer<Options extends LearningRate> {
       }));
     }
     noGrad(() => tidy(() => this.update(updates)));
+  }
+
+  /**
+   * @internal Checks the options and counts a step of these slots, as {@link step} does, for a compiled step.
+   *
+   * @throws {ArgumentError} for an invalid option.
+   */
+  countStep(slots: readonly Slot<Options>[]): void {
+    for (const group of this.groups) this.checkOptions(group);
+    for (const slot of slots) slot.steps++;
   }
 
   /** Sets all gradients to null. */

@@ -1,4 +1,5 @@
 import { operand, optionalOperand, parameters, required } from "../core/parameters.ts";
+import { capture } from "../observe/capture.ts";
 import { seed } from "./kinds.ts";
 import { callKey, type PhiloxKey } from "./philox.ts";
 
@@ -57,6 +58,7 @@ export class Generator {
   setState(state: GeneratorState): this;
   setState(...values: unknown[]): this {
     const { seed, offset } = stateParameters(values);
+    capture?.seeded(this, { seed, offset });
     [this.seed_, this.offset] = [seed, offset];
     return this;
   }
@@ -74,6 +76,7 @@ export class Generator {
   nextKey(): PhiloxKey {
     const key = callKey(this.seed_, this.offset);
     this.offset = BigInt.asUintN(64, this.offset + 1n);
+    capture?.drew(this, key);
     return key;
   }
 }

@@ -1,14 +1,16 @@
 /** Reads a tensor's elements in row-major order, for any strides. */
 import { OutOfMemoryError } from "../core/errors.ts";
 import { bfloat16ToNumber } from "./bfloat16.ts";
-import { type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
+import { type Complex, type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
 import { plainList } from "./frozen.ts";
 import { noSuchBlock } from "./memory.ts";
+import { isComplexTensor, type Part, plane, realView } from "./planes.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Copies a tensor's elements. @throws {OutOfMemoryError} */
 export function readElements<D extends DType>(operation: string, tensor: Tensor<D>): DataOf<D> {
   const { dtype, offset, size } = tensor;
+  if (isComplexTensor(tensor)) return disposing(realView(tensor), (view) => readElements(operation, view)) as DataOf<D>;
   if (isDense(tensor))
     return withMemory(operation, tensor, () => tensor.storage.array(dtype).slice(offset, offset + size) as DataOf<D>);
   const copy = new ElementCopy(operation, tensor);
@@ -42,6 +44,7 @@ export class ElementCopy<D extends DType> {
 
   constructor(
     operation: string,
+    /** Not complex: pass the view of its parts instead. */
     private readonly tensor: Tensor<D>,
   ) {
     const { dtype, size } = tensor;
@@ -105,9 +108,22 @@ function coordinatesOf(index: number, shape: readonly number[]): number[] {
 }
 
 /** Reads one element by its row-major index. */
-export function elementAt<D extends DType>(tensor: Tensor<D>, index: number): number | bigint {
+export function elementAt<D extends DType>(tensor: Tensor<D>, index: number): number | bigint | Complex {
+  if (isComplexTensor(tensor)) return { re: partAt(tensor, 0, index), im: partAt(tensor, 1, index) };
   const { shape, strides, offset, dtype } = tensor;
   const at = coordinatesOf(index, shape).reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, offset);
   const stored = tensor.storage.array(dtype)[at]!;
   return dtype === "bfloat16" ? bfloat16ToNumber(stored as number) : stored;
+}
+
+const partAt = (tensor: Tensor, part: Part, index: number): number =>
+  disposing(plane(tensor, part), (view) => elementAt(view, index) as number);
+
+/** Computes from a view, which it disposes of. */
+function disposing<Result>(view: Tensor, body: (view: Tensor) => Result): Result {
+  try {
+    return body(view);
+  } finally {
+    view.dispose();
+  }
 }

@@ -1,5 +1,5 @@
 /** Prints tensors: shape, dtype and elements. */
-import { type DType, isFloat } from "./dtype.ts";
+import { type Complex, type DType, isFloat, realDType } from "./dtype.ts";
 import { elementAt } from "./elements.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -70,11 +70,18 @@ function visit(
   for (const index of kept[axis]!) if (index !== CUT) visit(shape, kept, body, axis + 1, at * size + index);
 }
 
-function formatElement(value: number | bigint, dtype: DType): string {
+function formatElement(value: number | bigint | Complex, dtype: DType): string {
+  if (typeof value === "object") return formatComplex(value, dtype);
   if (dtype === "bool") return value ? "true" : "false";
   if (typeof value === "bigint" || !isFloat(dtype)) return String(value);
   const magnitude = Math.abs(value);
   if (Number.isInteger(value) && magnitude < 1e6) return Object.is(value, -0) ? "-0" : String(value);
   const rounded = Number(value.toPrecision(dtype === "float64" ? 8 : 5));
   return Number.isFinite(value) && (magnitude >= 1e6 || magnitude < 1e-4) ? rounded.toExponential() : String(rounded);
+}
+
+/** Formats a complex number as `1+2i`. A NaN of the imaginary part has no sign: `1+NaNi`. */
+function formatComplex({ re, im }: Complex, dtype: DType): string {
+  const [real, imaginary] = [re, im].map((part) => formatElement(part, realDType(dtype)));
+  return `${real}${imaginary!.startsWith("-") ? "" : "+"}${imaginary}i`;
 }

@@ -3,7 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { isListed, listOf } from "../core/kinds.ts";
 import type { Kind } from "../core/parameters.ts";
-import { type DType, dtypes, isDType } from "./dtype.ts";
+import { complexDTypes, type DType, dtypes, isDType } from "./dtype.ts";
 import { plainList } from "./frozen.ts";
 import type { Scalar } from "./promotion.ts";
 import type { Shape } from "./shape.ts";
@@ -71,7 +71,7 @@ export const tensorsInline: Kind<readonly Tensor[]> = { ...tensorList, starts: T
 
 /** The name of an element type. */
 export const aDType: Kind<DType> = {
-  expected: `one of ${dtypes.join(", ")}`,
+  expected: `one of ${[...dtypes, ...complexDTypes].join(", ")}`,
   parse: (value) => (isDType(value) ? value : undefined),
   error: [DTypeError, "unknownDType"],
 };

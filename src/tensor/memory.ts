@@ -26,6 +26,10 @@ export interface Memory {
   readonly closing?: Closing;
   /** Whether the caller shares the memory and may change it at any time. */
   readonly isBorrowed?: true;
+  /** Whether it has no elements: see `abstract.ts`. */
+  readonly isAbstract?: boolean;
+  /** Whether it belongs to a batched tensor: see `batched.ts`. */
+  readonly isBatched?: boolean;
   /** Returns the bytes for the CPU. Waits for the device if it still uses them. */
   hostBuffer(): ArrayBuffer;
   /** Returns the bytes for native functions. Waits like {@link hostBuffer}. */

@@ -2,9 +2,18 @@
  * The type promotion table, as PyTorch's `promote_types`. int8 with uint8 gives int32, since Orchard lacks PyTorch's
  * int16. PyTorch rejects uint32 with a signed type; here that gives int64, which can represent both.
  */
-import { type DType, type FloatDType, isFloat, isInteger } from "./dtype.ts";
+import {
+  type ComplexDType,
+  complexDType,
+  type DType,
+  type FloatDType,
+  isComplex,
+  isFloat,
+  isInteger,
+  type RealDType,
+} from "./dtype.ts";
 
-export const promotion = {
+const realPromotion = {
   float64: row(
     "float64",
     "float64",
@@ -59,20 +68,20 @@ export const promotion = {
   int8: row("float64", "float32", "float16", "bfloat16", "int64", "int32", "int64", "int8", "int32", "int8"),
   uint8: row("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint32", "int32", "uint8", "uint8"),
   bool: row("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint32", "int8", "uint8", "bool"),
-} as const satisfies Record<DType, Record<DType, DType>>;
+} as const satisfies Record<RealDType, Record<RealDType, RealDType>>;
 
 /** A row of the table, with columns in the order of `dtypes`. */
 function row<
-  const A extends DType,
-  const B extends DType,
-  const C extends DType,
-  const D extends DType,
-  const E extends DType,
-  const F extends DType,
-  const G extends DType,
-  const H extends DType,
-  const I extends DType,
-  const J extends DType,
+  const A extends RealDType,
+  const B extends RealDType,
+  const C extends RealDType,
+  const D extends RealDType,
+  const E extends RealDType,
+  const F extends RealDType,
+  const G extends RealDType,
+  const H extends RealDType,
+  const I extends RealDType,
+  const J extends RealDType,
 >(float64: A, float32: B, float16: C, bfloat16: D, int64: E, int32: F, uint32: G, int8: H, uint8: I, bool: J) {
   return { float64, float32, float16, bfloat16, int64, int32, uint32, int8, uint8, bool };
 }
@@ -81,18 +90,34 @@ function row<
 export type Scalar = number | bigint | boolean;
 
 /** The promoted dtype of two dtypes. */
-export type Promote<A extends DType, B extends DType> = (typeof promotion)[A][B];
+export type Promote<A extends DType, B extends DType> = A extends RealDType
+  ? B extends RealDType
+    ? (typeof realPromotion)[A][B]
+    : ComplexOf<A, B>
+  : ComplexOf<A, B>;
+
+/** The complex dtype that holds two dtypes. */
+type ComplexOf<A extends DType, B extends DType> = A extends "float64" | "complex128"
+  ? "complex128"
+  : B extends "float64" | "complex128"
+    ? "complex128"
+    : "complex64";
 
 /** The promoted dtype of a dtype and a plain number: a float dtype stays, others become what the number needs. */
-export type PromoteScalar<D extends DType> = D extends FloatDType ? D : D | "float32" | "int64";
+export type PromoteScalar<D extends DType> = D extends FloatDType | ComplexDType ? D : D | "float32" | "int64";
 
-export const promote = <A extends DType, B extends DType>(a: A, b: B): Promote<A, B> => promotion[a][b];
+/** Returns the promoted dtype of two dtypes. A complex one with any other gives the complex dtype that holds both. */
+export function promote<A extends DType, B extends DType>(a: A, b: B): Promote<A, B>;
+export function promote(a: DType, b: DType): DType {
+  if (!isComplex(a) && !isComplex(b)) return realPromotion[a][b];
+  return complexDType(a) === "complex128" ? "complex128" : complexDType(b);
+}
 
 /**
- * The rank of a dtype's kind: bool, integers, floats. A 0-d tensor or a number changes the result only if its kind is
- * higher.
+ * The rank of a dtype's kind: bool, integers, floats, complex numbers. A 0-d tensor or a number changes the result only
+ * if its kind is higher.
  */
-const kindRank = (dtype: DType): number => (isFloat(dtype) ? 2 : isInteger(dtype) ? 1 : 0);
+const kindRank = (dtype: DType): number => (isComplex(dtype) ? 3 : isFloat(dtype) ? 2 : isInteger(dtype) ? 1 : 0);
 
 /**
  * Returns the dtype of a tensor created from plain values: bool for booleans, int64 for bigints, float32 for numbers

@@ -1,4 +1,5 @@
 import { DisposedError } from "../core/errors.ts";
+import { capture } from "../observe/capture.ts";
 import { type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
 import type { Closing, Memory } from "./memory.ts";
 
@@ -80,6 +81,16 @@ export class Storage {
     return this.current?.isBorrowed === true;
   }
 
+  /** Whether it has a size but no elements: see `abstract.ts`. */
+  get isAbstract(): boolean {
+    return this.current?.isAbstract === true;
+  }
+
+  /** The memory, if it belongs to a batched tensor: see `batched.ts`. */
+  get batch(): Memory | undefined {
+    return this.current?.isBatched === true ? this.current : undefined;
+  }
+
   /** Marks the contents as lost, so that reading them throws `cause`. */
   lose(cause: unknown): void {
     this.lostBy = cause;
@@ -126,8 +137,9 @@ export class Storage {
     return old;
   }
 
-  /** Returns the stored elements of the whole memory. Waits for the device if it uses them. */
+  /** Returns the stored elements of the whole memory, two for a complex number. Waits for the device if it uses them. */
   array<D extends DType>(dtype: D): StorageArray<D> {
+    capture?.accessed(this);
     const { memory } = this;
     let buffer = memory.hostBuffer();
     // the device failed, and its lost results were computed elsewhere
@@ -135,9 +147,9 @@ export class Storage {
     this.settle();
     const cached = this.array_ as StorageArray<D> | null;
     if (cached !== null && this.arrayDType === dtype && cached.buffer === buffer) return cached;
-    const { array: ArrayOf, bytes } = dtypeFacts[dtype];
+    const { array: ArrayOf } = dtypeFacts[dtype];
     const byteLength = Math.min(buffer.byteLength, this.memory.byteLength); // a caller's buffer may be longer
-    const array = new ArrayOf(buffer, 0, Math.floor(byteLength / bytes)) as StorageArray<D>;
+    const array = new ArrayOf(buffer, 0, Math.floor(byteLength / ArrayOf.BYTES_PER_ELEMENT)) as StorageArray<D>;
     this.array_ = array;
     this.arrayDType = dtype;
     return array;
@@ -145,6 +157,7 @@ export class Storage {
 
   /** Returns the bytes for native functions. Waits for the device if it uses them. */
   hostBytes(): Uint8Array {
+    capture?.accessed(this);
     const { memory } = this;
     let bytes = memory.hostBytes();
     if (this.memory !== memory) bytes = this.memory.hostBytes();

@@ -2,12 +2,22 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DisposedError, ShapeError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import { named, unlisted } from "../core/parameters.ts";
-import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
+import {
+  bytesOf,
+  type Complex,
+  type DataOf,
+  type DType,
+  type ElementOf,
+  hasGradients,
+  isComplex,
+  isGradientDType,
+} from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
 import { freezeList, frozenRowMajor } from "./frozen.ts";
 import { jsonOf, type TensorJson } from "./json.ts";
 import type { StorageMode } from "./memory.ts";
+import { isComplexTensor, realView } from "./planes.ts";
 import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
@@ -168,7 +178,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
         "invalidOption",
         `expected requiresGrad to be true or false, got ${describeValue(value)}`,
       );
-    if (value && !isFloat(this.dtype))
+    if (value && !hasGradients(this.dtype))
       throw new ArgumentError("requiresGrad", "notAFloat", `expected a float dtype for a gradient, got ${this.dtype}`);
     this.#leafRequiresGrad = value;
   }
@@ -215,7 +225,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const { storage } = this;
     storage.retain(); // the tensor may be disposed meanwhile
     try {
-      const copy = new ElementCopy("data", this);
+      const source = (isComplexTensor(this) ? realView(this) : this) as Tensor;
+      const copy = new ElementCopy("data", source) as unknown as ElementCopy<D>;
       for (;;) {
         const settled = storage.memory.whenReady();
         if (settled !== null) await settled;
@@ -245,7 +256,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return this.element(elementAt(this, 0));
   }
 
-  private element(value: number | bigint): ElementOf<D> {
+  private element(value: number | bigint | Complex): ElementOf<D> {
     return (this.dtype === "bool" ? value !== 0 : value) as ElementOf<D>;
   }
 
@@ -267,9 +278,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
       throw new ShapeError("toArray", "rankDiffers", `expected a tensor of rank ${rank}, got ${this.describe()}`);
     const data = this.read("toArray");
     let next = 0;
+    const nextElement = isComplex(this.dtype)
+      ? () => ({ re: data[next++] as number, im: data[next++] as number })
+      : () => data[next++]!;
     const level = (axis: number): NestedArray<ElementOf<D>> =>
       axis === this.rank
-        ? this.element(data[next++]!)
+        ? this.element(nextElement())
         : Array.from({ length: this.shape[axis]! }, () => level(axis + 1));
     return level(0);
   }
@@ -408,11 +422,12 @@ function checkGradient(owner: Tensor, gradient: unknown): void {
       `expected grad to be a tensor or null, got ${describeValue(gradient)}`,
     );
   gradient.checkAlive("grad");
-  if (sameShape(gradient.shape, owner.shape) && isFloat(gradient.dtype)) return;
+  if (sameShape(gradient.shape, owner.shape) && isGradientDType(gradient.dtype, owner.dtype)) return;
+  const kind = isComplex(owner.dtype) ? "complex" : "float";
   throw new ArgumentError(
     "grad",
     "gradientDiffers",
-    `expected the gradient of a ${owner.describe()} to have its shape and a float dtype, got ${gradient.describe()}`,
+    `expected the gradient of a ${owner.describe()} to have its shape and a ${kind} dtype, got ${gradient.describe()}`,
   );
 }
 

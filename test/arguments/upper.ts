@@ -7,6 +7,8 @@ import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
+import { spectralCalls } from "./spectra.ts";
+import { transformsCalls } from "./transforms.ts";
 
 const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
@@ -554,6 +556,8 @@ export const calls: Calls = {
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...distributedCalls,
   ...linalgCalls,
+  ...spectralCalls,
+  ...transformsCalls,
   ...quantCalls,
   ...quantLayerCalls,
   backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],
@@ -571,6 +575,10 @@ export const calls: Calls = {
   enableGrad: [orchard.enableGrad as Call, () => [() => 1]],
   tidy: [orchard.tidy as Call, () => [() => zeros([2])]],
   keep: [orchard.keep as Call, () => [zeros([2])]],
+  compile: [
+    orchard.compile as Call,
+    () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
+  ],
   withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
@@ -712,6 +720,10 @@ export const calls: Calls = {
     () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
   ],
   loadOnnx: [io.loadOnnx as Call, () => [join(folder, "none.onnx")]],
+  saveOnnx: [
+    io.saveOnnx as Call,
+    () => [new orchard.nn.ReLU(), { x: zeros([2]) }, { path: join(folder, "a.onnx"), axes: { x: { 0: "n" } } }],
+  ],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,

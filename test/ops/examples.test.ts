@@ -18,7 +18,8 @@ const form = new RegExp(
   "gm",
 );
 
-const sources = [...new Bun.Glob("src/{linalg,ops}/**/*.ts").scanSync({ cwd: packageRoot, absolute: true })].sort();
+const glob = new Bun.Glob("src/{fft,linalg,ops,signal}/**/*.ts");
+const sources = [...glob.scanSync({ cwd: packageRoot, absolute: true })].sort();
 const calls = sources.flatMap((path): DocumentedCall[] =>
   [...readFileSync(path, "utf8").matchAll(form)].map(([, setup = "", call = "", dtype = "", values = ""]) => ({
     setup: setup.replaceAll(/^ \* /gm, ""),

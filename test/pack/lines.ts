@@ -107,6 +107,8 @@ const ofLayers: Lines = {
   },
   "data.TextStream": () => holds(new data.ByteTokenizer().decoder() instanceof data.TextStream),
   "nn.Module": () => holds(new Twice().parameters().length === 2 && new Twice().forward(ones([2])).shape[0] === 2),
+  CompileError: () =>
+    refused(() => orchard.compile((x: orchard.Tensor) => x.item())(ones([1])), "[compile] the function reads"),
   "nn.StateDictError"() {
     try {
       new nn.Linear(2, 2).loadStateDict({ other: ones([1]) });
@@ -183,6 +185,11 @@ const ofFiles = (folder: string): Lines => {
       );
       const { y } = await (await io.loadOnnx(bytes)).run({ x: ones([2]) });
       isX(y as orchard.Tensor);
+    },
+    async "io.saveOnnx"() {
+      const bytes = await io.saveOnnx(new nn.Flatten(), { x: ones([2, 3, 4]) }, { axes: { x: { 0: "batch" } } });
+      const { output } = await (await io.loadOnnx(bytes)).run({ x: ones([1, 3, 4]) });
+      holds((output as orchard.Tensor).shape.join() === "1,12");
     },
     async "io.loadNpy"() {
       await io.saveNpy(at("x.npy"), tensor([1, 2]));

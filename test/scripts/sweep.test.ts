@@ -6,7 +6,7 @@ import { Draw, MOST_ELEMENTS } from "../../bench/support/sweep/draw.ts";
 import { caseOf, type Family } from "../../bench/support/sweep/family.ts";
 import { drawBase, view } from "../../bench/support/sweep/operands.ts";
 import { prepare } from "../../bench/support/sweep/ours.ts";
-import { linalg, manualSeed, nn, optim } from "../../src/index.ts";
+import { fft, linalg, manualSeed, nn, optim, signal } from "../../src/index.ts";
 import { operationNames } from "../ops/calls.ts";
 
 const drawings = Object.entries(families).flatMap(([family, [members]]) =>
@@ -59,6 +59,10 @@ test("arguments select operations and families by name", () => {
   expect(() => drawCase(1, 0, ["nonsense"])).toThrow("no operation's or family's name contains nonsense");
 });
 
+const complexFunctions: ReadonlySet<string> = new Set(
+  "angle complex conj imag polar real sgn viewAsComplex viewAsReal".split(" "),
+);
+
 describe("every function of the library is drawn, with these exceptions", () => {
   const drawn = new Set(drawings.map(({ name }) => name));
   const missing = (space: object, prefix = ""): string[] =>
@@ -68,12 +72,24 @@ describe("every function of the library is drawn, with these exceptions", () => 
 
   test("operations that PyTorch lacks, and those that read JavaScript's arrays", () => {
     const others: string[] = operationNames.filter((name) => !drawn.has(name));
-    expect(others.sort()).toEqual([...["fromArray", "normal", "rope", "tensor", "uniform"]]);
+    const ofComplex = others.filter((name) => complexFunctions.has(name));
+    expect(new Set(ofComplex)).toEqual(new Set(complexFunctions)); // no operand of the sweep is complex
+    expect(others.filter((name) => !complexFunctions.has(name)).sort()).toEqual([
+      ...["fromArray", "normal", "rope", "tensor", "uniform"],
+    ]);
   });
 
   test("linear algebra that continues with another function's factors", () => {
     expect(missing(linalg, "linalg.").sort()).toEqual([
       ...["cross", "householderProduct", "ldlSolve", "luSolve", "ormqr", "tensorInv"],
+    ]);
+  });
+
+  test("frequencies, windows, filters, and functions of signals that PyTorch lacks", () => {
+    expect(missing(fft, "fft.").sort()).toEqual(["fftfreq", "rfftfreq"]);
+    expect(missing(signal, "signal.").sort()).toEqual([
+      ...["bartlettWindow", "blackmanWindow", "convolve", "correlate", "hammingWindow", "hannWindow", "istft"],
+      ...["kaiserWindow", "melFilterbank", "spectrogram"],
     ]);
   });
 

@@ -1,5 +1,5 @@
 /** Elements of every dtype as JavaScript values, written and read without the code under test. */
-import type { DType } from "../../src/tensor/dtype.ts";
+import type { RealDType } from "../../src/tensor/dtype.ts";
 
 export interface ElementType {
   /** Memory that native code can access. */
@@ -38,7 +38,7 @@ const view16 = (storage: NodeJS.TypedArray) => new Float16Array(storage.buffer, 
 const widened = new Float32Array(1);
 const widenedBits = new Uint32Array(widened.buffer);
 
-export const elementTypes: Record<Exclude<DType, "bool">, ElementType> = {
+export const elementTypes: Record<Exclude<RealDType, "bool">, ElementType> = {
   float64: float((count) => new Float64Array(count), 2 ** -53),
   float32: float((count) => new Float32Array(count), 2 ** -24),
   float16: {

@@ -108,7 +108,7 @@ describe("the error for an invalid value states its position", () => {
   test("values that are not numbers", () => {
     for (const value of ["1", null, undefined, {}]) expect(() => tensor([1, value] as never)).toThrow(ArgumentError);
     expect(() => tensor(["x"] as never)).toThrow(
-      /\[tensor\] expected elements to be numbers, bigints or booleans, got "x"/,
+      /\[tensor\] expected elements to be numbers, bigints, booleans or complex numbers \{ re, im \}, got "x"/,
     );
     expect(() => tensor([1], { dtype: "float8" as never })).toThrow(
       /expected dtype to be one of float64, .*, got "float8"/,

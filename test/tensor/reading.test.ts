@@ -10,7 +10,7 @@ import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
 import { exp } from "../../src/ops/elementwise/exponential.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
-import { type DataOf, type DType, dtypes } from "../../src/tensor/dtype.ts";
+import { type DataOf, dtypes, type RealDType } from "../../src/tensor/dtype.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
 const tested = (["metal", "cpu", "reference"] as const).filter(
@@ -102,7 +102,7 @@ describe("the result of data()", () => {
   });
 });
 
-const arrays: Readonly<Record<DType, string>> = {
+const arrays: Readonly<Record<RealDType, string>> = {
   float64: "Float64Array",
   float32: "Float32Array",
   float16: "Float16Array",

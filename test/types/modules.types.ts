@@ -3,7 +3,7 @@ import type { Given } from "../../src/core/parameters.ts";
 import { type DType, nn, randn, type Tensor, tensor } from "../../src/index.ts";
 import type { IndexDType } from "../../src/ops/indexing/indices.ts";
 import type { Lengths } from "../../src/ops/loss/ctc_loss.ts";
-import type { dtypes } from "../../src/tensor/dtype.ts";
+import type { complexDTypes, dtypes } from "../../src/tensor/dtype.ts";
 import type { Equals, True } from "./expect.ts";
 
 type ForwardOf<M extends nn.Module> = Parameters<M["forward"]>;
@@ -82,4 +82,4 @@ export const none = new nn.Tanh(1);
 // @ts-expect-error the target is missing
 export const missing = new nn.L1Loss().forward(randn([2]));
 
-export type DTypes = True<Equals<DType, (typeof dtypes)[number]>>;
+export type DTypes = True<Equals<DType, (typeof dtypes)[number] | (typeof complexDTypes)[number]>>;

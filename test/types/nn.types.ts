@@ -1,5 +1,6 @@
 /** Types of layers and of values read from tensors: the compiler is the test (`bun run check`). */
 import {
+  type Complex,
   data,
   type FloatDType,
   type NestedArray,
@@ -78,7 +79,7 @@ export type Items = [
   True<Equals<typeof whole, bigint>>,
   True<Equals<typeof truth, boolean>>,
   True<Equals<typeof integer, number>>,
-  True<Equals<typeof some, number | bigint | boolean>>,
+  True<Equals<typeof some, number | bigint | boolean | Complex>>,
   True<Equals<typeof compared, boolean>>,
   True<Equals<typeof index, bigint>>,
 ];

@@ -10,16 +10,18 @@ import { linalg, products } from "./families/products.ts";
 import { reductions } from "./families/reductions.ts";
 import { rows } from "./families/rows.ts";
 import { shaping } from "./families/shaping.ts";
+import { spectra } from "./families/spectra.ts";
 import { caseOf, type Family } from "./family.ts";
 
 /**
  * The families, and the share of cases of each: proportional to the time that programs spend in it, not to its size.
  */
 export const families = {
-  elementwise: [elementwise, 0.18],
+  elementwise: [elementwise, 0.15],
   reductions: [reductions, 0.13],
   products: [products, 0.16],
   linalg: [linalg, 0.05],
+  spectra: [spectra, 0.03],
   rows: [rows, 0.12],
   indexing: [indexing, 0.09],
   shaping: [shaping, 0.07],

@@ -1,6 +1,6 @@
 /** A drawn case as Orchard runs it: prepared once, called often. */
 import * as orchard from "../../../src/index.ts";
-import { crossEntropy, grad, linalg, nn, noGrad, ones, optim, Tensor, tidy } from "../../../src/index.ts";
+import { crossEntropy, fft, grad, linalg, nn, noGrad, ones, optim, signal, Tensor, tidy } from "../../../src/index.ts";
 import type { Argument, Call, Case } from "./case.ts";
 
 /** Runs the call once, returns the tensors to compare, and releases all others. */
@@ -17,7 +17,7 @@ type AnyFunction = (...values: unknown[]) => unknown;
 /** Returns the export under a name such as `nn.LSTM` or `softmax`. */
 function exported(name: string): unknown {
   const [first, second] = name.split(".") as [string, string?];
-  const spaces: Readonly<Record<string, unknown>> = { nn, linalg, optim };
+  const spaces: Readonly<Record<string, unknown>> = { nn, fft, linalg, optim, signal };
   const found = second === undefined ? (orchard as Record<string, unknown>)[first] : undefined;
   return found ?? (spaces[first] as Record<string, unknown> | undefined)?.[second ?? ""];
 }

@@ -9,7 +9,7 @@ namespace orchard {
 // The operands are logProbs [times, batch, classes], strided; states [batch, width], the class of each state; and
 // lengths [2, batch], the number of times and of labels of each element. The results are alphas [batch, times, width]
 // and totals [batch, times + 1] in float64, from which the gradient is computed. The total of each row of alphas is
-// subtracted from it, so that its numbers are near 0. The last total of an element is its loss.
+// subtracted from it, so that its numbers are near 0. The last total of an element of the batch is its loss.
 struct CtcBlock {
   DTypeField dtype;
   Whole times, batch, classes, width;

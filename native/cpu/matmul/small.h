@@ -26,8 +26,9 @@ constexpr int small_registers = 32;
 constexpr int small_registers = 16;
 #endif
 
-// The most vectors of columns for a tile height: sums, a vector of b for each, and the factor are in registers. Tiles
-// of a few rows need several vectors, since eight multiply-adds can start before the first one ends.
+// The most vectors of columns that a tile of this height may have. The sums, one vector of b per column vector, and the
+// broadcast element of a must fit into the registers. Tiles of few rows need several column vectors: eight
+// multiply-adds can start before the first one ends.
 constexpr int most_small_vectors = 4;
 constexpr int small_vectors(int rows) {
   const int fitting = (small_registers - 2) / (rows + 1);

@@ -81,7 +81,7 @@ template <class Dots, class Row> struct ByteProduct {
   }
 };
 
-// Loads the numbers of the parts of a step; missing parts are 0.
+// Loads one number for each of the `parts` of a step. A step has up to eight parts; the numbers of missing ones are 0.
 inline __m256 numbers_of_step(const float *numbers, int64_t step, int parts) {
   if (parts == 8) return _mm256_loadu_ps(numbers + step * 8);
   const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(parts), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));

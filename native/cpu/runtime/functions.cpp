@@ -1,5 +1,5 @@
 // The functions and enumerations that the dylib exports, and their calls through orchard_cpu.h.
-#include "../functions.h"
+#include "table.h"
 #include "text.h"
 
 #include <algorithm>
@@ -20,8 +20,6 @@ std::vector<ExportedRows::Call> &row_calls() {
   return all;
 }
 
-ExportedRows::Call rows_of(size_t ordinal) { return ordinal < row_calls().size() ? row_calls()[ordinal] : nullptr; }
-
 const ExportedNames *&first_names() {
   static const ExportedNames *first = nullptr;
   return first;
@@ -41,7 +39,7 @@ std::string tables() {
     text += (ordinal == 0 ? "" : ", ") + ("{ \"name\": " + quoted(function.name)) +
             ", \"blockBytes\": " + std::to_string(function.block_bytes) +
             ", \"operands\": " + std::to_string(function.operands) +
-            ", \"takesRows\": " + (rows_of(ordinal) ? "true" : "false") + " }";
+            ", \"takesRows\": " + (rows_of(static_cast<int32_t>(ordinal)) ? "true" : "false") + " }";
   }
   text += "], \"names\": {";
   for (const ExportedNames *names = first_names(); names; names = names->next)
@@ -50,12 +48,6 @@ std::string tables() {
 }
 
 std::string name_of(const ExportedFunction &function) { return std::string(function.name) + ": "; }
-
-const ExportedFunction &function_of(int32_t ordinal) {
-  if (ordinal < 0 || static_cast<size_t>(ordinal) >= functions().size())
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no function with the ordinal " + std::to_string(ordinal));
-  return functions()[static_cast<size_t>(ordinal)];
-}
 
 // Checks that there are `count` blocks, each followed by the sizes of its operands.
 void check_blocks(const ExportedFunction &function, const void *blocks, int32_t bytes, int64_t count) {
@@ -89,6 +81,17 @@ std::vector<void *> addresses_of(const double *numbers, int64_t count) {
 }
 
 } // namespace
+
+const ExportedFunction &function_of(int32_t ordinal) {
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= functions().size())
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no function with the ordinal " + std::to_string(ordinal));
+  return functions()[static_cast<size_t>(ordinal)];
+}
+
+ExportedRows::Call rows_of(int32_t ordinal) {
+  const auto at = static_cast<size_t>(ordinal);
+  return at < row_calls().size() ? row_calls()[at] : nullptr;
+}
 
 ExportedFunction::ExportedFunction(const char *name, Call call, size_t block_bytes, int operands)
     : name(name), call(call), block_bytes(block_bytes), operands(operands) {
@@ -146,7 +149,7 @@ int32_t orchard_cpu_run_rows(int32_t function, const void *blocks, int32_t block
                              const double *addresses) {
   return guarded([&] {
     const ExportedFunction &found = function_of(function);
-    const ExportedRows::Call call = rows_of(static_cast<size_t>(function));
+    const ExportedRows::Call call = rows_of(function);
     if (!call || rows < 1)
       fail(ORCHARD_CPU_INVALID_ARGUMENT,
            name_of(found) + "expected " + (call ? "at least 1" : "no") + " rows, got " + std::to_string(rows));

@@ -116,8 +116,8 @@ private:
   std::atomic<uint64_t> inverse_{0};
 };
 
-// Writes the first k records among elements [begin, end), in any order. If fewer of them can be among the slice's first
-// k, pads with records that sort last.
+// Selects the k records of elements [begin, end) that sort first, and writes them in any order. Elements that can no
+// longer be among the first k of the whole slice are skipped; records that sort last take their places.
 template <class T>
 void select_part(const Sort &sort, const T *x, int64_t begin, int64_t end, const Parts &parts, Reached &reached,
                  Candidates<T> candidates, Record<T> *selected) {

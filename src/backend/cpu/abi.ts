@@ -6,8 +6,8 @@ const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
   Array.from({ length: count }, () => "buffer") as Buffers<Count>;
 
 /**
- * The functions of `orchard_cpu.h` as `bun:ffi` declarations, and its status codes. A test compares them with the
- * header.
+ * The functions of `orchard_cpu.h` and `orchard_cpu_program.h` as `bun:ffi` declarations, and the status codes. A test
+ * compares them with the headers.
  *
  * `buffer` is a view whose bytes native code accesses only during the call. Passing the view instead of its address
  * keeps it alive and in place. `bun:ffi` does not accept null; for an omitted operand, pass the block.
@@ -33,6 +33,7 @@ export const declarations = {
   orchard_cpu_run16: { args: ["i32", "buffer", "i32", ...buffers(16)], returns: "i32" },
   orchard_cpu_run29: { args: ["i32", "buffer", "i32", ...buffers(29)], returns: "i32" },
   orchard_cpu_run_rows: { args: ["i32", "buffer", "i32", "i32", "buffer"], returns: "i32" },
+  orchard_cpu_run_program: { args: ["buffer", "i32", "buffer", "i32", "buffer", "i32", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */

@@ -1,6 +1,7 @@
 /** Calls functions of the cpu dylib with a block of named fields and the storages of the operands. */
 import { dylibAdvice } from "../../core/commands.ts";
 import { BackendError, type OrchardError } from "../../core/errors.ts";
+import { type Capture, capture } from "../../observe/capture.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import type { LoopNest } from "../../tensor/shape.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
@@ -80,7 +81,17 @@ function callOf<Values>(
   let run: Run | undefined;
   const status = (values: Values, given: readonly CpuOperand[]): number => {
     run ??= compile(description, { block: blockOf(), width: widthOf(description), fixed });
+    if (capture !== null) return recorded(capture, run, values, given);
     return run(values, given, cpuLibrary().native);
+  };
+  const recorded = (into: Capture, body: Run, values: Values, operands: readonly CpuOperand[]): number => {
+    const ordinal = ordinalOf(description);
+    const { native } = cpuLibrary();
+    return into.call(
+      { description, ordinal, rows: 0, values: [values], operands },
+      () => body(values, operands, native),
+      blockOf,
+    );
   };
   const error = (operation: string, code: number): OrchardError =>
     errorOf(cpuLibrary().native, code, operation, description.operands);

@@ -3,6 +3,7 @@
  * has a block of named fields and operands, like a {@link cpuCall}.
  */
 import { ptr } from "bun:ffi";
+import { type Capture, capture } from "../../observe/capture.ts";
 import type { Field, ValuesOf } from "../fields.ts";
 import { bytesOf, type CpuCallDescription, type CpuOperand, describe, LEFT_OUT, ordinalOf } from "./call.ts";
 import { cpuLibrary } from "./loader.ts";
@@ -45,9 +46,8 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   const description = describe(name, fields, operands);
   let [blocks, addresses] = [new Float64Array(), new Float64Array()];
   let write: WriteRow | undefined;
-  const call = (operation: string, rows: readonly CpuRow<ValuesOf<Fields>>[]): void => {
+  const run = (rows: readonly CpuRow<ValuesOf<Fields>>[], ordinal: number): number => {
     write ??= compileRow(description);
-    const ordinal = ordinalOf(description);
     const stride = description.length + operands.length;
     // First, since accessing a device's memory may recompute an operation and use this call recursively.
     held = rows.flatMap((row) => row.operands.map((operand) => bytesOf(operand, leftOut)));
@@ -64,12 +64,26 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
         blocks[row * stride + description.length + (at % operands.length)] = isThere ? bytes.byteLength : LEFT_OUT;
       }
       const { native } = cpuLibrary();
-      const status = native.orchard_cpu_run_rows(ordinal, blocks, rows.length * stride * 8, rows.length, addresses);
-      if (status !== 0) throw errorOf(native, status, operation, operands);
+      return native.orchard_cpu_run_rows(ordinal, blocks, rows.length * stride * 8, rows.length, addresses);
     } finally {
       held = [];
     }
   };
+  const call = (operation: string, rows: readonly CpuRow<ValuesOf<Fields>>[]): void => {
+    const ordinal = ordinalOf(description);
+    const status = capture === null ? run(rows, ordinal) : recorded(capture, rows, ordinal);
+    if (status !== 0) throw errorOf(cpuLibrary().native, status, operation, operands);
+  };
+  const recorded = (into: Capture, rows: readonly CpuRow<ValuesOf<Fields>>[], ordinal: number): number =>
+    into.call(
+      {
+        ...{ description, ordinal, rows: rows.length },
+        values: rows.map(({ values }) => values),
+        operands: rows.flatMap((row) => row.operands),
+      },
+      () => run(rows, ordinal),
+      () => blocks,
+    );
   return Object.assign(call, { description });
 }
 

@@ -1,7 +1,7 @@
 /** Encodes the built-in kernels: finds the pipeline, binds tensors and dispatches. */
 import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
-import { bytesOf, type DType } from "../../tensor/dtype.ts";
+import { bytesOf, type DType, isComplex, type RealDType } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Launched, TicketRange } from "../backend.ts";
@@ -16,7 +16,7 @@ import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
 import { structHeaders } from "./struct.ts";
 
 /** The Metal Shading Language type of each dtype. bool is a byte; GPUs have no float64. */
-export const metalType: Readonly<Record<Exclude<DType, "float64">, string>> = {
+export const metalType: Readonly<Record<Exclude<RealDType, "float64">, string>> = {
   float32: "float",
   float16: "half",
   bfloat16: "bfloat",
@@ -30,6 +30,7 @@ export const metalType: Readonly<Record<Exclude<DType, "float64">, string>> = {
 
 /** Returns the name of a dtype in kernels' host names. */
 export function metalTypeOf(dtype: DType): string {
+  if (isComplex(dtype)) throw new BackendError("metal", "unsupported", "kernels have no complex numbers");
   if (dtype === "float64") throw new BackendError("metal", "unsupported", "Metal has no float64");
   return metalType[dtype];
 }

@@ -2,7 +2,7 @@
  * Reads and writes elements for the reference backend: floats as float64, all others as exact integers. Slow but exact.
  */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, type IntegerDType, integerRange, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { reserve } from "../../tensor/reserve.ts";
 import { broadcastStrides, elementCount, type Shape } from "../../tensor/shape.ts";
@@ -79,12 +79,13 @@ export function encoderOf(dtype: DType): Encoder {
   if (dtype === "bfloat16") return (value) => numberToBfloat16(Number(value));
   if (isFloat(dtype)) return Number;
   if (dtype === "bool") return (value) => (value || Number.isNaN(value) ? 1 : 0);
+  if (isComplex(dtype)) throw new TypeError("complex numbers are stored as their parts");
   const wrap = wrapTo(dtype);
   const finish = dtype === "int64" ? (value: bigint) => value : Number;
   return (value) => finish(typeof value === "number" ? saturate(value, dtype) : wrap(BigInt(value)));
 }
 
-function saturate(value: number, dtype: Exclude<DType, "float64" | "float32" | "float16" | "bfloat16">): bigint {
+function saturate(value: number, dtype: IntegerDType): bigint {
   if (Number.isNaN(value)) return 0n;
   const [least, most] = integerRange(dtype);
   if (value <= Number(least)) return least;

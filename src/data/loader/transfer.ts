@@ -1,6 +1,6 @@
 /** Transfers items between threads: tensors as their elements, everything else by structured clone. */
-import { type TensorArray, tensor } from "../../ops/creation/tensor.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { fromPairs, type TensorArray, tensor } from "../../ops/creation/tensor.ts";
+import { type DType, isComplex, type RealDType, realDType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /** A tensor as plain data. Its key is unlikely to occur in an item by chance. */
@@ -27,6 +27,7 @@ export const unpack = (value: unknown): unknown =>
   mapped(value, (part) => {
     if (!isPacked(part)) return undefined;
     const { dtype, shape, elements } = part[KEY];
+    if (isComplex(dtype)) return fromPairs(arrayOf(realDType(dtype), elements) as Float32Array, shape);
     return tensor(arrayOf(dtype, elements), { dtype: dtype as "float32", shape: [...shape] });
   });
 
@@ -43,9 +44,9 @@ const arrays = {
   int8: Int8Array,
   uint8: Uint8Array,
   bool: Uint8Array,
-} as const satisfies Record<DType, unknown>;
+} as const satisfies Record<RealDType, unknown>;
 
-const arrayOf = (dtype: DType, elements: ArrayBuffer): TensorArray => new arrays[dtype](elements);
+const arrayOf = (dtype: RealDType, elements: ArrayBuffer): TensorArray => new arrays[dtype](elements);
 
 /** Copies lists and plain objects with parts replaced. Cycles and shared parts are preserved. */
 function mapped(value: unknown, replace: (part: object) => unknown, seen = new Map<object, unknown>()): unknown {

@@ -7,6 +7,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { aFunction } from "../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import { detach, grad } from "../../ops/gradient/backward.ts";
+import { aliasOf, gradientsToward } from "../../ops/gradient/toward.ts";
 import { defaultGenerator, type GeneratorState } from "../../random/generator.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -46,6 +47,9 @@ export function checkpoint(...values: unknown[]): Tensor {
   const { output, leaves } = forward(body, inputs);
   const all = [...inputs, ...leaves];
   record("checkpoint", all, [output], inputs, ([gradient], saved, needs) => {
+    // An abstract gradient records a map of tangents, which the recorded body computes.
+    if (gradient.storage.isAbstract)
+      return withBackend(backend, () => recorded(body, { saved, leaves, needs, state }, gradient));
     if (isGradEnabled())
       throw new AutogradError("checkpoint", "noSecondOrder", "gradients of gradients are not supported");
     const inAutocast = (...given: Tensor[]) => autocastDType.run(autocast, () => body(...given));
@@ -128,22 +132,31 @@ interface Again {
 }
 
 /** Runs the body again with the random numbers of the first run, and returns the gradients of inputs and leaves. */
-function again(
-  body: CheckpointBody<Tensor[]>,
-  { saved, leaves, needs, state }: Again,
-  gradient: Tensor,
-): (Tensor | null)[] {
+const again = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: Again, gradient: Tensor) =>
+  withNumbersOf(state, () => {
+    const detachedInputs = detached(saved, (at) => needs[at]!);
+    const all = [...detachedInputs, ...leaves];
+    const wanted = all.filter((_, at) => needs[at]);
+    const found = grad(body(...detachedInputs), wanted, { gradOutputs: [gradient], allowUnused: true });
+    const gradients: (Tensor | null)[] = [...found];
+    return all.map((_, at) => (needs[at] ? (gradients.shift() ?? null) : null));
+  });
+
+/** As {@link again}, with a graph from the gradient and from the history of the inputs. */
+const recorded = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: Again, gradient: Tensor) =>
+  withNumbersOf(state, () => {
+    const inputs = saved.map((input, at) => (needs[at] ? aliasOf(input) : input));
+    const all = [...inputs, ...leaves];
+    const wanted = all.filter((_, at) => needs[at]);
+    const gradients = gradientsToward([{ root: body(...inputs), seed: gradient }], wanted, { createGraph: true });
+    return all.map((_, at) => (needs[at] ? gradients.shift()! : null));
+  });
+
+function withNumbersOf<Result>(state: GeneratorState, body: () => Result): Result {
   const now = defaultGenerator.getState();
   defaultGenerator.setState(state);
   try {
-    return enableGrad(() => {
-      const detachedInputs = detached(saved, (at) => needs[at]!);
-      const all = [...detachedInputs, ...leaves];
-      const wanted = all.filter((_, at) => needs[at]);
-      const found = grad(body(...detachedInputs), wanted, { gradOutputs: [gradient], allowUnused: true });
-      const gradients: (Tensor | null)[] = [...found];
-      return all.map((_, at) => (needs[at] ? (gradients.shift() ?? null) : null));
-    });
+    return enableGrad(body);
   } finally {
     defaultGenerator.setState(now);
   }

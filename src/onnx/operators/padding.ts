@@ -32,15 +32,22 @@ export function padAxis(
 ): Tensor {
   if (before === 0 && after === 0) return x;
   const size = x.shape[axis]!;
-  if (mode === "constant") {
-    const list = new Array<number>(2 * x.rank).fill(0);
-    list[2 * (x.rank - 1 - axis)] = before;
-    list[2 * (x.rank - 1 - axis) + 1] = after;
-    return ops.pad(x, list, { value: x.dtype === "bool" ? value !== 0 : value });
-  }
+  if (mode === "constant")
+    return ops.pad(x, listFor(x, axis, before, after), { value: x.dtype === "bool" ? value !== 0 : value });
   if (size === 0) throw new NodeProblem(`an axis of size 0 can't be padded by mode ${mode}`);
+  const other = padModes[mode];
+  const most = mode === "reflect" ? size - 1 : mode === "wrap" ? size : Infinity;
+  if (Math.min(before, after) >= 0 && Math.max(before, after) <= most)
+    return ops.pad(x, listFor(x, axis, before, after), { mode: other });
   const places = Array.from({ length: size + before + after }, (_, at) => sourceOf(at - before, size, mode));
   return ops.indexSelect(x, axis, int64(places));
+}
+
+/** The amounts for one axis, in the order of `pad`: the last axis first. */
+function listFor(x: Tensor, axis: number, before: number, after: number): number[] {
+  const list = new Array<number>(2 * x.rank).fill(0);
+  list.splice(2 * (x.rank - 1 - axis), 2, before, after);
+  return list;
 }
 
 /** Where the element of a place outside of an axis comes from. */

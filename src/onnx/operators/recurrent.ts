@@ -1,9 +1,10 @@
 /** Recurrent layers, step by step as the standard writes them. */
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
+import { kernelKind, runKernel } from "./recurrent_kernel.ts";
 
 type Activation = (x: Tensor) => Tensor;
 
@@ -87,8 +88,15 @@ function activationsOf(call: Call, names: readonly string[], directions: number)
  * @param peepholesAt which input has the peepholes
  */
 const recurrent =
-  (step: Step, names: readonly string[], states: number, peepholesAt?: number): Operator =>
+  (
+    operator: "LSTM" | "GRU" | "RNN",
+    step: Step,
+    names: readonly string[],
+    states: number,
+    peepholesAt?: number,
+  ): Operator =>
   (call) => {
+    const kind = kernelKind(call, operator);
     const isBatchFirst = call.attributes.flag("layout");
     const given = call.tensor(0);
     const x = isBatchFirst ? ops.transpose(given, 0, 1) : given;
@@ -110,7 +118,12 @@ const recurrent =
       const initial = Array.from({ length: states }, (_, state) =>
         initialState(call, state, at, isBatchFirst, [x.shape[1]!, direction.r.shape[1]!], x),
       );
-      return runDirection(step, x, initial, direction, isReversed || at === 1);
+      const backward = isReversed || at === 1;
+      const { output, cell } =
+        (kind && runKernel(kind, x, direction, initial, { owner: w, at, isReversed: backward })) ?? {};
+      if (!output) return runDirection(step, x, initial, direction, backward);
+      const last = ops.select(output, 0, backward ? 0 : -1);
+      return { all: output, last: cell ? [last, cell] : [last] };
     });
     return resultsOf(results, isBatchFirst);
   };
@@ -129,7 +142,8 @@ function initialState(
 }
 
 interface DirectionResult {
-  readonly all: readonly Tensor[];
+  /** The states of all steps, in a list or stacked. */
+  readonly all: readonly Tensor[] | Tensor;
   readonly last: State;
 }
 
@@ -163,7 +177,7 @@ function runDirection(
 /** [length, directions, batch, hidden] and the last states, or with the batch first. */
 function resultsOf(results: readonly DirectionResult[], isBatchFirst: boolean): Results {
   const y = ops.stack(
-    results.map(({ all }) => ops.stack(all, { dim: 0 })),
+    results.map(({ all }) => (all instanceof Tensor ? all : ops.stack(all, { dim: 0 }))),
     { dim: 1 },
   );
   const last = results[0]!.last.map((_, state) =>
@@ -231,7 +245,7 @@ const lstmStep: Step = (x, [h, c], direction) => {
 };
 
 export const recurrentLayers: Operators = {
-  GRU: recurrent(gruStep, ["Sigmoid", "Tanh"], 1),
-  LSTM: recurrent(lstmStep, ["Sigmoid", "Tanh", "Tanh"], 2, 7),
-  RNN: recurrent(rnnStep, ["Tanh"], 1),
+  GRU: recurrent("GRU", gruStep, ["Sigmoid", "Tanh"], 1),
+  LSTM: recurrent("LSTM", lstmStep, ["Sigmoid", "Tanh", "Tanh"], 2, 7),
+  RNN: recurrent("RNN", rnnStep, ["Tanh"], 1),
 };

@@ -1,7 +1,11 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
+
+import { getBackend } from "../../backend/policy.ts";
+import { convolutionWithPads } from "../../ops/convolution/convolution.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
@@ -72,8 +76,6 @@ function padded(x: Tensor, before: readonly number[], after: readonly number[], 
 
 const spatial = (x: Tensor): readonly number[] => x.shape.slice(2);
 
-type Convolution = typeof ops.conv2d;
-const convolutions = [ops.conv1d, ops.conv2d, ops.conv3d] as unknown as readonly Convolution[];
 const transposed = [
   ops.convTranspose1d,
   ops.convTranspose2d,
@@ -87,18 +89,49 @@ function byRank<F>(list: readonly F[], rank: number): F {
   return found;
 }
 
-/** Convolves. If padding differs before and after an axis, the input is padded first. */
+/** Convolves along one to three axes. */
 export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): Tensor {
   const plan = windowsOf(call, spatial(x), call.attributes.numbers("kernel_shape") ?? spatial(weight));
-  const isEven = plan.before.every((amount, at) => amount === plan.after[at]);
-  const input = isEven ? x : padded(x, plan.before, plan.after, 0);
-  return byRank(convolutions, plan.kernel.length)(input, weight, {
-    ...(bias ? { bias } : {}),
-    stride: plan.stride,
-    padding: isEven ? plan.before : 0,
-    dilation: plan.dilation,
+  const rank = plan.kernel.length;
+  if (rank < 1 || rank > 3) throw new NodeProblem(`expected 1 to 3 axes besides batch and channels, got ${rank}`);
+  const { stride, dilation, before, after } = plan;
+  const padding = before.map((amount, at) => [amount, after[at]!] as const);
+  // Negative padding cuts the input, which no convolution here does.
+  const isCut = [...before, ...after].some((amount) => amount < 0);
+  return convolutionWithPads({
+    ...{ x: isCut ? padded(x, before, after, 0) : x, weight, bias, stride: [...stride], dilation: [...dilation] },
+    padding: isCut ? before.map(() => [0, 0]) : padding,
     groups: call.attributes.number("group", 1),
   });
+}
+
+/** Up to so many positions, a product of gathered windows is faster than a convolution, which packs the weight. */
+const MOST_FEW_POSITIONS = 8;
+/** Smaller weights are packed at once. */
+const LEAST_FEW_WEIGHTS = 1024;
+
+/**
+ * Convolves as a product of the windows, a row each, with the weight. Returns undefined if there are too many windows
+ * or several groups or batches.
+ */
+export function convolveFew(call: Call, x: Tensor, weight: Tensor): Tensor | undefined {
+  const plan = windowsOf(call, spatial(x), call.attributes.numbers("kernel_shape") ?? spatial(weight));
+  const positions = elementCount(plan.counts);
+  const isFew = positions > 0 && positions <= MOST_FEW_POSITIONS && weight.size >= LEAST_FEW_WEIGHTS;
+  if (!isFew || getBackend() !== "cpu" || x.shape[0] !== 1 || call.attributes.number("group", 1) !== 1)
+    return undefined;
+  const { kernel, stride, dilation, before, after, counts } = plan;
+  const source = ops.contiguous(padded(x, before, after, 0));
+  const steps = source.strides.slice(2);
+  const windows = ops.asStrided(
+    source,
+    [...counts, source.shape[1]!, ...kernel],
+    [...steps.map((step, at) => step * stride[at]!), source.strides[1]!, ...steps.map((s, at) => s * dilation[at]!)],
+    source.offset,
+  );
+  const outputs = weight.shape[0]!;
+  const rows = ops.linear(ops.reshape(windows, [positions, -1]), ops.reshape(weight, [outputs, -1]));
+  return ops.reshape(ops.transpose(rows, 0, 1), [1, outputs, ...counts]);
 }
 
 /** The padding cuts the result; `output_shape` says the size, and the padding follows from it. */

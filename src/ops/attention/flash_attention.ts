@@ -4,12 +4,14 @@ import { getBackend } from "../../backend/policy.ts";
 import { checkNumber } from "../../core/options.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { flashAttentionLog } from "../../observe/observer.ts";
+import { VmapError } from "../../tensor/batched.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inOperandDType } from "../autocast/autocast.ts";
 import { nextStart } from "../random/distribution.ts";
+import type { RandomStart } from "../random/primitive.ts";
 import { reshape } from "../view/reshape.ts";
 import { dropoutMask } from "./dropout_mask.ts";
 import { FlashAttention } from "./function.ts";
@@ -180,12 +182,23 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   const operands = operandsOf(operation, projections, options, packed);
   const names = inputNames.filter((name) => operands[name] !== undefined);
   const inputs = names.map((name) => operands[name]!);
-  const dropout = p === 0 ? undefined : dropoutOf(p, nextStart(options).key);
+  const dropout = p === 0 ? undefined : dropoutOf(p, sameForAll(nextStart(options)).key);
   return {
     attributes: { ...formula, dropout, inputs: names, outputs: outputsOf(route, options, inputs) },
     inputs,
     ...{ projections, route },
   };
+}
+
+/** Rejects dropout that differs between the examples of `vmap`: one key has the numbers of a whole call. */
+function sameForAll(start: RandomStart): RandomStart {
+  if (!start.perExample) return start;
+  throw new VmapError(
+    "attention",
+    "randomness",
+    'attention dropout can\'t differ between the examples of vmap; use { randomness: "same" }, or fold the examples ' +
+      "into the batch axis",
+  );
 }
 
 /** Names the call's outputs. The fused backward needs all three. */

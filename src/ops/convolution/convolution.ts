@@ -105,7 +105,18 @@ export function conv3d(...values: unknown[]): Tensor {
 }
 const conv3dParameters = convolutionParameters("conv3d");
 
-function convolution(operation: string, call: Call, rank: number): Tensor {
+/** Zeros before and after each axis. */
+export type Pads = readonly (readonly [before: number, after: number])[];
+
+/** @internal As {@link conv1d}, {@link conv2d} and {@link conv3d}, with different padding before and after an axis. */
+export const convolutionWithPads = (call: Omit<Call, "padding"> & { readonly padding: Pads }): Tensor =>
+  convolution(`conv${call.padding.length}d`, call, call.padding.length);
+
+function convolution(
+  operation: string,
+  call: Omit<Call, "padding"> & { readonly padding: Call["padding"] | Pads },
+  rank: number,
+): Tensor {
   const { x, weight, bias } = call;
   checkOperands(operation, bias ? [x, weight, bias] : [x, weight], { takesIntegers: true });
   checkRanks(operation, x, weight, rank);
@@ -114,7 +125,11 @@ function convolution(operation: string, call: Call, rank: number): Tensor {
   return ofBatch(operation, call, rank, (batch, kernel, dtype) => convolve(batch, kernel, geometry, dtype));
 }
 
-function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {
+function geometryOf(
+  operation: string,
+  { x, weight, ...call }: Parameters<typeof convolution>[1],
+  rank: number,
+): Geometry {
   const stride = alongAxes(operation, "stride", call.stride, rank, 1);
   const dilation = alongAxes(operation, "dilation", call.dilation, rank, 1);
   const kernel = weight.shape.slice(2);
@@ -139,12 +154,16 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
   return { stride, dilation, padding, groups: call.groups, kernel, input, output };
 }
 
+const isPads = (padding: PerAxis | string | Pads): padding is Pads =>
+  Array.isArray(padding) && Array.isArray(padding[0]);
+
 function paddingOf(
   operation: string,
-  padding: PerAxis | "same" | "valid",
+  padding: PerAxis | "same" | "valid" | Pads,
   spans: readonly number[],
   stride: readonly number[],
-): [number, number][] {
+): Pads {
+  if (isPads(padding)) return padding;
   if (padding === "valid") return spans.map(() => [0, 0]);
   if (padding !== "same")
     return alongAxes(operation, "padding", padding, spans.length, 0).map(

@@ -1,12 +1,13 @@
 import { record } from "../../autograd/record.ts";
-import { execute } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters, required } from "../../core/parameters.ts";
-import { type DType, integerRange, isDType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, integerRange, isComplex, isDType, isInteger } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { partOf } from "../complex/part.ts";
 import { copyPrimitive } from "./copy.ts";
+import { executeElementwise } from "./layout.ts";
 
 /** Options of {@link toDType}. */
 export interface CastOptions {
@@ -21,12 +22,13 @@ export interface CastOptions {
 /**
  * Converts a tensor to another dtype; returns the tensor itself if it already has that dtype. Floats round to nearest,
  * ties to even. Floats are truncated to integers; values out of range become the nearest integer in range, and NaN
- * becomes 0. Integers wrap around. Bool is x ≠ 0. PyTorch's `to`.
+ * becomes 0. Integers wrap around. Bool is x ≠ 0. Real numbers become complex with the imaginary part 0. PyTorch's `to`.
  *
  * @example
  * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]
  *
- * @throws {DTypeError} for an unknown dtype, and `overflow` with `{ overflow: "error" }` for a value that does not fit.
+ * @throws {DTypeError} for an unknown dtype, and `overflow` with `{ overflow: "error" }` for a value that does not fit;
+ * `complex` from a complex to a real dtype, which has no imaginary part: use `real`, `imag` or `abs`.
  */
 export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D>;
 export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor {
@@ -41,11 +43,17 @@ export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor 
 
 function cast(x: Tensor, dtype: DType): Tensor {
   if (x.dtype === dtype) return x;
-  const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
+  const output = executeElementwise(copyPrimitive, [x], x.shape, dtype, "toDType");
   const from = x.dtype;
-  if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient, from)]);
+  if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [castGradient(gradient, from)], "none");
   return output;
 }
+
+/** The gradient of a real tensor that became complex is the real part. */
+const castGradient = (gradient: Tensor, dtype: DType): Tensor =>
+  cast(isComplex(dtype) ? gradient : partOfComplex(gradient), dtype);
+
+const partOfComplex = (x: Tensor): Tensor => (isComplex(x.dtype) ? partOf("real", x, 0) : x);
 
 const castParameters = parameters("toDType", {
   x: operand(aTensor),
@@ -54,7 +62,7 @@ const castParameters = parameters("toDType", {
 });
 
 function checkOverflow(x: Tensor, dtype: DType, overflow: "saturate" | "error"): void {
-  if (overflow === "saturate" || isFloat(dtype) || dtype === "bool") return;
+  if (overflow === "saturate" || !isInteger(dtype)) return;
   const [least, most] = integerRange(dtype);
   const data = x.dataSync() as ArrayLike<number | bigint>;
   for (let index = 0; index < data.length; index++) {

@@ -1,6 +1,6 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, integerRange, isFloat, isInteger } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
 import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
@@ -120,8 +120,7 @@ function whole(value: Bound, dtype: DType): bigint {
 }
 
 function checkHeld(value: bigint, dtype: DType): void {
-  if (dtype === "bool" || isFloat(dtype))
-    throw new DTypeError("arange", "unsupportedDType", `expected a numeric dtype, got ${dtype}`);
+  if (!isInteger(dtype)) throw new DTypeError("arange", "unsupportedDType", `expected a numeric dtype, got ${dtype}`);
   const [least, most] = integerRange(dtype);
   if (value >= least && value <= most) return;
   throw new DTypeError("arange", "doesNotFit", `expected numbers from ${least} to ${most} for ${dtype}, got ${value}`);

@@ -3,7 +3,16 @@ import { empty, execute, executeInto } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { choice, flag, text } from "../../core/kinds.ts";
 import { named } from "../../core/parameters.ts";
-import { type DType, dtypes, isDType, isFloat } from "../../tensor/dtype.ts";
+import {
+  complexDTypes,
+  type DType,
+  dtypes,
+  hasGradients,
+  isComplex,
+  isDType,
+  isFloat,
+  type RealDType,
+} from "../../tensor/dtype.ts";
 import { aDType } from "../../tensor/kinds.ts";
 import type { AllocationHint } from "../../tensor/memory.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
@@ -54,7 +63,7 @@ export function create<Attributes, D extends DType>(
 export function checkCreation(operation: string, shape: Shape, dtype: DType, options: CreationOptions = {}): void {
   checkShape(operation, shape);
   checkDType(operation, dtype);
-  if (options.requiresGrad && !isFloat(dtype))
+  if (options.requiresGrad && !hasGradients(dtype))
     throw new DTypeError(operation, "notAFloat", `expected a float dtype with { requiresGrad }, got ${dtype}`);
 }
 
@@ -64,8 +73,13 @@ export function checkDType(operation: string, dtype: DType): void {
     throw new DTypeError(
       operation,
       "unknownDType",
-      `expected dtype to be one of ${dtypes.join(", ")}, got "${String(dtype)}"`,
+      `expected dtype to be one of ${[...dtypes, ...complexDTypes].join(", ")}, got "${String(dtype)}"`,
     );
+}
+
+/** @internal Checks that a dtype is real. @throws {DTypeError} `complex` */
+export function checkReal(operation: string, dtype: DType): asserts dtype is RealDType {
+  if (isComplex(dtype)) throw new DTypeError(operation, "complex", `expected a real dtype, got ${dtype}`);
 }
 
 /** @internal Checks that a dtype is a float. @throws {DTypeError} */

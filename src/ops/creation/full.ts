@@ -1,7 +1,7 @@
 import { empty as allocate } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, integerRange, isInteger } from "../../tensor/dtype.ts";
 import { aScalar, aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import { plainDType, type Scalar } from "../../tensor/promotion.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -148,7 +148,7 @@ function filled(operation: string, shape: Shape, value: Scalar, dtype: DType, op
 
 /** Checks that a value is in the range of an integer dtype after truncation. NaN and infinity never are. */
 function checkFit(operation: string, value: Scalar, dtype: DType): void {
-  if (isFloat(dtype) || dtype === "bool" || typeof value === "boolean") return;
+  if (!isInteger(dtype) || typeof value === "boolean") return;
   const [least, most] = integerRange(dtype);
   const whole = typeof value === "number" ? Math.trunc(value) : value;
   if (whole >= least && whole <= most) return;

@@ -1,7 +1,7 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { parameters, required } from "../../core/parameters.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, integerRange, isFloat, isInteger } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
 import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
@@ -62,8 +62,7 @@ function wholeSpace<D extends DType>(
 }
 
 function checkHeld(value: number, dtype: DType): bigint {
-  if (isFloat(dtype) || dtype === "bool")
-    throw new DTypeError("linspace", "unsupportedDType", `expected a numeric dtype, got ${dtype}`);
+  if (!isInteger(dtype)) throw new DTypeError("linspace", "unsupportedDType", `expected a numeric dtype, got ${dtype}`);
   const [least, most] = integerRange(dtype);
   const whole = Math.trunc(value); // as PyTorch does
   if (whole >= least && whole <= most) return BigInt(whole);

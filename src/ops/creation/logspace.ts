@@ -4,7 +4,7 @@ import { finite } from "../../core/options.ts";
 import { optional, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type CreationOptions, checkCreation, creationOptions } from "./create.ts";
+import { type CreationOptions, checkCreation, checkReal, creationOptions } from "./create.ts";
 import { type TensorOptions, tensor } from "./tensor.ts";
 
 /**
@@ -68,6 +68,7 @@ function exponentAt(start: number, end: number, steps: number, at: number): numb
 
 /** Truncates a power for an integer dtype. @throws {DTypeError} if the dtype can't hold it */
 function heldPower(power: number, dtype: DType): number {
+  checkReal("logspace", dtype);
   if (isFloat(dtype)) return power;
   const whole = Math.trunc(power);
   const [least, most] = integerRange(dtype);

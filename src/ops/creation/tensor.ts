@@ -3,10 +3,21 @@ import { encoderOf } from "../../backend/reference/elements.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
-import { bytesOf, type DType, dtypeOfArray, extentOf, integerRange, isFloat } from "../../tensor/dtype.ts";
+import {
+  bytesOf,
+  type Complex,
+  type ComplexDType,
+  complexDType,
+  type DType,
+  dtypeOfArray,
+  extentOf,
+  integerRange,
+  isComplex,
+  isInteger,
+} from "../../tensor/dtype.ts";
 import { aScalar, aTypedArray, shapeList } from "../../tensor/kinds.ts";
 import { type AllocationHint, BorrowedMemory } from "../../tensor/memory.ts";
-import { plainDType } from "../../tensor/promotion.ts";
+import { plainDType, type Scalar } from "../../tensor/promotion.ts";
 import { checkRank, checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
@@ -37,12 +48,18 @@ interface DTypeByArrayTag {
 /** The dtype of a typed array's elements. */
 export type DTypeOfArray<A extends TensorArray> = DTypeByArrayTag[A[typeof Symbol.toStringTag]];
 
-/** The default dtype of plain values: bool for booleans, int64 for bigints, float32 for numbers. */
-export type DTypeOfValue<V> = V extends boolean ? "bool" : V extends bigint ? "int64" : "float32";
+/** The default dtype of plain values: bool for booleans, int64 for bigints, float32 for numbers, complex64 for { re, im }. */
+export type DTypeOfValue<V> = V extends Complex
+  ? "complex64"
+  : V extends boolean
+    ? "bool"
+    : V extends bigint
+      ? "int64"
+      : "float32";
 
 /** Options of {@link tensor}: dtype, shape, location of the memory, and whether the tensor requires a gradient. */
 export interface TensorOptions<D extends DType = DType> extends AllocationHint {
-  /** Default: the typed array's dtype, bool for booleans, int64 for bigints, float32 for numbers. */
+  /** Default: the typed array's dtype, bool for booleans, int64 for bigints, float32 for numbers, complex64 for complex ones. */
   dtype?: D;
   /** Default: the shape of the nested arrays; `[length]` for a typed array. */
   shape?: Shape;
@@ -50,15 +67,17 @@ export interface TensorOptions<D extends DType = DType> extends AllocationHint {
   requiresGrad?: boolean;
 }
 
-type Value = number | bigint | boolean;
+type Value = Scalar | Complex;
 
 /**
- * Creates a tensor by copying elements: a number, nested arrays, or a typed array.
+ * Creates a tensor by copying elements: a number, nested arrays, or a typed array. Complex numbers are objects
+ * `{ re, im }`; among them, numbers are real.
  *
  * @example
  * tensor([[1, 2, 3], [4, 5, 6]]); // float32[2, 3]
  * tensor(new Float16Array([1, 2]), { requiresGrad: true }); // float16[2]
  * tensor([1, 2, 255], { dtype: "uint8" });
+ * tensor([{ re: 1, im: 2 }, 3]); // complex64 [1+2i, 3+0i]
  *
  * @throws {ShapeError} for ragged arrays, or a shape with a different number of elements.
  * @throws {DTypeError} if the dtype can't hold a value.
@@ -103,7 +122,7 @@ const values: Kind<Elements> = {
   parse(value, operation, name) {
     const array = aTypedArray.parse(value, operation, name);
     if (array) return { elements: array as unknown as ArrayLike<Value>, shape: [array.length] };
-    return Array.isArray(value) || aScalar.parse(value, operation, name) !== undefined
+    return Array.isArray(value) || isComplexNumber(value) || aScalar.parse(value, operation, name) !== undefined
       ? flatten(value as NestedArray<Value>)
       : undefined;
   },
@@ -189,7 +208,8 @@ function dtypeOf(elements: ArrayLike<Value>): DType {
       `expected a typed array with elements of a dtype, got ${describeValue(elements)}; pass { dtype }`,
     );
   }
-  return plainDType(elements as readonly Value[]);
+  const numbers = elements as readonly Value[];
+  return numbers.some(isComplexNumber) ? "complex64" : plainDType(numbers as readonly Scalar[]);
 }
 
 function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number[] } {
@@ -220,10 +240,11 @@ function ragged(value: NestedArray<Value>, axis: number, shape: Shape): ShapeErr
 
 function checkValue(value: unknown): Value {
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return value;
+  if (isComplexNumber(value)) return { re: value.re, im: value.im };
   throw new ArgumentError(
     "tensor",
     "invalidElement",
-    `expected elements to be numbers, bigints or booleans, got ${describeValue(value)}`,
+    `expected elements to be numbers, bigints, booleans or complex numbers { re, im }, got ${describeValue(value)}`,
   );
 }
 
@@ -233,20 +254,56 @@ function fill(target: Tensor, elements: ArrayLike<Value>): void {
     (stored as Float32Array).set(elements as unknown as Float32Array);
     return;
   }
+  if (isComplex(target.dtype)) {
+    fillPairs(stored as Float32Array | Float64Array, elements);
+    return;
+  }
   checkFit(target.dtype, elements);
   const encode = encoderOf(target.dtype);
   const writable = stored as { [index: number]: number | bigint };
-  for (let index = 0; index < elements.length; index++) writable[index] = encode(elements[index]!);
+  for (let index = 0; index < elements.length; index++)
+    writable[index] = encode(realValue(elements[index]!, target.dtype, index));
 }
+
+function realValue(value: Value, dtype: DType, index: number): Scalar {
+  if (typeof value !== "object") return value;
+  throw new DTypeError("tensor", "doesNotFit", `expected real numbers for ${dtype}, got a complex one at [${index}]`);
+}
+
+/** Writes complex numbers as pairs; a number is a real part. */
+function fillPairs(stored: Float32Array | Float64Array, elements: ArrayLike<Value>): void {
+  for (let index = 0; index < elements.length; index++) {
+    const value = elements[index]!;
+    const [re, im] = typeof value === "object" ? [value.re, value.im] : [Number(value), 0];
+    stored[2 * index] = re;
+    stored[2 * index + 1] = im;
+  }
+}
+
+/** @internal Creates a complex tensor from an array of pairs: real part, imaginary part. */
+export function fromPairs(pairs: Float32Array | Float64Array, shape: Shape): Tensor<ComplexDType> {
+  const { storage, dtype } = tensor(pairs as Float32Array);
+  return new Tensor(storage, complexDType(dtype), shape);
+}
+
+/** @internal Tests whether a value is a complex number `{ re, im }`. */
+export const isComplexNumber = (value: unknown): value is Complex =>
+  typeof value === "object" &&
+  value !== null &&
+  "re" in value &&
+  "im" in value &&
+  typeof value.re === "number" &&
+  typeof value.im === "number";
 
 /** Checks that an integer dtype gets whole numbers in its range only: values must not change silently. */
 function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
-  if (isFloat(dtype) || dtype === "bool") return;
+  if (!isInteger(dtype)) return;
   const [least, most] = integerRange(dtype);
   for (let index = 0; index < elements.length; index++) {
     const value = elements[index]!;
     const fits =
       typeof value === "boolean" ||
+      typeof value === "object" || // rejected when it is stored
       ((typeof value === "bigint" || Number.isInteger(value)) && value >= least && value <= most);
     if (fits) continue;
     throw new DTypeError(

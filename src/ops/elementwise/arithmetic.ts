@@ -1,12 +1,15 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { aBigint, either, someNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { hasGradients, isComplex } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { conjugate, partOf } from "../complex/part.ts";
+import { eq } from "./comparison.ts";
 import { defineBinary, defineUnary } from "./define.ts";
 import { checkNoBools, isBool, promoteOperands, zerosLike } from "./operands.ts";
-import type { BinaryOperation, FloatOperation, Operand, ResultOf, UnaryOperation } from "./types.ts";
+import type { BinaryOperation, FloatOperation, Operand, RealOperation, ResultOf, UnaryOperation } from "./types.ts";
+import { where } from "./where.ts";
 
 /** Options of {@link add} and {@link sub}. */
 export interface AlphaOptions {
@@ -79,7 +82,7 @@ export function scaledBy(operation: string, a: Operand, b: Operand, alpha: numbe
   if (Number(alpha) === 1) return b;
   const [, factor] = promoteOperands(operation, [a, b]);
   const { dtype } = factor;
-  if (!isFloat(dtype) && typeof alpha === "number" && !Number.isInteger(alpha))
+  if (!hasGradients(dtype) && typeof alpha === "number" && !Number.isInteger(alpha))
     throw new ArgumentError(
       operation,
       "invalidAlpha",
@@ -117,20 +120,22 @@ export const neg: UnaryOperation = defineUnary("neg", {
 });
 
 /**
- * Computes |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg}
+ * Computes |x| for each element; integers wrap around. For complex numbers the result is real. The gradient at 0 is 0. @see {@link neg}
  *
  * @example
  * abs(tensor([-2, 0, 3])); // float32 [2, 0, 3]
  */
-export const abs: UnaryOperation = defineUnary("abs", {
+export const abs: RealOperation = defineUnary("abs", {
   takes: "numbers",
+  complex: "real",
   saves: "input",
   reference: { float: Math.abs, integer: (x) => (x < 0n ? -x : x) },
   gradient: (g, x) => mul(g, sign(x)),
 });
 
 /**
- * Returns the sign of each element: −1, 0 or 1; 0 for NaN. Bools are unchanged. The gradient is 0.
+ * Returns the sign of each element: −1, 0 or 1; 0 for NaN. Bools are unchanged. The gradient is 0. For a complex number
+ * z it is z / |z|, as PyTorch's `sgn`.
  *
  * @example
  * sign(tensor([-2, 0, 3])); // float32 [-1, 0, 1]
@@ -141,8 +146,20 @@ export const sign: UnaryOperation = defineUnary("sign", {
     float: (x) => Number(x > 0) - Number(x < 0),
     integer: (x) => (x > 0n ? 1n : x < 0n ? -1n : 0n),
   },
-  gradient: zerosLike,
+  complex: "nonholomorphic",
+  saves: "input",
+  gradient: (g, x) => (isComplex(x.dtype) ? gradientOfDirection(g, x) : zerosLike(g)),
 });
+
+/** Computes the gradient of s = z/|z|, the part of g that turns z: (g − Re(g · conj s) · s) / |z|; 0 for z = 0. */
+function gradientOfDirection(g: Tensor, z: Tensor): Tensor {
+  const s = sign(z);
+  const size = abs(z);
+  const isZero = eq(size, 0);
+  const inward = partOf("real", mul(g, conjugate(s)) as Tensor, 0);
+  const turning = mul(sub(g, mul(inward, s)), reciprocal(where(isZero, 1, size)));
+  return where(isZero, 0, turning) as Tensor;
+}
 
 /**
  * Computes x² for each element; integers wrap around. @see {@link neg}

@@ -2,7 +2,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { either, nothing } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, integerRange, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -114,4 +114,4 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
 const shareOf = (bound: Tensor | Scalar | null): number => (bound === null ? 1 : bound instanceof Tensor ? 0.5 : 0);
 
 const rangeOf = (dtype: DType): readonly [Scalar, Scalar] =>
-  isFloat(dtype) ? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] : integerRange(dtype);
+  isFloat(dtype) || isComplex(dtype) ? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] : integerRange(dtype);

@@ -6,13 +6,14 @@
  */
 
 import { record } from "../../autograd/record.ts";
-import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters, unlisted } from "../../core/parameters.ts";
+import { realDType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { executeElementwise } from "../copy/layout.ts";
 import { sumTo } from "../view/expand.ts";
 import { binaryCpu } from "./binary.cpu.ts";
 import { binaryMetal } from "./binary.metal.ts";
@@ -28,6 +29,7 @@ import type {
   FloatOperation,
   Kind,
   Operand,
+  RealOperation,
   UnaryOperation,
   UnaryPredicate,
 } from "./types.ts";
@@ -57,6 +59,11 @@ export interface UnaryRow extends Row<UnaryFormula> {
    * without floats.
    */
   readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
+  /**
+   * The kind of function of complex numbers: `real` has a real result, and `gradient` of it and of `nonholomorphic`
+   * returns ∂L/∂re + i·∂L/∂im. Default: `holomorphic`.
+   */
+  readonly complex?: "holomorphic" | "nonholomorphic" | "real";
 }
 
 /** An operation on pairs of elements. */
@@ -112,11 +119,14 @@ export function renamed<Operation extends UnaryOperation | FloatOperation | Bina
 
 /** Defines an operation on each element. */
 export function defineUnary(name: UnaryName, row: Predicate<UnaryFormula>): UnaryPredicate;
+export function defineUnary(name: UnaryName, row: UnaryRow & { readonly complex: "real" }): RealOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow & { readonly takes: "floats" }): FloatOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow): UnaryOperation;
 export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryFormula>): unknown {
-  const { takes, saves, gradient } = row as UnaryRow;
+  const { takes, saves, gradient, complex = "holomorphic" } = row as UnaryRow;
   const isPredicate = "result" in row;
+  const isReal = complex === "real";
+  const conjugation = complex === "holomorphic" ? "holomorphic" : "none";
   const primitive = definePrimitive({
     name,
     family: "elementwise",
@@ -132,15 +142,18 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       if (extra.length > 0 || !Tensor.isTensor(x)) read([x, ...extra]); // which throws
       x.checkAlive(operation);
       const input = toDType(x, operandDType(operation, x.dtype, takes));
-      const dtype = isPredicate ? "bool" : input.dtype;
-      const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
+      const dtype = isPredicate ? "bool" : isReal ? realDType(input.dtype) : input.dtype;
+      const output = executeElementwise(primitive, [input], input.shape, dtype, operation);
       if (gradient === undefined || !input.requiresGrad) return output;
       const save = saves === undefined ? [] : [saves === "input" ? input : output];
-      record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming, saved ?? incoming)]);
+      const rule = ([incoming]: readonly [Tensor], [saved]: readonly Tensor[]) => [
+        gradient(incoming, saved ?? incoming),
+      ];
+      record(name, [input], [output], save, rule, conjugation);
       return output;
     };
   };
-  const method = isPredicate ? "bool" : takes === "floats" ? "float" : "same";
+  const method = isPredicate ? "bool" : isReal ? "real" : takes === "floats" ? "float" : "same";
   return publish({ name, operands: 1, takes, isPredicate }, make, row, method);
 }
 
@@ -167,7 +180,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       const [left, right] = operands;
       const shape = broadcastShapes(operation, left.shape, right.shape);
       const dtype = isPredicate ? "bool" : left.dtype;
-      const output = execute(primitive, operands, shape, dtype, undefined, operation);
+      const output = executeElementwise(primitive, operands, shape, dtype, operation);
       if (gradient === undefined || !(left.requiresGrad || right.requiresGrad)) return output;
       const shapes = [left.shape, right.shape] as const;
       record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
@@ -194,7 +207,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
   const primitive = definePrimitive({ name, family: "elementwise", implementations });
   const compute: Ternary = (operands, gradient = row.gradient) => {
     const shapes = operands.map(({ shape }) => shape);
-    const output = execute(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);
+    const output = executeElementwise(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype);
     record(name, operands, [output], operands, ([incoming], [a, b, c], needs) =>
       gradient(incoming, [a, b, c], needs).map((result, operand) =>
         result && needs[operand] ? sumTo(result, shapes[operand]!) : null,

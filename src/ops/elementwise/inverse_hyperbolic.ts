@@ -1,9 +1,14 @@
-import { add, mul, sub } from "./arithmetic.ts";
+import { isComplex } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { add, mul, square, sub } from "./arithmetic.ts";
 import { defineUnary } from "./define.ts";
 import { div } from "./division.ts";
 import { hypot } from "./hypot.ts";
 import { rsqrt } from "./power.ts";
 import type { FloatOperation } from "./types.ts";
+
+/** Computes 1/√(1 + z²) of complex numbers. */
+const inverseRoots = (z: Tensor): Tensor => rsqrt(add(square(z), 1));
 
 /**
  * Computes the inverse hyperbolic sine ln(x + √(x² + 1)) of each element. @see {@link exp}
@@ -15,7 +20,7 @@ export const asinh: FloatOperation = defineUnary("asinh", {
   takes: "floats",
   saves: "input",
   reference: { float: Math.asinh },
-  gradient: (g, x) => div(g, hypot(x, 1)),
+  gradient: (g, x) => (isComplex(x.dtype) ? mul(g, inverseRoots(x)) : div(g, hypot(x, 1))),
 });
 
 /**

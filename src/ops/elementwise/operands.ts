@@ -1,7 +1,7 @@
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients, integerRange, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { plainDType, resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
@@ -35,8 +35,15 @@ export function promoteOperands<const Operands extends readonly (Tensor | Scalar
 export function operandDType(operation: string, given: DType, kind: Kind): DType {
   const dtype = elementwiseDType(operation, given);
   if (kind === "everything") return dtype;
-  if (kind === "floats") return isFloat(dtype) ? dtype : "float32";
-  if (!((isFloat(dtype) && kind !== "numbers") || (dtype === "bool" && kind !== "bits"))) return dtype;
+  if (kind === "floats") return hasGradients(dtype) ? dtype : "float32";
+  if (
+    !(
+      (isComplex(dtype) && kind !== "numbers") ||
+      (isFloat(dtype) && kind !== "numbers") ||
+      (dtype === "bool" && kind !== "bits")
+    )
+  )
+    return dtype;
   const expected = { numbers: "floats or integers", bits: "integers or bools", integers: "integers" }[kind];
   throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; convert with toDType()`);
 }
@@ -61,7 +68,9 @@ export const isBool = (operand: unknown): boolean =>
 export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {
   const [first, second] = operands;
   if (operands.length === 2 && first instanceof Tensor) {
-    if (second instanceof Tensor ? first.dtype === second.dtype : typeof second === "number" && isFloat(first.dtype))
+    if (
+      second instanceof Tensor ? first.dtype === second.dtype : typeof second === "number" && hasGradients(first.dtype)
+    )
       return first.dtype;
   }
   if (!operands.some(Tensor.isTensor)) return plainDType(operands.map((operand) => checkScalar(operation, operand)));
@@ -114,7 +123,7 @@ export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"):
 }
 
 function fitting(value: number | bigint, dtype: DType, operation: string): number | bigint {
-  if (isFloat(dtype)) return Number(value);
+  if (hasGradients(dtype)) return Number(value);
   if (dtype === "bool") return value ? 1 : 0;
   const [least, most] = integerRange(dtype);
   if ((typeof value === "bigint" || Number.isInteger(value)) && value >= least && value <= most) return value;

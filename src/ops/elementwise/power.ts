@@ -1,9 +1,10 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients, isComplex } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { elementwiseDType } from "../autocast/autocast.ts";
+import { partOf } from "../complex/part.ts";
 import { mul, square, sub } from "./arithmetic.ts";
 import { eq, ge } from "./comparison.ts";
 import { defineBinary, defineUnary } from "./define.ts";
@@ -57,7 +58,7 @@ const gradientOfBase = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
 
 /** Computes aᵇ·ln a; 0 if a is 0 and b is not negative. */
 const gradientOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
-  where(logicalAnd(eq(a, 0), ge(b, 0)), 0, mul(g, mul(pow(a, b), log(a)))) as Tensor;
+  where(logicalAnd(eq(a, 0), ge(realPart(b), 0)), 0, mul(g, mul(pow(a, b), log(a)))) as Tensor;
 
 /**
  * Computes aᵇ for each pair of elements, with broadcasting. Integers stay integers and wrap around.
@@ -81,11 +82,13 @@ export function pow<A extends Operand, B extends Operand>(a: A, b: B, ...extra: 
     );
   return power(a, b);
 }
+const realPart = (x: Tensor): Tensor => (isComplex(x.dtype) ? partOf("real", x, 0) : x);
+
 pow.method = "promoted" as const;
 const powParameters = parameters("pow", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
 
 const isWhole = (dtype: DType, exponent: unknown): boolean =>
-  !isFloat(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));
+  !hasGradients(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));
 
 /** Computes JavaScript's power, except for (±1)^±∞ and 1^NaN, which are 1 in IEEE 754. */
 function powerOf(a: number, b: number): number {

@@ -1,5 +1,5 @@
 /** Types of elementwise operations, their operands and their results. */
-import type { DType } from "../../tensor/dtype.ts";
+import type { ComplexDType, DType, FloatDType, RealOf } from "../../tensor/dtype.ts";
 import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -17,9 +17,10 @@ export type ResultOf<A extends Operand, B extends Operand> =
       : DType;
 
 /**
- * The result dtype of functions of real numbers such as `exp`: floats are unchanged, integers and bools become float32.
+ * The result dtype of functions such as `exp`: floats and complex numbers are unchanged, integers and bools become
+ * float32.
  */
-export type FloatOf<D extends DType> = D extends "float64" | "float32" | "float16" | "bfloat16" ? D : "float32";
+export type FloatOf<D extends DType> = D extends FloatDType | ComplexDType ? D : "float32";
 
 /**
  * The dtypes that an operation supports. `floats`: integers and bools become float32 first. `numbers` rejects bools,
@@ -39,6 +40,12 @@ export interface UnaryOperation {
 export interface FloatOperation {
   <D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
   readonly method: "float";
+}
+
+/** A function of each element that keeps a real dtype; for complex numbers the result is real. */
+export interface RealOperation {
+  <D extends DType>(x: Tensor<D>): Tensor<RealOf<D>>;
+  readonly method: "real";
 }
 
 /** A test of each element. */

@@ -8,7 +8,7 @@ import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, isListed, listOf } from "../../core/kinds.ts";
 import { count as wholeCount } from "../../core/options.ts";
 import { type Given, type Kind, named, operand, optional, optionalOperand, parameters } from "../../core/parameters.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { isComplex, isGradientDType } from "../../tensor/dtype.ts";
 import { aTensor, severalTensors } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
 import { type DeferredCheck, Storage } from "../../tensor/storage.ts";
@@ -19,6 +19,7 @@ import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { expand } from "../view/expand.ts";
+import { addExamples } from "./examples.ts";
 
 const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
 
@@ -52,7 +53,7 @@ export function backward(...values: unknown[]): void {
     target.grad = keep(kept);
     return kept === incoming;
   };
-  passBackward([{ root, seed }], options, { add: addGradients, accumulate });
+  passBackward([{ root, seed }], options, { add: addGradients, addExamples, accumulate });
 }
 
 /** Arguments of {@link backward} after the root: a gradient, then options, named or positional. */
@@ -95,7 +96,7 @@ export function grad(...values: unknown[]): Tensor[] {
     for (const index of found) results[index] = incoming;
     return found.length > 0;
   };
-  passBackward(seeded, options, { add: addGradients, observe });
+  passBackward(seeded, options, { add: addGradients, addExamples, observe });
   const unused = results.indexOf(null);
   if (unused >= 0 && !options.allowUnused)
     throw new AutogradError(
@@ -152,6 +153,12 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
         "notAScalar",
         `expected a result of one element, got ${root.describe()}; reduce it (sum, mean) or pass its gradient`,
       );
+    if (isComplex(root.dtype))
+      throw new AutogradError(
+        operation,
+        "notReal",
+        `expected a real result, got ${root.describe()}; take real(x) or abs(x), or pass its gradient`,
+      );
     const seed = tensor(1, { dtype: root.dtype });
     seed.storage.dependOn(checksOf(root));
     return expand(seed, root.shape);
@@ -163,8 +170,10 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
       `expected the gradient to have the shape of its tensor, ${formatShape(root.shape)}, got ` +
         `${formatShape(gradient.shape)}`,
     );
-  if (!isFloat(gradient.dtype))
-    throw new DTypeError(operation, "notAFloat", `expected the gradient to be a float, got ${gradient.dtype}`);
+  if (!isGradientDType(gradient.dtype, root.dtype)) {
+    const kind = isComplex(root.dtype) ? "complex" : "a float";
+    throw new DTypeError(operation, "notAFloat", `expected the gradient to be ${kind}, got ${gradient.dtype}`);
+  }
   const seed = toDType(gradient, root.dtype);
   const checks = checksOf(root);
   if (checks.length === 0) return seed;

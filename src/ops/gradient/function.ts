@@ -3,7 +3,7 @@ import { AutogradError, GraphNode } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { isGradientDType } from "../../tensor/dtype.ts";
 import { severalTensors } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -162,7 +162,8 @@ function checkGradient(
       `expected backward to return a tensor or null for argument ${index}, got ${describeValue(gradient)}`,
     );
   gradient.checkAlive(operation);
-  if (sameShape(gradient.shape, input.shape) && isFloat(gradient.dtype)) return toDType(gradient, input.dtype);
+  if (sameShape(gradient.shape, input.shape) && isGradientDType(gradient.dtype, input.dtype))
+    return toDType(gradient, input.dtype);
   throw new AutogradError(
     operation,
     "wrongGradient",

@@ -15,13 +15,13 @@ import {
   required,
   unlisted,
 } from "../../core/parameters.ts";
-import { accumulationDType, type DType, type FloatDType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { accumulationDType, type FloatDType, integerRange, isFloat, type RealDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { copyInto } from "../copy/copy.ts";
 import { checkBroadcast, checkTarget } from "../copy/inplace.ts";
-import { checkFloat } from "../creation/create.ts";
+import { checkFloat, checkReal } from "../creation/create.ts";
 import { add, mul, neg } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
 import { exp } from "../elementwise/exponential.ts";
@@ -176,6 +176,7 @@ const fillIntegers: Filling = filling(
   "random_",
   { from: optional(bound), to: optional(bound) },
   (x, { from, to, generator }) => {
+    checkReal("random_", x.dtype);
     const [low, high] = to === undefined ? [0, from ?? endOf(x.dtype)] : [from ?? 0, to];
     if (!(isWhole(low) && isWhole(high) && low < high))
       throw new ArgumentError("random_", "invalidRange", `expected whole numbers from < to, got ${low} and ${high}`);
@@ -186,7 +187,7 @@ const fillIntegers: Filling = filling(
 const isWhole = (value: Bound): boolean => typeof value === "bigint" || Number.isInteger(value);
 
 /** One more than the largest number of `random_` without bounds: an integer dtype's largest, a float's 2ᵈ − 1. */
-const endOf = (dtype: DType): bigint => (isFloat(dtype) ? lastWhole[dtype] : integerRange(dtype)[1]) + 1n;
+const endOf = (dtype: RealDType): bigint => (isFloat(dtype) ? lastWhole[dtype] : integerRange(dtype)[1]) + 1n;
 const lastWhole = {
   float64: 2n ** 53n - 1n,
   float32: 2n ** 24n - 1n,

@@ -2,7 +2,8 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { instanceOf } from "../../core/kinds.ts";
 import { type Kind, named } from "../../core/parameters.ts";
 import { defaultGenerator, Generator } from "../../random/generator.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type BatchLevel, batchLevels, VmapError } from "../../tensor/batched.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type CreationOptions, checkCreation, checkFloat, create, creationOptions } from "../creation/create.ts";
@@ -36,10 +37,35 @@ export const distributionPrimitive = definePrimitive<DistributionAttributes>({
 /**
  * @internal Advances the generator by one call, so that later numbers do not depend on the backend that runs this one.
  */
-export const nextStart = ({ generator = defaultGenerator }: GeneratorOptions): RandomStart => ({
-  key: generator.nextKey(),
-  counter: [0, 0, 0, 0],
-});
+export function nextStart({ generator = defaultGenerator }: GeneratorOptions): RandomStart {
+  const start = (): RandomStart => ({ key: generator.nextKey(), counter: [0, 0, 0, 0] });
+  const levels = batchLevels.get();
+  return levels.length === 0 ? start() : startOfExamples(start, levels);
+}
+
+/** Returns a start for each example of the running `vmap`s: see {@link Randomness}. @throws {VmapError} */
+function startOfExamples(start: () => RandomStart, levels: readonly BatchLevel[]): RandomStart {
+  const level = levels.at(-1);
+  const others = levels.slice(0, -1);
+  if (level === undefined) return start();
+  if (level.randomness === "error")
+    throw new VmapError(
+      "vmap",
+      "randomness",
+      'random numbers need { randomness: "different" } (others for each example) or "same"',
+    );
+  if (level.randomness === "same") return startOfExamples(start, others);
+  const examples = Array.from({ length: level.size }, () => startOfExamples(start, others));
+  return { ...(examples[0] ?? start()), perExample: { level, examples } };
+}
+
+/** @internal Returns attributes that depend on a start, with those of the examples of `vmap`. */
+export function fromStart<A extends object>(start: RandomStart, make: (start: RandomStart) => A): A {
+  const { perExample } = start;
+  if (!perExample) return make(start);
+  const examples = perExample.examples.map((example) => fromStart(example as RandomStart, make));
+  return { ...make(start), perExample: { ...perExample, examples } };
+}
 
 /** @internal Creates a tensor of random numbers. */
 export function drawTensor<D extends DType>(
@@ -66,9 +92,10 @@ export function drawFloats<D extends DType>(
   shape: Shape,
   distribution: Distribution,
   options: RandomOptions<D>,
+  takesComplex = false,
 ): Tensor<D> {
   const dtype = options.dtype ?? ("float32" as D);
-  checkFloat(operation, dtype);
+  if (!(takesComplex && isComplex(dtype))) checkFloat(operation, dtype);
   return drawTensor(operation, shape, dtype, distribution, options);
 }
 

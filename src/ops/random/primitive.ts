@@ -1,4 +1,5 @@
 /** The primitives of random numbers: `random`, `bernoulli`, `multinomial` and `randperm`. */
+import type { ExampleStarts } from "../../backend/batching/random.ts";
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, flag, oneOf, real, whole, wideWord, word } from "../../backend/fields.ts";
@@ -12,6 +13,8 @@ import type { DType } from "../../tensor/dtype.ts";
 export interface RandomStart {
   readonly key: PhiloxKey;
   readonly counter: PhiloxCounter;
+  /** The starts of the examples of `vmap`, if they draw different numbers. */
+  readonly perExample?: ExampleStarts;
 }
 
 const startFields = { key: array(word, 2), counter: array(word, 4) };

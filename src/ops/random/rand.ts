@@ -1,7 +1,7 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import type { DType, FloatDType } from "../../tensor/dtype.ts";
+import type { ComplexDType, DType, FloatDType } from "../../tensor/dtype.ts";
 import { aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -12,9 +12,9 @@ const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
 
 /**
  * Returns uniform random numbers in [0, 1), never 1, with 24 bits in float32 and 53 in float64; float16 and bfloat16
- * are the float32 numbers rounded down. Numbers are the same on every backend.
+ * are the float32 numbers rounded down. Complex numbers have such parts. Numbers are the same on every backend.
  *
- * @param options `dtype`: a float, default float32; `generator`
+ * @param options `dtype`: a float or complex dtype, default float32; `generator`
  *
  * @example
  * manualSeed(0);
@@ -23,10 +23,12 @@ const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
  * @throws {ShapeError}
  * @throws {DTypeError} for a dtype that is not a float.
  */
-export function rand<D extends FloatDType = "float32">(...shape: SizedArguments<RandomOptions<D>>): Tensor<D>;
+export function rand<D extends FloatDType | ComplexDType = "float32">(
+  ...shape: SizedArguments<RandomOptions<D>>
+): Tensor<D>;
 export function rand(...values: unknown[]): Tensor {
   const { shape, ...options } = randParameters(values);
-  return drawFloats("rand", shape, standard, options);
+  return drawFloats("rand", shape, standard, options, true);
 }
 const randParameters = parameters("rand", { shape: required(aShape), ...randomOptions });
 
@@ -37,7 +39,7 @@ const randParameters = parameters("rand", { shape: required(aShape), ...randomOp
 export function randLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
 export function randLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = randLikeParameters(values);
-  return drawFloats("randLike", x.shape, standard, { ...options, dtype });
+  return drawFloats("randLike", x.shape, standard, { ...options, dtype }, true);
 }
 const randLikeParameters = parameters("randLike", { x: operand(tensorOrGone), ...randomOptions });
 

@@ -1,11 +1,11 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { aBigint, either, isArray, someNumber } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";
-import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { type DType, integerRange, isFloat, type RealDType } from "../../tensor/dtype.ts";
 import { shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkDType } from "../creation/create.ts";
+import { checkDType, checkReal } from "../creation/create.ts";
 import { drawTensor, type RandomOptions, randomOptions } from "./distribution.ts";
 
 type Bound = number | bigint;
@@ -80,6 +80,7 @@ function drawIntegers<D extends DType>(
   options: RandomOptions,
 ): Tensor<D> {
   checkDType(operation, dtype);
+  checkReal(operation, dtype);
   const [least, end] = [low, high].map((bound) => whole(operation, bound)) as [bigint, bigint];
   if (least >= end) throw new ArgumentError(operation, "emptyRange", `expected low < high, got ${low} and ${high}`);
   const [first, last] = held(dtype);
@@ -100,7 +101,7 @@ function whole(operation: string, value: Bound): bigint {
 const significantBits = { float64: 53n, float32: 24n, float16: 11n, bfloat16: 8n } as const;
 
 /** Returns the range in which a dtype holds every whole number. */
-function held(dtype: DType): readonly [bigint, bigint] {
+function held(dtype: RealDType): readonly [bigint, bigint] {
   if (!isFloat(dtype)) return integerRange(dtype);
   const most = 2n ** significantBits[dtype];
   return [-most, most];

@@ -2,7 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { hasGradients } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -102,9 +102,9 @@ const equalParameters = parameters("equal", { a: operand(aTensor), b: operand(aT
 function closeness(name: string, { a, b, rtol, atol, equalNan }: Parsed<typeof closeParameters>): Tensor<"bool"> {
   checkSameDType(name, a, b);
   let close = eq(a, b); // includes equal infinities
-  if (equalNan && isFloat(a.dtype)) close = bitwiseOr(close, bitwiseAnd(isnan(a), isnan(b)));
+  if (equalNan && hasGradients(a.dtype)) close = bitwiseOr(close, bitwiseAnd(isnan(a), isnan(b)));
   if (rtol === 0 && atol === 0) return close;
-  const [x, y] = isFloat(a.dtype) ? [a, b] : [toDType(a, "float32"), toDType(b, "float32")];
+  const [x, y] = hasGradients(a.dtype) ? [a, b] : [toDType(a, "float32"), toDType(b, "float32")];
   const difference = abs(sub(x, y));
   const isWithin = le(difference, add(abs(mul(y, rtol)), atol));
   return bitwiseOr(close, bitwiseAnd(isfinite(difference), isWithin));

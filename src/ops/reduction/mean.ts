@@ -21,7 +21,7 @@ export function mean<D extends DType, E extends DType = D>(
 ): Tensor<E>;
 export function mean(...values: unknown[]): Tensor {
   const { x, dim, keepdim, dtype } = meanParameters(values);
-  const input = floatOperand("mean", x, dtype);
+  const input = floatOperand("mean", x, dtype, true);
   const plan = planReduction("mean", input, { dim, keepdim });
   const output = fold("mean", input, plan, input.dtype);
   const whole = input.shape;

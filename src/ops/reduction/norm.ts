@@ -1,10 +1,10 @@
 import { record } from "../../autograd/record.ts";
 import { aNumber, axes, either, flag } from "../../core/kinds.ts";
 import { type Given, type Kind, operand, optional, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealOf } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul } from "../elementwise/arithmetic.ts";
+import { abs, mul } from "../elementwise/arithmetic.ts";
 import { dividedWhereNotZero, powerDerivative, signOf, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { evenShares } from "./extrema.ts";
@@ -36,10 +36,10 @@ const order: Kind<number> = aNumber({ holds: (p) => !Number.isNaN(p), expected: 
  * @throws {ShapeError} for an axis out of range or given twice, and if p = ∞ or p < 0 and there are no elements.
  * @throws {ArgumentError} if p is NaN.
  */
-export function norm<D extends DType>(x: Tensor<D>, ...options: NormArguments): Tensor<D>;
+export function norm<D extends DType>(x: Tensor<D>, ...options: NormArguments): Tensor<RealOf<D>>;
 export function norm(...values: unknown[]): Tensor {
   const { x, p, dim, keepdim } = normParameters(values);
-  const input = floatOperand("norm", x, undefined);
+  const input = isComplex(x.dtype) ? abs(x) : floatOperand("norm", x);
   const plan = planReduction("norm", input, { dim, keepdim });
   if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
   const output = fold(foldOf(p), input, plan, input.dtype, p);
@@ -49,7 +49,7 @@ export function norm(...values: unknown[]): Tensor {
   });
   return output;
 }
-norm.method = "same" as const;
+norm.method = "real" as const;
 const normParameters = parameters("norm", {
   x: operand(aTensor),
   p: optional(either(order, frobenius), 2),

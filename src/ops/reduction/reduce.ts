@@ -5,7 +5,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axes, flag } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
@@ -114,11 +114,16 @@ export function refuseEmpty(operation: string, x: Tensor, { count, shape }: Redu
  * Converts the tensor to `dtype`, or checks that it has floats.
  * @throws {DTypeError} if `dtype`, or else its dtype, is not a float.
  */
-export function floatOperand(operation: ReductionName | string, x: Tensor, dtype: DType | undefined): Tensor {
+export function floatOperand(
+  operation: ReductionName | string,
+  x: Tensor,
+  dtype?: DType,
+  takesComplex = false,
+): Tensor {
   x.checkAlive(operation);
   const target = dtype ?? x.dtype;
   checkDType(operation, target);
-  if (isFloat(target)) return toDType(x, target);
+  if (isFloat(target) || (takesComplex && isComplex(target))) return toDType(x, target);
   const given = dtype === undefined ? x.describe() : `dtype ${dtype}`;
   throw new DTypeError(
     operation,

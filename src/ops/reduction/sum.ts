@@ -1,6 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { named, parameters } from "../../core/parameters.ts";
-import { type DType, type FloatDType, isFloat } from "../../tensor/dtype.ts";
+import { type ComplexDType, type DType, type FloatDType, hasGradients } from "../../tensor/dtype.ts";
 import { aDType } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -15,8 +15,8 @@ import {
   type ReductionPlan,
 } from "./reduce.ts";
 
-/** The result dtype of sums and products: floats stay, integers and bools become int64. */
-export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
+/** The result dtype of sums and products: floats and complex numbers stay, integers and bools become int64. */
+export type SumOf<D extends DType> = D extends FloatDType | ComplexDType ? D : "int64";
 
 /** Options of {@link sum} and `prod`: the axes, whether they are kept, and the dtype. */
 export interface SumOptions<D extends DType = DType> extends ReductionOptions {
@@ -58,7 +58,7 @@ export function foldParameters(operation: string) {
 
 /** @internal Computes a sum or product in `dtype` if that is a float, else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
-  const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;
-  const output = fold(name, input, plan, isFloat(dtype) ? dtype : "int64");
+  const input = hasGradients(dtype) || hasGradients(x.dtype) ? toDType(x, dtype) : x;
+  const output = fold(name, input, plan, hasGradients(dtype) ? dtype : "int64");
   return { input, output };
 }

@@ -2,11 +2,13 @@ import { record } from "../../autograd/record.ts";
 import { type AxisArguments, aNumber, axes, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, optional, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealOf } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mul, sub } from "../elementwise/arithmetic.ts";
+import { partOf } from "../complex/part.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
+import { sqrt } from "../elementwise/power.ts";
 import { dividedWhereNotZero } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { mean } from "./mean.ts";
@@ -33,10 +35,11 @@ export interface VarianceOptions extends ReductionOptions {
  * @throws {DTypeError} for integers and bools.
  * @throws {ShapeError} for an axis out of range or given twice.
  */
-export function variance<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<D>;
+export function variance<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<RealOf<D>>;
 export function variance(...values: unknown[]): Tensor {
   const { x, dim, keepdim, correction } = varianceParameters(values);
-  const input = floatOperand("var", x, undefined);
+  if (isComplex(x.dtype)) return varianceOfParts(x, { dim, keepdim, correction });
+  const input = floatOperand("var", x);
   const plan = planReduction("var", input, { dim, keepdim });
   const output = fold("var", input, plan, input.dtype, correction);
   record("var", [input], [output], [input], ([gradient], [saved]) => {
@@ -52,9 +55,13 @@ const variances = {
   correction: named(aNumber(finite), 1),
 } as const;
 const varianceParameters = parameters("var", variances);
-variance.method = "same" as const;
+variance.method = "real" as const;
 
 export { variance as var };
+
+/** The variance of complex numbers is real: the sum of those of the real and of the imaginary parts. */
+const varianceOfParts = (x: Tensor, options: VarianceOptions): Tensor =>
+  add(variance(partOf("real", x, 0), options), variance(partOf("imag", x, 1), options)) as Tensor;
 
 /**
  * Computes the standard deviation over axes, the square root of the {@link variance}. Its gradient is 0 if all elements
@@ -66,10 +73,11 @@ export { variance as var };
  * @throws {DTypeError} for integers and bools.
  * @throws {ShapeError} for an axis out of range or given twice.
  */
-export function std<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<D>;
+export function std<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<RealOf<D>>;
 export function std(...values: unknown[]): Tensor {
   const { x, dim, keepdim, correction } = stdParameters(values);
-  const input = floatOperand("std", x, undefined);
+  if (isComplex(x.dtype)) return sqrt(varianceOfParts(x, { dim, keepdim, correction }));
+  const input = floatOperand("std", x);
   const plan = planReduction("std", input, { dim, keepdim });
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
@@ -80,11 +88,11 @@ export function std(...values: unknown[]): Tensor {
   return output;
 }
 const stdParameters = parameters("std", variances);
-std.method = "same" as const;
+std.method = "real" as const;
 
 /** Result of {@link varMean}. */
 export interface VarianceAndMean<D extends DType> {
-  readonly variance: Tensor<D>;
+  readonly variance: Tensor<RealOf<D>>;
   readonly mean: Tensor<D>;
 }
 
@@ -92,7 +100,7 @@ export interface VarianceAndMean<D extends DType> {
 export function varMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): VarianceAndMean<D>;
 export function varMean(...values: unknown[]): VarianceAndMean<DType> {
   const { x, dim, keepdim, correction } = varMeanParameters(values);
-  planReduction("varMean", floatOperand("varMean", x, undefined), { dim }); // so that errors name this operation
+  planReduction("varMean", floatOperand("varMean", x, undefined, true), { dim }); // so that errors name this operation
   return { variance: variance(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
 }
 const varMeanParameters = parameters("varMean", variances);
@@ -100,7 +108,7 @@ varMean.method = "declared" as const;
 
 /** Result of {@link stdMean}. */
 export interface DeviationAndMean<D extends DType> {
-  readonly std: Tensor<D>;
+  readonly std: Tensor<RealOf<D>>;
   readonly mean: Tensor<D>;
 }
 
@@ -116,7 +124,7 @@ export interface DeviationAndMean<D extends DType> {
 export function stdMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): DeviationAndMean<D>;
 export function stdMean(...values: unknown[]): DeviationAndMean<DType> {
   const { x, dim, correction, keepdim } = stdMeanParameters(values);
-  planReduction("stdMean", floatOperand("stdMean", x, undefined), { dim }); // so that errors name this operation
+  planReduction("stdMean", floatOperand("stdMean", x, undefined, true), { dim }); // so that errors name this operation
   return { std: std(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
 }
 const stdMeanParameters = parameters("stdMean", variances);

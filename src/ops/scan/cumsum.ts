@@ -1,6 +1,6 @@
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
 import { named, operand, parameters, required } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -65,7 +65,7 @@ function cumulative(
 ): Tensor {
   const axis = normalizeAxis(operation, dim, x.rank);
   const target: DType = dtype ?? x.dtype;
-  const input = isFloat(target) || isFloat(x.dtype) ? toDType(x, target) : x;
+  const input = hasGradients(target) || hasGradients(x.dtype) ? toDType(x, target) : x;
   const output = scan(input, { axis, reverse: false });
   return toDType(output, dtype ?? output.dtype);
 }

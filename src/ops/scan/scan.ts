@@ -3,7 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { hasGradients } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { type ScanAttributes, type ScanName, scans } from "./primitive.ts";
@@ -21,7 +21,7 @@ const primitives = byName(scans.names, (name) =>
 
 function scan(name: ScanName, inputs: readonly Tensor[], attributes: ScanAttributes): Tensor {
   const [x] = inputs as [Tensor];
-  return execute(primitives[name], inputs, x.shape, isFloat(x.dtype) ? x.dtype : "int64", attributes);
+  return execute(primitives[name], inputs, x.shape, hasGradients(x.dtype) ? x.dtype : "int64", attributes);
 }
 
 const reversed = ({ axis, reverse }: ScanAttributes): ScanAttributes => ({ axis, reverse: !reverse });

@@ -93,7 +93,8 @@ const total = (x: Tensor, axis: number): Tensor =>
 /** Computes y (g − Σ g y), in one kernel. */
 function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   const output = run("softmaxGradient", [g, y], axis);
-  record("softmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {
+  record("softmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result], needs) => {
+    if (!needs[1]) return [softmaxGradient(h, result, axis), null]; // as a map of g it equals its transpose
     const inner = total(mul(h, result), axis);
     const outer = total(mul(incoming, result), axis);
     return [mul(result, sub(h, inner)), sub(mul(h, sub(incoming, outer)), mul(incoming, inner))];

@@ -6,7 +6,7 @@
 import { record } from "../../autograd/record.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
 import { broadcastStrides, checkShape, formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
@@ -64,7 +64,7 @@ export function sumTo(x: Tensor, shape: Shape): Tensor {
 function sumOver(x: Tensor, axes: readonly number[]): Tensor {
   const shape = x.shape;
   const plan = planReduction("sum", x, { dim: axes, keepdim: true });
-  const output = fold("sum", x, plan, isFloat(x.dtype) ? x.dtype : "int64");
+  const output = fold("sum", x, plan, hasGradients(x.dtype) ? x.dtype : "int64");
   record("sum", [x], [output], [], ([gradient]) => [expand(gradient, shape)]);
   return output;
 }

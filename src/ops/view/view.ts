@@ -5,7 +5,7 @@ import { Tensor } from "../../tensor/tensor.ts";
 
 /**
  * @internal Creates and records a view: the same storage with another shape, strides or offset. `backward` is its
- * gradient.
+ * gradient; it commutes with complex conjugation.
  */
 export function viewOf<D extends DType>(
   operation: string,
@@ -17,6 +17,6 @@ export function viewOf<D extends DType>(
 ): Tensor<D> {
   x.checkAlive(operation);
   const view = new Tensor(x.storage, x.dtype, shape, strides, offset);
-  record(operation, [x], [view], [], backward);
+  record(operation, [x], [view], [], backward, "none");
   return view;
 }

@@ -158,7 +158,8 @@ public let vDSP_zrvdivD: ComplexByReal<DSPDoubleSplitComplex> = byReal { .init(r
 public let vDSP_ztrans: RealByComplex<DSPSplitComplex> = transfer()
 public let vDSP_ztransD: RealByComplex<DSPDoubleSplitComplex> = transfer()
 
-/// Splits complex numbers. The stride of numbers that lie together counts their parts: 2 if they are dense.
+/// Splits complex numbers into real and imaginary parts. As in Apple's vDSP, the stride of interleaved numbers counts
+/// floats: dense numbers have stride 2.
 public func vDSP_ctoz(
     _ c: UnsafePointer<DSPComplex>, _ cStride: vDSP_Stride, _ z: UnsafePointer<DSPSplitComplex>, _ zStride: vDSP_Stride,
     _ count: vDSP_Length

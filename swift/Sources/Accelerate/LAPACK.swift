@@ -31,8 +31,9 @@ private nonisolated(unsafe) let library: UnsafeMutableRawPointer? = {
     return names.lazy.compactMap(open).first
 }()
 
-/// Loads a library. One outside of the system's folders may have its Fortran library next to it, where the loader does
-/// not look; a library that is loaded already is found by its name.
+/// Loads a library. A library outside of the system's folders often has the Fortran library that it needs in its own
+/// folder, where the loader does not search. The Fortran library is therefore loaded first: the loader then finds it by
+/// its name.
 private func open(_ path: String) -> UnsafeMutableRawPointer? {
     if let handle = dlopen(path, RTLD_NOW) { return handle }
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path

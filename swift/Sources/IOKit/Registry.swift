@@ -20,10 +20,10 @@ public let kIOProviderClassKey = "IOProviderClass"
 public let kIORegistryIterateRecursively: IOOptionBits = 1
 public let kIORegistryIterateParents: IOOptionBits = 2
 
-/// The class of the device's entry, as of the GPU of an M1.
+/// The class of the GPU's entry in the registry of an M1.
 private let gpuClass = "AGXAccelerator"
 private let gpuEntry: io_registry_entry_t = 1
-/// An M1 has eight cores. They are what a program tunes for; the software device runs as many threads as it gets.
+/// An M1 has eight GPU cores. Programs choose sizes by the number; it does not limit the software device's threads.
 private let gpuProperties: [String: AnyObject] = [
     "gpu-core-count": NSNumber(value: Int64(8)), "IOClass": "AGXAcceleratorG13G" as NSString,
 ]

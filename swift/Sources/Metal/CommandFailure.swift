@@ -25,7 +25,7 @@ final class EncoderRecord: NSObject, MTLCommandBufferEncoderInfo, @unchecked Sen
 }
 
 /// Why a command buffer failed.
-struct CommandFailure {
+struct CommandFailure: Error {
     let code: MTLCommandBufferError.Code
     let message: String
     /// The cause in Apple's wording, where the code alone does not say it.

@@ -46,6 +46,7 @@ struct BufferReference {
 struct WaitCommand: Command {
     let event: SoftwareEvent
     let value: UInt64
+    let isSeenByHost = true
 
     func run() -> CommandFailure? {
         event.wait(for: value)

@@ -67,7 +67,16 @@ struct DispatchCommand: Command {
         var labels: [UnsafeMutablePointer<CChar>] = []
         defer { labels.forEach { free($0) } }
         guard bind(&dispatch, &labels) else { return .deallocated }
-        return launch(&dispatch, &labels)
+        return isChecked ? launch(&dispatch, &labels) : launchOnGPU(&dispatch)
+    }
+
+    /// Labels, order and textures are only for the software device.
+    private var isChecked: Bool { pipeline.softwareDevice.gpu == nil }
+
+    private func launchOnGPU(_ dispatch: inout mrt_dispatch) -> CommandFailure? {
+        var message: UnsafeMutablePointer<CChar>?
+        let result = mrt_gpu_dispatch(pipeline.softwareDevice.gpu!, &dispatch, &message)
+        return result == MRT_RESULT_OK ? nil : CommandFailure(result, takeMessage(message))
     }
 
     private func resolveGrid() -> MTLSize? {
@@ -103,11 +112,12 @@ struct DispatchCommand: Command {
             case .bytes(let memory):
                 slot.address = memory.address
                 slot.length = memory.length
+                slot.is_bytes = true
             case .buffer(let reference, let offset):
                 guard let buffer = reference.resolve() else { return false }
                 slot.address = buffer.memory.address + offset
                 slot.length = buffer.length - offset
-                if let label = buffer.label, let text = strdup(label) {
+                if isChecked, let label = buffer.label, let text = strdup(label) {
                     labels.append(text)
                     slot.label = UnsafePointer(text)
                 }
@@ -146,9 +156,7 @@ struct DispatchCommand: Command {
                 dispatch.used_resources = reachable.baseAddress
                 dispatch.used_resource_count = reachable.count
                 var message: UnsafeMutablePointer<CChar>?
-                let result =
-                    pipeline.softwareDevice.gpu.map { mrt_gpu_dispatch($0, &dispatch, &message) }
-                    ?? mrt_dispatch_run(&dispatch, nil, &message)
+                let result = mrt_dispatch_run(&dispatch, nil, &message)
                 let text = takeMessage(message)
                 return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
             }

@@ -8,7 +8,6 @@ final class DeviceMemory: @unchecked Sendable {
     private let release: () -> Void
     private var isGivenBack = false
 
-    /// `device` is the software device for bytes that the host keeps, such as those of `setBytes`.
     init?(length: Int, label: String?, device: SoftwareDevice = .shared, isPrivate: Bool = false) {
         let memory =
             device.gpu.map { mrt_gpu_memory_allocate($0, length, isPrivate) } ?? mrt_memory_allocate(length, label)
@@ -17,6 +16,23 @@ final class DeviceMemory: @unchecked Sendable {
         self.address = address
         self.length = length
         release = device.gpu == nil ? { mrt_memory_free(address) } : { mrt_gpu_memory_free(address) }
+    }
+
+    /// The bytes of one `setBytes`. For the software device they are memory that the checker knows; a GPU gets a copy.
+    init?(bytes: UnsafeRawPointer, count: Int, label: String, device: SoftwareDevice) {
+        self.device = .shared
+        length = count
+        guard device.gpu != nil else {
+            guard let memory = mrt_memory_allocate(count, label) else { return nil }
+            address = memory
+            release = { mrt_memory_free(memory) }
+            write(bytes, count: count)
+            return
+        }
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 16)
+        memory.copyMemory(from: bytes, byteCount: count)
+        address = memory
+        release = { memory.deallocate() }
     }
 
     /// Wraps the program's memory; `deallocator` is called when it is no longer used.

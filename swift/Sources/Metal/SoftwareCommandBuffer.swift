@@ -20,6 +20,11 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     /// The open encoder. The reference is weak, so that an encoder that is released too early is detected.
     private weak var openEncoder: SoftwareEncoder?
 
+    /// Used only on the queue's thread, from `execute` to `complete`.
+    private var runFailure: CommandFailure?
+    private var refused: CommandFailure?
+    private var mark: OpaquePointer?
+
     private struct Times {
         var kernelStart = 0.0, kernelEnd = 0.0, start = 0.0, end = 0.0
     }
@@ -238,9 +243,23 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
 
     // MARK: Executing, on the queue's thread
 
+    /// Whether the host takes part in a command, so that earlier command buffers must have completed.
+    var isSeenByHost: Bool { commands.contains { $0.isSeenByHost } }
+
+    /// Runs the commands. On a GPU they may still run afterwards; `complete` waits for them.
     func execute() {
         schedule()
-        let outcome = run()
+        run()
+    }
+
+    /// Ends the command buffer if its work has ended. Returns false if it still runs after some microseconds.
+    func complete(within microseconds: UInt32) -> Bool {
+        if let mark {
+            guard let ended = queue.softwareDevice.ended(mark, within: microseconds) else { return false }
+            if case .failure(let late) = ended { runFailure = runFailure ?? late }
+            self.mark = nil
+        }
+        let outcome = settle()
         // Frees everything that the commands reference before their completion can be observed.
         commands = []
         condition.withLock {
@@ -250,6 +269,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         }
         slot.release()
         queue.handlers.async { [self] in call(\.completedHandlers) { isDone = true } }
+        return true
     }
 
     private func schedule() {
@@ -282,42 +302,44 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
 
     /// Runs the commands up to the first one that fails. Events are signaled in any case, so that waiting queues
     /// continue.
-    private func run() -> (any Error)? {
+    private func run() {
         var injected: Int32 = 0
-        var failure: CommandFailure?
         condition.withLock { times.start = hostTime() }
         if mrt_fault_take("command-buffer", &injected) {
-            failure = CommandFailure(
+            runFailure = CommandFailure(
                 MTLCommandBufferError.Code(rawValue: UInt(max(injected, 0))) ?? .internal, "Injected failure.")
         }
         let verdict = queue.aftermath.verdict()
-        if verdict == .ignored { failure = .ignored }
+        if verdict == .ignored { runFailure = .ignored }
         let ran = (commands.count + 1) / 2
-        var refused: CommandFailure?
         for (index, command) in commands.enumerated() {
-            if verdict == .discarded, index >= ran { failure = failure ?? .discarded }
+            if verdict == .discarded, index >= ran { runFailure = runFailure ?? .discarded }
             if let refusal = command as? RefusedCommand {
                 refused = refused ?? refusal.run()
-            } else if let failed = failure {
+            } else if let failed = runFailure {
                 (command as? SignalCommand)?.signal()
                 command.encoder?.state = failed.encoder === command.encoder ? .faulted : .affected
             } else {
-                failure = command.isSeenByHost ? queue.softwareDevice.finish() : nil
-                failure = failure ?? command.run()
-                failure?.encoder = command.encoder
-                command.encoder?.state = failure == nil ? .completed : .faulted
+                runFailure = command.isSeenByHost ? queue.softwareDevice.finish() : nil
+                runFailure = runFailure ?? command.run()
+                runFailure?.encoder = command.encoder
+                command.encoder?.state = runFailure == nil ? .completed : .faulted
             }
         }
-        let unfinished = queue.softwareDevice.finish()
-        failure = failure ?? unfinished
-        if verdict == .discarded { failure = failure ?? .discarded }
-        if verdict == .runs, failure != nil { queue.aftermath.commandBufferFailed() }
-        for command in commands {
-            for buffer in command.buffers where queue.softwareDevice.gpu == nil {
-                mrt_memory_settle(buffer.memory.address, buffer.length)
-            }
+        switch queue.softwareDevice.mark() {
+        case .success(let mark): self.mark = mark
+        case .failure(let late): runFailure = runFailure ?? late
         }
-        return (failure ?? refused)?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
+        if verdict == .discarded { runFailure = runFailure ?? .discarded }
+        if verdict == .runs, runFailure != nil { queue.aftermath.commandBufferFailed() }
+    }
+
+    /// Returns the error of the command buffer, whose work has ended.
+    private func settle() -> (any Error)? {
+        for command in commands where queue.softwareDevice.gpu == nil {
+            for buffer in command.buffers { mrt_memory_settle(buffer.memory.address, buffer.length) }
+        }
+        return (runFailure ?? refused)?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
     }
 }
 

@@ -55,9 +55,22 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
 /// The command buffers that wait to be scheduled. The thread references this object instead of the queue, so that it
 /// ends when the queue is released.
 private final class PendingBuffers: @unchecked Sendable {
+    /// How many command buffers a GPU may have before the next is issued.
+    private static let mostUnderWay = 8
+    /// How long the thread waits for a GPU before it looks for another command buffer to issue.
+    private static let slice: UInt32 = 20  // microseconds
+
+    private enum Step {
+        case run(SoftwareCommandBuffer)
+        case complete
+        case end
+    }
+
     private let condition = NSCondition()
     private var waiting: [SoftwareCommandBuffer] = []
     private var isClosed = false
+    /// Command buffers that were executed and have not completed, in order. Used only on the queue's thread.
+    private var underWay: [SoftwareCommandBuffer] = []
 
     func append(_ buffer: SoftwareCommandBuffer) {
         condition.withLock {
@@ -80,17 +93,34 @@ private final class PendingBuffers: @unchecked Sendable {
     }
 
     private func runNext() -> Bool {
-        guard let buffer = next() else { return false }
-        buffer.execute()
+        switch nextStep() {
+        case .run(let buffer):
+            completeFirst(leaving: buffer.isSeenByHost ? 0 : Self.mostUnderWay - 1)
+            buffer.execute()
+            underWay.append(buffer)
+            completeEnded(within: 0)
+        case .complete: completeEnded(within: Self.slice)
+        case .end: return false
+        }
         return true
     }
 
-    /// Returns the first one once it is committed; nil when the queue was released.
-    private func next() -> SoftwareCommandBuffer? {
+    private func completeFirst(leaving count: Int) {
+        while underWay.count > count { completeEnded(within: .max) }
+    }
+
+    private func completeEnded(within microseconds: UInt32) {
+        if underWay[0].complete(within: microseconds) { underWay.removeFirst() }
+    }
+
+    /// Blocks if there is nothing to do: a command buffer runs once it is committed. The queue ends when it was
+    /// released.
+    private func nextStep() -> Step {
         condition.withLock {
             while true {
-                if let first = waiting.first, first.isCommitted { return waiting.removeFirst() }
-                if isClosed { return nil }
+                if let first = waiting.first, first.isCommitted { return .run(waiting.removeFirst()) }
+                if !underWay.isEmpty { return .complete }
+                if isClosed { return .end }
                 condition.wait()
             }
         }

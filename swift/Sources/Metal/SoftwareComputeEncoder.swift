@@ -34,8 +34,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func setBytes(_ bytes: UnsafeRawPointer, length: Int, index: Int) {
         let selector = "setBytes:length:atIndex:"
         guard encodes(selector), isBufferIndex(index, selector), isConstantLength(length, selector) else { return }
-        guard let memory = DeviceMemory(length: length, label: "setBytes at index \(index)") else { return }
-        memory.write(bytes, count: length)
+        let memory = DeviceMemory(
+            bytes: bytes, count: length, label: "setBytes at index \(index)", device: buffer.queue.softwareDevice)
+        guard let memory else { return }
         bindings[index] = .bytes(memory)
     }
 
@@ -148,7 +149,7 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         let selector = "memoryBarrierWithResources:count:"
         guard encodes(selector) else { return }
         let targets = resources.compactMap { memory(of: $0, selector) }
-        guard targets.count == resources.count else { return }
+        guard targets.count == resources.count, isChecked else { return }
         hazards.order(targets.map { UnsafeRawPointer($0.address) })
     }
 
@@ -189,22 +190,27 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
 
     private func dispatch(_ grid: DispatchCommand.Grid, _ threadsPerThreadgroup: MTLSize, _ selector: String) {
         guard let pipeline = canDispatch(threadsPerThreadgroup, selector) else { return refuseDispatch(selector) }
-        let bound = pipeline.bindings.filter { $0.isUsed && $0.type == .buffer }.map { binding in
-            DispatchCommand.Bound(
-                index: binding.index, content: bindings[binding.index], retained: buffer.retainedReferences)
+        let bound = pipeline.usedBuffers.map {
+            DispatchCommand.Bound(index: $0, content: bindings[$0], retained: buffer.retainedReferences)
         }
-        let textures = pipeline.bindings.contains { $0.type == .texture } ? self.textures : []
+        let textures = pipeline.hasTextures ? self.textures : []
         let pixels = textures.compactMap { $0.map { UnsafeRawPointer($0.memory.address) } }
-        touchedPixels.formUnion(pixels)
-        let order = hazards.next(
-            touching: bound.compactMap(\.address) + pixels + used, isConcurrent: dispatchType == .concurrent)
         buffer.record(
             DispatchCommand(
-                encoder: record, pipeline: pipeline, path: path, bound: bound, threadgroupLengths: threadgroupLengths,
-                grid: grid, threadsPerThreadgroup: threadsPerThreadgroup, order: order, used: used + pixels,
-                usedHolders: usedHolders, textures: textures,
-                samplers: pipeline.bindings.contains { $0.type == .sampler } ? samplers : []))
+                encoder: record, pipeline: pipeline, path: isChecked ? path : nil, bound: bound,
+                threadgroupLengths: threadgroupLengths, grid: grid, threadsPerThreadgroup: threadsPerThreadgroup,
+                order: isChecked ? order(bound, pixels) : .unknown, used: used + pixels, usedHolders: usedHolders,
+                textures: textures, samplers: pipeline.hasSamplers ? samplers : []))
     }
+
+    private func order(_ bound: [DispatchCommand.Bound], _ pixels: [UnsafeRawPointer]) -> HazardScope.Order {
+        touchedPixels.formUnion(pixels)
+        return hazards.next(
+            touching: bound.compactMap(\.address) + pixels + used, isConcurrent: dispatchType == .concurrent)
+    }
+
+    /// Whether a checker reads labels and the order of dispatches. On a GPU, all dispatches of a queue are ordered.
+    private var isChecked: Bool { buffer.queue.softwareDevice.gpu == nil }
 }
 
 /// The binding at an index.

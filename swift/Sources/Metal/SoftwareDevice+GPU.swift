@@ -27,6 +27,27 @@ extension SoftwareDevice {
         init(_ description: String) { self.description = description }
     }
 
+    /// Issues the work that this thread has recorded, and returns a mark of its end; nil on the software device, which
+    /// has no unfinished work.
+    func mark() -> Result<OpaquePointer?, CommandFailure> {
+        guard let gpu else { return .success(nil) }
+        var message: UnsafeMutablePointer<CChar>?
+        var mark: OpaquePointer?
+        let result = mrt_gpu_mark_create(gpu, &mark, &message)
+        let text = takeMessage(message)
+        return result == MRT_RESULT_OK ? .success(mark) : .failure(CommandFailure(result, text))
+    }
+
+    /// Waits for a mark of this thread, at most for some microseconds, and returns how the work ended; nil if it has not.
+    func ended(_ mark: OpaquePointer, within microseconds: UInt32) -> Result<Void, CommandFailure>? {
+        guard let gpu else { return .success(()) }
+        var message: UnsafeMutablePointer<CChar>?
+        var result = MRT_RESULT_OK
+        guard mrt_gpu_mark_reached(gpu, mark, microseconds, &result, &message) else { return nil }
+        let text = takeMessage(message)
+        return result == MRT_RESULT_OK ? .success(()) : .failure(CommandFailure(result, text))
+    }
+
     /// Waits for the work that this thread has issued to the GPU.
     func finish() -> CommandFailure? {
         guard let gpu else { return nil }

@@ -4,6 +4,10 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     let function: SoftwareFunction
     let handle: OpaquePointer
     let bindings: [SoftwareBinding]
+    /// The indices of the buffers that the kernel uses.
+    let usedBuffers: [Int]
+    let hasTextures: Bool
+    let hasSamplers: Bool
     let label: String?
     let maxTotalThreadsPerThreadgroup: Int
     let staticThreadgroupMemoryLength: Int
@@ -51,6 +55,9 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
         self.handle = handle
         label = descriptor.label
         bindings = UnsafeBufferPointer(start: info.arguments, count: info.argument_count).map(SoftwareBinding.init)
+        usedBuffers = bindings.filter { $0.isUsed && $0.type == .buffer }.map(\.index)
+        hasTextures = bindings.contains { $0.type == .texture }
+        hasSamplers = bindings.contains { $0.type == .sampler }
         let limit = descriptor.maxTotalThreadsPerThreadgroup
         maxTotalThreadsPerThreadgroup = min(Int(info.max_total_threads), limit > 0 ? limit : .max)
         wantsWholeSIMDGroups = descriptor.threadGroupSizeIsMultipleOfThreadExecutionWidth

@@ -39,10 +39,10 @@ private func nanoseconds(_ clock: clockid_t) -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// Returns nanoseconds since the machine started, without those that it slept.
+/// Returns nanoseconds since the machine started, not counting the time that it was asleep.
 public func mach_absolute_time() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
 public func mach_approximate_time() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
-/// Returns nanoseconds since the machine started.
+/// Returns nanoseconds since the machine started, including the time that it was asleep.
 public func mach_continuous_time() -> UInt64 { nanoseconds(CLOCK_BOOTTIME) }
 
 public let CLOCK_UPTIME_RAW: clockid_t = CLOCK_MONOTONIC

@@ -6,7 +6,9 @@ import { packageRoot } from "../../../src/core/paths.ts";
 import { readHeader } from "../../support/header.ts";
 
 const text = readFileSync(join(packageRoot, "native/cpu/include/orchard_cpu.h"), "utf8");
+const programs = readFileSync(join(packageRoot, "native/cpu/include/orchard_cpu_program.h"), "utf8");
 const header = readHeader(text);
+const functions = [...header.functions, ...readHeader(programs).functions];
 
 /** The types for `bun:ffi`: bytes are passed as views; contexts, which native code creates, as addresses. */
 const ffiTypes: Record<string, string> = { int32_t: "i32", double: "f64", void: "void", "void *": "ptr" };
@@ -14,13 +16,13 @@ const addresses = new Set(["orchard_cpu_release", "orchard_cpu_collected"]);
 const ffiType = (name: string, cType: string) =>
   cType.includes("*") && !addresses.has(name) ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`);
 
-describe("the declarations match orchard_cpu.h", () => {
+describe("the declarations match the headers", () => {
   test("the same functions", () => {
     expect(header.functions.length).toBeGreaterThan(12);
-    expect(Object.keys(declarations).sort()).toEqual(header.functions.map(({ name }) => name).sort());
+    expect(Object.keys(declarations).sort()).toEqual(functions.map(({ name }) => name).sort());
   });
 
-  test.each(header.functions.map((entry) => [entry.name, entry] as const))("%s", (name, { returns, parameters }) => {
+  test.each(functions.map((entry) => [entry.name, entry] as const))("%s", (name, { returns, parameters }) => {
     const declared: { args: readonly string[]; returns: string } = declarations[name as keyof typeof declarations];
     expect(declared).toEqual({
       args: parameters.map((cType) => ffiType(name, cType)),

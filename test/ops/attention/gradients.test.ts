@@ -8,7 +8,7 @@ import { grad } from "../../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import { isExhaustive, repeats } from "../../support/repeats.ts";
+import { isExhaustive, repeats, usually } from "../../support/repeats.ts";
 import { Random } from "../samples.ts";
 import { caseOf, goTogether, type OptionName, optionNames } from "./cases.ts";
 import { type Call, drawCall } from "./draw.ts";
@@ -73,20 +73,24 @@ describe.each(inFloat64)("on $name", (way) => {
     });
   });
 
-  test.each(rows)("of gradients with %s", (_, names) => {
-    withBackend(way.backend, () => {
-      const of = caseOf(names, sizes, 5);
-      const call = drawCall(of, "float64", way.backend, new Random(names.length + 4));
-      const compute = functionOf(call, way, of.logSumExp === true);
-      const leaves = [...call.leaves.values()].map(variable);
-      const cotangents = [call.gradOut, call.gradLogSumExp].filter((each) => each !== undefined).map(variable);
-      const first = (...values: Tensor[]): Tensor[] => {
-        const [inputs, gradOutputs] = [values.slice(0, leaves.length), values.slice(leaves.length)];
-        return enableGrad(() => grad(compute(...inputs), inputs, { gradOutputs, createGraph: true }));
-      };
-      expect(gradcheck(first, [...leaves, ...cotangents])).toBe(true);
-    });
-  });
+  // Usually in turn: the finite differences of gradients are the slowest tests here.
+  test.each(usually(rows, (_, at) => at % inFloat64.length === inFloat64.indexOf(way)))(
+    "of gradients with %s",
+    (_, names) => {
+      withBackend(way.backend, () => {
+        const of = caseOf(names, sizes, 5);
+        const call = drawCall(of, "float64", way.backend, new Random(names.length + 4));
+        const compute = functionOf(call, way, of.logSumExp === true);
+        const leaves = [...call.leaves.values()].map(variable);
+        const cotangents = [call.gradOut, call.gradLogSumExp].filter((each) => each !== undefined).map(variable);
+        const first = (...values: Tensor[]): Tensor[] => {
+          const [inputs, gradOutputs] = [values.slice(0, leaves.length), values.slice(leaves.length)];
+          return enableGrad(() => grad(compute(...inputs), inputs, { gradOutputs, createGraph: true }));
+        };
+        expect(gradcheck(first, [...leaves, ...cotangents])).toBe(true);
+      });
+    },
+  );
 });
 
 const unit = (values: readonly number[]): number[] => values.map((value) => value / Math.sqrt(dot(values, values)));

@@ -11,6 +11,7 @@ import { zeros } from "../../../src/ops/creation/full.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { usually } from "../../support/repeats.ts";
 import { checkFindings, gaps, tested } from "../run.ts";
 import { hash, Random, rounder } from "../samples.ts";
 import { compare, epsilon } from "../tolerance.ts";
@@ -58,6 +59,12 @@ const plainAttributes: AttentionAttributes = {
   ...{ scale: 1, softcap: undefined, band: undefined, dropout: undefined, packed: undefined },
 };
 
+/** On metal, whose software device is slow, each narrow dtype usually takes half of the cases. */
+const casesOf = (cases: readonly AttentionCase[], dtype: DType, { backend }: Way): readonly AttentionCase[] =>
+  backend === "metal" && dtype !== "float32"
+    ? usually(cases, (_, at) => at % 2 === Number(dtype === "float16"))
+    : cases;
+
 /** One test of several cases for each way and each dtype of its backend. */
 export function testCases(title: string, cases: readonly AttentionCase[], only: readonly DType[] = dtypes): void {
   for (const dtype of only) {
@@ -67,7 +74,7 @@ export function testCases(title: string, cases: readonly AttentionCase[], only: 
       if (why) gaps.push(`attention ${dtype} on ${way.name}: ${why}`);
       else
         test(`${title} ${dtype} on ${way.name}`, () => {
-          for (const each of cases) checkCase(each, dtype, way, shared);
+          for (const each of casesOf(cases, dtype, way)) checkCase(each, dtype, way, shared);
           if (way === ways.at(-1)) shared.clear();
         });
     }

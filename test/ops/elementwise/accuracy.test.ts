@@ -17,6 +17,7 @@ import { pow } from "../../../src/ops/elementwise/power.ts";
 import { atan2 } from "../../../src/ops/elementwise/trigonometric.ts";
 import * as library from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { repeats } from "../../support/repeats.ts";
 import { geluBy, geluTanh, silu as siluOracle, tanhshrinkBySeries } from "../activation/oracle.ts";
 import { Random } from "../samples.ts";
 import { compare, ulpOf } from "../tolerance.ts";
@@ -185,12 +186,12 @@ describe.each(isas)("on cpu with %s", (isa) => {
   for (const row of functions)
     test(
       row[0],
-      on(() => checkOne("cpu", 100, row)),
+      on(() => checkOne("cpu", repeats({ usual: 30, all: 100 }), row)),
     );
   for (const row of functionsOfTwo)
     test(
       row[0],
-      on(() => checkTwo("cpu", 20, row)),
+      on(() => checkTwo("cpu", repeats({ usual: 8, all: 20 }), row)),
     );
 });
 

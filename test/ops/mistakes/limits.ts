@@ -32,6 +32,8 @@ export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
     "bytes",
   ),
   ...each(kinds.binary, (all) => [endless(all), all.value], noMemory, "bytes"),
+  ["angle", (all) => [endless(all)], noMemory, "bytes"],
+  ["conj", () => [expand(tensor({ re: 1, im: 1 }), [COUNT])], noMemory, "bytes"],
   ["fullLike", (all) => [endless(all), 1], noMemory, "bytes"],
   ["randintLike", (all) => [endless(all), 0, 9], noMemory, "bytes"],
   ["toDType", (all) => [endless(all), "float16"], noMemory, "bytes"],

@@ -279,7 +279,8 @@ export const sizes = [
     ["einsum", () => ["ij"], "missing argument operands", "Usage: "],
     ...each("cat stack", () => [[]], "got an empty list", "expected at least one tensor"),
     ...each("add mul maximum lt", () => [three(), "2"], 'got "2"', "a number, a bigint or a boolean"),
-    ["tensor", () => [["a"]], 'got "a"', "elements to be numbers, bigints or booleans"],
+    ["real", () => ["a"], "expected x to be a tensor", 'got "a"'],
+    ["tensor", () => [["a"]], 'got "a"', "elements to be numbers, bigints, booleans or complex numbers"],
     ...each("full", () => [[2], "a"], 'got "a"', "a number, a bigint or a boolean"),
   ]),
 ];

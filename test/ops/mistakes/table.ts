@@ -33,8 +33,8 @@ export const three = () => ones([3]);
 export const cube = () => ones([1, 1, 2]);
 export const highest = () => ones([1, 1, 1, 1, 1, 1, 1, 1]);
 export const nine = [1, 1, 1, 1, 1, 1, 1, 1, 1];
-export const dtypeThatIsNone = { dtype: "complex64" as never };
-export const refused = 'got "complex64"';
+export const dtypeThatIsNone = { dtype: "float8" as never };
+export const refused = 'got "float8"';
 export const list = "float64, float32, float16";
 
 /** The arguments of `grad`. */

@@ -104,8 +104,8 @@ test("the gradient is added to the elements at the indices", () => {
 });
 
 const ascending = tensor(
-  Array.from({ length: 70_000 }, (_, k) => (k % 7) + k / 700),
-  { shape: [10, 7000] },
+  Array.from({ length: 21_000 }, (_, k) => (k % 7) + k / 700),
+  { shape: [3, 7000] },
 );
 testSameBits(() =>
   [cummax(ascending, 1), cummin(ascending, 0)].flatMap(({ values, indices }) => [

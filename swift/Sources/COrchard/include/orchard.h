@@ -180,8 +180,8 @@ int32_t orchard_buffer_fill(uint64_t buffer, uint64_t offset, uint64_t length, u
 int32_t orchard_buffer_copy(uint64_t source, uint64_t source_offset, uint64_t destination, uint64_t destination_offset,
                             uint64_t length, uint64_t *ticket);
 
-// Hints in which storage the buffer should be from now on. If the storage changes, one copy on the device moves the
-// contents, without waiting; the handle stays valid, but the address in orchard_buffer_info changes.
+// Asks for another storage mode. If the mode changes, the device copies the contents into a new buffer; the call does
+// not wait for that. The handle stays valid, but the address in orchard_buffer_info changes.
 int32_t orchard_buffer_hint(uint64_t buffer, uint32_t storage);
 
 // ---------------------------------------------------------------- views: materialize and write back

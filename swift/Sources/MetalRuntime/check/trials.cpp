@@ -123,8 +123,8 @@ void Trials::judge(uint64_t timeout_ms, bool has_nan) {
   cancel();
 }
 
-// The trials that keep all other values must end as the dispatch did. The trials that change them must agree with each
-// other, but may differ from the dispatch if one of the other values makes a difference.
+// Some trials keep all other unwritten values: their results must equal those of the dispatch. The others change those
+// values too: their results must equal each other's, but may differ from the dispatch's.
 bool Trials::is_left_out(const Trial *first, uint64_t timeout_ms) const {
   for (size_t i = 0; i < trials_of_finding; i++)
     if (!is_done(first[i], timeout_ms)) return false;

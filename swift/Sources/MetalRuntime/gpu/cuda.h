@@ -17,6 +17,7 @@ constexpr Result ecc_uncorrectable = 214, illegal_address = 700, assert_failed =
 typedef int Device;
 typedef struct ContextObject *Context;
 typedef struct StreamObject *Stream;
+typedef struct EventObject *Event;
 typedef struct ModuleObject *Module;
 typedef struct FunctionObject *Function;
 typedef unsigned long long Address;
@@ -30,7 +31,8 @@ enum DeviceAttribute {
 };
 enum FunctionAttribute { static_shared_bytes = 1, max_dynamic_shared_bytes = 8 };
 enum JitOption { error_log_buffer = 5, error_log_buffer_bytes = 6 };
-constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_portable = 1, host_register_mapped = 2;
+constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_portable = 1, host_register_mapped = 2,
+                   event_disable_timing = 2, plain_wait = 0;
 
 // Every function of the table: its result, its name in the library, and its parameters.
 #define MRT_CUDA_FUNCTIONS(F)                                                                                          \
@@ -46,14 +48,20 @@ constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_por
   F(memory_allocate, cuMemAlloc_v2, (Address * address, size_t bytes))                                                 \
   F(memory_allocate_managed, cuMemAllocManaged, (Address * address, size_t bytes, unsigned flags))                     \
   F(memory_free, cuMemFree_v2, (Address address))                                                                      \
+  F(host_allocate, cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))                                     \
+  F(host_free, cuMemFreeHost, (void *pointer))                                                                         \
   F(host_register, cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned flags))                                \
   F(host_unregister, cuMemHostUnregister, (void *pointer))                                                             \
   F(copy, cuMemcpyAsync, (Address destination, Address source, size_t bytes, Stream stream))                           \
   F(copy_from_host, cuMemcpyHtoDAsync_v2, (Address destination, const void *source, size_t bytes, Stream stream))      \
   F(fill, cuMemsetD8Async, (Address destination, unsigned char value, size_t count, Stream stream))                    \
   F(stream_create, cuStreamCreate, (Stream * stream, unsigned flags))                                                  \
-  F(stream_query, cuStreamQuery, (Stream stream))                                                                      \
   F(stream_destroy, cuStreamDestroy_v2, (Stream stream))                                                               \
+  F(stream_wait, cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                                      \
+  F(event_create, cuEventCreate, (Event * event, unsigned flags))                                                      \
+  F(event_record, cuEventRecord, (Event event, Stream stream))                                                         \
+  F(event_query, cuEventQuery, (Event event))                                                                          \
+  F(event_destroy, cuEventDestroy_v2, (Event event))                                                                   \
   F(module_load, cuModuleLoadDataEx,                                                                                   \
     (Module * module, const void *image, unsigned count, JitOption *options, void **values))                           \
   F(module_function, cuModuleGetFunction, (Function * function, Module module, const char *name))                      \

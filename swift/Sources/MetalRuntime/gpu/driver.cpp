@@ -106,11 +106,13 @@ Gpu *enter_gpu(uint32_t index, std::string &problem) {
     problem = gpu.name + " is lost to this process after an earlier error; start the program again";
     return nullptr;
   }
+  static thread_local const Gpu *entered = nullptr;
+  if (entered == &gpu) return &gpu;
   static std::mutex &mutex = *new std::mutex;
   std::lock_guard<std::mutex> lock(mutex);
   cuda::Result result = gpu.context ? cuda::success : driver.call.context_retain(&gpu.context, gpu.device);
   if (result == cuda::success) result = driver.call.context_set(gpu.context);
-  if (result == cuda::success) return &gpu;
+  if (result == cuda::success) return entered = &gpu, &gpu;
   problem = gpu_error(gpu, "using " + gpu.name, result);
   return nullptr;
 }

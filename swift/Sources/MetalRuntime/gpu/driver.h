@@ -20,6 +20,10 @@ struct Gpu {
   bool integrated = false; // shares the processor's memory
   // Set by an error after which the driver refuses all further work of this process.
   std::atomic<bool> lost{false};
+  // New private memory is cleared on a separate stream: how often so far, and the event after the last clear, for
+  // which other streams wait (gpu_memory.cpp).
+  std::atomic<uint64_t> clears{0};
+  cuda::Event cleared = nullptr;
 };
 
 struct Driver {

@@ -1,5 +1,5 @@
-#include "gpu/gpu_memory.h"
-
+// Memory of GPUs. Shared storage is managed memory, which has one address on the processor and on the GPU and moves to
+// the one that uses it; private storage is device memory; the program's memory is registered with the driver.
 #include "gpu/stream.h"
 
 #include <algorithm>
@@ -36,17 +36,34 @@ void add(uintptr_t address, GpuAllocation allocation) {
   if (allocation.storage != Storage::registered) memory.live[allocation.gpu] += allocation.length;
 }
 
-} // namespace
-
-bool is_gpu_address(const void *address) {
-  GpuMemory &memory = gpu_memory();
-  std::shared_lock lock(memory.mutex);
-  auto after = memory.allocations.upper_bound(uintptr_t(address));
-  if (after == memory.allocations.begin()) return false;
-  const auto &[start, allocation] = *std::prev(after);
-  return uintptr_t(address) - start < allocation.length;
+// Clears private memory on a stream for that purpose. Nobody waits here: streams that issue work later wait for the
+// event (GpuStream::await_clears).
+cuda::Result clear_private(Gpu &gpu, cuda::Address address, size_t length) {
+  static std::mutex &mutex = *new std::mutex;
+  static auto &streams = *new std::map<uint32_t, cuda::Stream>;
+  const cuda::Functions &call = driver().call;
+  std::lock_guard<std::mutex> lock(mutex);
+  cuda::Stream &stream = streams[gpu.index];
+  cuda::Result result = cuda::success;
+  if (!stream) result = call.stream_create(&stream, cuda::stream_non_blocking);
+  if (result == cuda::success && !gpu.cleared) result = call.event_create(&gpu.cleared, cuda::event_disable_timing);
+  if (result == cuda::success) result = call.fill(address, 0, length, stream);
+  if (result == cuda::success) result = call.event_record(gpu.cleared, stream);
+  if (result == cuda::success) gpu.clears.fetch_add(1, std::memory_order_release);
+  return result;
 }
 
+// The host may use shared memory as soon as it has it, so the clear is waited for.
+cuda::Result clear_shared(Gpu &gpu, cuda::Address address, size_t length) {
+  std::string problem;
+  GpuStream *stream = GpuStream::of_thread(gpu, problem);
+  if (!stream) return cuda::launch_failed;
+  const cuda::Result result = driver().call.fill(address, 0, length, stream->handle());
+  if (result != cuda::success) return result;
+  return stream->finish(problem) == MRT_RESULT_OK ? cuda::success : cuda::launch_failed;
+}
+
+} // namespace
 } // namespace mrt
 
 using namespace mrt;
@@ -63,10 +80,8 @@ void *mrt_gpu_memory_allocate(uint32_t index, size_t length, bool is_private) {
                                          : call.memory_allocate_managed(&address, length, cuda::attach_global);
   if (result != cuda::success) return nullptr;
   // New memory of a Metal device contains zeros.
-  GpuStream *stream = GpuStream::of_thread(*gpu, problem);
-  const bool is_clear = stream && call.fill(address, 0, length, stream->handle()) == cuda::success &&
-                        stream->finish(problem) == MRT_RESULT_OK;
-  if (!is_clear) return call.memory_free(address), nullptr;
+  const auto clear = is_private ? clear_private : clear_shared;
+  if (clear(*gpu, address, length) != cuda::success) return call.memory_free(address), nullptr;
   add(uintptr_t(address), {length, is_private ? Storage::device : Storage::managed, index});
   return reinterpret_cast<void *>(address);
 }

@@ -1,6 +1,5 @@
-// Issues a dispatch to a GPU. It returns before the kernel has run.
+// Records a dispatch for a GPU (gpu/stream.h).
 #include "execute/dispatch_checks.h"
-#include "gpu/gpu_memory.h"
 #include "gpu/kernel.h"
 #include "gpu/stream.h"
 #include "support/settings.h"
@@ -15,6 +14,7 @@ constexpr unsigned largest_depth = 64;              // of a block
 constexpr uint64_t most_groups = 65535;             // in the second and third dimension of a CUDA grid
 constexpr uint64_t most_groups_across = 2147483647; // in the first
 constexpr unsigned plain_threadgroup_bytes = 48 << 10;
+constexpr uint32_t most_parameters = 64; // 31 buffers, 31 threadgroup arguments, and built-in values
 
 // The head of metal/mrt/gpu/entry.h's GpuLaunch; the arguments follow.
 struct Head {
@@ -25,8 +25,7 @@ static_assert(sizeof(Head) == 40, "pointers follow without padding");
 class GpuDispatch {
 public:
   GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const mrt_dispatch &request)
-      : stream(stream), kernel(kernel), request(request),
-        parameters(sizeof(Head) + std::max(1u, kernel.entry->parameter_count) * sizeof(uint64_t)) {}
+      : stream(stream), kernel(kernel), request(request) {}
 
   cuda::Result run() {
     cuda::Result result = bind();
@@ -37,36 +36,23 @@ public:
   }
 
 private:
-  void set_argument(uint32_t position, uint64_t value) {
-    memcpy(parameters.data() + sizeof(Head) + position * sizeof value, &value, sizeof value);
-  }
-
-  // Bytes that setBytes copied are in the host's memory; those of one dispatch are sent together.
   cuda::Result bind() {
-    std::vector<uint8_t> bytes;
-    std::vector<std::pair<uint32_t, size_t>> staged; // parameter, offset
     for (uint32_t position = 0; position < kernel.entry->parameter_count; position++) {
       const MrtParameter &parameter = kernel.entry->parameters[position];
+      arguments[position] = 0;
       if (parameter.kind == MRT_PARAMETER_THREADGROUP) {
-        set_argument(position, threadgroup_bytes);
+        arguments[position] = threadgroup_bytes;
         threadgroup_bytes += (request.threadgroup_lengths[parameter.index] + 15) / 16 * 16;
       }
       if (parameter.kind != MRT_PARAMETER_BUFFER) continue;
       const mrt_bound_buffer &bound = request.buffers[parameter.index];
-      if (!bound.address) set_argument(position, stream.absent());
-      else if (is_gpu_address(bound.address)) set_argument(position, uintptr_t(bound.address));
-      else {
-        staged.push_back({position, bytes.size()});
-        const auto *from = static_cast<const uint8_t *>(bound.address);
-        bytes.insert(bytes.end(), from, from + bound.length);
-        bytes.resize((bytes.size() + 15) / 16 * 16);
-      }
+      if (!bound.address) arguments[position] = stream.absent();
+      else if (!bound.is_bytes) arguments[position] = uintptr_t(bound.address);
+      else if (const cuda::Result result = stream.stage(bound.address, bound.length, arguments[position]);
+               result != cuda::success)
+        return result;
     }
-    if (bytes.empty()) return cuda::success;
-    cuda::Address address = 0;
-    const cuda::Result result = stream.stage(bytes, address);
-    for (const auto &[position, offset] : staged) set_argument(position, address + offset);
-    return result;
+    return cuda::success;
   }
 
   // A CUDA grid is smaller than Metal's in the second and third dimension, so a large one is launched in parts.
@@ -85,14 +71,18 @@ private:
       for (uint64_t y = 0; y < groups[1]; y += most_groups)
         for (uint64_t x = 0; x < groups[0]; x += most_groups_across) {
           head.first_group[0] = uint32_t(x), head.first_group[1] = uint32_t(y), head.first_group[2] = uint32_t(z);
-          memcpy(parameters.data(), &head, sizeof head);
-          void *list[] = {parameters.data()};
-          const cuda::Result result = driver().call.launch(
-              kernel.function, unsigned(std::min(groups[0] - x, most_groups_across)),
-              unsigned(std::min(groups[1] - y, most_groups)), unsigned(std::min(groups[2] - z, most_groups)),
-              unsigned(group[0]), unsigned(group[1]), unsigned(group[2]), threadgroup_bytes, stream.handle(), list,
-              nullptr);
-          if (result != cuda::success) return result;
+          GpuLaunch launch = {&kernel,
+                              {unsigned(std::min(groups[0] - x, most_groups_across)),
+                               unsigned(std::min(groups[1] - y, most_groups)),
+                               unsigned(std::min(groups[2] - z, most_groups))},
+                              {unsigned(group[0]), unsigned(group[1]), unsigned(group[2])},
+                              threadgroup_bytes,
+                              0};
+          const size_t bytes = std::max(1u, kernel.entry->parameter_count) * sizeof *arguments;
+          uint8_t *parameters = stream.add_parameters(sizeof head + bytes, launch.parameters);
+          memcpy(parameters, &head, sizeof head);
+          memcpy(parameters + sizeof head, arguments, bytes);
+          if (const cuda::Result result = stream.record(launch); result != cuda::success) return result;
         }
     return cuda::success;
   }
@@ -100,7 +90,7 @@ private:
   GpuStream &stream;
   const GpuKernel &kernel;
   const mrt_dispatch &request;
-  std::vector<uint8_t> parameters;
+  cuda::Address arguments[most_parameters];
   unsigned threadgroup_bytes = 0;
 };
 
@@ -115,10 +105,13 @@ mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &pr
   const GpuKernel *kernel = stream ? gpu_kernel(*gpu, request.function, problem) : nullptr;
   if (!kernel) return MRT_RESULT_INVALID;
   if (!setting_flag(Setting::execute)) return MRT_RESULT_OK;
+  if (kernel->entry->parameter_count > most_parameters) {
+    problem = "a kernel on this device has at most " + std::to_string(most_parameters) + " parameters (got " +
+              std::to_string(kernel->entry->parameter_count) + ")";
+    return MRT_RESULT_INVALID;
+  }
   const cuda::Result result = GpuDispatch(*stream, *kernel, request).run();
-  if (result == cuda::success) return MRT_RESULT_OK;
-  problem = gpu_error(*gpu, "launching '" + std::string(kernel->entry->name) + "'", result);
-  return gpu_result(result);
+  return result == cuda::success ? MRT_RESULT_OK : stream->fail(result, problem);
 }
 
 } // namespace

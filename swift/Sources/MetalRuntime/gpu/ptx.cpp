@@ -54,6 +54,8 @@ std::vector<std::string> ptx_flags(const std::string &clang, const CompileOption
           "-fno-rtti", "-fdeclspec", "-fno-math-errno", "-fno-strict-float-cast-overflow", "-fwrapv", "-w",
           "-Wno-invalid-constexpr", "-Xclang", "-target-feature", "-Xclang", ptx_version});
   flags.push_back(std::string("-march=") + architecture);
+  // Arrays of matrices stay in registers only if the loops over them are unrolled.
+  append({"-mllvm", "-unroll-threshold=3000"});
   // A call of a barrier or a lane operation must not become dependent on more conditions, nor be duplicated.
   append({"-fconvergent-functions"});
   append({build.contract ? "-ffp-contract=fast" : "-ffp-contract=off"});
@@ -95,10 +97,18 @@ ProcessResult compile_ptx(const Toolchain &tools, const GpuToolchain &gpu, const
   const std::vector<std::string> output = {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", gpu.functions, "-S", "-o",
                                            path};
   ProcessResult result = with_header(tools, flags, "c++", output, text, gpu.functions);
-  if (!result.started || result.status == 0 || result.ended || text.find("bfloat") == std::string::npos) return result;
-  flags.push_back("-DMRT_SCALAR_BFLOAT=1");
-  const ProcessResult again = with_header(tools, flags, "c++", output, text, gpu.functions);
-  return again.status == 0 ? again : result;
+  // As for the software device (compile/clang.cpp), for programs with unions of vectors or bfloat as a scalar.
+  constexpr const char *trivial = "-DMRT_TRIVIAL_COPIES=1", *scalar = "-DMRT_SCALAR_BFLOAT=1";
+  const bool has_bfloat = text.find("bfloat") != std::string::npos;
+  for (const std::vector<std::string> &more : {std::vector<std::string>{trivial}, {scalar}, {trivial, scalar}}) {
+    if (!result.started || result.status == 0 || result.ended) break;
+    if (more.back() == scalar && !has_bfloat) break;
+    std::vector<std::string> extended = flags;
+    extended.insert(extended.end(), more.begin(), more.end());
+    ProcessResult again = with_header(tools, extended, "c++", output, text, gpu.functions);
+    if (again.status == 0) result = std::move(again);
+  }
+  return result;
 }
 
 std::string ptx_key(const CompileOptions &options, Build build) {

@@ -1,12 +1,17 @@
 #include "gpu/stream.h"
 
-#include "gpu/gpu_memory.h"
 #include "support/settings.h"
 
-#include <chrono>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <thread>
+
+struct mrt_gpu_mark {
+  mrt::cuda::Event event = nullptr;
+  uint64_t issued = 0; // the stream's work at the mark
+  std::chrono::steady_clock::time_point start = {}; // of waiting
+};
 
 namespace mrt {
 
@@ -15,6 +20,7 @@ GpuStream::~GpuStream() {
   if (!handle_ || !enter_gpu(gpu_.index, problem)) return;
   driver().call.stream_destroy(handle_);
   if (staging_) driver().call.memory_free(staging_);
+  if (host_) driver().call.host_free(host_);
 }
 
 GpuStream *GpuStream::of_thread(Gpu &gpu, std::string &problem) {
@@ -31,39 +37,127 @@ cuda::Result GpuStream::open() {
   const cuda::Functions &call = driver().call;
   cuda::Result result = call.stream_create(&handle_, cuda::stream_non_blocking);
   if (result == cuda::success) result = call.memory_allocate(&staging_, staging_bytes + absent_bytes);
+  void *host = nullptr;
+  if (result == cuda::success) result = call.host_allocate(&host, staging_bytes, 0);
+  host_ = static_cast<uint8_t *>(host);
   return result == cuda::success ? call.fill(absent(), 0, absent_bytes, handle_) : result;
 }
 
-cuda::Result GpuStream::stage(const std::vector<uint8_t> &bytes, cuda::Address &address) {
-  constexpr size_t alignment = 256;
-  if (staged_ + bytes.size() > staging_bytes) {
+// ---------------------------------------------------------------- recording and issuing
+
+cuda::Result GpuStream::stage(const void *bytes, size_t count, cuda::Address &address) {
+  constexpr size_t alignment = 32; // of constant arguments, which buffers have too
+  const size_t room = (count + alignment - 1) / alignment * alignment;
+  if (staged_ + room > staging_bytes) {
     std::string message;
     if (finish(message) != MRT_RESULT_OK) return cuda::launch_failed;
   }
+  memcpy(host_ + staged_, bytes, count);
   address = staging_ + staged_;
-  staged_ += (bytes.size() + alignment - 1) / alignment * alignment;
-  return driver().call.copy_from_host(address, bytes.data(), bytes.size(), handle_);
+  staged_ += room;
+  return cuda::success;
+}
+
+uint8_t *GpuStream::add_parameters(size_t bytes, size_t &offset) {
+  offset = parameters_.size();
+  parameters_.resize(offset + bytes);
+  return parameters_.data() + offset;
+}
+
+cuda::Result GpuStream::record(const GpuLaunch &launch) {
+  launches_.push_back(launch);
+  return launches_.size() < most_recorded ? cuda::success : flush();
+}
+
+cuda::Result GpuStream::send() {
+  if (sent_ == staged_) return cuda::success;
+  const size_t from = sent_;
+  sent_ = staged_;
+  return driver().call.copy_from_host(staging_ + from, host_ + from, staged_ - from, handle_);
+}
+
+// Memory is cleared on another stream (gpu_memory.cpp).
+cuda::Result GpuStream::await_clears() {
+  const uint64_t clears = gpu_.clears.load(std::memory_order_acquire);
+  if (clears == clears_) return cuda::success;
+  clears_ = clears;
+  return driver().call.stream_wait(handle_, gpu_.cleared, cuda::plain_wait);
+}
+
+cuda::Result GpuStream::flush() {
+  issued_++;
+  cuda::Result result = await_clears();
+  if (result == cuda::success) result = send();
+  for (const GpuLaunch &launch : launches_) {
+    if (result != cuda::success) break;
+    void *list[] = {parameters_.data() + launch.parameters};
+    const auto &[x, y, z] = launch.groups;
+    const auto &[width, height, depth] = launch.threads;
+    result = driver().call.launch(launch.kernel->function, x, y, z, width, height, depth, launch.threadgroup_bytes,
+                                  handle_, list, nullptr);
+    if (result != cuda::success) failed_ = launch.kernel->entry->name;
+  }
+  launches_.clear();
+  parameters_.clear();
+  return result;
+}
+
+// ---------------------------------------------------------------- waiting
+
+mrt_result GpuStream::fail(cuda::Result result, std::string &message) {
+  message = gpu_error(gpu_, failed_.empty() ? "running on " + gpu_.name : "launching '" + failed_ + "'", result);
+  failed_.clear();
+  return gpu_result(result);
+}
+
+mrt_result GpuStream::expire(std::string &message) {
+  gpu_.lost = true; // the driver cannot end one kernel
+  message = "the work ran longer than " + std::to_string(setting_number(Setting::timeout_ms)) +
+            " ms (setting 'timeout_ms'); " + gpu_.name + " is lost to this process";
+  return MRT_RESULT_TIMEOUT;
 }
 
 mrt_result GpuStream::finish(std::string &message) {
-  using clock = std::chrono::steady_clock;
-  const auto start = clock::now(), limit = start + std::chrono::milliseconds(setting_number(Setting::timeout_ms));
-  cuda::Result result;
-  // Short work is polled, so that its end is seen at once; long work leaves the processor to others.
-  while ((result = driver().call.stream_query(handle_)) == cuda::not_ready) {
-    const auto now = clock::now();
-    if (now > limit) {
-      gpu_.lost = true; // the driver cannot end one kernel
-      message = "the work ran longer than " + std::to_string(setting_number(Setting::timeout_ms)) +
-                " ms (setting 'timeout_ms'); " + gpu_.name + " is lost to this process";
-      return MRT_RESULT_TIMEOUT;
+  mrt_gpu_mark *mark = nullptr;
+  mrt_result result = this->mark(mark, message);
+  while (result == MRT_RESULT_OK && !reached(mark, std::chrono::seconds(1), result, message)) {
+  }
+  return result;
+}
+
+mrt_result GpuStream::mark(mrt_gpu_mark *&mark, std::string &message) {
+  const cuda::Functions &call = driver().call;
+  auto fresh = std::make_unique<mrt_gpu_mark>();
+  cuda::Result result = flush();
+  if (result == cuda::success) result = call.event_create(&fresh->event, cuda::event_disable_timing);
+  if (result == cuda::success) result = call.event_record(fresh->event, handle_);
+  if (result != cuda::success) return fail(result, message);
+  fresh->issued = issued_;
+  mark = fresh.release();
+  return MRT_RESULT_OK;
+}
+
+// Short work is polled, so that its end is seen at once; long work leaves the processor to others.
+bool GpuStream::reached(mrt_gpu_mark *mark, std::chrono::microseconds most, mrt_result &result, std::string &message) {
+  const auto begun = Clock::now();
+  if (mark->start == Clock::time_point()) mark->start = begun;
+  const std::chrono::milliseconds limit(setting_number(Setting::timeout_ms));
+  cuda::Result seen;
+  while ((seen = driver().call.event_query(mark->event)) == cuda::not_ready) {
+    const auto now = Clock::now();
+    if (now - mark->start > limit) {
+      delete mark; // its event ends with the process
+      return result = expire(message), true;
     }
-    if (now - start > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (now - begun >= most) return false;
+    if (now - mark->start > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     else std::this_thread::yield();
   }
-  staged_ = 0;
-  if (result != cuda::success) message = gpu_error(gpu_, "running on " + gpu_.name, result);
-  return gpu_result(result);
+  if (mark->issued == issued_ && launches_.empty()) staged_ = sent_ = 0; // nothing reads the staged bytes any more
+  result = seen == cuda::success ? MRT_RESULT_OK : fail(seen, message);
+  if (seen == cuda::success) driver().call.event_destroy(mark->event);
+  delete mark;
+  return true;
 }
 
 } // namespace mrt
@@ -77,15 +171,21 @@ mrt_result fail(const std::string &problem, mrt_result result, char **message) {
   return result;
 }
 
-// Calls body(gpu, stream) and reports a failure of the driver as one of `operation`.
+GpuStream *enter_stream(uint32_t index, std::string &problem) {
+  Gpu *gpu = enter_gpu(index, problem);
+  return gpu ? GpuStream::of_thread(*gpu, problem) : nullptr;
+}
+
+// Calls body(stream) after what was recorded, and reports a failure of the driver as one of `operation`.
 template <typename Body> mrt_result on_stream(uint32_t index, const char *operation, char **message, Body body) {
   std::string problem;
-  Gpu *gpu = enter_gpu(index, problem);
-  GpuStream *stream = gpu ? GpuStream::of_thread(*gpu, problem) : nullptr;
+  GpuStream *stream = enter_stream(index, problem);
   if (!stream) return fail(problem, MRT_RESULT_INVALID, message);
-  const cuda::Result result = body(*stream);
-  return result == cuda::success ? MRT_RESULT_OK
-                                 : fail(gpu_error(*gpu, operation, result), gpu_result(result), message);
+  cuda::Result result = stream->flush();
+  if (result == cuda::success) result = body(*stream);
+  return result == cuda::success
+             ? MRT_RESULT_OK
+             : fail(gpu_error(*driver().gpus[index], operation, result), gpu_result(result), message);
 }
 
 } // namespace
@@ -103,11 +203,27 @@ mrt_result mrt_gpu_fill(uint32_t gpu, void *destination, uint8_t value, size_t l
   });
 }
 
-mrt_result mrt_gpu_finish(uint32_t index, char **message) {
+mrt_result mrt_gpu_finish(uint32_t gpu, char **message) {
   std::string problem;
-  Gpu *gpu = enter_gpu(index, problem);
-  GpuStream *stream = gpu ? GpuStream::of_thread(*gpu, problem) : nullptr;
+  GpuStream *stream = enter_stream(gpu, problem);
   if (!stream) return fail(problem, MRT_RESULT_INVALID, message);
   const mrt_result result = stream->finish(problem);
   return result == MRT_RESULT_OK ? result : fail(problem, result, message);
+}
+
+mrt_result mrt_gpu_mark_create(uint32_t gpu, mrt_gpu_mark **mark, char **message) {
+  std::string problem;
+  GpuStream *stream = enter_stream(gpu, problem);
+  if (!stream) return fail(problem, MRT_RESULT_INVALID, message);
+  const mrt_result result = stream->mark(*mark, problem);
+  return result == MRT_RESULT_OK ? result : fail(problem, result, message);
+}
+
+bool mrt_gpu_mark_reached(uint32_t gpu, mrt_gpu_mark *mark, uint32_t microseconds, mrt_result *result, char **message) {
+  std::string problem;
+  GpuStream *stream = enter_stream(gpu, problem);
+  *result = MRT_RESULT_INVALID;
+  if (stream && !stream->reached(mark, std::chrono::microseconds(microseconds), *result, problem)) return false;
+  if (!problem.empty() && message) *message = copy_string(problem);
+  return true;
 }

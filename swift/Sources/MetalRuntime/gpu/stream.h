@@ -1,11 +1,22 @@
 // The stream of a command queue's thread: its work runs in order, after what the thread issued before.
+//
+// Launches are recorded and issued several at a time. The bytes that their arguments point to travel together, in one
+// copy before the launches that read them.
 #pragma once
 
-#include "gpu/driver.h"
+#include "gpu/kernel.h"
 
+#include <chrono>
 #include <vector>
 
 namespace mrt {
+
+// A kernel launch, as cuLaunchKernel receives it.
+struct GpuLaunch {
+  const GpuKernel *kernel;
+  unsigned groups[3], threads[3], threadgroup_bytes;
+  size_t parameters; // the offset in the stream's parameters
+};
 
 class GpuStream {
 public:
@@ -17,22 +28,43 @@ public:
   static GpuStream *of_thread(Gpu &gpu, std::string &problem);
 
   cuda::Stream handle() const { return handle_; }
-  // Copies bytes of the host to the GPU, where they stay until the work that is issued now has ended.
-  cuda::Result stage(const std::vector<uint8_t> &bytes, cuda::Address &address);
+  // Copies bytes of the host for the launches that are recorded next.
+  cuda::Result stage(const void *bytes, size_t count, cuda::Address &address);
   // Zeros that a kernel may read for an argument that a function constant disables.
   cuda::Address absent() const { return staging_ + staging_bytes; }
+  // Returns room for a launch's parameters, valid until the next call.
+  uint8_t *add_parameters(size_t bytes, size_t &offset);
+  cuda::Result record(const GpuLaunch &launch);
+  // Issues the recorded launches. If one fails, the others are dropped; `fail` describes it.
+  cuda::Result flush();
+  // Describes the error, with the kernel's name if a launch failed.
+  mrt_result fail(cuda::Result result, std::string &message);
   // Waits for all work of the stream, at most for the time limit of the settings.
   mrt_result finish(std::string &message);
+  mrt_result mark(mrt_gpu_mark *&mark, std::string &message);
+  bool reached(mrt_gpu_mark *mark, std::chrono::microseconds most, mrt_result &result, std::string &message);
 
 private:
+  using Clock = std::chrono::steady_clock;
   static constexpr size_t staging_bytes = size_t(4) << 20, absent_bytes = size_t(64) << 10;
+  // The GPU starts on the first launches while the next are recorded.
+  static constexpr size_t most_recorded = 16;
 
   cuda::Result open();
+  cuda::Result send();
+  cuda::Result await_clears();
+  mrt_result expire(std::string &message);
 
   Gpu &gpu_;
   cuda::Stream handle_ = nullptr;
   cuda::Address staging_ = 0;
-  size_t staged_ = 0;
+  uint8_t *host_ = nullptr;     // pinned memory with the layout of staging_
+  size_t staged_ = 0, sent_ = 0; // bytes
+  std::vector<GpuLaunch> launches_;
+  std::vector<uint8_t> parameters_;
+  std::string failed_; // the kernel whose launch failed
+  uint64_t issued_ = 0; // counts flushes, copies and fills
+  uint64_t clears_ = 0; // of memory that this stream has waited for
 };
 
 } // namespace mrt

@@ -209,6 +209,7 @@ typedef struct mrt_bound_buffer {
   void *address;     // of the first byte that the kernel receives; NULL: not bound
   size_t length;     // bytes from there to the end of the buffer
   const char *label; // the buffer's label, may be NULL
+  bool is_bytes;     // bytes that setBytes copied, which are in the host's memory on every device
 } mrt_bound_buffer;
 
 typedef struct mrt_counters {
@@ -278,6 +279,8 @@ typedef struct mrt_gpu_info {
   bool integrated; // shares the processor's memory
 } mrt_gpu_info;
 
+typedef struct mrt_gpu_mark mrt_gpu_mark;
+
 size_t mrt_gpu_count(char **message); // if it is 0, `message` says why
 bool mrt_gpu_info_get(uint32_t gpu, mrt_gpu_info *info);
 // Compiles a function for GPUs without loading it, which needs no GPU.
@@ -291,12 +294,20 @@ void *mrt_gpu_memory_allocate(uint32_t gpu, size_t length, bool is_private);
 bool mrt_gpu_memory_wrap(uint32_t gpu, void *pointer, size_t length);
 void mrt_gpu_memory_free(void *pointer);
 size_t mrt_gpu_memory_live_bytes(uint32_t gpu);
-// Buffers must be memory of the GPU; bytes in other memory are copied when the call is made. Textures are not
-// supported. The fields for the checker have no effect.
+// Buffers must be memory of the GPU; setBytes's bytes are copied before the call returns. Textures are not supported. The
+// fields for the checker have no effect. The launch is recorded, and issued with later ones, or by the calls below at the
+// latest, which also report its errors.
 mrt_result mrt_gpu_dispatch(uint32_t gpu, const mrt_dispatch *dispatch, char **message);
 mrt_result mrt_gpu_copy(uint32_t gpu, void *destination, const void *source, size_t length, char **message);
 mrt_result mrt_gpu_fill(uint32_t gpu, void *destination, uint8_t value, size_t length, char **message);
+// Waits for the calling thread's work, at most for the setting `timeout_ms`.
 mrt_result mrt_gpu_finish(uint32_t gpu, char **message);
+// Marks the end of the work that the calling thread has issued so far.
+mrt_result mrt_gpu_mark_create(uint32_t gpu, mrt_gpu_mark **mark, char **message);
+// Waits for a mark, at most for so many microseconds. Returns false if the work has not ended. Otherwise sets the result
+// and frees the mark. Work that runs longer than `timeout_ms` after the first call for its mark has failed. Only the
+// thread that created the mark may call it.
+bool mrt_gpu_mark_reached(uint32_t gpu, mrt_gpu_mark *mark, uint32_t microseconds, mrt_result *result, char **message);
 
 // ---------------------------------------------------------------- findings (support/findings.cpp)
 // All findings of the checker, the encoders and the command buffers. The kinds are:

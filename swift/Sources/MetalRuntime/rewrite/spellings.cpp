@@ -185,7 +185,7 @@ std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &
   return found;
 }
 
-// Returns the parameters of its templates if each has a name and none has a default; else none.
+// Returns the template's parameters. The list is empty if a parameter has no name or has a default.
 std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range header) {
   for (uint32_t index = header.first; index < header.last; index++)
     if (one_of(tokens[index].text, {"=", "..."})) return {};

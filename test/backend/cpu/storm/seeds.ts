@@ -7,6 +7,7 @@ import * as library from "../../../../src/index.ts";
 import { readAheadCall } from "../../../../src/nn/models/loading/read_ahead.ts";
 import { scoresCall } from "../../../../src/ops/attention/primitive.ts";
 import { attentionStep } from "../../../../src/ops/attention/step.ts";
+import { finishActivations, finished, noFinish } from "../../../../src/ops/convolution/finish.ts";
 import { convertCall } from "../../../../src/ops/copy/primitive.ts";
 import { quantizedProjections } from "../../../../src/quant/matmul/projections.ts";
 import { packQ8Into } from "../../../../src/quant/pack_q8.ts";
@@ -189,6 +190,17 @@ function recurrentLayers(): void {
     }
 }
 
+/** What follows convolutions in inference, with each activation and all optional operands. */
+function finishes(): void {
+  for (const dtype of ["float32", "float64"] as const)
+    for (const activation of finishActivations)
+      for (const isBare of [true, false]) {
+        const [y, bias, added] = [[2, 3, 5], [3], [2, 3, 5]].map((shape) => library.rand(shape, { dtype }));
+        const options = { ...noFinish, activation, alpha: 0.1, beta: 0.5 };
+        library.noGrad(() => finished(y!, isBare ? undefined : bias, isBare ? undefined : added, options));
+      }
+}
+
 function optimizers(): void {
   for (const dtype of ["float32", "float64", "bfloat16"] as const)
     for (const make of [
@@ -296,6 +308,7 @@ function further(): void {
   weights();
   caches();
   recurrentLayers();
+  finishes();
   optimizers();
   gradientsOf(() => library.rope(leaf([1, 4, 2, 8])));
   gradientsOf(() => library.rope(leaf([2, 3, 8]), { positions: whole([4, 0, 9]) }));

@@ -7,8 +7,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
 import { environmentFlag } from "../../../../src/core/environment.ts";
+import { buildStandin } from "./standin.ts";
 
 const isTested = process.platform === "linux" && !environmentFlag("ORCHARD_SKIP_METAL");
 const folder = mkdtempSync(join(tmpdir(), "orchard-gpu-"));
@@ -23,17 +23,13 @@ for word in "$@"; do
   previous=$word
 done
 [ $kind = header ] && exec sh -c 'echo header > "$1"' sh "$file"
-printf '.version 7.8\\n.visible .entry mrt_entry_0(\\n)\\n' > "$file"
+echo '.version 7.8' > "$file"
+for entry in $(seq 0 99); do echo ".visible .entry mrt_entry_$entry()"; done >> "$file"
 `;
 
 beforeAll(async () => {
   if (!isTested) return;
-  const { command, linkFlags } = await findCompiler();
-  const source = join(import.meta.dir, "driver.cpp");
-  const library = join(folder, "libcuda.so.1");
-  const words = [...command, "-std=c++17", "-shared", "-fPIC", "-o", library, source, ...linkFlags];
-  const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
-  expect(exitCode, stderr.toString()).toBe(0);
+  await buildStandin(folder);
   mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
   writeFileSync(join(folder, "usr/lib/clc/nvptx64--nvidiacl.bc"), "functions");
   writeFileSync(join(folder, "clang++"), compiler);
@@ -48,10 +44,10 @@ interface Outcome {
   errors: string;
 }
 
-/** Runs the program on a stand-in of a GPU. */
-function run(variables: Record<string, string> = {}, count = 1000, steps = 3): Outcome {
+/** Runs a program on a stand-in of a GPU. */
+function runProgram(program: string, variables: Record<string, string>, words: readonly string[] = []): Outcome {
   const log = join(folder, `log${runs++}`);
-  const child = Bun.spawnSync([process.execPath, join(import.meta.dir, "program.ts"), `${count}`, `${steps}`], {
+  const child = Bun.spawnSync([process.execPath, join(import.meta.dir, program), ...words], {
     env: {
       ...process.env,
       ORCHARD_METAL_DEVICE: "nvidia",
@@ -69,6 +65,9 @@ function run(variables: Record<string, string> = {}, count = 1000, steps = 3): O
     errors: child.stderr.toString(),
   };
 }
+
+const run = (variables: Record<string, string> = {}, count = 1000, steps = 3): Outcome =>
+  runProgram("program.ts", variables, [`${count}`, `${steps}`]);
 
 describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
   test("sends buffers, bytes and grids of any size, and keeps memory alive while work uses it", () => {
@@ -115,10 +114,33 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     expect(errors).toContain("gpu_clang");
   });
 
-  test("an illegal access is an error, after which further work is refused", () => {
+  test("a launch that the driver refuses is an error, after which further work is refused", () => {
     const { results, log } = run({ STANDIN_FAIL: "cuLaunchKernel:700" });
     expect(results["shared"]).toContain("CUDA_ERROR_ILLEGAL_ADDRESS");
     expect(String(results["private"])).toMatch(/^\w+Error: /); // no memory is allocated on a lost GPU
+    expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
+  });
+
+  // As on a real GPU, the error appears when the work is waited for.
+  const faults = [
+    ["an access out of bounds", "kernel:700", "CUDA_ERROR_ILLEGAL_ADDRESS"],
+    ["a loop that does not end", "kernel:600", "the work ran longer than 50 ms"],
+    ["a device that was lost", "kernel:214", "CUDA_ERROR_OTHER"],
+  ] as const;
+  test.each(faults)("%s is a typed error, and the process goes on without the GPU", (_, fault, cause) => {
+    const { results, log } = run({ STANDIN_FAIL: fault, ORCHARD_METAL_TIMEOUT_MS: "50" });
+    expect(results["shared"]).toStartWith("BackendError: ");
+    expect(results["shared"]).toContain(cause);
+    expect(results["private"]).toMatch(/^\w+Error: /); // no memory is allocated on a lost GPU
+    expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
+  });
+
+  test.each(faults)("after %s, operations on tensors are computed again on the cpu", (_, fault, cause) => {
+    const variables = { STANDIN_ANY: "1", STANDIN_FAIL: fault, ORCHARD_METAL_TIMEOUT_MS: "50" };
+    const { results, errors, log } = runProgram("tensors.ts", variables);
+    expect(results).toEqual({ sum: [5, 7, 9], later: [20, 28, 36] });
+    expect(errors).toContain(cause);
+    expect(errors).toContain("recomputed on another backend");
     expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import type { Mistake, Program } from "./program.ts";
 import { programs } from "./programs.ts";
 
 /** Mistakes planted in each program in a usual run; each takes a compilation and trials of other values. */
-const MISTAKES = 4;
+const MISTAKES = 2;
 const drawn = repeats({ usual: 1, all: 5 });
 const random = new Random(33 + seed);
 const cases = Array.from({ length: drawn }, () => programs.map((draw) => draw(random))).flat();

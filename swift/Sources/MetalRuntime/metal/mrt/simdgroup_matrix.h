@@ -37,8 +37,8 @@ MRT_FUNC MatrixPosition matrix_position(mrt_u32 lane) {
 struct MatrixAddress {
   ulong first, step;
 };
-MRT_FUNC MatrixAddress matrix_address(ulong elements_per_row, metal::vec<ulong, 2> origin, bool transpose) {
-  const MatrixPosition position = matrix_position(lane_index());
+MRT_FUNC MatrixAddress matrix_address(MatrixPosition position, ulong elements_per_row, metal::vec<ulong, 2> origin,
+                                     bool transpose) {
   const ulong across = transpose ? elements_per_row : 1, down = transpose ? 1 : elements_per_row;
   return {(origin.x + position.column) * across + (origin.y + position.row) * down, across};
 }
@@ -86,7 +86,22 @@ template <typename T> struct alignas(8 * sizeof(T)) vec<T, 8> {
 
 #ifdef MRT_GPU
 #include "gpu/matrix.h"
-#elif !defined(MRT_STRICT)
+#else
+namespace mrt {
+// The elements of one lane. On a GPU they may have another layout (gpu/matrix.h).
+template <typename T> struct LaneElements {
+  metal::vec<T, 64> pair;
+#ifndef MRT_STRICT
+  MRT_METHOD MatrixPosition position() const { return matrix_position(lane_index()); }
+  MRT_METHOD metal::vec<T, 64> apple() const { return pair; }
+  MRT_METHOD metal::vec<T, 64> &make_apple() { return pair; }
+#endif
+};
+template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> pair, bool = true) { return {pair}; }
+} // namespace mrt
+#endif
+
+#if !defined(MRT_GPU) && !defined(MRT_STRICT)
 namespace mrt {
 
 template <typename A, typename B, typename C> struct Factors {
@@ -128,10 +143,10 @@ MRT_UNINSTRUMENTED void resolve_product(MrtExchange *exchange) {
 }
 
 template <typename D, typename A, typename B, typename C>
-MRT_COOPERATIVE metal::vec<D, 64> multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c,
-                                                      const char *operation, Site site) {
-  return exchange<metal::vec<D, 64>, resolve_product<D, A, B, C>>(Factors<A, B, C>{a, b, c},
-                                                                  {MRT_COLLECTIVE_MATRIX, operation, site});
+MRT_COOPERATIVE LaneElements<D> multiply_accumulate(LaneElements<A> a, LaneElements<B> b, LaneElements<C> c,
+                                                    const char *operation, Site site) {
+  return {exchange<metal::vec<D, 64>, resolve_product<D, A, B, C>>(Factors<A, B, C>{a.pair, b.pair, c.pair},
+                                                                   {MRT_COLLECTIVE_MATRIX, operation, site})};
 }
 
 } // namespace mrt
@@ -144,20 +159,22 @@ struct simdgroup_matrix {
   typedef vec<T, 64> storage_type;
 
   // Uninitialized: poison.
-  MRT_METHOD simdgroup_matrix() : elements{{T(__builtin_nanf("")), T(__builtin_nanf(""))}} {}
+  MRT_METHOD simdgroup_matrix()
+      : elements(mrt::lane_elements<T>({{T(__builtin_nanf("")), T(__builtin_nanf(""))}})) {}
   // `value` on the diagonal, zero elsewhere.
   explicit MRT_METHOD simdgroup_matrix(T value)
-      MRT_BODY(const mrt::MatrixPosition position = mrt::matrix_position(mrt::lane_index());
-               for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = position.row == position.column + i ? value : T(0);)
+      MRT_BODY(elements = mrt::lane_elements<T>({}); const mrt::MatrixPosition position = elements.position();
+               for (mrt_u32 i = 0; i < 2; ++i) elements.pair.own[i] =
+                   position.row == position.column + i ? value : T(0);)
 
 #ifdef MRT_STRICT // in a method of a class of the program, the object's address space is unknown
           MRT_THREAD storage_type &thread_elements();
   const MRT_THREAD storage_type &thread_elements() const;
 #else
           MRT_METHOD storage_type &thread_elements(MRT_SITE_ONLY) {
-    MRT_NOTE_LAYOUT return elements;
+    MRT_NOTE_LAYOUT return elements.make_apple();
   }
-  MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const { MRT_NOTE_LAYOUT return elements; }
+  MRT_METHOD storage_type thread_elements(MRT_SITE_ONLY) const { MRT_NOTE_LAYOUT return elements.apple(); }
 #endif
 
 #ifdef MRT_STRICT
@@ -165,19 +182,19 @@ struct simdgroup_matrix {
 #else
   // An operator has no default arguments, so the conversion of its left operand captures the caller's line.
   struct LeftFactor {
-    storage_type elements;
+    mrt::LaneElements<T> elements;
     mrt::Site site;
     MRT_METHOD LeftFactor(simdgroup_matrix a MRT_SITE) : elements(a.elements), site(site) {}
   };
   friend MRT_COOPERATIVE simdgroup_matrix operator*(LeftFactor a, simdgroup_matrix b) {
     simdgroup_matrix product;
-    product.elements =
-        mrt::multiply_accumulate<T>(a.elements, b.elements, vec<float, 64>{}, "simdgroup_matrix operator*", a.site);
+    product.elements = mrt::multiply_accumulate<T>(a.elements, b.elements, mrt::lane_elements<float>({}),
+                                                   "simdgroup_matrix operator*", a.site);
     return product;
   }
 #endif
 
-  storage_type elements;
+  mrt::LaneElements<T> elements;
 };
 
 // Metal has no matrix of bool. Programs nevertheless name the type, as a member of a fragment for masks, without
@@ -194,7 +211,7 @@ typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
 template <typename T, int Columns, int Rows = Columns>
 MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(T value) {
   simdgroup_matrix<T, Columns, Rows> filled;
-  filled.elements = {{value, value}};
+  filled.elements = mrt::lane_elements<T>({{value, value}});
   return filled;
 }
 
@@ -204,17 +221,17 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
   MRT_COOPERATIVE void simdgroup_load(simdgroup_matrix<T, Columns, Rows> &d, const space T *source,                    \
                                       ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,               \
                                       bool transpose_matrix = false MRT_SITE)                                          \
-      MRT_BODY(MRT_ALL_LANES("simdgroup_load") const mrt::MatrixAddress address =                                      \
-                   mrt::matrix_address(elements_per_row, matrix_origin, transpose_matrix);                             \
-               d.elements.own[0] = source[address.first];                                                              \
-               d.elements.own[1] = source[address.first + address.step];) template <typename T, int Columns, int Rows> \
+      MRT_BODY(MRT_ALL_LANES("simdgroup_load") d.elements = mrt::lane_elements<T>({}); const mrt::MatrixAddress address =                                      \
+                   mrt::matrix_address(d.elements.position(), elements_per_row, matrix_origin, transpose_matrix); \
+               d.elements.pair.own[0] = source[address.first]; \
+               d.elements.pair.own[1] = source[address.first + address.step];) template <typename T, int Columns, int Rows> \
       MRT_COOPERATIVE void simdgroup_store(simdgroup_matrix<T, Columns, Rows> a, space T *destination,                 \
                                            ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,          \
                                            bool transpose_matrix = false MRT_SITE)                                     \
           MRT_BODY(MRT_ALL_LANES("simdgroup_store") const mrt::MatrixAddress address =                                 \
-                       mrt::matrix_address(elements_per_row, matrix_origin, transpose_matrix);                         \
-                   destination[address.first] = a.elements.own[0];                                                     \
-                   destination[address.first + address.step] = a.elements.own[1];)
+                       mrt::matrix_address(a.elements.position(), elements_per_row, matrix_origin, transpose_matrix); \
+                   destination[address.first] = a.elements.pair.own[0]; \
+                   destination[address.first + address.step] = a.elements.pair.own[1];)
 
 MRT_MATRIX_MEMORY(MRT_DEVICE)
 #if defined(MRT_STRICT) || defined(MRT_SPACED)
@@ -240,8 +257,8 @@ MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, 
         template <typename D, typename A, typename B, int K, int Rows, int Columns>
         MRT_COOPERATIVE void simdgroup_multiply(simdgroup_matrix<D, Columns, Rows> &d, simdgroup_matrix<A, K, Rows> a,
                                                 simdgroup_matrix<B, Columns, K> b MRT_SITE)
-            MRT_BODY(d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements, vec<float, 64>{},
-                                                              "simdgroup_multiply", site);)
+            MRT_BODY(d.elements = mrt::multiply_accumulate<D>(a.elements, b.elements,
+                                                              mrt::lane_elements<float>({}), "simdgroup_multiply", site);)
 
 } // namespace metal
 
@@ -250,5 +267,7 @@ template <typename D, typename A, typename B, typename C>
 MRT_COOPERATIVE metal::vec<D, 64>
 __metal_simdgroup_matrix_8x8_multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c,
                                                  metal::vec<D, 64> MRT_SITE)
-    MRT_BODY(return mrt::multiply_accumulate<D>(a, b, c, "simdgroup_multiply_accumulate", site);)
+    MRT_BODY(return mrt::multiply_accumulate<D>(mrt::lane_elements(a, false), mrt::lane_elements(b, false),
+                                                mrt::lane_elements(c, false), "simdgroup_multiply_accumulate", site)
+                 .apple();)
 #endif

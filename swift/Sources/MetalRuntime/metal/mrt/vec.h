@@ -24,7 +24,7 @@ template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
 // Defaulted here, its line would be that of the class, but a finding must give the program's line.
-#define MRT_VEC_COPIES                                                                                                 \
+#define MRT_VEC_COPIES(N)                                                                                              \
   constexpr MRT_METHOD vec(const vec &) = default;                                                                     \
   constexpr MRT_METHOD vec &operator=(const vec &) = default;
 struct MRT_COPIED_BY_REFERENCE CopiedByReference {
@@ -32,10 +32,26 @@ struct MRT_COPIED_BY_REFERENCE CopiedByReference {
   constexpr MRT_METHOD CopiedByReference(const CopiedByReference &) {}
   constexpr MRT_METHOD CopiedByReference &operator=(const CopiedByReference &) { return *this; }
 };
+// On a GPU, LLVM copies a trivial class of 16 bytes as two words of 8. Single elements become one access of 16 bytes.
+#elif defined(MRT_GPU) && !defined(MRT_TRIVIAL_COPIES)
+#define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
+#define MRT_VEC_BASE
+#define MRT_VEC_COPIES(N)                                                                                              \
+  constexpr MRT_METHOD vec(const vec &v) : MRT_COPY##N {}                                                              \
+  constexpr MRT_METHOD vec &operator=(const vec &v) {                                                                  \
+    MRT_ASSIGN##N;                                                                                                     \
+    return *this;                                                                                                      \
+  }
+#define MRT_COPY2 x(v.x), y(v.y)
+#define MRT_COPY3 MRT_COPY2, z(v.z)
+#define MRT_COPY4 MRT_COPY3, w(v.w)
+#define MRT_ASSIGN2 x = v.x, y = v.y
+#define MRT_ASSIGN3 MRT_ASSIGN2, z = v.z
+#define MRT_ASSIGN4 MRT_ASSIGN3, w = v.w
 #else
 #define MRT_COPIED_BY_REFERENCE
 #define MRT_VEC_BASE
-#define MRT_VEC_COPIES
+#define MRT_VEC_COPIES(N)
 #endif
 
 } // namespace mrt
@@ -83,7 +99,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   static_assert(__is_arithmetic(T) || MRT_IS_BFLOAT(T), "invalid vector element type");                                \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
-  MRT_VEC_COPIES MRT_VEC##N##_OF_VOLATILE MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                 \
+  MRT_VEC_COPIES(N) MRT_VEC##N##_OF_VOLATILE MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                 \
       MRT_METHOD T &operator[](size_t i) {                                                                             \
     return (&x)[i];                                                                                                    \
   }                                                                                                                    \

@@ -1,0 +1,36 @@
+// What follows a convolution in inference, in one pass over its result: bias, another summand, activation, scale.
+#pragma once
+
+#include "../linalg/matrices.h"
+#include "../names.h"
+
+namespace orchard {
+
+ORCHARD_NAMES(FinishActivation, none, relu, leaky, clamp, sigmoid, silu, hardsigmoid, hardswish)
+
+// y ← f(y + bias + added) · scale + shift for y and added [planes, columns], contiguous. The bias has an element for
+// each channel: that of plane p is p % channels. `alpha` and `beta` are the parameters of f: the slope of leaky, the
+// bounds of clamp, and the slope and offset of hardsigmoid.
+struct FinishBlock {
+  DTypeField dtype;
+  Name<FinishActivation> activation;
+  Flag has_bias, has_added;
+  Whole planes, channels, columns;
+  Real alpha, beta, scale, shift;
+  Whole offsets[3]; // of bias, added and y
+};
+
+template <class T> struct Finish {
+  T alpha, beta, scale, shift;
+};
+
+// `rows` is indexed by activation: computes `count` elements of one plane. `added` may be null.
+template <class T> struct FinishKernel {
+  void (*rows[static_cast<int>(FinishActivation::count)])(const Finish<T> &finish, T bias, const T *added, T *y,
+                                                          int64_t count);
+};
+using FinishKernels = OfReals<FinishKernel>;
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(FinishKernels, finish_kernels)

@@ -1,0 +1,179 @@
+// The functions "fft" and "realFft".
+#include "fft.h"
+
+#include "../linalg/batches.h"
+#include "../parallel.h"
+#include "transform.h"
+
+#include <algorithm>
+
+using namespace orchard;
+
+namespace {
+
+void check_dtype(const char *name, DType dtype) {
+  if (dtype != DType::float64 && dtype != DType::float32)
+    fail(ORCHARD_CPU_UNSUPPORTED, std::string("there is no ") + name + " of " + dtype_names[static_cast<int>(dtype)]);
+}
+
+void check_sizes(std::initializer_list<int64_t> sizes) {
+  for (const int64_t size : sizes)
+    if (size < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected sizes of at least 0, got " + std::to_string(size));
+}
+
+// Transforms columns in blocks of adjacent ones. Long columns would not fit into a cache as vectors: they are copied to
+// rows first.
+template <class T> void transform_columns(const FftBlock &block, const T *x, T *out) {
+  const int64_t outer = block.outer, n = block.length, inner = block.inner;
+  const auto plan = plan_of<T>(n);
+  const FftKernels<T> &kernels = fft_kernels<T>();
+  const int64_t lanes = kernels.lanes, blocks = (inner + lanes - 1) / lanes;
+  const T scale = T(double(block.scale));
+  const bool inverse = block.inverse;
+  if (plan->passes) {
+    ScratchParts<T> works(thread_count(), scratch_product({n, 4, lanes}));
+    const int64_t grain = std::max<int64_t>(1, (1 << 14) / (n * lanes));
+    parallel_for(scratch_product({outer, blocks}), grain, [&](int64_t begin, int64_t end) {
+      typename ScratchParts<T>::Part work(works);
+      for (int64_t at = begin; at < end; at++) {
+        const int64_t first = at % blocks * lanes, place = 2 * (at / blocks * n * inner + first);
+        kernels.columns(*plan->passes,
+                        {x + place, out + place, 2 * inner, 2 * inner, std::min(lanes, inner - first), inverse, scale},
+                        work.data());
+      }
+    });
+    return;
+  }
+  const int64_t width = std::min(lanes, inner);
+  Scratch<T> rows(scratch_product({4, n, width}));
+  T *in = rows.data(), *results = in + 2 * n * width;
+  for (int64_t at = 0; at < outer * blocks; at++) {
+    const int64_t first = at % blocks * lanes, place = 2 * (at / blocks * n * inner + first);
+    const int64_t count = std::min(width, inner - first);
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t c = 0; c < count; c++) std::copy_n(x + place + 2 * (j * inner + c), 2, in + 2 * (c * n + j));
+    transform_rows<T>(*plan, {in, results, 2 * n, 2 * n, count, inverse, scale});
+    for (int64_t j = 0; j < n; j++)
+      for (int64_t c = 0; c < count; c++) std::copy_n(results + 2 * (c * n + j), 2, out + place + 2 * (j * inner + c));
+  }
+}
+
+template <class T> void run_fft(const FftBlock &block, Operands operands) {
+  const int64_t outer = block.outer, n = block.length, inner = block.inner;
+  const int64_t count = scratch_product({outer, n, inner, 2});
+  const T *x = operands.inputs<T>(0, block.offsets[0], Extent(count));
+  T *out = operands.results<T>(1, block.offsets[1], Extent(count));
+  if (count == 0) return;
+  if (inner > 1) return transform_columns(block, x, out);
+  transform_rows<T>(*plan_of<T>(n), {x, out, 2 * n, 2 * n, outer, block.inverse, T(double(block.scale))});
+}
+
+void fft(const FftBlock &block, Operands operands) {
+  check_dtype("fft", block.dtype);
+  check_sizes({block.outer, block.length, block.inner});
+  if (block.dtype == DType::float64) run_fft<double>(block, operands);
+  else run_fft<float>(block, operands);
+}
+
+// Even lengths are transformed as half as many complex numbers; odd ones as complex numbers.
+template <class T> class RealRows {
+public:
+  RealRows(const RealFftBlock &block, const T *x, T *out)
+      : x_(x), out_(out), rows_(block.rows), n_(block.length), m_(n_ / 2 + 1), inverse_(block.inverse),
+        scale_(T(double(block.scale))) {}
+
+  void to_spectrum() const {
+    if (n_ % 2 == 0) {
+      const int64_t h = n_ / 2;
+      const auto plan = plan_of<T>(h);
+      transform_rows<T>(*plan, {x_, out_, n_, 2 * m_, rows_, false, scale_});
+      each(rows_, [&](int64_t row) { kernels_.unpack(plan->half_roots.data(), h, inverse_, out_ + row * 2 * m_); });
+      return;
+    }
+    in_chunks([&](int64_t first, int64_t count, T *wide, T *results) {
+      each(count, [&](int64_t row) {
+        for (int64_t j = 0; j < n_; j++) {
+          wide[2 * (row * n_ + j)] = x_[(first + row) * n_ + j];
+          wide[2 * (row * n_ + j) + 1] = 0;
+        }
+      });
+      transform_rows<T>(*plan_of<T>(n_), {wide, results, 2 * n_, 2 * n_, count, inverse_, scale_});
+      each(count, [&](int64_t row) {
+        T *to = out_ + (first + row) * 2 * m_;
+        std::copy_n(results + row * 2 * n_, 2 * m_, to);
+        to[1] = 0;
+      });
+    });
+  }
+
+  void to_real() const {
+    const auto plan = plan_of<T>(n_ % 2 == 0 ? n_ / 2 : n_);
+    in_chunks([&](int64_t first, int64_t count, T *wide, T *results) {
+      const int64_t length = plan->length;
+      each(count, [&](int64_t row) {
+        const T *from = x_ + (first + row) * 2 * m_;
+        T *to = wide + row * 2 * length;
+        if (n_ % 2 == 0) return kernels_.pack(plan->half_roots.data(), length, inverse_, from, to);
+        to[0] = from[0];
+        to[1] = 0;
+        for (int64_t k = 1; k < m_; k++) {
+          to[2 * k] = to[2 * (n_ - k)] = from[2 * k];
+          to[2 * k + 1] = from[2 * k + 1];
+          to[2 * (n_ - k) + 1] = -from[2 * k + 1];
+        }
+      });
+      if (n_ % 2 == 0) return transform_rows<T>(*plan, {wide, out_ + first * n_, n_, n_, count, true, scale_});
+      transform_rows<T>(*plan, {wide, results, 2 * n_, 2 * n_, count, inverse_, scale_});
+      each(count, [&](int64_t row) {
+        for (int64_t j = 0; j < n_; j++) out_[(first + row) * n_ + j] = results[2 * (row * n_ + j)];
+      });
+    });
+  }
+
+private:
+  template <class Body> void each(int64_t count, Body &&body) const {
+    parallel_for(count, std::max<int64_t>(1, (1 << 14) / n_), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; row++) body(row);
+    });
+  }
+
+  // Calls body(first, count, scratch, more scratch) for groups of rows that fit into a cache, with 2 n numbers per row.
+  template <class Body> void in_chunks(Body &&body) const {
+    constexpr int64_t numbers = 1 << 17;
+    const int64_t most = std::min(rows_, std::max<int64_t>(16 * thread_count(), numbers / n_));
+    Scratch<T> scratch(scratch_product({4, most, n_}));
+    for (int64_t first = 0; first < rows_; first += most)
+      body(first, std::min(most, rows_ - first), scratch.data(), scratch.data() + 2 * most * n_);
+  }
+
+  const FftKernels<T> &kernels_ = fft_kernels<T>();
+  const T *x_;
+  T *out_;
+  int64_t rows_, n_, m_;
+  bool inverse_;
+  T scale_;
+};
+
+template <class T> void run_real(const RealFftBlock &block, Operands operands) {
+  const int64_t rows = block.rows, n = block.length;
+  const int64_t numbers = scratch_product({rows, n}), pairs = scratch_product({rows, 2, n / 2 + 1});
+  const bool to_real = block.to_real;
+  const T *x = operands.inputs<T>(0, block.offsets[0], Extent(to_real ? pairs : numbers));
+  T *out = operands.results<T>(1, block.offsets[1], Extent(to_real ? numbers : pairs));
+  if (numbers == 0) return;
+  const RealRows<T> real(block, x, out);
+  if (to_real) real.to_real();
+  else real.to_spectrum();
+}
+
+void real_fft(const RealFftBlock &block, Operands operands) {
+  check_dtype("realFft", block.dtype);
+  check_sizes({block.rows, block.length});
+  if (block.dtype == DType::float64) run_real<double>(block, operands);
+  else run_real<float>(block, operands);
+}
+
+ORCHARD_FUNCTION("fft", fft, FftBlock, 2)
+ORCHARD_FUNCTION("realFft", real_fft, RealFftBlock, 2)
+
+} // namespace

@@ -1,0 +1,71 @@
+// Discrete Fourier transforms along an axis: X[k] = scale Σⱼ x[j] e^(∓2πi jk / n).
+//
+// Complex numbers are interleaved pairs. In scratch memory, elements are vectors of as many transforms as a vector has
+// lanes: real parts, then imaginary parts.
+#pragma once
+
+#include "../functions.h"
+#include "../isa.h"
+#include "plan.h"
+
+namespace orchard {
+
+struct FftBlock {
+  DTypeField dtype;
+  Flag inverse;
+  Real scale;
+  Whole outer, length, inner;
+  Whole offsets[2]; // of x and out
+};
+
+// Transforms of real rows, into or from the first half of their spectra.
+struct RealFftBlock {
+  DTypeField dtype;
+  Flag to_real; // whether x is a spectrum, and out is real
+  Flag inverse; // whether the sign of the exponent is positive
+  Real scale;
+  Whole rows, length; // length: that of the real rows
+  Whole offsets[2];   // of x and out
+};
+
+// Where complex rows or columns are.
+template <class T> struct Lines {
+  const T *in;
+  T *out;
+  int64_t in_stride, out_stride; // between rows, or between the elements of columns, in numbers
+  int64_t count;                 // of lines: at most one per lane
+  bool inverse;
+  T scale;
+};
+
+template <class T> struct FftKernels {
+  int lanes;
+  // Transforms up to `lanes` rows, or adjacent columns. `work` has 4 lanes numbers per element.
+  void (*rows)(const Passes<T> &passes, const Lines<T> &lines, T *work);
+  void (*columns)(const Passes<T> &passes, const Lines<T> &lines, T *work);
+  void (*chirped_rows)(const Chirp<T> &chirp, const Lines<T> &lines, T *work); // 4 lanes numbers per padded element
+  // The two steps of a split transform of one row, for one block of columns, and of rows. `between` has the elements
+  // after the first step: [a, rounded up to whole blocks][blocks of b][2][lanes].
+  void (*split_columns)(const Split<T> &split, const Lines<T> &row, int64_t block, T *between, T *work);
+  void (*split_rows)(const Split<T> &split, const Lines<T> &row, int64_t block, const T *between, T *work);
+  // to[j] = x[j] chirp[j] for j < n; 0 up to the padded length.
+  void (*chirp_in)(const Chirp<T> &chirp, const Lines<T> &row, int64_t begin, int64_t end, T *to);
+  // x[j] = x[j] spectrum[j].
+  void (*chirp_between)(const Chirp<T> &chirp, int64_t begin, int64_t end, T *x);
+  // out[j] = scale x[j] chirp[j].
+  void (*chirp_out)(const Chirp<T> &chirp, const T *x, const Lines<T> &row, int64_t begin, int64_t end);
+  // Turns the transform of a row's pairs, of length h, into the first h + 1 elements of the row's spectrum, in place;
+  // `roots` are e^(-πi k / h).
+  void (*unpack)(const T *roots, int64_t h, bool inverse, T *row);
+  // The inverse: to[k] for k < h, whose inverse transform has the row's pairs.
+  void (*pack)(const T *roots, int64_t h, bool inverse, const T *row, T *to);
+};
+
+struct FftTable {
+  FftKernels<double> float64;
+  FftKernels<float> float32;
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(FftTable, fft_table)

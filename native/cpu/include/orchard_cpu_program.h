@@ -1,0 +1,31 @@
+// orchard_cpu_program.h: programs of the cpu dylib, lists of calls that run as one. The conventions are those of
+// orchard_cpu.h.
+#ifndef ORCHARD_CPU_PROGRAM_H
+#define ORCHARD_CPU_PROGRAM_H
+
+#include "orchard_cpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Runs a list of calls in order, as if each were made alone. `program` has `words` integers, one instruction after
+// another; `blocks` has `doubles` numbers, and `addresses` has `slots` addresses of storages as integers.
+//   0 call   function, rows (0: a function that is not called by rows), index of its first block in `blocks`, then a
+//            slot for each operand of each row; -1 for an omitted operand
+//   1 check  two slots and a number of bytes: stops the program if their bytes differ
+//   2 fused  calls, elements, elements of a piece, local buffers; then each call: function, index of its block, and for
+//            each operand its kind (0: its offset moves with the piece, 1: it stays, 2: a local buffer) and its slot or
+//            the number of the buffer. The calls are elementwise ones over one axis. A piece passes through all calls
+//            before the next piece, so a local buffer only holds a piece.
+// `stopped` gets the number of complete instructions. If a call fails, its status is returned; if a check stops the
+// program, ORCHARD_CPU_OK.
+ORCHARD_CPU_API int32_t orchard_cpu_run_program(const int32_t *program, int32_t words, const double *blocks,
+                                                int32_t doubles, const double *addresses, int32_t slots,
+                                                double *stopped);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,141 @@
+/**
+ * Calls with batched operands: each runs once for all examples if a rule says how, else once for each example.
+ *
+ * A rule sees the operands of the latest level, with all examples along a first axis. Operands may also be batched at
+ * earlier levels; the calls of the rule then come here again.
+ */
+import { warnOnce } from "../../core/warn.ts";
+import { makeAbstract } from "../../tensor/abstract.ts";
+import {
+  allExamples,
+  BatchedMemory,
+  type BatchLevel,
+  batched,
+  batchOf,
+  exampleOf,
+  VmapError,
+} from "../../tensor/batched.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
+import type { Storage } from "../../tensor/storage.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { empty, executeInto, executeMany } from "../dispatch.ts";
+import { type LiftedCall, type Lifting, liftBatched } from "../lifted.ts";
+import { primitives } from "../primitive.ts";
+import { attributesOf, startsIn } from "./random.ts";
+import { type Operand, ruleOf } from "./rules.ts";
+
+/** @internal Makes dispatch run calls with batched operands. */
+export const enableBatching = (): void => liftBatched(batchedCalls);
+
+const batchedCalls: Lifting = {
+  lifts: (operands, attributes) => operands.some(({ storage }) => storage.batch) || startsIn(attributes) !== undefined,
+  run(call) {
+    const level = latest(call.inputs, call.attributes);
+    const results = runAll(call, level);
+    return results.map((result) => {
+      const example = batched(result, 0, level);
+      result.dispose();
+      return example;
+    });
+  },
+  runInto(call, outputs) {
+    const level = latest([...call.inputs, ...outputs], call.attributes);
+    for (const { storage, dtype } of outputs) if (!isAt(storage, level)) promote(call.operation, storage, dtype, level);
+    const targets = outputs.map((output) => allExamples(output));
+    const shapes = targets.map(({ shape }) => shape.slice(1));
+    const prepared = startsIn(call.attributes) ? null : ruleOf(call, operandsOf(call.inputs, level), shapes);
+    if (prepared) {
+      executeInto(call.primitive, prepared.inputs, targets, prepared.attributes as never);
+      return;
+    }
+    reportLoop(call);
+    for (let at = 0; at < level.size; at++) {
+      const inputs = call.inputs.map((input) => (isAt(input.storage, level) ? exampleOf(input, at) : input));
+      const into = outputs.map((output) => exampleOf(output, at));
+      executeInto(call.primitive, inputs, into, attributesOf(call.attributes, level, at) as never);
+    }
+  },
+};
+
+const isAt = ({ batch }: Storage, level: BatchLevel): boolean =>
+  batch !== undefined && (batch as BatchedMemory).level === level;
+
+/** The latest level of the operands, and of random numbers. */
+function latest(operands: readonly Tensor[], attributes: unknown): BatchLevel {
+  let found = startsIn(attributes)?.level;
+  for (const operand of operands) {
+    const level = batchOf(operand)?.level;
+    if (level && (!found || level.id > found.id)) found = level;
+  }
+  return found!;
+}
+
+const operandsOf = (inputs: readonly Tensor[], level: BatchLevel): Operand[] =>
+  inputs.map((input) =>
+    isAt(input.storage, level) ? { tensor: allExamples(input), isBatched: true } : { tensor: input, isBatched: false },
+  );
+
+/** Returns the results with all examples along a first axis. */
+function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
+  const { primitive, inputs, specs, attributes, operation } = call;
+  const shapes = specs.map(({ shape }) => shape);
+  const prepared = startsIn(attributes) ? null : ruleOf(call, operandsOf(inputs, level), shapes);
+  if (prepared) {
+    const all = specs.map(({ shape, dtype }) => ({ shape: [level.size, ...shape], dtype }));
+    return executeMany(primitive, prepared.inputs, all, prepared.attributes as never, operation);
+  }
+  reportLoop(call);
+  const results = specs.map(({ shape, dtype }) => empty([level.size, ...shape], dtype, {}, operation));
+  for (let at = 0; at < level.size; at++) {
+    const each = inputs.map((input) => operandOf(primitive.name, input, level, at));
+    const made = executeMany(primitive, each, specs, attributesOf(attributes, level, at) as never, operation);
+    for (const [index, one] of made.entries()) {
+      const result = results[index]!;
+      const { shape, strides, offset } = result;
+      const place = new Tensor(result.storage, one.dtype, shape.slice(1), strides.slice(1), offset + at * strides[0]!);
+      executeInto(primitives.get("copy")!, [one], [place], undefined as never);
+      place.dispose();
+      one.dispose();
+    }
+  }
+  return results;
+}
+
+/**
+ * Returns the operand of one example. Gradients read saved statistics as dense memory from its start on, which a view of
+ * an example is not, so those get a copy.
+ */
+function operandOf(primitive: string, input: Tensor, level: BatchLevel, at: number): Tensor {
+  if (!isAt(input.storage, level)) return input;
+  const example = exampleOf(input, at);
+  if (!/Backward|Gradient/.test(primitive)) return example;
+  const { shape, dtype } = example;
+  return executeMany(primitives.get("copy")!, [example], [{ shape, dtype }], undefined as never)[0];
+}
+
+/** Gives every example a copy of a storage's contents, so that values that differ can be written into it. */
+function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], level: BatchLevel): void {
+  if (storage.serial < level.firstSerial)
+    throw new VmapError(
+      operation,
+      "writesOutside",
+      "values that differ between the examples of vmap can't be written into a tensor from outside of it; use the " +
+        "operation that returns a new tensor",
+    );
+  const { byteLength } = storage.memory;
+  const count = byteLength / bytesOf(dtype);
+  const copies = empty([level.size, count], dtype, {}, operation);
+  if (storage.isAbstract) makeAbstract(copies.storage);
+  else {
+    const old = new Tensor(storage, dtype, [count]);
+    executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
+    old.dispose();
+  }
+  storage.moveTo(new BatchedMemory(copies.storage, level, count, byteLength));
+  copies.dispose();
+}
+
+const reportLoop = ({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void => {
+  if (family !== "random" && name !== "dropout")
+    warnOnce(`${name} has no rule for vmap: it runs once for each example`);
+};

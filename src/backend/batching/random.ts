@@ -1,0 +1,22 @@
+/** Random numbers inside of `vmap`: the starts of the examples, if these draw different numbers. */
+import type { BatchLevel } from "../../tensor/batched.ts";
+
+/** A start of random numbers for each example. */
+export interface ExampleStarts {
+  readonly level: BatchLevel;
+  /** The fields of the attributes that differ, for each example. */
+  readonly examples: readonly object[];
+}
+
+/** Returns the starts in a primitive's attributes, undefined if all examples draw the same numbers. */
+export function startsIn(attributes: unknown): ExampleStarts | undefined {
+  if (typeof attributes !== "object" || attributes === null) return undefined;
+  return (attributes as { readonly perExample?: ExampleStarts }).perExample;
+}
+
+/** Returns the attributes for one example. */
+export function attributesOf(attributes: unknown, level: BatchLevel, at: number): unknown {
+  const starts = startsIn(attributes);
+  if (starts?.level !== level) return attributes;
+  return { ...(attributes as object), perExample: undefined, ...starts.examples[at]! };
+}

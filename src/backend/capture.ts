@@ -1,0 +1,27 @@
+/** Capture of operations: what a function computes, as the calls of primitives that it makes. */
+import type { Tensor } from "../tensor/tensor.ts";
+
+/** A primitive that ran. For an update in place, the first inputs are the targets, and so are the outputs. */
+export interface CapturedCall {
+  readonly primitive: string;
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly Tensor[];
+  readonly attributes: unknown;
+}
+
+type Receiver = (call: CapturedCall) => void;
+let receiver: Receiver | undefined;
+
+/** @internal The receiver of calls now; undefined if they are not captured. */
+export const capturing = (): Receiver | undefined => receiver;
+
+/** Runs `body`, which must not be asynchronous, and passes the calls that it makes to a receiver. */
+export function captured<Result>(receive: Receiver | undefined, body: () => Result): Result {
+  const before = receiver;
+  receiver = receive;
+  try {
+    return body();
+  } finally {
+    receiver = before;
+  }
+}

@@ -1,0 +1,175 @@
+import { gradEnabled } from "../autograd/modes.ts";
+import { searchedFor } from "../backend/anomaly.ts";
+import { isAnyInUse } from "../backend/overrides.ts";
+import { getBackend, isStrict } from "../backend/policy.ts";
+import { whyUnavailable } from "../backend/registry.ts";
+import { environment } from "../core/environment.ts";
+import { aFunction, aNumber, flag } from "../core/kinds.ts";
+import { count } from "../core/options.ts";
+import { type Kind, named, operand, parameters } from "../core/parameters.ts";
+import { capture } from "../observe/capture.ts";
+import { observer } from "../observe/observer.ts";
+import { detach } from "../ops/gradient/backward.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { explain } from "./explain.ts";
+import { type CompileState, State } from "./state.ts";
+import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
+import { RUN_PLAINLY, Variant } from "./variant.ts";
+
+/** Options of {@link compile}. */
+export interface CompileOptions {
+  /**
+   * The modules, optimizers and tensors that the function changes in place, in arrays at any depth. Default: none.
+   */
+  state?: CompileState | undefined;
+  /** The maximum number of programs, for different layouts of arguments. Default 8; the oldest is dropped. */
+  variants?: number | undefined;
+  /** Whether chains of elementwise operations run by pieces that fit the L1 cache. Default true. */
+  fuse?: boolean | undefined;
+}
+
+/** A function from {@link compile}. */
+export interface CompiledFunction<Arguments extends readonly unknown[], Result> {
+  (...values: Arguments): Result;
+  /** The number of programs. */
+  readonly variants: number;
+  /** Returns the programs as text: calls, fusions, bytes and memory, and why calls ran plainly. */
+  explain(): string;
+  /** Forgets the programs and frees their memory. The next call records again. */
+  reset(): void;
+}
+
+const anyState: Kind<CompileState> = {
+  expected: "modules, optimizers and tensors",
+  parse: (value) => (typeof value === "object" && value !== null ? (value as CompileState) : undefined),
+};
+
+const compileParameters = parameters("compile", {
+  fn: operand(aFunction<(...values: never[]) => unknown>()),
+  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true) },
+});
+
+/**
+ * Returns a function that does the same as `fn`, and after two equal calls replays its operations as one native call.
+ * Results have the same bits as those of `fn`, random numbers included. They require no gradient.
+ *
+ * @param fn a synchronous function of tensors. Its arguments and results may be arrays and plain objects with tensors.
+ * Other arguments, such as numbers, select a program by their value
+ * @param options `state`: everything that `fn` changes in place
+ *
+ * @example
+ * const step = compile(
+ *   (x: Tensor, y: Tensor) => {
+ *     const loss = crossEntropy(model.forward(x), y);
+ *     loss.backward();
+ *     optimizer.step();
+ *     optimizer.zeroGrad();
+ *     return loss;
+ *   },
+ *   { state: [model, optimizer] },
+ * );
+ *
+ * @throws {ArgumentError} for state of another kind, and for an optimizer that can't be compiled. Calls throw a
+ * {@link CompileError} if `fn` can't be recorded: `read`, `writes`, `notState`, `random`, `seeded`, `async`, `changes`.
+ */
+export function compile<Arguments extends readonly unknown[], Result>(
+  fn: (...values: Arguments) => Result,
+  options?: CompileOptions,
+): CompiledFunction<Arguments, Result>;
+export function compile(...values: unknown[]): CompiledFunction<readonly unknown[], unknown> {
+  const { fn, state = [], ...options } = compileParameters(values);
+  const compiled = new Compiled(fn, new State(state), options);
+  const call = (...given: readonly unknown[]): unknown => compiled.call(given);
+  Object.defineProperty(call, "variants", { get: () => compiled.variants.length });
+  return Object.assign(call, {
+    explain: () => explain(compiled.variants, compiled.reasons),
+    reset: () => compiled.reset(),
+  }) as CompiledFunction<readonly unknown[], unknown>;
+}
+
+/** Whether calls of the cpu dylib are recorded for `check:sanitize`, which does not know programs. */
+const isRecorded = environment("ORCHARD_CPU_RECORD") !== undefined;
+
+class Compiled {
+  /** The last used one first. */
+  variants: Variant[] = [];
+  /** Why calls ran plainly or were recorded, with the number of calls. */
+  readonly reasons = new Map<string, number>();
+
+  constructor(
+    private readonly fn: (...values: never[]) => unknown,
+    private readonly state: State,
+    private readonly options: { readonly variants: number; readonly fuse: boolean },
+  ) {}
+
+  call(values: readonly unknown[]): unknown {
+    if (capture !== null) return this.fn(...(values as never[])); // part of another recording
+    const why = this.whyPlain(values);
+    if (why !== undefined) return this.runPlainly(values, why);
+    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0);
+    const variant = this.variantFor(values, modes);
+    if (typeof variant === "string") return this.runPlainly(values, variant);
+    const result = variant.run(values);
+    return result === RUN_PLAINLY ? this.runPlainly(values, variant.whyPlain) : result;
+  }
+
+  private whyPlain(values: readonly unknown[]): string | undefined {
+    if (getBackend() !== "cpu") return `the backend is ${getBackend()}`;
+    if (isAnyInUse()) return "an override or a route is active";
+    if (searchedFor.get()) return "anomalies are searched for";
+    if (observer) return "operations are recorded";
+    if (isRecorded) return "calls are recorded";
+    if (whyUnavailable("cpu") !== undefined) return "the cpu backend is not available";
+    for (let at = 0; at < values.length; at++) if (needsGradient(values[at])) return "an argument requires a gradient";
+    return this.state.unsupported();
+  }
+
+  /** Returns the variant for these arguments, which may be new; a reason if there can be none. */
+  private variantFor(values: readonly unknown[], modes: number): Variant | string {
+    const [latest] = this.variants;
+    let why = latest?.mismatch(values, modes);
+    if (latest && why === undefined) return latest;
+    for (const variant of this.variants.slice(1)) {
+      if (variant.mismatch(values, modes) !== undefined) continue;
+      this.variants = [variant, ...this.variants.filter((each) => each !== variant)];
+      return variant;
+    }
+    why = `recorded: ${why ?? "first call"}`;
+    const inputs = treeOf(values, layoutOf);
+    const isOnHost = leavesOf(treeOf(values, (tensor) => tensor)).every(isHost);
+    if (!isOnHost) return "an argument is in the memory of another device, or disposed";
+    this.count(why);
+    const made = new Variant(this.fn, this.state, { inputs, modes, isFused: this.options.fuse });
+    made.mismatch(values, modes); // finds the tensors
+    for (const dropped of this.variants.slice(this.options.variants - 1)) dropped.dispose();
+    this.variants = [made, ...this.variants].slice(0, this.options.variants);
+    return made;
+  }
+
+  private runPlainly(values: readonly unknown[], why: string): unknown {
+    this.count(`plain: ${why}`);
+    const result = this.fn(...(values as never[]));
+    if (why === "an argument requires a gradient" || result instanceof Promise) return result;
+    const tree = treeOf(result, (tensor) => tensor);
+    return valueIn(tree, (tensor) => (tensor.edge === null ? tensor : detach(tensor)));
+  }
+
+  private count(why: string): void {
+    this.reasons.set(why, (this.reasons.get(why) ?? 0) + 1);
+  }
+
+  reset(): void {
+    for (const variant of this.variants) variant.dispose();
+    this.variants = [];
+  }
+}
+
+const isHost = (tensor: Tensor): boolean =>
+  !tensor.isDisposed && !tensor.storage.isClosed && tensor.storage.memory.device === "host";
+
+const needsGradient = (value: unknown): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  leavesOf(treeOf(value, (tensor) => tensor)).some(({ requiresGrad }) => requiresGrad);
+
+export type { Layout };

@@ -1,0 +1,185 @@
+/** Makes a program for `orchard_cpu_run_program` of a recording, and keeps its memory. */
+import { ptr } from "bun:ffi";
+import type { cpuLibrary } from "../backend/cpu/loader.ts";
+import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
+import { placeInArena } from "./arena.ts";
+import { rowPlaces } from "./difference.ts";
+import { type Fusion, fuse } from "./fuse.ts";
+import type { Draw, Entry, RecordedCall, Recording, Step } from "./recording.ts";
+
+/** Instructions of a program; see `orchard_cpu_program.h`. */
+const Code = { call: 0, check: 1, fused: 2 } as const;
+
+/** The rows of a call with coefficients, and their places in the program's blocks. */
+interface LiveRows {
+  readonly values: () => readonly object[];
+  readonly keys: readonly string[];
+  readonly places: readonly (readonly number[])[];
+}
+
+export interface ProgramStep extends Pick<Step, "optimizer" | "slots"> {
+  readonly rows: readonly LiveRows[];
+}
+
+export interface ProgramDraw extends Pick<Draw, "generator" | "ahead"> {
+  readonly places: readonly number[];
+}
+
+/** Memory of the program with given contents. */
+interface Buffered {
+  readonly bytes: Uint8Array;
+  readonly contents: Uint8Array;
+  /** Whether the program changes the contents. */
+  readonly changes: boolean;
+}
+
+/** A recording as a list of instructions over slots of memory: one slot for each entry, then expected arrays. */
+export class Program {
+  readonly words: Int32Array;
+  readonly blocks: Float64Array;
+  readonly addresses: Float64Array;
+  readonly steps: readonly ProgramStep[];
+  readonly draws: readonly ProgramDraw[];
+  readonly calls: readonly RecordedCall[];
+  readonly fusions: readonly Fusion[];
+  readonly arenaBytes: number;
+  /** Bytes that the calls read and write, counted by operand, without and with fusion. */
+  readonly bytesMoved: { readonly plain: number; readonly fused: number };
+  /** The index of the first call that an instruction runs. */
+  private readonly firstCalls: number[] = [];
+  private readonly starts: number[] = [];
+  private readonly arena: Memory | null;
+  private readonly buffers: Buffered[] = [];
+  private readonly stopped = new Float64Array(1);
+
+  /** @param results the entries whose memory is new in each replay */
+  constructor(recording: Recording, results: ReadonlySet<Entry>, isFused: boolean) {
+    const { calls, entries } = recording;
+    this.calls = calls;
+    this.fusions = isFused ? fuse(recording, results) : [];
+    const local = new Set(this.fusions.flatMap(({ locals }) => [...locals.keys()]));
+    const doubles = this.placeBlocks();
+    this.blocks = new Float64Array(Math.max(doubles, 1));
+    for (const [at, { block }] of calls.entries()) this.blocks.set(block, this.starts[at]);
+    const arrays = entries.filter(({ source }) => source === "array");
+    this.addresses = new Float64Array(entries.length + arrays.length + 1);
+    for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
+    for (const entry of entries)
+      if (entry.contents && !results.has(entry)) this.place(entry.id, entry.contents, changesIn(entry));
+    const inArena = entries.filter((each) => each.source === "computed" && !results.has(each) && !local.has(each));
+    const { offsets, bytes } = placeInArena(inArena);
+    this.arenaBytes = bytes;
+    this.arena = bytes > 0 ? allocateHost(Math.max(bytes, LARGE)) : null;
+    if (this.arena) {
+      const base = ptr(this.arena.hostBytes());
+      for (const [at, entry] of inArena.entries()) this.addresses[entry.id] = base + offsets[at]!;
+    }
+    this.words = Int32Array.from(this.instructions(new Map(arrays.map((entry, at) => [entry, entries.length + at]))));
+    this.steps = recording.steps.map(({ optimizer, slots, rows }) => ({
+      ...{ optimizer, slots },
+      rows: rows.map(({ call, values, keys }) => ({
+        ...{ values, keys },
+        places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
+      })),
+    }));
+    this.draws = recording.draws.map(({ generator, ahead, places }) => ({
+      ...{ generator, ahead },
+      places: places.map(({ call, at }) => this.starts[call]! + at),
+    }));
+    this.bytesMoved = movedBytes(calls, local);
+  }
+
+  private placeBlocks(): number {
+    let doubles = 0;
+    for (const { block } of this.calls) {
+      this.starts.push(doubles);
+      doubles += block.length;
+    }
+    return doubles;
+  }
+
+  /** Gives a slot memory with these contents, which are restored before each run. */
+  private place(slot: number, contents: Uint8Array, changes: boolean): void {
+    const bytes = new Uint8Array(new ArrayBuffer(Math.max(contents.byteLength, 8))); // a small array would move
+    bytes.set(contents);
+    this.addresses[slot] = ptr(bytes);
+    this.buffers.push({ bytes, contents, changes });
+  }
+
+  private instructions(expected: ReadonlyMap<Entry, number>): number[] {
+    const words: number[] = [];
+    const fusionAt = new Map(this.fusions.map((fusion) => [fusion.calls[0]!, fusion]));
+    for (let at = 0; at < this.calls.length; at++) {
+      const fusion = fusionAt.get(at);
+      this.firstCalls.push(at);
+      if (fusion) {
+        words.push(Code.fused, ...this.fusedWords(fusion));
+        at = fusion.calls.at(-1)!;
+        continue;
+      }
+      const { call, operands } = this.calls[at]!;
+      words.push(Code.call, call.ordinal, call.rows, this.starts[at]!, ...operands.map((entry) => entry?.id ?? -1));
+      for (const entry of operands) {
+        const slot = entry && expected.get(entry);
+        if (slot === null || slot === undefined) continue;
+        this.firstCalls.push(at);
+        words.push(Code.check, entry!.id, slot, entry!.bytes);
+      }
+    }
+    return words;
+  }
+
+  private fusedWords({ calls, count, piece, locals, operands, buffers }: Fusion): number[] {
+    const words = [calls.length, count, piece, buffers];
+    for (const [index, at] of calls.entries()) {
+      const { call, operands: entries } = this.calls[at]!;
+      words.push(call.ordinal, this.starts[at]!);
+      for (const [operand, kind] of operands[index]!.entries()) {
+        const entry = entries[operand]!;
+        words.push(kind, locals.get(entry) ?? entry.id);
+      }
+    }
+    return words;
+  }
+
+  /** Restores the contents of arrays and constants, by default of those that a complete run changes. */
+  restore(isAll = false): void {
+    for (const { bytes, contents, changes } of this.buffers) if (changes || isAll) bytes.set(contents);
+  }
+
+  /**
+   * Runs the program. Returns its status, and the index of the call that did not complete; the number of calls if all
+   * did.
+   */
+  run(native: Native): { status: number; call: number } {
+    const { words, blocks, addresses, stopped } = this;
+    const status = native.orchard_cpu_run_program(
+      ...([words, words.length, blocks, blocks.length] as const),
+      ...([addresses, addresses.length, stopped] as const),
+    );
+    outcome.status = status;
+    outcome.call = this.firstCalls[stopped[0]!] ?? this.calls.length;
+    return outcome;
+  }
+
+  dispose(): void {
+    this.arena?.release();
+  }
+}
+
+const changesIn = ({ contents, after, changes }: Entry): boolean =>
+  changes > 0 || (after !== null && Buffer.compare(contents!, after) !== 0);
+
+const outcome = { status: 0, call: 0 };
+
+type Native = ReturnType<typeof cpuLibrary>["native"];
+
+function movedBytes(calls: readonly RecordedCall[], local: ReadonlySet<Entry>): { plain: number; fused: number } {
+  let [plain, fused] = [0, 0];
+  for (const { operands } of calls)
+    for (const entry of operands) {
+      plain += entry?.bytes ?? 0;
+      if (entry && !local.has(entry)) fused += entry.bytes;
+    }
+  return { plain, fused };
+}

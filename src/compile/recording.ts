@@ -1,0 +1,305 @@
+/** Records a run of a function: the calls of the cpu dylib in order, with the storages that they access. */
+import type { Capture, CapturedCall } from "../observe/capture.ts";
+import { within } from "../observe/within.ts";
+import type { Optimizer } from "../optim/optimizer.ts";
+import type { Slot } from "../optim/slot.ts";
+import { Generator, type GeneratorState } from "../random/generator.ts";
+import type { PhiloxKey } from "../random/philox.ts";
+import { Storage } from "../tensor/storage.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { CompileError, placeIn } from "./errors.ts";
+import type { State } from "./state.ts";
+
+/**
+ * Where the memory of an operand comes from: an argument, the gradient of a parameter from an earlier call, a tensor
+ * from before the call, elements that JavaScript wrote during it, an array, or a result of a recorded call.
+ */
+export type Source = "input" | "gradient" | "external" | "host" | "array" | "computed";
+
+/** Memory that recorded calls access. */
+export interface Entry {
+  readonly source: Source;
+  readonly id: number;
+  /** The index of the argument or of the parameter. */
+  readonly index: number;
+  readonly bytes: number;
+  /** The storage; null for an array. */
+  readonly storage: Storage | null;
+  /** The version at the first access. */
+  readonly version: number;
+  /** The contents before the first access, of `host` and `array`. */
+  readonly contents: Uint8Array | null;
+  /** The contents of an array after its call. */
+  after: Uint8Array | null;
+  /** The indices of the first and the last call that access it. */
+  readonly first: number;
+  last: number;
+  /** Changes of the version during the recording. */
+  changes: number;
+}
+
+/** A number in a block that changes from call to call: a random key, or the coefficients of an optimizer. */
+export interface Draw {
+  readonly generator: Generator;
+  /** The number of the generator's calls since the function began. */
+  readonly ahead: bigint;
+  /** The places of the key in the recorded blocks. */
+  readonly places: { readonly call: number; readonly at: number }[];
+}
+
+/** A step of an optimizer: slots whose step is counted, and the rows of calls that have coefficients. */
+export interface Step {
+  readonly optimizer: Optimizer<never>;
+  readonly slots: readonly Slot<never>[];
+  readonly rows: {
+    readonly call: number;
+    readonly values: () => readonly object[];
+    readonly keys: readonly string[];
+  }[];
+}
+
+export interface RecordedCall {
+  readonly call: Pick<CapturedCall, "description" | "ordinal" | "rows">;
+  /** The blocks of all rows, each followed by the operands' sizes. */
+  readonly block: Float64Array;
+  /** The entry of each operand; null for an omitted one. */
+  readonly operands: readonly (Entry | null)[];
+  /** The operation in the program, for messages. */
+  readonly name: string;
+  readonly place: Error;
+}
+
+/** A generator's state when the function first used it, and the highest offset since. */
+interface GeneratorStart extends GeneratorState {
+  highest: bigint;
+}
+
+/** What a function does in a call. */
+export class Recording implements Capture {
+  readonly calls: RecordedCall[] = [];
+  readonly entries: Entry[] = [];
+  readonly draws: Draw[] = [];
+  readonly steps: Step[] = [];
+  private readonly firstSerial = Storage.nextSerial;
+  private readonly byStorage = new Map<Storage, Entry>();
+  private readonly hostWritten = new Set<Storage>();
+  /** The draws by the first word of their keys. */
+  private readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
+  private readonly starts = new Map<Generator, GeneratorStart>();
+  /** Why the calls can't be replayed yet; undefined if they can. */
+  unstable: string | undefined;
+  private liveRows: { readonly name: string; readonly rows: () => readonly object[] } | null = null;
+  private isInCall = false;
+
+  /**
+   * @param inputs the storages of the arguments
+   * @param gradients the storages of the parameters' gradients
+   */
+  constructor(
+    private readonly state: State,
+    private readonly inputs: ReadonlyMap<Storage, number>,
+    private readonly gradients: ReadonlyMap<Storage, number>,
+  ) {}
+
+  call(call: CapturedCall, run: () => number, block: () => Float64Array): number {
+    const index = this.calls.length;
+    const count = call.description.operands.length * Math.max(call.rows, 1); // the last ones may be left out
+    const operands = Array.from({ length: count }, (_, at) => this.entryOf(call.operands[at], index));
+    this.isInCall = true;
+    let status: number;
+    try {
+      status = run();
+    } finally {
+      this.isInCall = false;
+    }
+    const name = `${within.get()}${call.description.name}`;
+    if (status !== 0) return status;
+    const { length, operands: names } = call.description;
+    const rows = Math.max(call.rows, 1);
+    const written = block().slice(0, rows * (length + names.length));
+    for (const [at, operand] of call.operands.entries()) this.sawArray(operand, operands[at]!);
+    const { description, ordinal } = call;
+    this.calls.push({
+      call: { description, ordinal, rows: call.rows },
+      block: written,
+      operands,
+      name,
+      place: new Error(),
+    });
+    this.linkKeys(written, index);
+    this.linkRows(call, index);
+    return status;
+  }
+
+  private entryOf(operand: unknown, call: number): Entry | null {
+    if (operand === undefined) return null;
+    if (!isTensor(operand)) return this.arrayEntry(operand as NodeJS.TypedArray, call);
+    const { storage } = operand;
+    const known = this.byStorage.get(storage);
+    if (known) {
+      known.last = call;
+      return known;
+    }
+    const entry = this.add({ ...this.sourceOf(storage), storage, version: storage.version, first: call });
+    this.byStorage.set(storage, entry);
+    return entry;
+  }
+
+  private sourceOf(storage: Storage): Pick<Entry, "source" | "index" | "bytes" | "contents"> {
+    const { memory } = storage;
+    if (memory.device !== "host") this.unstable ??= "a tensor is in the memory of another device";
+    const bytes = memory.hostBytes();
+    const plain = { index: 0, bytes: bytes.byteLength, contents: null };
+    const input = this.inputs.get(storage);
+    if (input !== undefined) return { ...plain, source: "input", index: input };
+    const gradient = this.gradients.get(storage);
+    if (gradient !== undefined) return { ...plain, source: "gradient", index: gradient };
+    if (storage.serial < this.firstSerial) return { ...plain, source: "external" };
+    if (this.hostWritten.has(storage)) return { ...plain, source: "host", contents: bytes.slice() };
+    return { ...plain, source: "computed" };
+  }
+
+  private arrayEntry({ buffer, byteOffset, byteLength }: NodeJS.TypedArray, call: number): Entry {
+    const contents = new Uint8Array(buffer, byteOffset, byteLength).slice();
+    return this.add({ source: "array", index: 0, bytes: byteLength, contents, storage: null, version: 0, first: call });
+  }
+
+  private sawArray(operand: unknown, entry: Entry | null): void {
+    if (entry?.source !== "array") return;
+    const { buffer, byteOffset, byteLength } = operand as NodeJS.TypedArray;
+    entry.after = new Uint8Array(buffer, byteOffset, byteLength).slice();
+  }
+
+  private add(entry: Omit<Entry, "id" | "last" | "changes" | "after">): Entry {
+    const made: Entry = { ...entry, id: this.entries.length, last: entry.first, changes: 0, after: null };
+    this.entries.push(made);
+    return made;
+  }
+
+  /** Finds the keys of random calls in a block: two words of 32 bits, which no other numbers equal by chance. */
+  private linkKeys(block: Float64Array, call: number): void {
+    if (this.keys.size === 0) return;
+    for (let at = 0; at + 1 < block.length; at++) {
+      const known = this.keys.get(block[at]!);
+      if (known && block[at + 1] === known.second) known.draw.places.push({ call, at });
+    }
+  }
+
+  private linkRows({ description, rows }: CapturedCall, call: number): void {
+    if (this.liveRows?.name !== description.name || rows === 0) return;
+    const { rows: values } = this.liveRows;
+    this.liveRows = null;
+    this.steps.at(-1)!.rows.push({ call, values, keys: Object.keys(values()[0]!) });
+  }
+
+  accessed(storage: object): void {
+    if (this.isInCall) return;
+    const given = storage as Storage;
+    if (given.serial >= this.firstSerial && !this.byStorage.has(given) && !this.inputs.has(given))
+      this.hostWritten.add(given);
+    else
+      throw this.refusal(
+        "read",
+        "the function reads or writes elements of a tensor in JavaScript, as item() does",
+        "return the tensor, and read it after the call",
+      );
+  }
+
+  drew(generator: object, key: object): void {
+    if (!(generator instanceof Generator)) return;
+    const { offset } = generator.getState();
+    const start = this.startOf(generator, offset - 1n);
+    if (offset > start.highest) start.highest = offset;
+    const [first, second] = key as PhiloxKey;
+    const ahead = offset - 1n - start.offset;
+    const known = this.keys.get(first)?.draw;
+    if (known?.generator === generator && known.ahead === ahead) return; // a checkpoint draws a number again
+    if (known) this.unstable ??= "two generators have the same seed";
+    const draw: Draw = { generator, ahead, places: [] };
+    this.draws.push(draw);
+    this.keys.set(first, { second, draw });
+  }
+
+  private startOf(generator: Generator, offset: bigint): GeneratorStart {
+    const start = this.starts.get(generator) ?? { seed: generator.seed, offset, highest: offset };
+    this.starts.set(generator, start);
+    return start;
+  }
+
+  /** Allows a return to an earlier state of the same call, as a checkpoint does. */
+  seeded(generator: object, { seed, offset }: GeneratorState): void {
+    if (!(generator instanceof Generator)) return;
+    const start = this.startOf(generator, generator.getState().offset);
+    if (seed === start.seed && offset >= start.offset && offset <= start.highest) return;
+    throw this.refusal("seeded", "the function seeds a random generator", "seed it before the call");
+  }
+
+  stepped(optimizer: object, slots: readonly object[]): void {
+    if (!(this.state.optimizers as readonly object[]).includes(optimizer))
+      throw this.refusal(
+        "notState",
+        "the function calls step() of an optimizer that is not in its state",
+        "add it: compile(fn, { state: [model, optimizer] })",
+      );
+    this.steps.push({ optimizer: optimizer as Optimizer<never>, slots: slots as readonly Slot<never>[], rows: [] });
+  }
+
+  live(name: string, rows: () => readonly object[]): void {
+    this.liveRows = { name, rows };
+  }
+
+  /** Returns the entry of a result's storage, which calls need not access. */
+  adopt(storage: Storage): Entry {
+    const known = this.byStorage.get(storage);
+    if (known) return known;
+    const entry = this.add({ ...this.sourceOf(storage), storage, version: storage.version, first: this.calls.length });
+    this.byStorage.set(storage, entry);
+    return entry;
+  }
+
+  /** Whether the storage was created during the recording. */
+  isNew(storage: Storage): boolean {
+    return storage.serial >= this.firstSerial;
+  }
+
+  /** The number of keys that each generator served, and its seed. */
+  advances(): { readonly generator: Generator; readonly count: bigint }[] {
+    return [...this.starts].map(([generator, { offset }]) => ({
+      generator,
+      count: generator.getState().offset - offset,
+    }));
+  }
+
+  /** Ends the recording. @throws {CompileError} if the function changed tensors that are not in its state */
+  finish(allowed: ReadonlySet<Storage>): void {
+    for (const entry of this.entries) {
+      if (!entry.storage) continue;
+      entry.changes = entry.storage.version - entry.version;
+      if (entry.changes === 0 || entry.source === "computed" || entry.source === "gradient") continue;
+      if (entry.source === "external" && allowed.has(entry.storage)) continue;
+      if (entry.source === "host") continue;
+      const what = entry.source === "input" ? `argument ${entry.index}` : "a tensor that is not in its state";
+      const { name, place } = this.calls[entry.last]!;
+      throw new CompileError(
+        "compile",
+        "writes",
+        `the function changes ${what} in place${placeIn(place)}, last in ${name}; add the tensor to the state, or ` +
+          "change a clone()",
+      );
+    }
+    const lost = this.draws.find(({ places }) => places.length === 0);
+    if (lost)
+      throw this.refusal(
+        "random",
+        "the function draws random numbers in JavaScript",
+        "draw them before the call, and pass them as a tensor",
+      );
+  }
+
+  refusal(code: string, what: string, advice: string): CompileError {
+    return new CompileError("compile", code, `${what}${placeIn(new Error())}; ${advice}`);
+  }
+}
+
+const isTensor = (operand: unknown): operand is Tensor =>
+  typeof operand === "object" && operand !== null && "storage" in operand;

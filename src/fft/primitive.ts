@@ -1,0 +1,73 @@
+/** The primitives of discrete Fourier transforms. Complex numbers are pairs along the last axis. */
+import { cpuCall } from "../backend/cpu/call.ts";
+import { array, dtype, flag, real, whole, word } from "../backend/fields.ts";
+import { struct } from "../backend/metal/struct.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+
+/** X[k] = scale Σ x[j] e^(∓2πi jk / n): the exponent is negative unless `inverse`. */
+export interface Direction {
+  readonly inverse: boolean;
+  readonly scale: number;
+}
+
+/** Of complex numbers, [..., 2], along an axis. */
+export interface ComplexTransform extends Direction {
+  readonly axis: number;
+}
+
+/** Between real rows of this length, and the first half of their spectra: [..., length / 2 + 1, 2]. */
+export interface RealTransform extends Direction {
+  readonly length: number;
+  readonly toReal: boolean;
+}
+
+/** The number of elements before, along and after an axis of complex numbers. */
+export function partsOf(x: Tensor, axis: number): { outer: number; length: number; inner: number } {
+  const product = (sizes: readonly number[]) => sizes.reduce((size, each) => size * each, 1);
+  return {
+    outer: product(x.shape.slice(0, axis)),
+    length: x.shape[axis]!,
+    inner: product(x.shape.slice(axis + 1, -1)),
+  };
+}
+
+const direction = { inverse: flag, scale: real };
+
+export const fftCall = cpuCall(
+  "fft",
+  { dtype, ...direction, outer: whole, length: whole, inner: whole, offsets: array(whole, 2) },
+  ["x", "out"],
+);
+
+export const realFftCall = cpuCall(
+  "realFft",
+  { dtype, toReal: flag, ...direction, rows: whole, length: whole, offsets: array(whole, 2) },
+  ["x", "out"],
+);
+
+/** Most passes of a kernel's transform: `MAX_PASSES`. */
+const MAX_PASSES = 12;
+
+/** The layout of lines of complex numbers: see the kernel. */
+export const fftParameters = struct("Fft", "fft/fft.metal", {
+  lines: whole,
+  mid: whole,
+  inner: whole,
+  inRow: whole,
+  outRow: whole,
+  inMid: whole,
+  inStep: whole,
+  outMid: whole,
+  outStep: whole,
+  inLength: whole,
+  outLength: whole,
+  rowLength: whole,
+  tableStart: whole,
+  length: whole,
+  twiddle: whole,
+  group: whole,
+  passes: whole,
+  radices: array(whole, MAX_PASSES),
+  flags: word,
+  scale: real,
+});

@@ -1,0 +1,45 @@
+/**
+ * The seam at which `compile` records what a function does: calls of the cpu dylib, accesses to elements, random
+ * numbers, and steps of optimizers. Outside of a recording `capture` is null, and a report costs one branch.
+ */
+
+/** A call of a function of the cpu dylib. */
+export interface CapturedCall {
+  readonly description: {
+    readonly name: string;
+    readonly length: number;
+    readonly operands: readonly string[];
+    readonly fields: readonly { readonly name: string; readonly offset: number }[];
+  };
+  readonly ordinal: number;
+  /** The number of rows; 0 for a call that is not by rows. */
+  readonly rows: number;
+  /** The values of each row, or of the call. */
+  readonly values: readonly unknown[];
+  /** The operands of all rows: tensors, typed arrays, or undefined. */
+  readonly operands: readonly unknown[];
+}
+
+/** A recording in progress. Its methods throw an error for what it can't record. */
+export interface Capture {
+  /** Runs a call and records it. @param block returns the block that the call has written */
+  call(call: CapturedCall, run: () => number, block: () => Float64Array): number;
+  /** JavaScript is about to read or write the elements of a storage. */
+  accessed(storage: object): void;
+  /** A generator has served a key. */
+  drew(generator: object, key: object): void;
+  /** A generator is about to continue from another state. */
+  seeded(generator: object, state: { readonly seed: bigint; readonly offset: bigint }): void;
+  /** An optimizer has counted a step of these slots. */
+  stepped(optimizer: object, slots: readonly object[]): void;
+  /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */
+  live(name: string, rows: () => readonly object[]): void;
+}
+
+/** The recording of the running function; null if there is none. */
+export let capture: Capture | null = null;
+
+/** Starts or ends a recording. */
+export function setCapture(next: Capture | null): void {
+  capture = next;
+}

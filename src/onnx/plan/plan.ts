@@ -1,0 +1,146 @@
+/** A graph for inputs of known shapes: values are numbered, and those that only depend on shapes are computed. */
+import type { DType } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { TidyScope, tidyScope } from "../../tensor/tidy.ts";
+import type { Value } from "../call.ts";
+import { Scope, type Step, valuesOf } from "../graph.ts";
+
+/** A step whose values are slots. */
+export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" | "attributes" | "opset"> {
+  /** Slots; {@link NO_SLOT} for an input that is left out. */
+  readonly inputs: readonly number[];
+  readonly outputs: readonly number[];
+  /** Slots of the values that graphs in attributes use, by name. */
+  readonly captured: readonly (readonly [name: string, slot: number])[];
+}
+
+export const NO_SLOT = -1;
+
+/** What is known of a value before a run. */
+export interface Slot {
+  /** The value, if it is the same in each run. */
+  readonly fixed?: Value;
+  readonly isFixed: boolean;
+  /** Of a tensor. */
+  readonly shape?: Shape | undefined;
+  readonly dtype?: DType | undefined;
+}
+
+/** A weight that a plan uses. */
+export interface Watched {
+  readonly name: string;
+  readonly tensor: Tensor;
+  /** Of its storage; undefined if no value of the plan was computed from it. */
+  readonly version: number | undefined;
+}
+
+export interface PlanParts {
+  readonly inputs: readonly number[];
+  readonly outputs: readonly number[];
+  readonly steps: readonly PlannedStep[];
+  readonly slots: readonly Slot[];
+  readonly watched: readonly Watched[];
+}
+
+interface Ready extends PlannedStep {
+  /** Slots that no later step uses. */
+  readonly last: readonly number[];
+}
+
+export class Plan {
+  readonly #parts: PlanParts;
+  readonly #steps: readonly Ready[];
+  readonly #fixed: readonly Value[];
+
+  constructor(parts: PlanParts) {
+    this.#parts = parts;
+    this.#steps = withLastUses(parts);
+    this.#fixed = parts.slots.map(({ fixed }) => fixed);
+  }
+
+  /** The number of steps that each run computes. */
+  get length(): number {
+    return this.#steps.length;
+  }
+
+  /** Whether the weights are those from which the plan was made, with the same elements. */
+  isCurrent(weights: ReadonlyMap<string, Tensor>): boolean {
+    return this.#parts.watched.every(
+      ({ name, tensor, version }) =>
+        weights.get(name) === tensor && (version === undefined || tensor.storage.version === version),
+    );
+  }
+
+  /**
+   * Computes the outputs. Each intermediate result is freed after its last use.
+   *
+   * @throws {OnnxError} if a node can't be computed
+   */
+  run(given: readonly Value[]): readonly Value[] {
+    const { inputs, outputs } = this.#parts;
+    const slots = this.#fixed.slice();
+    for (const [at, slot] of inputs.entries()) slots[slot] = given[at];
+    const around = tidyScope.get();
+    const scope = new TidyScope();
+    const owners = new Owners();
+    tidyScope.run(scope, () => {
+      for (const step of this.#steps) {
+        const results = resultsOf(step, slots);
+        owners.add(results, scope.close(new Set(results as readonly Tensor[]), null));
+        for (const [at, slot] of step.outputs.entries()) if (slot !== NO_SLOT) slots[slot] = results[at];
+        for (const slot of step.last) owners.release(slots[slot]);
+      }
+    });
+    const results = outputs.map((slot) => slots[slot]);
+    for (const result of results) if (result instanceof Tensor && owners.has(result)) around?.add(result);
+    return results;
+  }
+}
+
+/** Counts the slots that hold each tensor that the run made; a step may return one of its inputs. */
+class Owners {
+  readonly #counts = new Map<Value, number>();
+
+  has(value: Value): boolean {
+    return this.#counts.has(value);
+  }
+
+  add(results: readonly Value[], made: readonly Tensor[]): void {
+    for (const tensor of made) this.#counts.set(tensor, 0);
+    for (const value of results) {
+      const count = this.#counts.get(value);
+      if (count !== undefined) this.#counts.set(value, count + 1);
+    }
+  }
+
+  release(value: Value): void {
+    const count = this.#counts.get(value);
+    if (count === undefined) return;
+    if (count > 1) this.#counts.set(value, count - 1);
+    else {
+      this.#counts.delete(value);
+      (value as Tensor).dispose();
+    }
+  }
+}
+
+function resultsOf(step: PlannedStep, slots: readonly Value[]): readonly Value[] {
+  const inputs = step.inputs.map((slot) => (slot === NO_SLOT ? undefined : slots[slot]));
+  const scope = new Scope();
+  for (const [name, slot] of step.captured) scope.set(name, slots[slot]);
+  return valuesOf(step, inputs, scope);
+}
+
+/** Results that nobody uses are last used by their step. */
+function withLastUses({ steps, outputs, slots }: PlanParts): Ready[] {
+  const kept = new Set(outputs);
+  const ready: Ready[] = [];
+  for (const step of steps.toReversed()) {
+    const used = [...step.inputs, ...step.captured.map(([, slot]) => slot), ...step.outputs];
+    const last = [...new Set(used)].filter((slot) => slot !== NO_SLOT && !slots[slot]!.isFixed && !kept.has(slot));
+    for (const slot of last) kept.add(slot);
+    ready.push({ ...step, last });
+  }
+  return ready.reverse();
+}

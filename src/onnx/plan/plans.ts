@@ -1,0 +1,47 @@
+/** The plans of a model, by shapes of inputs. */
+import { getBackend } from "../../backend/policy.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Value } from "../call.ts";
+import type { Graph } from "../graph.ts";
+import type { Plan } from "./plan.ts";
+import { planFor, planKey } from "./trace.ts";
+
+/** How many plans are kept; the one that was not used for longest is dropped. */
+const MOST_PLANS = 16;
+/** How many keys are remembered, whose plans are made when they occur again. */
+const MOST_KEYS = 256;
+
+export class Plans {
+  /** In the order of use. `null` for inputs that have no plan. */
+  readonly #plans = new Map<string, Plan | null>();
+  readonly #seen = new Set<string>();
+
+  /** Computes a graph's outputs: the first time for a shape node by node, later by a plan. */
+  run(graph: Graph, given: readonly Value[], weights: ReadonlyMap<string, Tensor>): readonly Value[] {
+    const plan = this.#planOf(graph, given, weights);
+    return plan ? plan.run(given) : graph.run(given, undefined, weights);
+  }
+
+  #planOf(graph: Graph, given: readonly Value[], weights: ReadonlyMap<string, Tensor>): Plan | null {
+    const shapes = planKey(given);
+    if (shapes === undefined) return null;
+    const key = `${getBackend()} ${shapes}`;
+    const existing = this.#plans.get(key);
+    if (existing === null) return null;
+    if (existing?.isCurrent(weights)) {
+      this.#plans.delete(key);
+      this.#plans.set(key, existing);
+      return existing;
+    }
+    if (!this.#seen.has(key)) {
+      if (this.#seen.size >= MOST_KEYS) this.#seen.clear();
+      this.#seen.add(key);
+      return null;
+    }
+    const made = planFor(graph, given, weights) ?? null;
+    this.#plans.delete(key);
+    this.#plans.set(key, made);
+    if (this.#plans.size > MOST_PLANS) this.#plans.delete(this.#plans.keys().next().value!);
+    return made;
+  }
+}

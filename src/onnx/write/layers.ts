@@ -1,0 +1,234 @@
+/** Writers of layers: convolutions, poolings, normalizations, attention and recurrent layers. */
+
+import type { CapturedCall } from "../../backend/capture.ts";
+import type { AttentionAttributes } from "../../ops/attention/problem.ts";
+import type { ConvolutionAttributes } from "../../ops/convolution/primitive.ts";
+import type { NormalizationAttributes } from "../../ops/normalization/primitive.ts";
+import type { PoolingAttributes } from "../../ops/pooling/primitive.ts";
+import type { AxisMap } from "../../ops/pooling/resample.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Writer, Writers } from "./operators.ts";
+import { type Recorder, Unwritable } from "./recorder.ts";
+
+/** Padding after each axis, such that there are `output` windows: that before, if it gives as many. */
+function padsAfter(
+  axes: number,
+  {
+    input,
+    output,
+    span,
+    stride,
+    before,
+  }: Readonly<Record<"input" | "output" | "span" | "stride" | "before", readonly number[]>>,
+): number[] {
+  return Array.from({ length: axes }, (_, at) => {
+    const isEven = Math.floor((input[at]! + 2 * before[at]! - span[at]!) / stride[at]!) + 1 === output[at];
+    return isEven ? before[at]! : (output[at]! - 1) * stride[at]! + span[at]! - input[at]! - before[at]!;
+  });
+}
+
+const spansOf = (kernel: readonly number[], dilation: readonly number[]): number[] =>
+  kernel.map((size, at) => (size - 1) * dilation[at]! + 1);
+
+const convolution: Writer = (recorder, { inputs: [x, weight], attributes }) => {
+  const rank = x!.rank - 2;
+  const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);
+  const { groups, ...all } = attributes as ConvolutionAttributes;
+  const [input, output, kernel, stride] = [all.input, all.output, all.kernel, all.stride].map(last);
+  const [dilation, before] = [all.dilation, all.before].map(last);
+  const span = spansOf(kernel!, dilation!);
+  const after = padsAfter(rank, { input: input!, output: output!, span, stride: stride!, before: before! });
+  if ([...before!, ...after].some((size) => size < 0)) throw new Unwritable("a convolution that crops");
+  return recorder.node("Conv", [recorder.name(x!), recorder.name(weight!)], {
+    ...{ group: groups, kernel_shape: kernel!, strides: stride!, dilations: dilation! },
+    pads: [...before!, ...after],
+  });
+};
+
+/** Its attributes are those of the convolution of which it is the adjoint: `input` has the sizes of the result. */
+const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attributes }) => {
+  const rank = y!.rank - 2;
+  const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);
+  const { groups, ...all } = attributes as ConvolutionAttributes;
+  const [input, output, kernel, stride] = [all.input, all.output, all.kernel, all.stride].map(last);
+  const [dilation, before] = [all.dilation, all.before].map(last);
+  const span = spansOf(kernel!, dilation!);
+  const more = input!.map((size, at) => size - ((output![at]! - 1) * stride![at]! + span[at]! - 2 * before![at]!));
+  if (more.some((size) => size < 0)) throw new Unwritable("a transposed convolution that crops its end");
+  return recorder.node("ConvTranspose", [recorder.name(y!), recorder.name(weight!)], {
+    ...{ group: groups, kernel_shape: kernel!, strides: stride!, dilations: dilation!, output_padding: more },
+    pads: [...before!, ...before!],
+  });
+};
+
+const maxPool: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
+  const all = attributes as PoolingAttributes;
+  const used = all.kernelSize.map((_, at) => at).filter((at) => all.input[at] !== 1 || all.kernelSize[at] !== 1);
+  const rank = Math.max(used.length === 0 ? 1 : 3 - Math.min(...used), 1);
+  const last = (list: readonly number[]) => list.slice(-rank);
+  const [input, output, kernel, stride] = [all.input, all.output, all.kernelSize, all.stride].map(last);
+  const [dilation, before] = [all.dilation, all.before].map(last);
+  const span = spansOf(kernel!, dilation!);
+  const after = padsAfter(rank, { input: input!, output: output!, span, stride: stride!, before: before! });
+  const planes = recorder.node("Reshape", [recorder.name(x!), { sizes: [all.planes, 1, ...input!] }]);
+  const pooled = recorder.node("MaxPool", [planes], {
+    ...{ kernel_shape: kernel!, strides: stride!, dilations: dilation!, pads: [...before!, ...after] },
+  });
+  return [recorder.node("Reshape", [pooled, { sizes: y!.shape }])];
+};
+
+/** Resampling is linear in each axis, so it is a product with a matrix of each axis that changes. */
+const resample: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
+  const { planes, axes } = attributes as { planes: number; axes: readonly AxisMap[] };
+  const { dtype } = x!;
+  let shape = [planes, ...axes.map(({ input }) => input)];
+  let name = recorder.node("Reshape", [recorder.name(x!), { sizes: shape }]);
+  for (const [at, map] of axes.entries()) {
+    const matrix = matrixOf(map);
+    const [rows, columns] = [map.input, map.starts.length];
+    if (rows === columns && matrix.every((value, place) => value === Number(place % (columns + 1) === 0))) continue;
+    const order = [0, 1, 2, 3].map((axis) => (axis === at + 1 ? 3 : axis === 3 ? at + 1 : axis));
+    const turned = at === 2 ? name : recorder.node("Transpose", [name], { perm: order });
+    const product = recorder.node("MatMul", [turned, recorder.numbers(matrix, [rows, columns], dtype)]);
+    name = at === 2 ? product : recorder.node("Transpose", [product], { perm: order });
+    shape = shape.with(at + 1, columns);
+  }
+  return recorder.node("Reshape", [name, { sizes: y!.shape }]);
+};
+
+/** The matrix [input, output] of a map. */
+function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMap): number[] {
+  const matrix = new Array<number>(input * starts.length).fill(0);
+  let at = 0;
+  for (const [column, start] of starts.entries())
+    for (let k = 0; k < lengths[column]!; k++, at++)
+      matrix[(start + k) * starts.length + column] =
+        ((factors?.[start + k] ?? 1) * (weights?.[at] ?? 1)) / (divisors?.[column] ?? 1);
+  return matrix;
+}
+
+/** The operands of a call by their names. */
+const named = ({ inputs, attributes }: CapturedCall): Record<string, Tensor | undefined> =>
+  Object.fromEntries((attributes as { inputs: readonly string[] }).inputs.map((name, at) => [name, inputs[at]!]));
+
+const normalization: Writer = (recorder, call) => {
+  const { isCentered, eps, outputs } = call.attributes as NormalizationAttributes;
+  const { x, residual, weight, bias } = named(call);
+  const { dtype } = x!;
+  if (weight && weight.dtype !== dtype) throw new Unwritable("a normalization with weights of another dtype");
+  const sum = residual ? recorder.node("Add", [recorder.name(x!), recorder.name(residual)]) : recorder.name(x!);
+  const ones = () => recorder.numbers(new Array<number>(x!.shape.at(-1)!).fill(1), [x!.shape.at(-1)!], dtype);
+  const scale = weight ? recorder.name(weight) : ones();
+  const inputs = [sum, scale, ...(bias ? [recorder.name(bias)] : [])];
+  const result = isCentered
+    ? recorder.node("LayerNormalization", inputs, { axis: -1, epsilon: { float: eps } })
+    : rootMeanSquare(recorder, sum, scale, recorder.scalar(eps, dtype));
+  return outputs.map((name) => ({ out: result, sum })[name as string]);
+};
+
+function rootMeanSquare(recorder: Recorder, x: string, scale: string, eps: string): string {
+  const mean = recorder.node("ReduceMean", [recorder.node("Mul", [x, x])], { axes: [-1], keepdims: 1 });
+  const root = recorder.node("Sqrt", [recorder.node("Add", [mean, eps])]);
+  return recorder.node("Mul", [recorder.node("Div", [x, root]), scale]);
+}
+
+const batchNorm: Writer = (recorder, call) => {
+  const { eps, outputs } = call.attributes as { eps: number; outputs: readonly string[] };
+  const { x, weight, bias, mean, variance } = named(call);
+  if (!mean || !variance) {
+    if (weight || bias) throw new Unwritable("batch normalization by the statistics of the batch, with weights");
+    return outputs.map((name) => (name === "out" ? standardized(recorder, x!, eps) : undefined));
+  }
+  const { dtype } = x!;
+  const channels = x!.shape[1]!;
+  const filled = (value: number) => recorder.numbers(new Array<number>(channels).fill(value), [channels], dtype);
+  const [scale, shift] = [weight ? recorder.name(weight) : filled(1), bias ? recorder.name(bias) : filled(0)];
+  const inputs = [recorder.name(x!), scale, shift, recorder.name(mean), recorder.name(variance)];
+  return [recorder.node("BatchNormalization", inputs, { epsilon: { float: eps } })];
+};
+
+/** Subtracts the mean of each channel, and divides by the standard deviation. */
+function standardized(recorder: Recorder, x: Tensor, eps: number): string {
+  const axes = x.shape.flatMap((_, axis) => (axis === 1 ? [] : [axis]));
+  const mean = (name: string) => recorder.node("ReduceMean", [name], { axes, keepdims: 1 });
+  const name = recorder.name(x);
+  const centered = recorder.node("Sub", [name, mean(name)]);
+  const variance = mean(recorder.node("Mul", [centered, centered]));
+  const deviation = recorder.node("Sqrt", [recorder.node("Add", [variance, recorder.scalar(eps, x.dtype)])]);
+  return recorder.node("Div", [centered, deviation]);
+}
+
+/** softmax(scale q kᵀ + bias) v, with −∞ for masked keys. */
+const attention: Writer = (recorder, call) => {
+  const { scale, softcap, band, alignment, dropout, packed } = call.attributes as AttentionAttributes;
+  const { q, k, v, bias, mask, ...others } = named(call);
+  const isPlain = softcap === undefined && !dropout && !packed && Object.keys(others).length === 0;
+  if (!isPlain) throw new Unwritable("attention with softcap, dropout, sinks, slopes or packed sequences");
+  if (q!.shape[1] !== k!.shape[1]) throw new Unwritable("attention with fewer heads of keys than of queries");
+  const keys = recorder.node("Transpose", [recorder.name(k!)], { perm: [0, 1, 3, 2] });
+  const products = recorder.node("MatMul", [recorder.name(q!), keys]);
+  const { dtype } = q!;
+  let scores = recorder.node("Mul", [products, recorder.scalar(scale, dtype)]);
+  if (bias) scores = recorder.node("Add", [scores, recorder.broadcastName(bias)]);
+  const none = recorder.scalar(-Infinity, dtype);
+  if (mask) scores = recorder.node("Where", [recorder.broadcastName(mask), scores, none]);
+  if (band) {
+    if (band.left !== Infinity || band.right !== 0) throw new Unwritable("attention in a sliding window");
+    const [queries, length] = [q!.shape[2]!, k!.shape[2]!];
+    const shift = alignment === "top-left" ? 0 : length - queries;
+    const ones = recorder.node("Expand", [recorder.scalar(1, "int32"), { sizes: [queries, length] }]);
+    const lower = recorder.node("Trilu", [ones, recorder.numbers([shift], [], "int64")], { upper: 0 });
+    scores = recorder.node("Where", [recorder.node("Cast", [lower], { to: 9 }), scores, none]);
+  }
+  const shares = recorder.node("Softmax", [scores], { axis: -1 });
+  return [recorder.node("MatMul", [shares, recorder.name(v!)])];
+};
+
+/** The standard's order of gates, as places in that of the kernel. */
+const gateOrders = { lstm: [0, 3, 1, 2], gru: [1, 0, 2], tanh: [0], relu: [0] } as const;
+const operators = { lstm: "LSTM", gru: "GRU", tanh: "RNN", relu: "RNN" } as const;
+
+/** The inputs are multiplied already, so the weights of the inputs only reorder the gates. */
+const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
+  const { kind, isReversed, hasBias } = attributes as {
+    kind: keyof typeof gateOrders;
+    isReversed: boolean;
+    hasBias: boolean;
+  };
+  const [products, weight, hidden, ...others] = inputs as [Tensor, Tensor, Tensor, ...Tensor[]];
+  const size = weight.shape[1]!;
+  const order = gateOrders[kind];
+  const rows = order.flatMap((gate) => Array.from({ length: size }, (_, at) => gate * size + at));
+  const width = rows.length;
+  const places = recorder.numbers(rows, [width], "int64");
+  const identity = new Array<number>(width * width).fill(0);
+  for (const [at, row] of rows.entries()) identity[at * width + row] = 1;
+  const ordered = (name: string) => recorder.node("Gather", [name, places], { axis: 0 });
+  const withDirection = (name: string) => recorder.node("Unsqueeze", [name, { sizes: [0] }]);
+  const w = recorder.numbers(identity, [1, width, width], products.dtype);
+  const r = withDirection(ordered(recorder.name(weight)));
+  const zeros = () => recorder.numbers(new Array<number>(width).fill(0), [width], products.dtype);
+  const bias = hasBias
+    ? [withDirection(recorder.node("Concat", [zeros(), ordered(recorder.name(others[0]!))], { axis: 0 }))]
+    : [""];
+  const cell = kind === "lstm" ? [withDirection(recorder.name(others.at(-1)!))] : [];
+  const states = [withDirection(recorder.name(hidden)), ...cell];
+  const [all, , last] = recorder.nodeOf(
+    operators[kind],
+    [recorder.name(products), w, r, ...bias, "", ...states],
+    {
+      hidden_size: size,
+      direction: isReversed ? "reverse" : "forward",
+      ...(kind === "gru" ? { linear_before_reset: 1 } : {}),
+      ...(kind === "relu" ? { activations: ["Relu"] } : {}),
+    },
+    kind === "lstm" ? 3 : 2,
+  );
+  const output = recorder.node("Reshape", [all!, { sizes: y!.shape }]);
+  return kind === "lstm" ? [output, recorder.node("Squeeze", [last!, { sizes: [0] }])] : [output];
+};
+
+export const layers: Writers = {
+  ...{ convolution, convolutionTransposed: transposedConvolution, maxPool, resample, batchNorm, recurrent },
+  ...{ normalizationForward: normalization, attentionForward: attention },
+};

@@ -1,0 +1,28 @@
+/**
+ * The real parts and the imaginary parts of complex tensors as tensors of their own: views of the same storage, whose
+ * strides and offset are twice those of the complex tensor.
+ */
+import { isComplex, realDType } from "./dtype.ts";
+import { plainList } from "./frozen.ts";
+import { Tensor } from "./tensor.ts";
+
+/** A part of complex numbers: 0 is the real one, 1 the imaginary one. */
+export type Part = 0 | 1;
+
+/** Returns a view of one part of a complex tensor, which is not recorded in the graph. */
+export function plane(x: Tensor, part: Part): Tensor {
+  const strides = plainList(x.strides).map((stride) => 2 * stride);
+  return new Tensor(x.storage, realDType(x.dtype), x.shape, strides, 2 * x.offset + part);
+}
+
+/**
+ * Returns a view of a complex tensor with the parts as last axis: [..., 2]. It is not recorded in the graph, and its
+ * rank may be one above the limit.
+ */
+export function realView(x: Tensor): Tensor {
+  const strides = [...plainList(x.strides).map((stride) => 2 * stride), 1];
+  return new Tensor(x.storage, realDType(x.dtype), [...x.shape, 2], strides, 2 * x.offset);
+}
+
+/** Whether a tensor has complex elements. (As a type predicate it would need the members of Tensor too early.) */
+export const isComplexTensor = (x: Tensor): boolean => isComplex(x.dtype);

@@ -1,0 +1,93 @@
+/**
+ * Kernels for NVIDIA GPUs pass NVIDIA's assembler. They are compiled by the GPU's clang, and loaded through the stand-in
+ * for the driver, which keeps their PTX. `--all` compiles every kernel, and installs the assembler from PyPI.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { kernelVersions } from "../../../../src/backend/metal/kernel_files.ts";
+import { installedGpuCompiler } from "../../../../src/cli/toolchain/gpu.ts";
+import { environmentFlag } from "../../../../src/core/environment.ts";
+import { cacheFolder, packageRoot } from "../../../../src/core/paths.ts";
+import { isExhaustive } from "../../../support/repeats.ts";
+import { seed, someOf } from "../../../support/some.ts";
+import { buildStandin } from "./standin.ts";
+
+const clang = process.env["ORCHARD_METAL_GPU_CLANG"] ?? installedGpuCompiler();
+const isTested = process.platform === "linux" && !environmentFlag("ORCHARD_SKIP_METAL") && clang !== undefined;
+const folder = mkdtempSync(join(tmpdir(), "orchard-ptx-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const wheel = "nvidia-cuda-nvcc==13.0.88";
+const installed = join(cacheFolder(), "gpu", wheel, "nvidia/cu13/bin/ptxas");
+
+/** NVIDIA's assembler, if there is one. */
+function findAssembler(): string | undefined {
+  const found = Bun.which("ptxas") ?? ["/usr/local/cuda/bin/ptxas", installed].find((path) => existsSync(path));
+  if (found !== undefined || !isExhaustive) return found;
+  const words = ["-m", "pip", "install", "--quiet", "--no-deps", "--target", join(cacheFolder(), "gpu", wheel), wheel];
+  const { exitCode, stderr } = Bun.spawnSync(["python3", ...words]);
+  if (exitCode !== 0) throw new Error(stderr.toString());
+  return installed;
+}
+
+/** Compiles functions of the files (all: 0), and returns the paths of their PTX. */
+async function compile(files: readonly string[], count: number): Promise<string[]> {
+  const target = mkdtempSync(join(folder, "modules-"));
+  const child = Bun.spawnSync(
+    [process.execPath, join(import.meta.dir, "compiled.ts"), `${count}`, `${seed}`, ...files],
+    {
+      env: {
+        ...process.env,
+        ORCHARD_METAL_DEVICE: "nvidia",
+        ORCHARD_METAL_CUDA: await buildStandin(folder),
+        STANDIN_LOG: join(folder, "log"),
+        STANDIN_PTX: target,
+      },
+    },
+  );
+  expect(child.stderr.toString()).toBe("");
+  const paths = readdirSync(target).map((name) => join(target, name));
+  expect(paths.length).toBeGreaterThan(0);
+  return paths;
+}
+
+/** Returns what ptxas says about a module, for an architecture: "" if it is right. */
+function assemble(ptxas: string, path: string, architecture: string): string {
+  const words = [ptxas, `-arch=${architecture}`, "-O1", "-o", "/dev/null", path];
+  return Bun.spawnSync(words).stderr.toString();
+}
+
+// Kernels that need Metal 4 use its tensor operations, which GPUs of NVIDIA have not (docs/gpu.md, "Limits").
+const kernels = [...new Bun.Glob("**/*.metal").scanSync({ cwd: join(packageRoot, "kernels") })]
+  .filter((name) => kernelVersions[name] === undefined)
+  .sort()
+  .map((name) => join(packageRoot, "kernels", name));
+
+describe.skipIf(!isTested)("PTX of the kernels", () => {
+  const files = someOf(kernels, 2);
+  test(`passes the assembler for sm_80 and sm_90, seed ${seed}`, async () => {
+    mkdirSync(folder, { recursive: true });
+    const assembler = findAssembler();
+    for (const file of files) {
+      for (const path of await compile([file], isExhaustive ? 0 : 1)) {
+        const text = await Bun.file(path).text();
+        expect(text).toContain(".target sm_80");
+        if (assembler === undefined) continue;
+        for (const architecture of ["sm_80", "sm_90"]) expect(assemble(assembler, path, architecture)).toBe("");
+      }
+    }
+  }, 3_600_000);
+
+  // Without these the product would be right, but many times slower.
+  test("products of half use tensor cores, and keep matrices in registers", async () => {
+    const tiled = await compile([join(import.meta.dir, "tiles.metal")], 0);
+    const texts = await Promise.all(tiled.map((path) => Bun.file(path).text()));
+    for (const text of texts) {
+      expect(text).toContain("mma.sync.aligned.m16n8k8.row.col.f32");
+      expect(text).not.toContain(".local");
+      expect(text.match(/movmatrix/g)).toHaveLength(2); // each right matrix once, for four products
+    }
+  });
+});

@@ -1,0 +1,126 @@
+/** Every operation once more through `compile`: replays have the bits of plain calls, and refusals are listed. */
+import { describe, expect, test } from "bun:test";
+import { withBackend } from "../../src/backend/policy.ts";
+import { compile } from "../../src/compile/compile.ts";
+import { CompileError } from "../../src/compile/errors.ts";
+import { leavesOf, treeOf, valueIn } from "../../src/compile/tree.ts";
+import * as operations from "../../src/ops/index.ts";
+import { defaultGenerator, manualSeed } from "../../src/random/generator.ts";
+import { isFloat } from "../../src/tensor/dtype.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { calls, makeOperands, type OperationName, operationNames } from "../ops/calls.ts";
+import { hash, Random } from "../ops/samples.ts";
+import { repeats } from "../support/repeats.ts";
+
+type Call = (...values: readonly unknown[]) => unknown;
+
+const functions = operations as unknown as Readonly<Record<string, Call>>;
+
+/**
+ * Operations that change an argument, read elements in JavaScript, because shapes or values depend on them, or compute
+ * with random numbers there. (Cross entropy reads the sum of class weights.)
+ */
+const refused: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ["add_", "sub_", "mul_", "div_", "fill_", "zero_", "copy_", "maskedFill_"].map((name) => [name, "writes"]),
+  ),
+  ...Object.fromEntries(
+    ["allClose", "equal", "bincount", "histc", "histogram", "maskedScatter", "maskedSelect", "nonzero", "ctcLoss"].map(
+      (name) => [name, "read"],
+    ),
+  ),
+  ...{ crossEntropy: "read", trilIndices: "read", triuIndices: "read", randperm: "random" },
+};
+
+/** Calls of a compiled function: two or three recordings, then replays. */
+const CALLS = 5;
+
+describe("replays have the bits of plain calls", () => {
+  test.each(operationNames)("%s", (name) => {
+    for (let draw = 0; draw < repeats({ usual: 1, all: 12 }); draw++)
+      withBackend("cpu", () => checkOperation(name, new Random(hash(`${name} ${draw}`))));
+  });
+});
+
+function checkOperation(name: OperationName, random: Random): void {
+  const call = functions[name]!;
+  const layout = name === "asStrided" ? 0 : random.integer(0, 2); // it sees only the argument's elements
+  const size = 4 + 2 * random.integer(0, 2);
+  const compiled = compile((...values: readonly unknown[]) => call(...values));
+  const seed = random.integer(0, 999);
+  const first = calls[name](drawn(random, size, layout));
+  let refusal: unknown;
+  for (let at = 0; at < CALLS; at++) {
+    const values = withTensors(first, calls[name](drawn(random, size, layout)));
+    manualSeed(seed + at);
+    const expected = bitsOf(call(...values.map(copied)));
+    const advance = defaultGenerator.getState().offset;
+    manualSeed(seed + at);
+    try {
+      expect(bitsOf(compiled(...values))).toEqual(expected);
+    } catch (error) {
+      if (!(error instanceof CompileError)) throw error;
+      refusal = error;
+      break;
+    }
+    expect(defaultGenerator.getState().offset).toBe(advance);
+  }
+  const code = refusal instanceof CompileError ? refusal.code : undefined;
+  expect(`${name} ${code}`).toBe(`${name} ${refused[name]}`);
+  if (code === undefined) expect(compiled.explain()).toMatch(/[2-9] replays/);
+}
+
+/** The values of integer operands: indices are in range for every size. */
+const ranges: Readonly<Record<string, readonly [number, number]>> = {
+  ...{ integers: [1, 5], bytes: [1, 2], mask: [0, 1], indices: [0, 1], places: [0, 1] },
+};
+
+/** Operands with drawn elements, the matrices transposed or part of a larger one. */
+function drawn(random: Random, size: number, layout: number) {
+  const operands = makeOperands(size) as Record<string, Tensor>;
+  const filled = Object.entries(operands).map(([key, tensor]) => [key, fill(key, tensor, random, layout)]);
+  return Object.fromEntries(filled) as ReturnType<typeof makeOperands>;
+}
+
+function fill(key: string, { shape, dtype }: Tensor, random: Random, layout: number): Tensor {
+  const pick = (count: number): number[] =>
+    Array.from({ length: count }, () => {
+      if (isFloat(dtype)) return 0.05 + 0.9 * random.next();
+      const [least, most] = ranges[key]!;
+      return random.integer(least, most);
+    });
+  const count = shape.reduce((product, each) => product * each, 1);
+  const make = (sizes: readonly number[]) =>
+    operations.tensor(pick(sizes.reduce((product, each) => product * each, 1)), { dtype, shape: sizes });
+  if (shape.length !== 2 || layout === 0 || count === 0) return make(shape);
+  if (layout === 1) return operations.transpose(make([shape[1]!, shape[0]!]), 0, 1);
+  return operations.narrow(make([shape[0]!, shape[1]! + 2]), 1, 1, shape[1]!);
+}
+
+/** The arguments of a call with the tensors of another one; the rest must stay the same, arrays included. */
+function withTensors(values: readonly unknown[], others: readonly unknown[]): readonly unknown[] {
+  const leaves = leavesOf(treeOf(others, (tensor) => tensor));
+  let next = 0;
+  return valueIn(
+    treeOf(values, () => leaves[next++]!),
+    (tensor) => tensor,
+  ) as readonly unknown[];
+}
+
+/** Operations in place must not change the operands of the compiled call. */
+const copied = (value: unknown): unknown =>
+  valueIn(
+    treeOf(value, (tensor) => tensor),
+    (leaf) => (leaf.isContiguous ? operations.clone(leaf) : leaf),
+  );
+
+/** The dtype, the shape and the bits of each tensor in a result; other values as they are. */
+function bitsOf(result: unknown): unknown {
+  return valueIn(treeOf(result, bitsOfTensor), (leaf) => leaf);
+}
+
+function bitsOfTensor(tensor: Tensor): unknown {
+  const { dtype, shape } = tensor;
+  const stored = operations.clone(tensor).storage.hostBytes();
+  return [dtype, [...shape], Buffer.from(stored).toString("hex")];
+}

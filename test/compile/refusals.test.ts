@@ -1,0 +1,211 @@
+/** What can't be compiled is a typed error that names the line; what runs plainly says why. */
+import { describe, expect, test } from "bun:test";
+import * as orchard from "../../src/index.ts";
+import { CompileError, compile, nn, ones, optim, randn, type Tensor, tensor, withBackend } from "../../src/index.ts";
+
+/** Calls a function until it throws, at most six times. */
+function errorOf(fn: (...values: Tensor[]) => unknown, options: orchard.CompileOptions = {}): unknown {
+  const compiled = compile(fn, options);
+  try {
+    for (let call = 0; call < 6; call++) compiled(randn([4, 4]));
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+const outside = ones([4, 4]);
+const other = new optim.SGD([tensor([1, 2], { requiresGrad: true })], { lr: 0.1 });
+let count = 0;
+const generator = new orchard.Generator(1);
+
+const refused: Readonly<Record<string, readonly [code: string, fn: (x: Tensor) => unknown]>> = {
+  item: ["read", (x) => x.sum().item()],
+  toArray: ["read", (x) => x.exp().toArray()],
+  "a tensor of the surrounding code": ["read", () => outside.toArray()],
+  nonzero: ["read", (x) => orchard.nonzero(x)],
+  "a mask": ["read", (x) => x.at(x.gt(0))],
+  "an argument in place": ["writes", (x) => x.add_(1)],
+  "a view of an argument in place": ["writes", (x) => x.transpose(0, 1).mul_(2)],
+  "a tensor that is not state": ["writes", (x) => outside.add_(x)],
+  "a number of a variable": ["changes", (x) => x.mul(++count)],
+  "a tensor of a variable": ["changes", (x) => x.add(tensor([1, 2, 3, ++count]))],
+  "another operation": ["changes", (x) => (++count % 2 ? x.exp() : x.sin())],
+  "another number of operations": ["changes", (x) => (++count % 2 ? x.exp() : x.exp().exp())],
+  "a result that JavaScript computes": ["changes", () => tensor([++count])],
+  "an asynchronous function": ["async", (x) => Promise.resolve(x)],
+  randperm: ["random", () => orchard.randperm(5)],
+  seeding: ["seeded", (x) => orchard.rand([4], { generator: generator.manualSeed(1) }).add(x)],
+  "an optimizer that is not state": ["notState", () => void other.step()],
+};
+
+describe("a typed error", () => {
+  test.each(Object.entries(refused))("%s", (_, [code, fn]) => {
+    const error = withBackend("cpu", () => errorOf(fn));
+    expect(error).toBeInstanceOf(CompileError);
+    expect((error as CompileError).code).toBe(code);
+    if (code !== "async" && code !== "changes")
+      expect((error as CompileError).message).toMatch(/\(at \S+refusals\.test\.ts:\d+\)/);
+  });
+
+  test("the next call works after a refused one", () => {
+    let isReading = true;
+    const sum = compile((x: Tensor) => (isReading ? x.sum().add(Number(x.sum().item())) : x.sum()));
+    withBackend("cpu", () => {
+      expect(() => sum(ones([3]))).toThrow("item()");
+      isReading = false;
+      for (let call = 0; call < 5; call++) expect(sum(ones([3])).item()).toBe(3);
+      expect(sum.explain()).toContain("3 replays");
+    });
+  });
+
+  test("state of another kind, and optimizers with other steps", () => {
+    expect(() => compile(() => 1, { state: {} as never })).toThrow("expected state to have modules");
+    const muon = new optim.Muon([tensor([[1, 2]], { requiresGrad: true })], { lr: 0.1 });
+    expect(() => compile(() => 1, { state: [muon as never] })).toThrow("outside of the compiled function");
+  });
+
+  test("an index out of range in a replay is the plain call's error, and changes nothing", () => {
+    withBackend("cpu", () => {
+      const table = new nn.Embedding(4, 2);
+      const optimizer = new optim.SGD(table.parameters(), { lr: 0.1 });
+      const step = (indices: Tensor) => {
+        const loss = orchard.dropout(table.forward(indices), 0.5).sum();
+        loss.backward();
+        optimizer.step();
+        optimizer.zeroGrad();
+        return loss;
+      };
+      const compiled = compile(step, { state: [table, optimizer] });
+      for (let call = 0; call < 4; call++) compiled(tensor([0, 3], { dtype: "int64" }));
+      const before = table.weight.toArray();
+      const wrong = () => tensor([0, 4], { dtype: "int64" });
+      let message = "";
+      try {
+        step(wrong());
+      } catch (error) {
+        message = String(error);
+      }
+      expect(message).toContain("expected indices");
+      expect(() => compiled(wrong())).toThrow(message.replace("ShapeError: ", ""));
+      expect(table.weight.toArray()).toEqual(before);
+      expect(optimizer.slots[0]!.steps).toBe(4);
+    });
+  });
+});
+
+describe("calls that run plainly", () => {
+  const square = (x: Tensor) => x.mul(x).sum();
+
+  test.each(["reference", "metal"] as const)("on %s", (backend) => {
+    const compiled = compile(square);
+    for (let call = 0; call < 4; call++)
+      expect(withBackend(backend, () => compiled(tensor([1, 2, 3]))).item()).toBe(14);
+    expect(compiled.explain()).toBe(`4 calls plain: the backend is ${backend}`);
+  });
+
+  test("inside of grad", () => {
+    withBackend("cpu", () => {
+      const compiled = compile(square);
+      const x = tensor([1, 2], { requiresGrad: true });
+      for (let call = 0; call < 4; call++) expect(orchard.grad(compiled(x), [x])[0]!.toArray()).toEqual([2, 4]);
+      expect(compiled.explain()).toContain("4 calls plain: an argument requires a gradient");
+    });
+  });
+
+  test("inside of checkpoint and around it", () => {
+    withBackend("cpu", () => {
+      const compiled = compile((x: Tensor) => x.exp());
+      const x = tensor([0, 0], { requiresGrad: true });
+      for (let call = 0; call < 5; call++) {
+        x.grad = null;
+        nn.checkpoint(compiled, x).sum().backward();
+        expect(x.grad!.toArray()).toEqual([1, 1]);
+      }
+      const layer = new nn.Linear(3, 3);
+      const around = (input: Tensor) => {
+        const loss = nn.checkpoint((y) => orchard.dropout(layer.forward(y), 0.5), input).sum();
+        loss.backward();
+        return loss;
+      };
+      const outer = compile(around, { state: layer });
+      const run = (fn: (input: Tensor) => Tensor) => {
+        orchard.manualSeed(5);
+        layer.zeroGrad();
+        return Array.from({ length: 6 }, () => [fn(ones([2, 3])).item(), layer.weight.grad!.toArray()]);
+      };
+      const expected = run(around);
+      expect(run(outer)).toEqual(expected);
+      expect(outer.explain()).toMatch(/[34] replays/);
+    });
+  });
+
+  test("a compiled function in another one is a part of it", () => {
+    withBackend("cpu", () => {
+      const inner = compile(square);
+      const outer = compile((x: Tensor) => inner(x.add(1)));
+      for (let call = 0; call < 5; call++) expect(outer(tensor([call, 1])).item()).toBe((call + 1) ** 2 + 4);
+      expect([inner.variants, outer.variants]).toEqual([0, 1]);
+      expect(outer.explain()).toContain("3 replays");
+    });
+  });
+
+  test("with hooks", () => {
+    withBackend("cpu", () => {
+      const layer = new nn.Linear(2, 2);
+      const compiled = compile((x: Tensor) => layer.forward(x), { state: layer });
+      for (let call = 0; call < 4; call++) compiled(ones([1, 2]));
+      const remove = layer.registerForwardHook(() => ones([1, 2]));
+      expect(compiled(ones([1, 2])).toArray()).toEqual([[1, 1]]);
+      expect(compiled.explain()).toContain("1 call plain: a Linear has hooks");
+      remove();
+    });
+  });
+});
+
+describe("results", () => {
+  test("views of arguments, state, shared memory and trees are those of plain calls", () => {
+    withBackend("cpu", () => {
+      const kept = ones([2]);
+      const fn = (x: Tensor, names: { a: Tensor; b: readonly Tensor[] }, factor: number) => {
+        const y = x.mul(factor);
+        return { x, row: x.select(0, 1), y, part: y.narrow(0, 1, 1), sum: names.a.add(names.b[0]!), kept, factor };
+      };
+      const compiled = compile(fn, { state: kept });
+      for (let call = 0; call < 6; call++) {
+        const base = randn([5, 3]);
+        const x = base.narrow(0, call % 3, 2);
+        const names = { a: randn([2]), b: [randn([2])] };
+        const [got, expected] = [compiled(x, names, 3), fn(x, names, 3)];
+        expect(got.x).toBe(x);
+        expect(got.kept).toBe(kept);
+        expect(got.row.storage).toBe(base.storage);
+        expect(got.part.storage).toBe(got.y.storage);
+        expect(got).toEqual(expected);
+      }
+      expect(compiled.variants).toBe(1);
+      compiled(ones([2, 3]), { a: ones([2]), b: [ones([2])] }, 4);
+      expect(compiled.variants).toBe(2);
+    });
+  });
+
+  test("state is used at its place after it moved to another device and back", () => {
+    const weight = ones([3]);
+    const compiled = compile((x: Tensor) => x.mul(weight));
+    for (let call = 0; call < 4; call++) withBackend("cpu", () => compiled(ones([3])));
+    withBackend("metal", () => weight.add_(1));
+    expect(withBackend("cpu", () => compiled(ones([3]))).toArray()).toEqual([2, 2, 2]);
+  });
+
+  test("reset frees the programs", () => {
+    withBackend("cpu", () => {
+      const compiled = compile((x: Tensor) => x.exp().sin().sum());
+      const before = orchard.memory().host.liveBytes;
+      for (let call = 0; call < 4; call++) orchard.tidy(() => void compiled(ones([65536])));
+      expect(orchard.memory().host.liveBytes).toBeGreaterThan(before + 2 ** 18);
+      compiled.reset();
+      expect(compiled.variants).toBe(0);
+      expect(orchard.memory().host.liveBytes).toBeLessThan(before + 2 ** 18);
+    });
+  });
+});

@@ -1,0 +1,140 @@
+/** Compiled training steps have the bits of plain ones, whatever changes between the calls. */
+import { describe, expect, test } from "bun:test";
+import * as orchard from "../../src/index.ts";
+import { compile, manualSeed, nn, optim, type Tensor } from "../../src/index.ts";
+import type { FusedOptimizer, FusedOptions } from "../../src/optim/fused.ts";
+import { hash, Random } from "../ops/samples.ts";
+import { repeats } from "../support/repeats.ts";
+
+type Optimizer = FusedOptimizer<FusedOptions>;
+type Step = (x: Tensor, y: Tensor) => unknown;
+
+const { randn, randint } = orchard;
+
+const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = {
+  SGD: (parameters) => new optim.SGD(parameters, { lr: 0.05 }),
+  momentum: (parameters) => new optim.SGD(parameters, { lr: 0.05, momentum: 0.9, dampening: 0.5 }),
+  AdamW: (parameters) => new optim.AdamW(parameters, { lr: 0.01 }),
+  amsgrad: (parameters) => new optim.Adam(parameters, { lr: 0.01, amsgrad: true, weightDecay: 0.1 }),
+  NAdam: (parameters) => new optim.NAdam(parameters, { lr: 0.01 }),
+  RAdam: (parameters) => new optim.RAdam(parameters, { lr: 0.01 }),
+  Lion: (parameters) => new optim.Lion(parameters, { lr: 0.01 }),
+  RMSprop: (parameters) => new optim.RMSprop(parameters, { lr: 0.01, momentum: 0.5, centered: true }),
+  Adagrad: (parameters) => new optim.Adagrad(parameters, { lr: 0.01 }),
+  Adadelta: (parameters) => new optim.Adadelta(parameters, { lr: 0.5 }),
+  Adamax: (parameters) => new optim.Adamax(parameters, { lr: 0.01 }),
+};
+
+/** A net with dropout and running statistics, and how a step of it zeroes gradients. */
+function makeStep(name: string, zeroes: string) {
+  manualSeed(1);
+  const model = new nn.Sequential(
+    ...[new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)],
+  );
+  const optimizer = optimizers[name]!(model.parameters()) as Optimizer;
+  const step = (x: Tensor, y: Tensor) => {
+    if (zeroes === "before") optimizer.zeroGrad();
+    const loss = orchard.crossEntropy(model.forward(x) as Tensor, y);
+    loss.backward();
+    const norm = optim.clipGradNorm(model.parameters(), 0.5);
+    optimizer.step();
+    if (zeroes === "after") optimizer.zeroGrad();
+    return { loss, norm };
+  };
+  return { model, optimizer, step };
+}
+
+const listOf = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_, each) => (orchard.Tensor.isTensor(each) ? each.toArray() : each)));
+
+/** Runs 50 steps with a cosine schedule, and returns every loss and all state at the end. */
+function train(name: string, zeroes: string, isCompiled: boolean) {
+  const { model, optimizer, step } = makeStep(name, zeroes);
+  const compiled = compile(step, { state: [model, optimizer] });
+  const run: Step = isCompiled ? compiled : step;
+  const schedule = optim.cosineWithWarmup({ warmup: 5, total: 50 });
+  manualSeed(2);
+  const results: unknown[] = [];
+  const data = randn([64, 6]);
+  const labels = randint(0, 3, [64]);
+  for (let at = 0; at < 50; at++) {
+    optimizer.scaleLearningRate(schedule(at));
+    const first = (at * 7) % 48; // batches are views at other offsets
+    results.push(listOf(run(data.narrow(0, first, 16), labels.narrow(0, first, 16))));
+  }
+  const gradients = model.parameters().map(({ grad }) => grad?.toArray() ?? null);
+  const after = randn([3]).toArray(); // the generator is where it is after plain steps
+  const steps = optimizer.slots.map((slot) => slot.steps);
+  const result = [results, listOf(model.stateDict()), listOf(optimizer.stateDict()), gradients, after, steps];
+  return { result, explained: compiled.explain() };
+}
+
+describe("50 steps with a schedule, dropout, running statistics and clipped gradients", () => {
+  const cases = Object.keys(optimizers).map((name, at) => [name, ["before", "after", "never"][at % 3]!] as const);
+  test.each(cases)("%s, gradients zeroed %s the step", (name, zeroes) => {
+    const compiled = train(name, zeroes, true);
+    expect(compiled.result).toEqual(train(name, zeroes, false).result);
+    expect(compiled.explained).toMatch(/4[67] replays/);
+  });
+});
+
+test("a GPT with dropout and tied weights", () => {
+  const run = (isCompiled: boolean) => {
+    manualSeed(3);
+    const sizes = { vocabularySize: 17, contextLength: 8, layers: 2, heads: 2, width: 16 };
+    const model = new nn.GPT({ ...sizes, dropout: 0.1 });
+    const optimizer = new optim.AdamW(model.parameters(), { lr: 0.01 });
+    const step = (x: Tensor, y: Tensor) => {
+      const loss = orchard.crossEntropy(model.forward(x).reshape([-1, 17]), y.reshape([-1]));
+      loss.backward();
+      optimizer.step();
+      optimizer.zeroGrad();
+      return loss;
+    };
+    const own = isCompiled ? compile(step, { state: [model, optimizer] }) : step;
+    const losses = Array.from({ length: 12 }, () => own(randint(0, 17, [2, 8]), randint(0, 17, [2, 8])).item());
+    return [losses, listOf(model.stateDict())];
+  };
+  expect(run(true)).toEqual(run(false));
+});
+
+describe("guards", () => {
+  /** What a caller may change between calls. */
+  const changes: Readonly<Record<string, (own: ReturnType<typeof makeStep>, random: Random) => void>> = {
+    nothing: () => undefined,
+    mode: ({ model }, random) => void model.train(random.next() < 0.5),
+    rate: ({ optimizer }, random) => optimizer.setLearningRate(0.1 * random.next()),
+    dropout: ({ model }, random) => void Object.assign(model.modules()[4]!, { p: random.integer(0, 3) / 4 }),
+    freeze: ({ model }, random) => {
+      (model.modules()[1] as nn.Linear).weight.requiresGrad = random.next() < 0.5;
+    },
+    load: ({ model }) => void model.loadStateDict(model.stateDict()),
+    seed: (_, random) => void manualSeed(random.integer(0, 99)),
+    zero: ({ optimizer }) => optimizer.zeroGrad(),
+    decay: ({ optimizer }, random) => void Object.assign(optimizer.groups[0]!, { weightDecay: random.next() }),
+  };
+
+  function run(seed: number, isCompiled: boolean): unknown {
+    const random = new Random(hash(`guards ${seed}`));
+    const own = makeStep(["SGD", "AdamW"][seed % 2]!, ["before", "after", "never"][seed % 3]!);
+    const compiled = compile(own.step, { state: [own.model, own.optimizer], variants: 1 + (seed % 4) });
+    const step: Step = isCompiled ? compiled : own.step;
+    manualSeed(seed);
+    const results: unknown[] = [];
+    for (let call = 0; call < 40; call++) {
+      const names = Object.keys(changes);
+      changes[random.next() < 0.7 ? "nothing" : names[random.integer(0, names.length - 1)]!]!(own, random);
+      const rows = random.next() < 0.8 ? 8 : 4;
+      const x = random.next() < 0.8 ? randn([rows, 6]) : randn([6, rows]).transpose(0, 1);
+      const dtype = random.next() < 0.9 ? "int64" : "int32";
+      results.push(listOf(step(x, randint(0, 3, [rows], { dtype }))));
+    }
+    if (isCompiled) expect(compiled.variants).toBeLessThanOrEqual(1 + (seed % 4));
+    return [results, listOf(own.model.stateDict())];
+  }
+
+  const seeds = Array.from({ length: repeats({ usual: 6, all: 60 }) }, (_, seed) => seed);
+  test.each(seeds)("drawn changes between the calls, seed %d", (seed) => {
+    expect(run(seed, true)).toEqual(run(seed, false));
+  });
+});
