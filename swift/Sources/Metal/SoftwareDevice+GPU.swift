@@ -38,7 +38,7 @@ extension SoftwareDevice {
         return result == MRT_RESULT_OK ? .success(mark) : .failure(CommandFailure(result, text))
     }
 
-    /// Waits for a mark of this thread, at most for some microseconds, and returns how the work ended; nil if it has not.
+    /// Waits for a mark of this thread, at most for some microseconds. Returns how the work ended; nil if it has not.
     func ended(_ mark: OpaquePointer, within microseconds: UInt32) -> Result<Void, CommandFailure>? {
         guard let gpu else { return .success(()) }
         var message: UnsafeMutablePointer<CChar>?

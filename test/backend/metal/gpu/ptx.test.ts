@@ -1,6 +1,6 @@
 /**
- * Kernels for NVIDIA GPUs pass NVIDIA's assembler. They are compiled by the GPU's clang, and loaded through the stand-in
- * for the driver, which keeps their PTX. `--all` compiles every kernel, and installs the assembler from PyPI.
+ * Kernels for NVIDIA GPUs pass NVIDIA's assembler. They are compiled by the GPU's clang, and loaded through the
+ * stand-in for the driver, which keeps their PTX. `--all` compiles every kernel, and installs the assembler from PyPI.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
