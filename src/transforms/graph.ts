@@ -62,7 +62,7 @@ function dependsOnOthers(results: readonly Tensor[], inputs: readonly Tensor[]):
   return false;
 }
 
-/** Matches a tree of tangents or cotangents with the tensors they belong to. @throws {ShapeError} @throws {DTypeError} */
+/** Matches a tree of tangents or cotangents with their tensors. @throws {ShapeError} @throws {DTypeError} */
 export function matching(
   operation: string,
   what: string,

@@ -19,8 +19,8 @@ export interface JacobianOptions {
   /** The position of the argument to differentiate by, or a list of positions. Default 0. */
   argnums?: ArgumentNumbers | undefined;
   /**
-   * `"reverse"` computes a backward pass for each element of the result, `"forward"` a pass of tangents for each element
-   * of the arguments. Default `"reverse"`.
+   * `"reverse"` computes a backward pass for each element of the result, `"forward"` a pass of tangents for each
+   * element of the arguments. Default `"reverse"`.
    */
   mode?: "reverse" | "forward" | undefined;
   /** The number of passes to compute at once, which bounds memory. Default: all. */
@@ -28,8 +28,8 @@ export interface JacobianOptions {
 }
 
 /**
- * Returns a function that computes all derivatives of `f`: PyTorch's `torch.func.jacrev` and `jacfwd`. The derivative of
- * a tensor of shape S by one of shape T has the shape [...S, ...T]. Trees of results hold trees of arguments; several
+ * Returns a function that computes all derivatives of `f`: PyTorch's `torch.func.jacrev` and `jacfwd`. The derivative
+ * of a tensor of shape S by one of shape T has the shape [...S, ...T]. Trees of results hold trees of arguments; several
  * `argnums` give a list.
  *
  * @param f a function from trees of tensors to a tree of tensors

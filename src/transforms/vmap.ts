@@ -26,8 +26,8 @@ export interface VmapOptions {
   /** The axis of the examples in the results, or a tree of axes like the result. Default 0. */
   outDims?: Axes | undefined;
   /**
-   * Random operations in `f`: `"different"` draws other numbers for each example, `"same"` the same ones. `"error"`, the
-   * default, throws.
+   * Random operations in `f`: `"different"` draws other numbers for each example, `"same"` the same ones. The default,
+   * `"error"`, throws.
    */
   randomness?: Randomness | undefined;
   /** The number of examples to compute at once, which bounds memory. Default: all. */

@@ -102,8 +102,8 @@ function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
 }
 
 /**
- * Returns the operand of one example. Gradients read saved statistics as dense memory from its start on, which a view of
- * an example is not, so those get a copy.
+ * Returns the operand of one example. Gradients read saved statistics as dense memory from its start on, which a view
+ * of an example is not, so those get a copy.
  */
 function operandOf(primitive: string, input: Tensor, level: BatchLevel, at: number): Tensor {
   if (!isAt(input.storage, level)) return input;

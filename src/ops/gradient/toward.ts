@@ -27,7 +27,7 @@ export function aliasOf(x: Tensor): Tensor {
 /** @internal The options of {@link gradientsToward} that concern the graph. */
 export type GraphOptions = Pick<InternalPassOptions, "retainGraph" | "createGraph" | "runRule">;
 
-/** @internal Returns the gradients of the roots with respect to the inputs, and not beyond them; null if there is none. */
+/** @internal Returns the gradients of the roots with respect to the inputs only; null for an input without one. */
 export function gradientsToward(
   roots: readonly Root[],
   inputs: readonly Tensor[],
@@ -66,7 +66,7 @@ export interface TangentMap {
 /**
  * @internal Records the map from tangents of `inputs` to tangents of `outputs`.
  *
- * A backward pass is a linear map of the gradients g of the outputs: Jᵀ g. Its transpose is J. So a pass with abstract g
+ * A backward pass is a linear map of the gradients g of the outputs: Jᵀ g. Its transpose is J. A pass with abstract g
  * records Jᵀ without computing it (only factors that do not depend on g are computed, such as cos x for sin x), and a
  * pass through that record, from the inputs' gradients to g, computes J t. Source: the double-backward trick of
  * J. Townsend, "A new trick for calculating Jacobian vector products", 2017; here its first pass is not computed.
