@@ -124,6 +124,16 @@ test("a convolution with dirac_ keeps its channels in each group", () => {
   }
 });
 
+test("dirac_ has its 1 at half of an even kernel, as PyTorch", () => {
+  const random = new Random(15);
+  for (let round = 0; round < 20; round++) {
+    const shape = [3, 2, ...Array.from({ length: random.integer(1, 3) }, () => random.integer(1, 4))];
+    const weight = init.dirac_(o.rand(shape));
+    const center = shape.slice(2).reduce<Tensor>((part, size) => o.select(part, 2, size >> 1), weight);
+    expect([center.toArray(), weight.sum().item()]).toEqual([o.eye(3, 2).toArray(), 2]);
+  }
+});
+
 test("orthogonal_ has orthonormal rows or columns, of uniform directions", () => {
   const random = new Random(14);
   const means = [0, 0];

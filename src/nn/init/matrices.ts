@@ -101,10 +101,10 @@ export function orthogonal_(...values: unknown[]): Tensor {
     const rows = x.shape[0]!;
     const columns = x.size / rows;
     const [long, short] = [Math.max(rows, columns), Math.min(rows, columns)];
-    const { q, r } = qr(normal(0, 1, [long, short], { dtype: accumulationDType(x.dtype), generator }));
-    // The signs of R's diagonal make the distribution uniform over orthogonal matrices (F. Mezzadri, 2007).
-    const signed = mul(q, where(lt(diagonal(r), 0), -gain, gain)) as Tensor;
-    return reshape(rows < columns ? transpose(signed, 0, 1) : signed, x.shape);
+    // The diagonal of R is at least 0, so Q is uniform over orthogonal matrices (F. Mezzadri, 2007).
+    const { q } = qr(normal(0, 1, [long, short], { dtype: accumulationDType(x.dtype), generator }));
+    const scaled = mul(q, gain) as Tensor;
+    return reshape(rows < columns ? transpose(scaled, 0, 1) : scaled, x.shape);
   });
 }
 const orthogonalParameters = parameters("init.orthogonal_", { x, gain: optional(finite, 1), ...generated });

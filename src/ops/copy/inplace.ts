@@ -9,7 +9,7 @@ import { AutogradError } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { aScalar, aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -149,7 +149,7 @@ function assign<T extends Tensor>(operation: string, x: T, source: Tensor): T {
   return x;
 }
 
-const kindOf = (dtype: DType): number => (isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1);
+const kindOf = (dtype: DType): number => (isComplex(dtype) ? 3 : isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1);
 
 export function checkTarget(operation: string, x: Tensor, sources: readonly Tensor[]): void {
   for (const tensor of [x, ...sources]) tensor.checkAlive(operation);

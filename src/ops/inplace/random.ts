@@ -2,7 +2,6 @@
  * Methods that fill a tensor with random numbers in place, whatever it holds. Transformed numbers (exponential, Cauchy,
  * geometric, log-normal) are computed in float64 for float64 and in float32 for other dtypes.
  */
-import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aBigint, aNumber, either, someNumber } from "../../core/kinds.ts";
 import {
@@ -97,7 +96,7 @@ function filling<P extends Parameters>(
       copyInto(x, draw(x, options as Parsed<P> & GeneratorOptions));
       return x;
     };
-    return noGrad(() => tidy(fill));
+    return tidy(fill);
   };
 }
 

@@ -76,6 +76,18 @@ describe.each(["bfloat16", "float16"] as const)("%s", (low) => {
   });
 });
 
+test("attention computes all of its parts in the lower dtype, fused or not", () => {
+  o.manualSeed(6);
+  const [q, k, v] = [o.randn([2, 9, 8]), o.randn([2, 7, 8]), o.randn([2, 7, 8])];
+  const low = [q, k, v].map(toDType("bfloat16")) as [Tensor, Tensor, Tensor];
+  for (const path of ["fused", "unfused"] as const) {
+    const options = { path, returnLogSumExp: true } as const;
+    const result = autocast("bfloat16", () => o.flashAttention(q, k, v, options));
+    const expected = o.flashAttention(...low, options);
+    expect(tensorsIn(result).map(described)).toEqual(tensorsIn(expected).map(described));
+  }
+});
+
 test("other dtypes and operations are not converted", () => {
   const [wide, integers] = [o.ones([2, 2], { dtype: "float64" }), o.ones([2, 2], { dtype: "int32" })];
   autocast("bfloat16", () => {
@@ -90,7 +102,8 @@ test("other dtypes and operations are not converted", () => {
       "float16",
     ]);
     expect(o.linalg.cholesky(o.eye(3)).dtype).toBe("float32");
-    expect(o.linalg.pinv(o.rand([3, 4])).dtype).toBe("float32");
+    expect(o.linalg.pinv(o.eye(3), { hermitian: true }).dtype).toBe("float32");
+    expect(o.cdist(o.rand([40, 3]), o.rand([40, 3])).dtype).toBe("float32");
     expect(o.ones([2], { dtype: "float16" }).exp_().dtype).toBe("float16");
     expect<o.DType>(o.ones([2], { dtype: "float16" }).pow(2).dtype).toBe("float32");
     expect<o.DType>(o.linalg.multiDot([o.ones([2, 3]), o.ones([3, 2])]).dtype).toBe("bfloat16");

@@ -125,7 +125,8 @@ const others: Readonly<Record<string, Draw>> = {
 const drawOf = (name: string): Draw =>
   others[name] ?? (definitions.get(name.slice(0, -1))?.operands === 2 ? other : nothing);
 
-const kindOf = (dtype: DType): number => (isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1);
+const kindOf = (dtype: DType): number =>
+  dtype.startsWith("complex") ? 3 : isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1;
 
 /** The function of a row; a generator in the arguments is at the same state as for the method. */
 const functionOf = (name: string) => inPlaceRows[name as keyof typeof inPlaceRows] as (...values: unknown[]) => Tensor;
@@ -254,11 +255,22 @@ describe("rules of every method", () => {
     expect(o.noGrad(() => x().atan2_(weight)).requiresGrad).toBe(false);
   });
 
+  test("a function that returns x itself leaves it alive, and a result of another shape is rejected", () => {
+    const x = o.tensor([1, 2]);
+    for (const call of [() => x.dropout_(0), () => x.dropout_(0.5, false), () => x.alphaDropout_(0)])
+      expect([call() === x, x.isDisposed, x.toArray()]).toEqual([true, false, [1, 2]]);
+    expect(failureOf(() => x.atan2_(o.ones([1, 2])))?.code).toBe("shapesDiffer");
+    expect(failureOf(() => o.tensor([[1, 2]]).atan2_(o.ones([2])))).toBeUndefined();
+  });
+
   test("integers refuse float results, and floats hold bools", () => {
     const integers = o.tensor([1n, 4n]);
     for (const name of ["exp_", "sqrt_", "sigmoid_"] as const)
       expect(failureOf(() => integers[name]())?.message).toStartWith(`[${name}] the result is float32, which int64[2]`);
     expect(failureOf(() => integers.clamp_(0.5))?.code).toBe("kindDiffers");
+    const wave = o.complex(o.tensor([1, 2]), o.tensor([3, 4]));
+    expect(failureOf(() => o.tensor([1, 2]).add_(wave))?.code).toBe("kindDiffers");
+    expect(failureOf(() => o.tensor([1, 2]).pow_(wave))?.code).toBe("kindDiffers");
     expect(integers.pow_(2).toArray()).toEqual([1n, 16n]);
     expect(o.tensor([1.5, -2]).lt_(0).toArray()).toEqual([0, 1]);
     expect(failureOf(() => o.tensor([2]).floatPower_(2))?.message).toStartWith("[floatPower_] the result is float64");
