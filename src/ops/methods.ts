@@ -170,6 +170,7 @@ interface Transposes<D extends DType> {
 declare module "../tensor/tensor.ts" {
   interface Tensor<D extends DType>
     extends CoreMethods<D>,
+      Disposable, // again: the compiler may check a use of the class before its computed names are known
       Transposes<D>,
       DeclaredMethods<D>,
       PyTorchMethods<D>,

@@ -1,25 +1,41 @@
 /** Reads a tensor's elements in row-major order, for any strides. */
 import { OutOfMemoryError } from "../core/errors.ts";
 import { bfloat16ToNumber } from "./bfloat16.ts";
-import { type Complex, type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
+import { type Complex, type DataOf, type DType, dtypeFacts, isComplex, realDType, type StorageArray } from "./dtype.ts";
 import { plainList } from "./frozen.ts";
 import { noSuchBlock } from "./memory.ts";
-import { isComplexTensor, type Part, plane, realView } from "./planes.ts";
 import type { Tensor } from "./tensor.ts";
 
+/** The part of a tensor that reading needs. */
+type Elements<D extends DType = DType> = Pick<
+  Tensor<D>,
+  "dtype" | "isContiguous" | "offset" | "shape" | "size" | "storage" | "strides"
+>;
+
+/** Returns the parts of complex numbers as real elements, with a last axis of size 2. */
+const pairsOf = ({ dtype, isContiguous, offset, shape, size, storage, strides }: Elements): Elements => ({
+  dtype: realDType(dtype),
+  isContiguous,
+  offset: 2 * offset,
+  shape: [...plainList(shape), 2],
+  size: 2 * size,
+  storage,
+  strides: [...plainList(strides).map((stride) => 2 * stride), 1],
+});
+
 /** Copies a tensor's elements. @throws {OutOfMemoryError} */
-export function readElements<D extends DType>(operation: string, tensor: Tensor<D>): DataOf<D> {
+export function readElements<D extends DType>(operation: string, tensor: Elements<D>): DataOf<D> {
   const { dtype, offset, size } = tensor;
-  if (isComplexTensor(tensor)) return disposing(realView(tensor), (view) => readElements(operation, view)) as DataOf<D>;
+  if (isComplex(dtype)) return readElements(operation, pairsOf(tensor)) as DataOf<D>;
   if (isDense(tensor))
     return withMemory(operation, tensor, () => tensor.storage.array(dtype).slice(offset, offset + size) as DataOf<D>);
-  const copy = new ElementCopy(operation, tensor);
+  const copy = new ElementCopy<D>(operation, tensor);
   copy.copyNext();
   return copy.result;
 }
 
 /** Creates an array for all elements of a tensor. @throws {OutOfMemoryError} if JavaScript can't allocate it */
-function withMemory<Made>(operation: string, { dtype, size }: Tensor, make: () => Made): Made {
+function withMemory<Made>(operation: string, { dtype, size }: Elements, make: () => Made): Made {
   try {
     return make();
   } catch (cause) {
@@ -29,7 +45,7 @@ function withMemory<Made>(operation: string, { dtype, size }: Tensor, make: () =
 }
 
 /** Whether the stored elements can be copied without conversion. */
-const isDense = ({ dtype, isContiguous }: Tensor): boolean => isContiguous && dtype !== "bfloat16";
+const isDense = ({ dtype, isContiguous }: Elements): boolean => isContiguous && dtype !== "bfloat16";
 
 interface Writable {
   [index: number]: number | bigint;
@@ -40,17 +56,15 @@ export class ElementCopy<D extends DType> {
   /** The copy, complete once {@link copyNext} has returned true. */
   readonly result: DataOf<D>;
   private readonly isDense: boolean;
+  private readonly tensor: Elements;
   private done = 0;
 
-  constructor(
-    operation: string,
-    /** Not complex: pass the view of its parts instead. */
-    private readonly tensor: Tensor<D>,
-  ) {
-    const { dtype, size } = tensor;
+  constructor(operation: string, tensor: Elements) {
+    this.tensor = isComplex(tensor.dtype) ? pairsOf(tensor) : tensor;
+    const { dtype, size } = this.tensor;
     const ArrayOf = dtype === "bfloat16" ? Float32Array : dtypeFacts[dtype].array;
-    this.result = withMemory(operation, tensor, () => new ArrayOf(size) as DataOf<D>);
-    this.isDense = isDense(tensor);
+    this.result = withMemory(operation, this.tensor, () => new ArrayOf(size) as DataOf<D>);
+    this.isDense = isDense(this.tensor);
   }
 
   /** The number of elements to copy in about a millisecond. */
@@ -68,13 +82,13 @@ export class ElementCopy<D extends DType> {
     return end === this.tensor.size;
   }
 
-  private copyDense(source: StorageArray<D>, end: number): void {
+  private copyDense(source: StorageArray, end: number): void {
     const { offset } = this.tensor;
     const part = source.subarray(offset + this.done, offset + end);
     (this.result as Float32Array).set(part as Float32Array, this.done);
   }
 
-  private copyStrided(source: StorageArray<D>, end: number): void {
+  private copyStrided(source: StorageArray, end: number): void {
     const { offset, dtype } = this.tensor;
     const shape = plainList(this.tensor.shape);
     const strides = plainList(this.tensor.strides);
@@ -108,22 +122,10 @@ function coordinatesOf(index: number, shape: readonly number[]): number[] {
 }
 
 /** Reads one element by its row-major index. */
-export function elementAt<D extends DType>(tensor: Tensor<D>, index: number): number | bigint | Complex {
-  if (isComplexTensor(tensor)) return { re: partAt(tensor, 0, index), im: partAt(tensor, 1, index) };
+export function elementAt(tensor: Tensor, index: number): number | bigint | Complex {
   const { shape, strides, offset, dtype } = tensor;
   const at = coordinatesOf(index, shape).reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, offset);
-  const stored = tensor.storage.array(dtype)[at]!;
-  return dtype === "bfloat16" ? bfloat16ToNumber(stored as number) : stored;
-}
-
-const partAt = (tensor: Tensor, part: Part, index: number): number =>
-  disposing(plane(tensor, part), (view) => elementAt(view, index) as number);
-
-/** Computes from a view, which it disposes of. */
-function disposing<Result>(view: Tensor, body: (view: Tensor) => Result): Result {
-  try {
-    return body(view);
-  } finally {
-    view.dispose();
-  }
+  const elements = tensor.storage.array(dtype);
+  if (isComplex(dtype)) return { re: elements[2 * at] as number, im: elements[2 * at + 1] as number };
+  return dtype === "bfloat16" ? bfloat16ToNumber(elements[at] as number) : elements[at]!;
 }

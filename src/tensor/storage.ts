@@ -137,7 +137,7 @@ export class Storage {
     return old;
   }
 
-  /** Returns the stored elements of the whole memory, two for a complex number. Waits for the device if it uses them. */
+  /** Returns the stored elements of the whole memory, two per complex number. Waits for the device if it uses them. */
   array<D extends DType>(dtype: D): StorageArray<D> {
     capture?.accessed(this);
     const { memory } = this;

@@ -17,7 +17,6 @@ import { formatTensor } from "./format.ts";
 import { freezeList, frozenRowMajor } from "./frozen.ts";
 import { jsonOf, type TensorJson } from "./json.ts";
 import type { StorageMode } from "./memory.ts";
-import { isComplexTensor, realView } from "./planes.ts";
 import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
@@ -225,8 +224,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     const { storage } = this;
     storage.retain(); // the tensor may be disposed meanwhile
     try {
-      const source = (isComplexTensor(this) ? realView(this) : this) as Tensor;
-      const copy = new ElementCopy("data", source) as unknown as ElementCopy<D>;
+      const copy = new ElementCopy<D>("data", this);
       for (;;) {
         const settled = storage.memory.whenReady();
         if (settled !== null) await settled;

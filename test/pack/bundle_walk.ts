@@ -36,7 +36,8 @@ function written(value: unknown): Written {
   throw new Error(`can't write ${Bun.inspect(value)} as JSON`);
 }
 
-const numbersOf = (value: unknown): unknown => (Array.isArray(value) ? value.map(numbersOf) : Number(value));
+const numbersOf = (value: unknown): unknown =>
+  Array.isArray(value) ? value.map(numbersOf) : typeof value === "object" ? value : Number(value);
 
 /** Writes `walk.js` and the files that it reads into a folder. */
 export async function writeWalk(folder: string): Promise<void> {

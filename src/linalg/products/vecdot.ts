@@ -1,5 +1,6 @@
 import { axis } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { conjugate } from "../../ops/complex/part.ts";
 import { checkSameDType } from "../../ops/matmul/checks.ts";
 import { product } from "../../ops/matmul/product.ts";
 import { asColumns, asNumbers, asRows } from "../../ops/matmul/views.ts";
@@ -22,7 +23,7 @@ export interface VecdotOptions {
  *
  * @param x […, n]
  * @param y […, n], of the same dtype
- * @returns […]
+ * @returns […]; for complex numbers Σ conj(x) · y
  *
  * @example
  * linalg.vecdot(tensor([[1, 2], [3, 4]]), tensor([1, 10])); // float32 [21, 43]
@@ -42,7 +43,7 @@ export function vecdot(...values: unknown[]): Tensor {
   };
   const isPlain = shape.length > 0 && along === shape.length - 1 && sameShape(x.shape, y.shape);
   const [left, right] = isPlain ? [x, y] : [vectors(x), vectors(y)];
-  return asNumbers(product(asRows(left), asColumns(right)));
+  return asNumbers(product(asRows(conjugate(left)), asColumns(right)));
 }
 const vecdotParameters = parameters("vecdot", {
   x: operand(aTensor),

@@ -1,4 +1,4 @@
-/** The parts and the conjugates of complex numbers, with gradients. They use copies only, since casts depend on them. */
+/** The parts and conjugates of complex numbers, with gradients. They use copies only, since casts depend on them. */
 import { setConj } from "../../autograd/conjugate.ts";
 import { record } from "../../autograd/record.ts";
 import { empty, executeInto } from "../../backend/dispatch.ts";

@@ -253,8 +253,8 @@ export function checkComplex(operation: string, x: Tensor): Tensor<ComplexDType>
 }
 
 /**
- * Computes the angle of each complex number in radians, from −π to π. For real numbers it is 0, π for negative ones, and
- * NaN for NaN. The gradient at 0 is 0.
+ * Computes the angle of each complex number in radians, from −π to π. For real numbers it is 0, π for negative ones,
+ * and NaN for NaN. The gradient at 0 is 0.
  *
  * @example
  * angle(tensor([{ re: 0, im: 1 }, -1])); // float32 [1.5708, 3.1416]

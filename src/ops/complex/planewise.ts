@@ -9,6 +9,7 @@ import { MAX_RANK, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { copyPrimitive } from "../copy/copy.ts";
 import { fillPrimitive } from "../creation/fill.ts";
+import type { ScatterAttributes } from "../indexing/primitive.ts";
 
 const parts = [0, 1] as const;
 
@@ -38,7 +39,22 @@ export function joinedParts(re: Tensor, im: Tensor, operation: string): Tensor<C
 }
 
 /** Runs the primitive on each part. Operands that are not complex, such as indices, go to both calls. */
-function computePlanewise({ operation, primitive, inputs, specs, attributes }: ComplexCall): Tensor[] {
+/** Ways of scattering whose parts are independent. */
+const scatterings: ReadonlySet<string> = new Set(["sum", "last"]);
+
+function checkScattering({ operation, primitive, attributes }: ComplexCall): void {
+  if (primitive.name !== "scatter") return;
+  const { way } = attributes as ScatterAttributes;
+  if (!scatterings.has(way))
+    throw new DTypeError(operation, "complex", `expected real numbers for the reduction ${way}, got complex ones`);
+}
+
+function computePlanewise(call: ComplexCall): Tensor[] {
+  checkScattering(call);
+  return computeParts(call);
+}
+
+function computeParts({ operation, primitive, inputs, specs, attributes }: ComplexCall): Tensor[] {
   const real: OutputSpec[] = specs.map(({ shape, dtype }) => ({ shape, dtype: realDType(dtype) }));
   const [re, im] = parts.map((part) =>
     withPlanes(inputs, part, (planes) => executeMany(primitive, planes, real, attributes, operation)),

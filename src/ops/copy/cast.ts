@@ -22,7 +22,8 @@ export interface CastOptions {
 /**
  * Converts a tensor to another dtype; returns the tensor itself if it already has that dtype. Floats round to nearest,
  * ties to even. Floats are truncated to integers; values out of range become the nearest integer in range, and NaN
- * becomes 0. Integers wrap around. Bool is x ≠ 0. Real numbers become complex with the imaginary part 0. PyTorch's `to`.
+ * becomes 0. Integers wrap around. Bool is x ≠ 0. Real numbers become complex with the imaginary part 0.
+ * PyTorch's `to`.
  *
  * @example
  * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]

@@ -48,7 +48,7 @@ interface DTypeByArrayTag {
 /** The dtype of a typed array's elements. */
 export type DTypeOfArray<A extends TensorArray> = DTypeByArrayTag[A[typeof Symbol.toStringTag]];
 
-/** The default dtype of plain values: bool for booleans, int64 for bigints, float32 for numbers, complex64 for { re, im }. */
+/** The default dtype of plain values: bool, int64 for bigints, float32 for numbers, complex64 for `{ re, im }`. */
 export type DTypeOfValue<V> = V extends Complex
   ? "complex64"
   : V extends boolean
@@ -59,7 +59,7 @@ export type DTypeOfValue<V> = V extends Complex
 
 /** Options of {@link tensor}: dtype, shape, location of the memory, and whether the tensor requires a gradient. */
 export interface TensorOptions<D extends DType = DType> extends AllocationHint {
-  /** Default: the typed array's dtype, bool for booleans, int64 for bigints, float32 for numbers, complex64 for complex ones. */
+  /** Default: the typed array's dtype; of plain values: bool, int64 for bigints, float32 or complex64. */
   dtype?: D;
   /** Default: the shape of the nested arrays; `[length]` for a typed array. */
   shape?: Shape;

@@ -120,7 +120,8 @@ export const neg: UnaryOperation = defineUnary("neg", {
 });
 
 /**
- * Computes |x| for each element; integers wrap around. For complex numbers the result is real. The gradient at 0 is 0. @see {@link neg}
+ * Computes |x| for each element; integers wrap around. For complex numbers the result is real. The
+ * gradient at 0 is 0. @see {@link neg}
  *
  * @example
  * abs(tensor([-2, 0, 3])); // float32 [2, 0, 3]

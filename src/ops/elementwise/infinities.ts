@@ -4,6 +4,7 @@ import { operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { checkReal } from "../creation/create.ts";
 import { eq } from "./comparison.ts";
 import { isinf } from "./predicates.ts";
 
@@ -33,5 +34,7 @@ export function isneginf(...values: unknown[]): Tensor<"bool"> {
 isneginf.method = "bool" as const;
 const isneginfParameters = parameters("isneginf", { x: operand(aTensor) });
 
-const isInfinity = (operation: string, x: Tensor, infinity: number): Tensor<"bool"> =>
-  underName(operation, () => (isFloat(x.dtype) ? eq(x, infinity) : isinf(x)));
+function isInfinity(operation: string, x: Tensor, infinity: number): Tensor<"bool"> {
+  checkReal(operation, x.dtype);
+  return underName(operation, () => (isFloat(x.dtype) ? eq(x, infinity) : isinf(x)));
+}

@@ -6,6 +6,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { clone } from "../copy/copy.ts";
+import { checkReal } from "../creation/create.ts";
 import { abs } from "./arithmetic.ts";
 import { clampAs } from "./clamp.ts";
 import { eq, le } from "./comparison.ts";
@@ -42,6 +43,7 @@ export function nanToNum<D extends DType>(
 ): Tensor<D>;
 export function nanToNum(...values: unknown[]): Tensor {
   const { x, nan, posinf, neginf } = nanToNumParameters(values);
+  checkReal("nanToNum", x.dtype);
   if (!isFloat(x.dtype)) return clone(x);
   const largest = LARGEST[x.dtype]!;
   return underName("nanToNum", () =>

@@ -1,7 +1,8 @@
 import type { Parsed } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { ne } from "../elementwise/comparison.ts";
 import { type axesParameters, fold, planReduction, type ReductionArguments, reductionParameters } from "./reduce.ts";
 
 /** Result dtype of `all` and `any`: bool, but uint8 for uint8, as in PyTorch. */
@@ -39,5 +40,6 @@ any.method = "truth" as const;
 function truth(name: "all" | "any", { x, dim, keepdim }: Parsed<typeof axesParameters>): Tensor {
   const dtype = x.dtype === "uint8" ? "uint8" : "bool";
   if (Array.isArray(dim) && dim.length === 0) return toDType(toDType(x, "bool"), dtype);
+  if (isComplex(x.dtype)) return truth(name, { x: ne(x, 0), dim, keepdim });
   return fold(name, x, planReduction(name, x, { dim, keepdim }), dtype);
 }

@@ -8,6 +8,7 @@ import { normalizeAxes, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { checkReal } from "../creation/create.ts";
 import { ne } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
 import { logicalNot } from "../elementwise/logic.ts";
@@ -33,6 +34,7 @@ export function nansum<D extends DType, E extends DType = SumOf<D>>(
 export function nansum(...values: unknown[]): Tensor {
   const { x, dim, keepdim, dtype } = nansumParameters(values);
   normalizeAxes("nansum", dim, x.rank);
+  checkReal("nansum", x.dtype);
   return underName("nansum", () => tidy(() => sum(numbersOf(x), { dim, keepdim, ...(dtype && { dtype }) })));
 }
 const nansumParameters = foldParameters("nansum");

@@ -1,4 +1,4 @@
-/** Complex numbers: values, gradients and second-order gradients as PyTorch's, on every backend and in drawn layouts. */
+/** Complex numbers: values, gradients and second-order gradients as PyTorch's, on every backend, in drawn layouts. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
