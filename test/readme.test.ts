@@ -31,6 +31,7 @@ const documents = [
   "docs/from-tensorflow-js",
   "docs/overrides",
   "docs/attention",
+  "docs/fft",
   "docs/saving",
   "docs/shipping",
 ].map((name) => `${name}.md`);

@@ -41,6 +41,7 @@ const guide = [
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
+      { text: "Fourier transforms and signals", link: "/fft" },
       { text: "Complex numbers", link: "/complex" },
       { text: "Transformations", link: "/transforms" },
       { text: "Quantization", link: "/quantization" },
@@ -81,10 +82,12 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text", "transforms"].map((name) => ({
-        text: name,
-        link: `/api/orchard-metal/namespaces/${name}/`,
-      })),
+      ...["data", "distributed", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text", "transforms"].map(
+        (name) => ({
+          text: name,
+          link: `/api/orchard-metal/namespaces/${name}/`,
+        }),
+      ),
     ],
   },
   ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),

@@ -22,8 +22,8 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 
 /**
- * The part of the convolution: `"full"`, n + m − 1 elements; `"same"`, the n elements at its center; or `"valid"`, where
- * the shorter signal lies within the longer one.
+ * The part of the convolution: `"full"`, n + m − 1 elements; `"same"`, the n elements at its center; or `"valid"`,
+ * where the shorter signal lies within the longer one.
  */
 export type ConvolveMode = "full" | "same" | "valid";
 

@@ -11,7 +11,7 @@ import { type TensorOptions, tensor } from "../ops/creation/tensor.ts";
 import { add, mul } from "../ops/elementwise/arithmetic.ts";
 import { pow } from "../ops/elementwise/power.ts";
 import { reshape } from "../ops/view/reshape.ts";
-import type { DType, FloatDType } from "../tensor/dtype.ts";
+import { accumulationDType, type DType, type FloatDType, realDType } from "../tensor/dtype.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import { reserve } from "../tensor/reserve.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -137,7 +137,8 @@ export function spectrogram(...values: unknown[]): Tensor {
   const { hopLength = Math.max(1, Math.floor(winLength / 2)), ...options } = given;
   return underName("spectrogram", () =>
     tidy(() => {
-      const { window = hannWindow(winLength) } = given;
+      const dtype = accumulationDType(realDType(x.dtype));
+      const { window = hannWindow(winLength, { dtype }) } = given;
       const signals = reshape(x, [x.size / (x.shape.at(-1) || 1), x.shape.at(-1) ?? 1]);
       const spectra: Tensor = stft(signals, { ...options, nFft, winLength, hopLength, window });
       const [re, im] = [real(spectra), imag(spectra)];

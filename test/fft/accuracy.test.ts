@@ -1,4 +1,4 @@
-/** The error of transforms in float32 is at most 1.5 times that of pocketfft, the library of NumPy and SciPy. */
+/** The error of transforms in float32 is at most 1.5 times that of pocketfft, the library of SciPy. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,14 +47,14 @@ function errorOf(n: number, random: Random): number {
 
 test(`errors of lengths from 1 to 2,000, and to a million, seed ${seed}`, () => {
   const random = new Random(seed);
-  const drawn = new Set(Array.from({ length: 120 }, () => random.integer(0, 1999)));
+  const drawn = new Set(Array.from({ length: 80 }, () => random.integer(0, 1999)));
   const chosen = usually(
     lengths.map((n, at) => [n, errors[at]!] as const),
     ([n], at) => drawn.has(at) || (n > 2000 && n < 20_000 && at % 4 === 0),
   );
   const worse = chosen
     .filter(([n]) => n >= LEAST)
-    .map(([n, theirs]) => ({ n, ratio: errorOf(n, random) / theirs }))
+    .map(([n, theirs]) => ({ n, ratio: errorOf(n, random) / theirs, theirs }))
     .filter(({ ratio }) => !(ratio <= 1.5));
   expect(worse).toEqual([]);
 });

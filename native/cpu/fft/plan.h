@@ -8,7 +8,7 @@
 namespace orchard {
 
 // The largest prime factor that is computed by its definition. Lengths with a larger one use Bluestein's algorithm.
-constexpr int64_t largest_radix = 61;
+constexpr int64_t largest_radix = 157;
 // The longest transform whose elements are computed one lane each; longer ones are split into two factors.
 constexpr int64_t longest_in_lanes = 512;
 

@@ -297,12 +297,23 @@ function packedSteps(): void {
     }
 }
 
+/** Rows, columns and images of lengths with each algorithm: in lanes, in two factors, and by Bluestein's. */
+function transforms(): void {
+  const { fft } = library;
+  for (const dtype of ["float32", "float64"] as const) {
+    for (const n of [7, 30, 64]) gradientsOf(() => library.viewAsReal(fft.fft(leaf([3, n], dtype), { dim: n % 2 })));
+    for (const n of [167, 540]) gradientsOf(() => fft.irfft(fft.rfft(leaf([n], dtype)), { n }));
+    gradientsOf(() => library.viewAsReal(fft.rfft2(leaf([9, 8], dtype))));
+  }
+}
+
 type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
 
 /** Functions that no operation's call reaches. */
 function further(): void {
   otherDtypes();
   attention();
+  transforms();
   bags();
   pictures();
   weights();
