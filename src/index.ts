@@ -68,7 +68,7 @@ export * as nn from "./nn/index.ts";
 export * as io from "./onnx/namespace.ts";
 export { type AutocastDType, autocast } from "./ops/autocast/autocast.ts";
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
-export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";
+export { Function, type FunctionClass, FunctionContext, type VmapInfo } from "./ops/gradient/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";

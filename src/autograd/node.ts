@@ -46,7 +46,10 @@ export type BackwardRule = (
 ) => readonly (Tensor | null)[];
 
 /** Computes tangents of outputs from those of inputs; null is a tangent of 0. */
-export type ForwardRule = (tangents: readonly (Tensor | null)[]) => readonly (Tensor | null)[];
+export type ForwardRule = (
+  tangents: readonly (Tensor | null)[],
+  saved: readonly Tensor[],
+) => readonly (Tensor | null)[];
 
 /** A misuse of a backward pass or of its graph. */
 export class AutogradError extends OrchardError {
@@ -116,14 +119,22 @@ export class GraphNode {
     needs: readonly boolean[] = this.targets.map((target) => target !== null),
     change: (saved: Tensor) => Tensor = (saved) => saved,
   ): readonly (Tensor | null)[] {
+    return this.rule(gradients, this.unpacked().map(change), needs);
+  }
+
+  /** Runs the rule of tangents, if it has one. @throws {AutogradError} as {@link backward}. */
+  pushForward(tangents: readonly (Tensor | null)[]): readonly (Tensor | null)[] | undefined {
+    return this.forward?.(tangents, this.unpacked());
+  }
+
+  private unpacked(): Tensor[] {
     if (this.saved === null)
       throw new AutogradError(
         "backward",
         "graphFreed",
         `the tensors saved by ${this.operation} were freed by an earlier backward(); pass { retainGraph: true } to it`,
       );
-    const tensors = this.saved.map((saved) => change(saved.unpack(this.operation)));
-    return this.rule(gradients, tensors, needs);
+    return this.saved.map((saved) => saved.unpack(this.operation));
   }
 
   /** Applies the hooks on an output to its gradient. */

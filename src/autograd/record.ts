@@ -2,7 +2,7 @@ import { isComplex } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Conjugation, conjugated } from "./conjugate.ts";
 import { gradEnabled } from "./modes.ts";
-import { type BackwardRule, GraphNode } from "./node.ts";
+import { type BackwardRule, type ForwardRule, GraphNode } from "./node.ts";
 
 /**
  * The gradients of the outputs. A node runs if one of them has a gradient, so that of a single output is never null.
@@ -31,6 +31,7 @@ export function needsGradient(...inputs: readonly Tensor[]): boolean {
  * @param rule uses differentiable operations, so gradients of gradients need no extra code
  * @param conjugation for complex numbers: by default the rule is that of a holomorphic function, `g · f′`, which is
  *   conjugated; with `"none"` it returns ∂L/∂re + i·∂L/∂im itself
+ * @param forward the rule of tangents, for a rule that is not differentiable
  */
 export function record<
   const Inputs extends readonly Tensor[],
@@ -43,9 +44,12 @@ export function record<
   save: Saved,
   rule: RuleOf<Inputs, Outputs, Saved>,
   conjugation: Conjugation = "holomorphic",
+  forward?: ForwardRule,
 ): void {
   if (!needsGradient(...inputs)) return;
   const isConjugated = conjugation === "holomorphic" && outputs.some(({ dtype }) => isComplex(dtype));
   // A node passes its rule as many tensors as the operation has.
-  new GraphNode(operation, inputs, outputs, save, (isConjugated ? conjugated(rule) : rule) as unknown as BackwardRule);
+  const passed = (isConjugated ? conjugated(rule) : rule) as unknown as BackwardRule;
+  const node = new GraphNode(operation, inputs, outputs, save, passed);
+  if (forward) node.forward = forward;
 }

@@ -3,6 +3,7 @@ import { checkLater } from "../backend/metal/checks.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { MetalMemory } from "../backend/metal/memory.ts";
 import { LinAlgError, type OrchardError } from "../core/errors.ts";
+import { everyExample } from "../tensor/batched.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -22,11 +23,12 @@ export function checkInfo(
   problem: (pivot: number) => string,
   results: readonly Tensor[],
 ): void {
-  const { shape, size, offset, storage } = info;
+  const { shape, size, offset, storage } = everyExample(info); // inside of vmap, an error names the example too
+  if (storage.isAbstract) return;
   const codes = (): Int32Array => storage.array("int32").subarray(offset, offset + size) as Int32Array;
   const error = (): LinAlgError | undefined => errorOf(operation, shape, codes(), problem);
-  if (isUnderWay(info)) {
-    dependOnLater(storage, error, results);
+  if (isUnderWay({ size, storage })) {
+    dependOnLater(storage, error, results.map(everyExample));
     info.dispose();
     return;
   }
@@ -36,7 +38,8 @@ export function checkInfo(
 }
 
 /** Whether reading the tensor might wait for a device. */
-const isUnderWay = ({ size, storage }: Tensor): boolean => size > 0 && storage.memory instanceof MetalMemory;
+const isUnderWay = ({ size, storage }: Pick<Tensor, "size" | "storage">): boolean =>
+  size > 0 && storage.memory instanceof MetalMemory;
 
 /** Attaches a check of `storage` to the results; `storage` is kept until then. */
 function dependOnLater(storage: Storage, error: () => OrchardError | undefined, results: readonly Tensor[]): void {

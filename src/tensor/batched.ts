@@ -4,6 +4,7 @@
  */
 import { ContextVariable } from "../core/context.ts";
 import { OrchardError } from "../core/errors.ts";
+import { bytesOf } from "./dtype.ts";
 import type { Memory } from "./memory.ts";
 import { Storage } from "./storage.ts";
 import { Tensor } from "./tensor.ts";
@@ -38,8 +39,8 @@ export class BatchedMemory implements Memory {
   constructor(
     readonly base: Storage,
     readonly level: BatchLevel,
-    /** The distance between examples, in elements. */
-    readonly stride: number,
+    /** The distance between examples in bytes, since views may have another dtype. */
+    readonly step: number,
     /** The bytes of an example. */
     readonly byteLength: number,
   ) {
@@ -89,7 +90,7 @@ const NO_LEVELS: readonly BatchLevel[] = [];
 export function batched(x: Tensor, axis: number, level: BatchLevel): Tensor {
   const last = batchOf(x)?.level;
   if (last && last.id > level.id) return batched(batched(allExamples(x), axis + 1, level), 0, last);
-  const memory = new BatchedMemory(x.storage, level, x.strides[axis]!, x.storage.memory.byteLength);
+  const memory = new BatchedMemory(x.storage, level, x.strides[axis]! * bytesOf(x.dtype), x.storage.memory.byteLength);
   return new Tensor(new Storage(memory), x.dtype, x.shape.toSpliced(axis, 1), x.strides.toSpliced(axis, 1), x.offset);
 }
 
@@ -102,13 +103,16 @@ export function unbatched(x: Tensor, axis: number, level: BatchLevel): Tensor {
 
 /** @internal Returns the tensor with all examples of its latest level along an axis: a view. */
 export function allExamples(x: Tensor, axis = 0): Tensor {
-  const { base, level, stride } = batchOf(x)!;
+  const { base, level, step } = batchOf(x)!;
   const shape = x.shape.toSpliced(axis, 0, level.size);
-  return new Tensor(base, x.dtype, shape, x.strides.toSpliced(axis, 0, stride), x.offset);
+  return new Tensor(base, x.dtype, shape, x.strides.toSpliced(axis, 0, step / bytesOf(x.dtype)), x.offset);
 }
 
 /** @internal Returns one example of a tensor at its latest level: a view. */
 export function exampleOf(x: Tensor, index: number): Tensor {
-  const { base, stride } = batchOf(x)!;
-  return new Tensor(base, x.dtype, x.shape, x.strides, x.offset + index * stride);
+  const { base, step } = batchOf(x)!;
+  return new Tensor(base, x.dtype, x.shape, x.strides, x.offset + index * (step / bytesOf(x.dtype)));
 }
+
+/** @internal Returns a tensor with the examples of all its levels along first axes, a view; else the tensor itself. */
+export const everyExample = (x: Tensor): Tensor => (x.storage.batch ? everyExample(allExamples(x)) : x);

@@ -6,7 +6,7 @@ import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import { aliasOf } from "../ops/gradient/toward.ts";
-import { isFloat } from "../tensor/dtype.ts";
+import { hasGradients, isGradientDType } from "../tensor/dtype.ts";
 import { formatShape, sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type Flattened, flatten } from "./tree.ts";
@@ -86,9 +86,9 @@ export function matching(
         `expected ${what} ${at} to have the shape of its tensor, ${formatShape(tensor.shape)}, got ` +
           `${formatShape(leaf.shape)}`,
       );
-    if (!isFloat(tensor.dtype)) return null;
-    if (!isFloat(leaf.dtype))
-      throw new DTypeError(operation, "notAFloat", `expected ${what} ${at} to be a float, got ${leaf.dtype}`);
+    if (!hasGradients(tensor.dtype)) return null;
+    if (!isGradientDType(leaf.dtype, tensor.dtype))
+      throw new DTypeError(operation, "notAFloat", `expected ${what} ${at} to be ${tensor.dtype}, got ${leaf.dtype}`);
     return toDType(leaf, tensor.dtype);
   });
 }

@@ -46,6 +46,10 @@ export function samples(size: number, dtype: "float32" | "float64"): Sample[] {
     });
 }
 
+/** Returns the elements of a tensor, of complex numbers their parts. */
+export const partsOf = (x: Tensor): ArrayLike<number | bigint> =>
+  (x.dtype.startsWith("complex") ? library.viewAsReal(x as Tensor<"complex64">) : x).dataSync() as ArrayLike<number>;
+
 /** The largest difference of elements, relative to those above 1; NaN only where the other is NaN. */
 export function difference(found: ArrayLike<number | bigint>, expected: ArrayLike<number | bigint>): number {
   if (found.length !== expected.length) return Infinity;

@@ -22,7 +22,8 @@ import { empty, executeInto, executeMany } from "../dispatch.ts";
 import { type LiftedCall, type Lifting, liftBatched } from "../lifted.ts";
 import { primitives } from "../primitive.ts";
 import { attributesOf, startsIn } from "./random.ts";
-import { type Operand, ruleOf } from "./rules.ts";
+import type { Operand } from "./rule.ts";
+import { ruleOf } from "./rules.ts";
 
 /** @internal Makes dispatch run calls with batched operands. */
 export const enableBatching = (): void => liftBatched(batchedCalls);
@@ -42,9 +43,8 @@ const batchedCalls: Lifting = {
     const level = latest([...call.inputs, ...outputs], call.attributes);
     for (const { storage, dtype } of outputs) if (!isAt(storage, level)) promote(call.operation, storage, dtype, level);
     const targets = outputs.map((output) => allExamples(output));
-    const shapes = targets.map(({ shape }) => shape.slice(1));
-    const prepared = startsIn(call.attributes) ? null : ruleOf(call, operandsOf(call.inputs, level), shapes);
-    if (prepared) {
+    const prepared = startsIn(call.attributes) ? null : ruleOf(call, operandsOf(call.inputs, level), outputs);
+    if (prepared && !prepared.finish) {
       executeInto(call.primitive, prepared.inputs, targets, prepared.attributes as never);
       return;
     }
@@ -78,11 +78,11 @@ const operandsOf = (inputs: readonly Tensor[], level: BatchLevel): Operand[] =>
 /** Returns the results with all examples along a first axis. */
 function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
   const { primitive, inputs, specs, attributes, operation } = call;
-  const shapes = specs.map(({ shape }) => shape);
-  const prepared = startsIn(attributes) ? null : ruleOf(call, operandsOf(inputs, level), shapes);
+  const prepared = startsIn(attributes) ? null : ruleOf(call, operandsOf(inputs, level), specs);
   if (prepared) {
-    const all = specs.map(({ shape, dtype }) => ({ shape: [level.size, ...shape], dtype }));
-    return executeMany(primitive, prepared.inputs, all, prepared.attributes as never, operation);
+    const all = prepared.specs ?? specs.map(({ shape, dtype }) => ({ shape: [level.size, ...shape], dtype }));
+    const results = executeMany(primitive, prepared.inputs, all, prepared.attributes as never, operation);
+    return prepared.finish ? prepared.finish(results) : results;
   }
   reportLoop(call);
   const results = specs.map(({ shape, dtype }) => empty([level.size, ...shape], dtype, {}, operation));
@@ -131,11 +131,11 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
     executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
     old.dispose();
   }
-  storage.moveTo(new BatchedMemory(copies.storage, level, count, byteLength));
+  storage.moveTo(new BatchedMemory(copies.storage, level, byteLength, byteLength));
   copies.dispose();
 }
 
 const reportLoop = ({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void => {
   if (family !== "random" && name !== "dropout")
-    warnOnce(`${name} has no rule for vmap: it runs once for each example`);
+    warnOnce(`${name} runs once for each example of vmap: there is no rule for this call`);
 };

@@ -1,83 +1,47 @@
 /** How a primitive runs once for all examples of `vmap`: a rule for each family, by the primitive's name. */
-import { broadcastStrides, MAX_RANK, type Shape } from "../../tensor/shape.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import { MAX_RANK } from "../../tensor/shape.ts";
 import type { LiftedCall } from "../lifted.ts";
-
-/** An operand of a call. If it is batched, its first axis has the examples. */
-export interface Operand {
-  readonly tensor: Tensor;
-  readonly isBatched: boolean;
-}
-
-/** The operands and attributes of the call for all examples. */
-export interface Prepared {
-  readonly inputs: readonly Tensor[];
-  readonly attributes: unknown;
-}
-
-/**
- * Prepares the call for all examples; null if that is not possible.
- *
- * @param shapes those of one example's results
- */
-type Rule = (
-  operands: readonly Operand[],
-  shapes: readonly Shape[],
-  attributes: Readonly<Record<string, unknown>>,
-) => Prepared | null;
+import { folding } from "./folding.ts";
+import {
+  aligned,
+  broadcastTo,
+  dense,
+  type Operand,
+  type Prepared,
+  type Result,
+  type Rule,
+  repeated,
+  shifted,
+} from "./rule.ts";
 
 /** Aligns operands that broadcast: the example's axes stay the last ones. */
-const broadcasting: Rule = (operands, [shape], attributes) => ({
-  inputs: operands.map(({ tensor, isBatched }) => (isBatched ? aligned(tensor, shape!.length) : tensor)),
+const broadcasting: Rule = (operands, [result], attributes) => ({
+  inputs: operands.map(({ tensor, isBatched }) => (isBatched ? aligned(tensor, result!.shape.length) : tensor)),
   attributes,
 });
 
-/** Inserts axes of size 1 after the first one, up to a rank of the example. */
-function aligned(x: Tensor, rank: number): Tensor {
-  const missing = rank - (x.rank - 1);
-  if (missing <= 0) return x;
-  const ones = new Array<number>(missing).fill(1);
-  return viewOf(x, x.shape.toSpliced(1, 0, ...ones), x.strides.toSpliced(1, 0, ...ones.map(() => 0)));
-}
-
-const viewOf = (x: Tensor, shape: Shape, strides: readonly number[]): Tensor =>
-  new Tensor(x.storage, x.dtype, shape, strides, x.offset);
-
-/** Repeats the operands that are not batched, so that every operand has the first axis. */
-const repeated = (operands: readonly Operand[]): readonly Tensor[] => {
-  const size = operands.find(({ isBatched }) => isBatched)!.tensor.shape[0]!;
-  return operands.map(({ tensor, isBatched }) =>
-    isBatched ? tensor : viewOf(tensor, [size, ...tensor.shape], [0, ...tensor.strides]),
-  );
-};
-
 /** Operations on the last axes of any number of leading ones. */
 const leading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands), attributes });
+
+/** The same for primitives that read dense memory. */
+const denseLeading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands).map(dense), attributes });
 
 /** Operations along axes: each is one further on. */
 const alongAxes =
   (...names: readonly string[]): Rule =>
   (operands, _, attributes) => ({ inputs: repeated(operands), attributes: shifted(attributes, names) });
 
-function shifted(attributes: Readonly<Record<string, unknown>>, names: readonly string[]): unknown {
-  const next: Record<string, unknown> = { ...attributes };
-  for (const name of names) {
-    const axes = attributes[name];
-    if (typeof axes === "number") next[name] = axes + 1;
-    else if (Array.isArray(axes)) next[name] = axes.map((axis: number) => axis + 1);
-  }
-  return next;
-}
-
 /** Products of matrices: batch axes broadcast, so the axis of the examples is one more. */
-const product: Rule = (operands, [shape], attributes) => {
-  const rank = Math.max(shape!.length, ...operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0)));
+const product: Rule = (operands, [result], attributes) => {
+  const { shape } = result!;
+  const rank = Math.max(shape.length, ...operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0)));
   return {
     inputs: operands.map(({ tensor, isBatched }, at) => {
       if (at < 2) return isBatched ? aligned(tensor, rank) : tensor;
       // the added operand has the shape of the result
-      const sizes = [operands.find((each) => each.isBatched)!.tensor.shape[0]!, ...shape!];
-      return isBatched ? tensor : viewOf(tensor, sizes, broadcastStrides(tensor.shape, tensor.strides, sizes));
+      return isBatched
+        ? tensor
+        : broadcastTo(tensor, [operands.find((each) => each.isBatched)!.tensor.shape[0]!, ...shape]);
     }),
     attributes,
   };
@@ -96,18 +60,25 @@ rules(alongAxes("axis"), "softmax", "logSoftmax", "softmaxGradient", "logSoftmax
 rules(alongAxes("axis"), "cumsum", "cumprod", "exclusiveCumprod", "shift", "recurrence", "logcumsumexp");
 rules(alongAxes("axis"), "runningExtremum");
 rules(alongAxes("dim"), "sort");
+rules(alongAxes("axis"), "shiftedRecurrence");
+rules(alongAxes("dim"), "orderStatistic");
+rules(alongAxes("dim", "axes"), "gather", "scatter", "scatterOthers");
 rules(product, "matmul", "addmm", "linear");
+rules(broadcasting, "reductionDerivative");
+rules(leading, "triangle", "oneHot", "lossGradient");
+rules(denseLeading, "cholesky", "eigh", "geqrf", "householderProduct", "ldlFactor", "ldlSolve", "lstsq", "luFactor");
+rules(denseLeading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
+for (const [name, rule] of Object.entries(folding)) rules(rule, name);
 
 /** Returns the call for all examples, or null if it must run once for each. */
 export function ruleOf(
   { primitive: { name, family }, attributes }: Pick<LiftedCall, "primitive" | "attributes">,
   operands: readonly Operand[],
-  shapes: readonly Shape[],
+  results: readonly Result[],
 ): Prepared | null {
   if (!operands.some(({ isBatched }) => isBatched)) return null;
-  if (shapes.some(({ length }) => length >= MAX_RANK)) return null;
+  if (results.some(({ shape }) => shape.length >= MAX_RANK)) return null;
   if (operands.some(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0) >= MAX_RANK)) return null;
   const rule = family === "elementwise" ? broadcasting : table.get(name);
-  return rule ? rule(operands, shapes, (attributes ?? {}) as Readonly<Record<string, unknown>>) : null;
+  return rule ? rule(operands, results, (attributes ?? {}) as Readonly<Record<string, unknown>>) : null;
 }
-void leading;

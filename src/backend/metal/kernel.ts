@@ -59,6 +59,15 @@ export interface MetalKernelOptions<Values extends KernelValues = KernelValues, 
    * results under their names; it writes the gradient of `x` to `grad_x`.
    */
   backward?: BackwardOption<Values, NoInfer<Results>>;
+  /**
+   * The tangents of the results by name, from those of the tensor arguments, the arguments and the results, each by
+   * name. Required for `transforms.jvp` if `backward` is not differentiable.
+   */
+  jvp?: (
+    tangents: Readonly<Record<string, Tensor>>,
+    values: Values,
+    results: KernelTensors<NoInfer<Results>>,
+  ) => { readonly [Name in NoInfer<Results>]?: Tensor | null };
   /** Names of the arguments and results that the gradient needs. Default: all. */
   saves?: readonly string[];
   /**
@@ -145,6 +154,7 @@ const kernelParameters = parameters("metalKernel", {
   context: named(aContext),
   ...tensorOptions,
   backward: named(either(aKernel, aFunction<GradientsOf>())),
+  jvp: named(aFunction<GradientsOf>()),
 });
 
 const runOptions = {
@@ -175,6 +185,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   readonly name: string;
   private readonly declared: Declared;
   private readonly backward: MetalKernel<KernelValues, string> | GradientsOf | undefined;
+  private readonly jvp: GradientsOf | undefined;
   private readonly host: KernelHost;
   private readonly primitive: ReturnType<typeof kernelPrimitive>;
   private readonly compile: () => Compiled;
@@ -183,11 +194,12 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
 
   constructor(options: MetalKernelOptions<Values, Results>);
   constructor(...values: unknown[]) {
-    const { name, constants, context, backward, ...more } = kernelParameters(values);
+    const { name, constants, context, backward, jvp, ...more } = kernelParameters(values);
     this.name = name;
     const { operation } = this;
     this.declared = reading(operation, () => declaredOf(operation, more as TensorSettings));
     this.backward = backward;
+    this.jvp = jvp;
     this.host = this.asHost();
     this.primitive = kernelPrimitive(this.host);
     const copied = { headers: copyOf(operation, more.headers), macros: copyOf(operation, more.macros) };
@@ -245,7 +257,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     this.checkAlive();
     const read = reading(this.operation, () => ({ ...values }));
     const applied = applyKernel(this.host, this.primitive, read, grid);
-    recordKernel(this.host, this.gradients(), applied);
+    recordKernel(this.host, { backward: this.gradients(), jvp: this.jvp }, applied);
     return Object.fromEntries(applied.results);
   }
 

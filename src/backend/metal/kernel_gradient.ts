@@ -1,5 +1,5 @@
 /** Gradients of kernels, computed by another kernel or a function of tensors. */
-import { AutogradError, type BackwardRule } from "../../autograd/node.ts";
+import { AutogradError, type BackwardRule, type ForwardRule } from "../../autograd/node.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { describeValue } from "../../core/describe.ts";
 import { allocateHost } from "../../tensor/memory.ts";
@@ -18,11 +18,11 @@ export type GradientsOf = (
 /** Records a call of a kernel on the tape if one of its tensors requires a gradient. */
 export function recordKernel(
   { operation, declared: { saves } }: KernelHost,
-  backward: GradientsOf | undefined,
+  { backward, jvp }: { readonly backward: GradientsOf | undefined; readonly jvp: GradientsOf | undefined },
   { tensors, others, results }: Applied,
 ): void {
   if (!needsGradient(...tensors.values())) return;
-  const isSaved = (name: string) => backward !== undefined && (saves === undefined || saves.includes(name));
+  const isSaved = (name: string) => (backward ?? jvp) !== undefined && (saves === undefined || saves.includes(name));
   const operands = [...tensors].filter(([name]) => isSaved(name));
   const outputs = [...results].filter(([name]) => isSaved(name));
   const described = [...tensors].map(([name, { shape, dtype }]) => ({ name, shape, dtype }));
@@ -41,8 +41,17 @@ export function recordKernel(
       needs[index] ? gradientOf(operation, operand, given[operand.name]) : null,
     );
   };
+  const forward: ForwardRule = (tangents, saved) => {
+    const given = jvp!(
+      Object.fromEntries(described.map((operand, index) => [operand.name, tangents[index] ?? zerosOf(operand)])),
+      { ...others, ...Object.fromEntries(operands.map(([name], index) => [name, saved[index]!])) },
+      Object.fromEntries(outputs.map(([name], index) => [name, saved[operands.length + index]!])),
+    );
+    checkNames(operation, given, made, "jvp");
+    return made.map((result) => gradientOf(operation, result, given[result.name] ?? null, "jvp"));
+  };
   const save = [...operands, ...outputs].map(([, tensor]) => tensor);
-  record(operation, [...tensors.values()], [...results.values()], save, rule);
+  record(operation, [...tensors.values()], [...results.values()], save, rule, undefined, jvp && forward);
 }
 
 type Described = Pick<Tensor, "shape" | "dtype"> & { readonly name: string };
@@ -57,18 +66,31 @@ function checkNames(
   operation: string,
   given: unknown,
   operands: readonly Described[],
+  rule: "backward" | "jvp" = "backward",
 ): asserts given is Readonly<Record<string, unknown>> {
   const names = operands.map(({ name }) => name);
   if (typeof given !== "object" || given === null || Tensor.isTensor(given))
-    throw wrong(operation, `expected backward to return gradients by argument name, got ${describeValue(given)}`);
+    throw wrong(
+      operation,
+      `expected ${rule} to return ${rule === "jvp" ? "tangents by result" : "gradients by argument"} name, got ${describeValue(given)}`,
+    );
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   if (unknown.length === 0) return;
-  throw wrong(operation, `backward returned a gradient of ${unknown.join(", ")}; the tensors are ${names.join(", ")}`);
+  throw wrong(
+    operation,
+    `${rule} returned a ${rule === "jvp" ? "tangent" : "gradient"} of ${unknown.join(", ")}; the tensors are ${names.join(", ")}`,
+  );
 }
 
-function gradientOf(operation: string, { name, shape, dtype }: Described, gradient: unknown): Tensor | null {
+function gradientOf(
+  operation: string,
+  { name, shape, dtype }: Described,
+  gradient: unknown,
+  rule: "backward" | "jvp" = "backward",
+): Tensor | null {
   if (gradient === null) return null;
-  const expected = `expected backward to return ${dtype}[${shape.join(", ")}] or null as the gradient of ${name}`;
+  const what = rule === "jvp" ? "tangent" : "gradient";
+  const expected = `expected ${rule} to return ${dtype}[${shape.join(", ")}] or null as the ${what} of ${name}`;
   if (!Tensor.isTensor(gradient)) throw wrong(operation, `${expected}, got ${describeValue(gradient)}`);
   gradient.checkAlive(operation);
   if (gradient.dtype === dtype && sameShape(gradient.shape, shape)) return gradient;

@@ -18,6 +18,7 @@ import { amax } from "../../ops/reduction/extrema.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import { narrow } from "../../ops/view/slice.ts";
+import { allExamples, batched, batchOf } from "../../tensor/batched.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -74,6 +75,8 @@ function usableNorms(a: Tensor): Tensor {
 }
 
 function ofBatch(a: Tensor): Tensor {
+  const examples = batchOf(a); // the norms of all examples of vmap decide, so those join the batch
+  if (examples) return batched(ofBatch(allExamples(a)), 0, examples.level);
   const { batch, rows } = matricesOf(a);
   if (a.size === 0) return clone(a);
   const all = reshape(a, [batch, rows, rows]);

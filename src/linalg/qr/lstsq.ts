@@ -15,6 +15,7 @@ import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
+import { everyExample } from "../../tensor/batched.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
@@ -133,7 +134,11 @@ function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
 /** The residuals if there are more equations than unknowns and every unknown is determined; else empty. */
 function residualsOf([a, b]: readonly [Tensor, Tensor], x: Tensor, rank: Tensor | undefined): Tensor {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
-  const isDetermined = (): boolean => rank === undefined || rank.dataSync().every((each) => Number(each) === columns);
+  const isDetermined = (): boolean =>
+    rank === undefined ||
+    everyExample(rank)
+      .dataSync()
+      .every((each) => Number(each) === columns);
   if (rows <= columns || !isDetermined()) return empty([0], { dtype: a.dtype as "float32" });
   return sum(square(sub(matmul(a, x), b)), -2);
 }

@@ -3,11 +3,13 @@ import { AutogradError, GraphNode } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { type BatchLevel, batchLevels, levelsOf, type Randomness } from "../../tensor/batched.ts";
 import { isGradientDType } from "../../tensor/dtype.ts";
 import { severalTensors } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { enterExamples, leaveExamples } from "./examples.ts";
 
 /** Passes data from a {@link Function}'s forward to its backward. */
 export class FunctionContext {
@@ -45,6 +47,26 @@ export interface FunctionClass<Arguments extends readonly unknown[], Result exte
     context: FunctionContext,
     ...gradients: (Tensor | null)[]
   ): Tensor | null | undefined | readonly (Tensor | null | undefined)[];
+  /**
+   * Optional: computes the tangents of the outputs from those of the arguments, null for other arguments and for those
+   * without one. Required for `transforms.jvp` if `backward` is not differentiable.
+   */
+  jvp?(context: FunctionContext, ...tangents: (Tensor | null)[]): Tensor | null | readonly (Tensor | null)[];
+  /**
+   * Optional: computes all examples of `transforms.vmap` at once. `values` are the arguments, with the examples along
+   * the first axis where `inDims` is 0. The results have them along the first axis.
+   */
+  vmap?(info: VmapInfo, ...values: unknown[]): Result;
+}
+
+/** The examples in a call of a {@link Function}'s vmap rule. */
+export interface VmapInfo {
+  /** The number of examples. */
+  readonly batchSize: number;
+  /** For each argument, 0 if its first axis has the examples, else null. */
+  readonly inDims: readonly (0 | null)[];
+  /** The option of `transforms.vmap`. */
+  readonly randomness: Randomness;
 }
 
 /**
@@ -85,6 +107,8 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
 ): Result {
   const inputs = values.filter((value) => value instanceof Tensor);
   for (const input of inputs) input.checkAlive(definition.name);
+  const level = definition.vmap && latestLevelOf(inputs);
+  if (level) return applyToExamples(definition, values, level);
   const context = new FunctionContext();
   context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
   const result = noGrad(() => definition.forward(context, ...values));
@@ -97,6 +121,36 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
     );
   if (needsGradient(...inputs)) recordFunction(definition, context, values, outputs);
   return result;
+}
+
+/** The latest `vmap` in whose examples a tensor differs. */
+function latestLevelOf(inputs: readonly Tensor[]): BatchLevel | undefined {
+  const levels = inputs.flatMap((input) => levelsOf(input).slice(0, 1));
+  return levels.sort((a, b) => b.id - a.id)[0];
+}
+
+/** Runs the vmap rule of a function. */
+function applyToExamples<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
+  definition: FunctionClass<Arguments, Result>,
+  values: Arguments,
+  level: BatchLevel,
+): Result {
+  const isMapped = (value: unknown) => value instanceof Tensor && levelsOf(value).includes(level);
+  const given = values.map((value) => (isMapped(value) ? leaveExamples(value as Tensor, 0, level) : value));
+  const inDims = values.map((value) => (isMapped(value) ? 0 : null));
+  const info = { batchSize: level.size, inDims, randomness: level.randomness };
+  const others = batchLevels.get().filter((running) => running !== level);
+  const result = batchLevels.run(others, () => definition.vmap!(info, ...given));
+  const outputs = severalTensors.parse(result, definition.name, "the result");
+  const wrong = outputs === undefined ? result : outputs.find(({ shape }) => shape[0] !== level.size);
+  if (outputs === undefined || wrong)
+    throw new ArgumentError(
+      definition.name,
+      "wrongExamples",
+      `expected vmap to return tensors whose first axis has ${level.size} examples, got ${describeValue(wrong)}`,
+    );
+  const examples = outputs.map((output) => enterExamples(output, 0, level));
+  return (Array.isArray(result) ? examples : examples[0]) as Result;
 }
 
 function recordFunction(
@@ -115,7 +169,7 @@ function recordFunction(
       );
   }
   const differentiable = outputs.map((output) => !context.withoutGradient.has(output));
-  new GraphNode(definition.name, inputs, outputs, context.toSave, (gradients, saved) => {
+  const node = new GraphNode(definition.name, inputs, outputs, context.toSave, (gradients, saved) => {
     context.saved = saved;
     try {
       const given = definition.backward(
@@ -128,6 +182,35 @@ function recordFunction(
     }
   });
   for (const [output, tensor] of outputs.entries()) if (!differentiable[output]) tensor.edge = null;
+  if (!definition.jvp) return;
+  node.forward = (tangents, saved) => {
+    context.saved = saved;
+    try {
+      let next = 0;
+      const all = values.map((value) => (value instanceof Tensor ? tangents[next++]! : null));
+      const given = definition.jvp!(context, ...all);
+      const results = Array.isArray(given) ? given : [given];
+      return outputs.map((output, at) => checkTangent(definition.name, at, output, results[at]));
+    } finally {
+      context.saved = null;
+    }
+  };
+}
+
+function checkTangent(operation: string, index: number, output: Tensor, tangent: unknown): Tensor | null {
+  if (tangent === null) return null;
+  if (
+    Tensor.isTensor(tangent) &&
+    sameShape(tangent.shape, output.shape) &&
+    isGradientDType(tangent.dtype, output.dtype)
+  )
+    return toDType(tangent, output.dtype);
+  throw new AutogradError(
+    operation,
+    "wrongTangent",
+    `expected jvp to return a tangent for each output, ${output.describe()} for output ${index}, got ` +
+      `${describeValue(tangent)}`,
+  );
 }
 
 /** Selects the gradients of the arguments that are tensors. */

@@ -6,7 +6,7 @@ import { record } from "../../autograd/record.ts";
 import { lookForLifted } from "../../backend/lifted.ts";
 import { AbstractReadError, abstractTensor } from "../../tensor/abstract.ts";
 import { batched } from "../../tensor/batched.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { ones, zeros } from "../creation/full.ts";
@@ -20,7 +20,7 @@ import { addExamples } from "./examples.ts";
 export function aliasOf(x: Tensor): Tensor {
   const alias = new Tensor(x.storage, x.dtype, x.shape, x.strides, x.offset);
   record("alias", [x], [alias], [], (gradients) => gradients);
-  if (isFloat(alias.dtype) && !alias.requiresGrad) alias.requiresGrad = true;
+  if (hasGradients(alias.dtype) && !alias.requiresGrad) alias.requiresGrad = true;
   return alias;
 }
 
@@ -106,7 +106,7 @@ function ruleOnAbstract(
   gradients: readonly (Tensor | null)[],
   needs: readonly boolean[],
 ): readonly (Tensor | null)[] {
-  if (node.forward) return asNode(node, gradients, needs, node.forward);
+  if (node.forward) return asNode(node, gradients, needs, (tangents) => node.pushForward(tangents)!);
   let results: readonly (Tensor | null)[];
   try {
     results = node.backward(gradients, needs);
@@ -172,7 +172,7 @@ function doubleForm(
 ): (Tensor | null)[] {
   const createGraph = isGradEnabled();
   const seeds = node.outputs.map((output) => {
-    if (!isFloat(output.dtype)) return null;
+    if (!hasGradients(output.dtype)) return null;
     const seed = noGrad(() => like(output, (shape, dtype) => zeros(shape, { dtype })));
     seed.requiresGrad = true;
     return seed;

@@ -1,0 +1,136 @@
+/** Rules of primitives with a batch axis or rows: the examples become part of it. */
+import type { Tensor } from "../../tensor/tensor.ts";
+import { executeMany } from "../dispatch.ts";
+import { primitives } from "../primitive.ts";
+import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
+
+/** Primitives whose attributes have a number of planes or of batches, and whose operands are dense. */
+const byCount =
+  (name: string, own: readonly number[]): Rule =>
+  (operands, _, attributes) => {
+    const count = countOf(operands);
+    if (operands.some(({ isBatched }, at) => isBatched !== own.includes(at))) return null;
+    const inputs = operands.map(({ tensor, isBatched }) => (isBatched ? dense(tensor) : tensor));
+    return { inputs, attributes: { ...attributes, [name]: (attributes[name] as number) * count } };
+  };
+
+/** Operands by the names in the attributes. */
+const named = (operands: readonly Operand[], attributes: Readonly<Record<string, unknown>>) =>
+  operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at]! }));
+
+/** Normalization of rows: those of all examples, unless a vector along the row differs or gets a gradient. */
+const rowsOf: Rule = (operands, _, attributes) => {
+  const all = named(operands, attributes);
+  const isVector = (name: string) => name === "weight" || name === "bias";
+  if (all.some(({ name, isBatched }) => isVector(name) && isBatched)) return null;
+  if ((attributes["outputs"] as readonly string[]).some((name) => name === "gradWeight" || name === "gradBias"))
+    return null;
+  const count = countOf(operands);
+  const inputs = all.map((operand) => (isVector(operand.name) ? operand.tensor : dense(repeatedFor(operand, count))));
+  return { inputs, attributes };
+};
+
+/** Attention: examples join the batch, unless an operand that broadcasts along the batch differs. */
+const attention: Rule = (operands, results, attributes) => {
+  const all = named(operands, attributes);
+  if (attributes["packed"] !== undefined || attributes["dropout"] !== undefined) return null;
+  const outputs = attributes["outputs"] as readonly string[];
+  if (outputs.includes("gradBias") || outputs.includes("gradSinks")) return null;
+  const broadcasts = (name: string) => ["mask", "bias", "sinks", "slopes"].includes(name);
+  const isSame = ({ tensor, isBatched, name }: (typeof all)[number]) =>
+    !isBatched &&
+    (name === "sinks" || (name === "slopes" ? tensor.shape[0] === 1 : tensor.rank < 4 || tensor.shape[0] === 1));
+  if (all.some((operand) => broadcasts(operand.name) && !isSame(operand))) return null;
+  const count = countOf(operands);
+  return {
+    inputs: all.map((operand) => (broadcasts(operand.name) ? operand.tensor : folded(repeatedFor(operand, count)))),
+    attributes,
+    specs: results.map(({ shape: [batch, ...shape], dtype }) => ({ shape: [count * batch!, ...shape], dtype })),
+    finish: (found) => found.map((result) => unfolded(result, count)),
+  };
+};
+
+/** Distances of points [batch, m, k] and [batch, n, k]. */
+const distances: Rule = (operands, results, attributes) => {
+  if (attributes["isTriangle"] === true) return null;
+  const count = countOf(operands);
+  return {
+    inputs: operands.map((operand) => folded(repeatedFor(operand, count))),
+    attributes,
+    specs: results.map(({ shape: [batch, ...shape], dtype }) => ({ shape: [count * batch!, ...shape], dtype })),
+    finish: (found) => found.map((result) => unfolded(result, count)),
+  };
+};
+
+/** Losses of each element; if one example's are summed, their sum or mean is a second call. */
+const loss: Rule = (operands, [result], attributes) => {
+  const count = countOf(operands);
+  const inputs = operands.map((operand) => repeatedFor(operand, count));
+  if (attributes["isSummed"] !== true) return { inputs, attributes };
+  const { shape, dtype } = inputs[0]!;
+  const size = shape.slice(1).reduce((product, each) => product * each, 1);
+  const { factor } = attributes;
+  if (dtype !== result!.dtype || (factor !== 1 && factor !== 1 / size)) return null;
+  const reduce = (losses: Tensor): Tensor =>
+    executeMany(primitives.get(factor === 1 ? "sum" : "mean")!, [losses], [{ shape: [count], dtype }], {
+      axes: shape.slice(1).map((_, axis) => axis + 1),
+      parameter: 0,
+    } as never)[0];
+  return {
+    inputs,
+    attributes: { ...attributes, isSummed: false, factor: 1 },
+    specs: [{ shape, dtype }],
+    finish: ([losses]) => [reduce(losses!)],
+  };
+};
+
+/** Moves the first axis of a view behind the second one. */
+const swapped = (x: Tensor): Tensor => {
+  const [first, second, ...others] = x.shape;
+  const [one, two, ...steps] = x.strides;
+  return viewOf(x, [second!, first!, ...others], [two!, one!, ...steps]);
+};
+
+/** Cross entropy: the third operand or result has two planes first, and the weights of the classes come last. */
+const crossEntropy =
+  (perExample: number): Rule =>
+  (operands, results, attributes) => {
+    if (operands.slice(perExample).some(({ isBatched }) => isBatched)) return null;
+    const count = countOf(operands);
+    const inputs = operands.map((operand, at) => (at < perExample ? repeatedFor(operand, count) : operand.tensor));
+    if (perExample > 2) inputs[2] = swapped(inputs[2]!);
+    if (results.length === 1) return { inputs, attributes: shifted(attributes, ["axis"]) };
+    const specs = results.map(({ shape, dtype }, at) => ({
+      shape: at < 2 ? [count, ...shape] : [shape[0]!, count, ...shape.slice(1)],
+      dtype,
+    }));
+    const finish = ([losses, used, planes]: readonly Tensor[]) => [losses!, used!, swapped(planes!)];
+    return { inputs, attributes: shifted(attributes, ["axis"]), specs, finish };
+  };
+
+/** Sorted lists that have the axes of the values. */
+const search: Rule = (operands, _, attributes) => {
+  const [sorted, values] = operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0));
+  if (sorted !== values) return null;
+  const count = countOf(operands);
+  return { inputs: operands.map((operand) => dense(repeatedFor(operand, count))), attributes };
+};
+
+/** The rules by the names of primitives. */
+export const folding: Readonly<Record<string, Rule>> = {
+  maxPool: byCount("planes", [0]),
+  maxPoolGradient: byCount("planes", [0, 1]),
+  resample: byCount("planes", [0]),
+  convolution: byCount("batch", [0]),
+  convolutionTransposed: byCount("batch", [0]),
+  normalizationForward: rowsOf,
+  normalizationBackward: rowsOf,
+  attentionForward: attention,
+  attentionBackward: attention,
+  cdist: distances,
+  cdistGradient: distances,
+  loss,
+  crossEntropy: crossEntropy(2),
+  crossEntropyGradient: crossEntropy(4),
+  searchSorted: search,
+};

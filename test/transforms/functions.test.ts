@@ -1,0 +1,179 @@
+/** Functions and kernels of the caller under jvp and vmap, and vmap of linear algebra. */
+import { describe, expect, test } from "bun:test";
+import * as library from "../../src/index.ts";
+// biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
+import { Function, type FunctionContext, type VmapInfo } from "../../src/ops/gradient/function.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { difference } from "./samples.ts";
+
+const { linalg, manualSeed, metalKernel, mul, noGrad, randn, tensor, transforms } = library;
+const { jvp, vmap } = transforms;
+const data = (x: Tensor) => x.dataSync();
+
+manualSeed(2);
+
+/** x³, whose backward is differentiable. */
+class Cube extends Function {
+  static forward(context: FunctionContext, x: Tensor): Tensor {
+    context.saveForBackward(x);
+    return x.mul(x).mul(x);
+  }
+  static backward(context: FunctionContext, gradient: Tensor | null): Tensor {
+    const [x] = context.savedTensors;
+    return gradient!.mul(x!.square()).mul(3);
+  }
+}
+
+/** x³ with a gradient that is read and computed by the host. */
+class HostCube extends Function {
+  static forward(context: FunctionContext, x: Tensor): Tensor {
+    context.saveForBackward(x);
+    return tensor(
+      [...data(x)].map((value) => Number(value) ** 3),
+      { dtype: x.dtype, shape: x.shape },
+    ) as Tensor;
+  }
+  static backward(context: FunctionContext, gradient: Tensor | null): Tensor {
+    const [values, gradients] = [data(context.savedTensors[0]!), data(gradient!)];
+    const results = [...values].map((value, at) => 3 * Number(value) ** 2 * Number(gradients[at]));
+    return tensor(results, { dtype: gradient!.dtype, shape: gradient!.shape }) as Tensor;
+  }
+}
+
+/** The same with both rules. */
+class RuledCube extends HostCube {
+  static calls: VmapInfo[] = [];
+  static jvp(context: FunctionContext, tangent: Tensor | null): Tensor {
+    return tangent!.mul(context.savedTensors[0]!.square()).mul(3);
+  }
+  static vmap(info: VmapInfo, x: Tensor): Tensor {
+    RuledCube.calls.push(info);
+    return RuledCube.apply(x);
+  }
+}
+
+describe("Function", () => {
+  const [x, t] = [randn([5], { dtype: "float64" }), randn([5], { dtype: "float64" })];
+  const expected = mul(mul(x.square(), t), 3) as Tensor;
+
+  test("a differentiable backward gives the tangent", () => {
+    const { tangent } = jvp((v: Tensor) => Cube.apply(v), [x], [t]);
+    expect(difference(data(tangent), data(expected))).toBeLessThan(1e-14);
+  });
+
+  test("a jvp rule gives the tangent, of second order too", () => {
+    const { tangent } = jvp((v: Tensor) => RuledCube.apply(v), [x], [t]);
+    expect(difference(data(tangent), data(expected))).toBeLessThan(1e-14);
+    const along = (f: (v: Tensor) => Tensor) => (v: Tensor) => jvp(f, [v], [t]).tangent;
+    const second = along(along((v) => RuledCube.apply(v)))(x);
+    expect(difference(data(second), data(mul(mul(x, t.square()), 6) as Tensor))).toBeLessThan(1e-14);
+  });
+
+  test("neither is an error that tells what to do", () => {
+    expect(() => jvp((v: Tensor) => HostCube.apply(v), [x], [t])).toThrow(
+      "the gradient of HostCube is not differentiable, so its tangent is unknown; write its backward with operations " +
+        "of this package, or give it a jvp rule",
+    );
+    class Recorded extends Cube {
+      static override backward(context: FunctionContext, gradient: Tensor | null): Tensor {
+        return noGrad(() => Cube.backward(context, gradient));
+      }
+    }
+    expect(() => jvp((v: Tensor) => Recorded.apply(v), [x], [t])).toThrow("the gradient of Recorded is not");
+    class Wrong extends RuledCube {
+      static override jvp(): Tensor {
+        return t.sum();
+      }
+    }
+    expect(() => jvp((v: Tensor) => Wrong.apply(v), [x], [t])).toThrow("expected jvp to return a tangent for each");
+  });
+
+  test("under vmap it sees one example, or all of them in its vmap rule", () => {
+    const points = randn([3, 5], { dtype: "float64" });
+    const cubes = mul(mul(points, points), points) as Tensor;
+    expect(difference(data(vmap((v: Tensor) => Cube.apply(v))(points)), data(cubes))).toBeLessThan(1e-14);
+    expect(() => vmap((v: Tensor) => HostCube.apply(v))(points)).toThrow("can't be read");
+    const ruled = (v: Tensor) => RuledCube.apply(v);
+    expect(difference(data(vmap(ruled, { inDims: 1 })(points.T)), data(cubes))).toBeLessThan(1e-14);
+    expect(RuledCube.calls.at(-1)).toEqual({ batchSize: 3, inDims: [0], randomness: "error" });
+    const gradients = vmap(transforms.grad((v: Tensor) => ruled(v).sum()))(points);
+    expect(difference(data(gradients), data(mul(points.square(), 3) as Tensor))).toBeLessThan(1e-14);
+    class Wrong extends RuledCube {
+      static override vmap(): Tensor {
+        return tensor([1, 2]);
+      }
+    }
+    expect(() => vmap((v: Tensor) => Wrong.apply(v))(points)).toThrow("whose first axis has 3 examples");
+  });
+});
+
+describe("metalKernel", () => {
+  const source = `
+    kernel void squared(device const float* x, device float* y, uint i [[thread_position_in_grid]]) { y[i] = x[i] * x[i]; }`;
+  const options = {
+    ...{ name: "squared", source, shapes: { y: "x" } as const },
+    fallback: ({ x }: { x: Tensor }) => x.mul(x),
+  };
+  const [x, t] = [randn([4]), randn([4])];
+  const expected = data(mul(mul(x, t), 2) as Tensor);
+
+  test("its tangent comes from a differentiable backward, or from jvp", () => {
+    const byBackward = metalKernel<{ x: Tensor }, "y">({
+      ...options,
+      backward: ({ y }, { x }) => ({ x: y.mul(x).mul(2) }),
+    });
+    const byRule = metalKernel<{ x: Tensor }, "y">({
+      ...options,
+      jvp: ({ x: tangent }, { x }) => ({ y: tangent!.mul(x).mul(2) }),
+    });
+    for (const kernel of [byBackward, byRule]) {
+      const { tangent } = jvp((v: Tensor) => kernel.apply({ x: v }).y, [x], [t]);
+      expect(difference(data(tangent), expected)).toBeLessThan(1e-6);
+    }
+    const neither = metalKernel<{ x: Tensor }, "y">(options);
+    expect(() => jvp((v: Tensor) => neither.apply({ x: v }).y, [x], [t])).toThrow("give metalKernel() a backward");
+  });
+
+  test("under vmap it runs once for each example", () => {
+    const kernel = metalKernel<{ x: Tensor }, "y">(options);
+    const points = randn([3, 4]);
+    const found = vmap((v: Tensor) => kernel.apply({ x: v }).y)(points);
+    expect(difference(data(found), data(points.square()))).toBeLessThan(1e-6);
+  });
+});
+
+describe("linear algebra under vmap", () => {
+  const general = randn([3, 4, 4], { dtype: "float64" });
+  const definite = general.matmul(general.transpose(1, 2)).add(library.eye(4, { dtype: "float64" })) as Tensor;
+  const right = randn([4, 2], { dtype: "float64" });
+  const functions: Readonly<Record<string, (a: Tensor) => Tensor>> = {
+    cholesky: (a) => linalg.cholesky(a),
+    solve: (a) => linalg.solve(a, right),
+    inv: (a) => linalg.inv(a),
+    det: (a) => linalg.det(a),
+    eigh: (a) => linalg.eigh(a).eigenvectors,
+    svd: (a) => linalg.svd(a).vh,
+    qr: (a) => linalg.qr(a).r,
+    lstsq: (a) => linalg.lstsq(a, right).solution,
+    luSolve: (a) => {
+      const { lu, pivots } = linalg.luFactor(a);
+      return linalg.luSolve(lu, pivots, right);
+    },
+    solveTriangular: (a) => linalg.solveTriangular(linalg.cholesky(a), right, { upper: false }),
+    matrixExp: (a) => linalg.matrixExp(mul(a, 0.1) as Tensor),
+    householderProduct: (a) => {
+      const { a: factors, tau } = linalg.geqrf(a);
+      return linalg.householderProduct(factors, tau);
+    },
+  };
+
+  test.each(Object.entries(functions))("%s, its gradients and tangents", (_, f) => {
+    const gradient = transforms.grad((a: Tensor) => f(a).sin().sum());
+    const along = (a: Tensor) => jvp(f, [a], [general.select(0, 0)]).tangent;
+    for (const each of [f, gradient, along]) {
+      const found = vmap(each)(definite);
+      for (let at = 0; at < 3; at++)
+        expect(difference(data(found.select(0, at)), data(each(definite.select(0, at))))).toBeLessThan(1e-8);
+    }
+  });
+});
