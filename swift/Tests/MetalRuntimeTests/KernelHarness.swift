@@ -120,7 +120,8 @@ final class KernelFunction {
         withUnsafeMutableBytes(of: &dispatch.buffers) { raw in
             let bound = raw.bindMemory(to: mrt_bound_buffer.self)
             for (index, buffer) in buffers.enumerated() {
-                bound[index] = mrt_bound_buffer(address: buffer.address, length: buffer.length, label: labels[index])
+                bound[index] = mrt_bound_buffer(
+                    address: buffer.address, length: buffer.length, label: labels[index], is_bytes: false)
             }
         }
         withUnsafeMutableBytes(of: &dispatch.threadgroup_lengths) { raw in
