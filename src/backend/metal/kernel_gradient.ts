@@ -69,17 +69,12 @@ function checkNames(
   rule: "backward" | "jvp" = "backward",
 ): asserts given is Readonly<Record<string, unknown>> {
   const names = operands.map(({ name }) => name);
+  const many = rule === "jvp" ? "tangents" : "gradients";
   if (typeof given !== "object" || given === null || Tensor.isTensor(given))
-    throw wrong(
-      operation,
-      `expected ${rule} to return ${rule === "jvp" ? "tangents by result" : "gradients by argument"} name, got ${describeValue(given)}`,
-    );
+    throw wrong(operation, `expected ${rule} to return ${many} by name, got ${describeValue(given)}`);
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   if (unknown.length === 0) return;
-  throw wrong(
-    operation,
-    `${rule} returned a ${rule === "jvp" ? "tangent" : "gradient"} of ${unknown.join(", ")}; the tensors are ${names.join(", ")}`,
-  );
+  throw wrong(operation, `${rule} returned ${many} of ${unknown.join(", ")}; the tensors are ${names.join(", ")}`);
 }
 
 function gradientOf(

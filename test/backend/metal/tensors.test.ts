@@ -290,14 +290,14 @@ kernel void both(device const float* x, device float* s, device float* p, uint i
     const start = "[metalKernel axpy] ";
     expect(of(({ z }) => ({ w: z }))).toEqual([
       AutogradError,
-      `${start}backward returned a gradient of w; the tensors are x, y`,
+      `${start}backward returned gradients of w; the tensors are x, y`,
     ]);
     const expected = `${start}expected backward to return float32[3] or null as the gradient of x`;
     expect(of(() => ({}))).toEqual([AutogradError, `${expected}, got undefined`]);
     expect(of(({ z }) => ({ x: sum(z) }))).toEqual([AutogradError, `${expected}, got float32[]`]);
     expect(of(() => zeros([1]) as never)).toEqual([
       AutogradError,
-      expect.stringContaining("expected backward to return gradients by argument name, got "),
+      expect.stringContaining("expected backward to return gradients by name, got "),
     ]);
     const own = tensor([1, 2, 3], { requiresGrad: true });
     expect(errorOf(() => grad(sum(axpy.apply({ x: own, y, a: 1 }).z), own))).toEqual([
