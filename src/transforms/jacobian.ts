@@ -29,8 +29,8 @@ export interface JacobianOptions {
 
 /**
  * Returns a function that computes all derivatives of `f`: PyTorch's `torch.func.jacrev` and `jacfwd`. The derivative
- * of a tensor of shape S by one of shape T has the shape [...S, ...T]. Trees of results hold trees of arguments; several
- * `argnums` give a list.
+ * of a tensor of shape S by one of shape T has the shape [...S, ...T]. Trees of results hold trees of arguments;
+ * several `argnums` give a list.
  *
  * @param f a function from trees of tensors to a tree of tensors
  *
