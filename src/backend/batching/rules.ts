@@ -47,7 +47,7 @@ const product: Rule = (operands, [result], attributes) => {
   };
 };
 
-const table = new Map<string, Rule>();
+const table = new Map<string, Rule>(Object.entries(folding));
 
 function rules(rule: Rule, ...names: readonly string[]): void {
   for (const name of names) table.set(name, rule);
@@ -68,7 +68,6 @@ rules(broadcasting, "reductionDerivative");
 rules(leading, "triangle", "oneHot", "lossGradient");
 rules(denseLeading, "cholesky", "eigh", "geqrf", "householderProduct", "ldlFactor", "ldlSolve", "lstsq", "luFactor");
 rules(denseLeading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
-for (const [name, rule] of Object.entries(folding)) rules(rule, name);
 
 /** Returns the call for all examples, or null if it must run once for each. */
 export function ruleOf(
