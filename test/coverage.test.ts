@@ -95,8 +95,10 @@ describe("docs/coverage.md", () => {
   });
 
   test("every exported function is on the page", () => {
-    const spaces = ["fft", "linalg", "signal"] as const;
-    const inSpaces = spaces.flatMap((space) => functionsOf(library[space]).map((name) => `${space}.${name}`));
+    const { fft, linalg, signal } = library;
+    const inSpaces = Object.entries({ fft, linalg, signal }).flatMap(([space, functions]) =>
+      functionsOf(functions).map((name) => `${space}.${name}`),
+    );
     const exported = [...functionsOf(library), ...inSpaces];
     const named = new Set([...all.map(({ ours }) => ours?.replace(/^x\./, "")), ...others]);
     expect(exported.length).toBeGreaterThan(400);

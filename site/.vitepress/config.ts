@@ -83,12 +83,23 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "distributions", "fft", "io", "linalg", "metrics", "nn", "optim", "signal", "text", "transforms"].map(
-        (name) => ({
-          text: name,
-          link: `/api/orchard-metal/namespaces/${name}/`,
-        }),
-      ),
+      ...[
+        "data",
+        "distributed",
+        "distributions",
+        "fft",
+        "io",
+        "linalg",
+        "metrics",
+        "nn",
+        "optim",
+        "signal",
+        "text",
+        "transforms",
+      ].map((name) => ({
+        text: name,
+        link: `/api/orchard-metal/namespaces/${name}/`,
+      })),
     ],
   },
   ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),

@@ -24,7 +24,6 @@ constexpr int64_t most_fused_doubles = 64;
 // Pieces are given to threads in groups with this many elements.
 constexpr int64_t parallel_elements = 1 << 14;
 
-
 // Reads the words of a program. Every index is checked.
 class Reader {
 public:
@@ -37,9 +36,9 @@ public:
   int64_t below(int64_t limit, int64_t least = 0) {
     const int64_t value = whole();
     if (value < least || value >= limit)
-      fail(ORCHARD_CPU_INVALID_ARGUMENT,
-           "expected a number from " + std::to_string(least) + " to " + std::to_string(limit - 1) +
-               " in the program, got " + std::to_string(value));
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a number from " + std::to_string(least) + " to " +
+                                             std::to_string(limit - 1) + " in the program, got " +
+                                             std::to_string(value));
     return value;
   }
 
