@@ -5,6 +5,7 @@ import { MetalKernel } from "./backend/metal/kernel.ts";
 import { refuseSurplus } from "./core/surplus.ts";
 import * as data from "./data/index.ts";
 import * as distributed from "./distributed/index.ts";
+import * as distributions from "./distributions/index.ts";
 import * as io from "./io/index.ts";
 import * as nn from "./nn/index.ts";
 import { Function as Differentiable, FunctionContext } from "./ops/gradient/function.ts";
@@ -15,6 +16,8 @@ import { Tensor } from "./tensor/tensor.ts";
 import * as text from "./text/index.ts";
 
 refuseSurplus([
-  ...[data, distributed, io, nn, optim, quant, text].flatMap((namespace) => Object.values<unknown>(namespace)),
+  ...[data, distributed, distributions, io, nn, optim, quant, text].flatMap((namespace) =>
+    Object.values<unknown>(namespace),
+  ),
   ...[DeviceBuffer, Differentiable, FunctionContext, Generator, MetalContext, MetalKernel, Tensor],
 ]);

@@ -150,7 +150,7 @@ export type MultinomialArguments =
 
 const someTrials = aNumber({
   holds: (n) => Number.isInteger(n) && n >= 0 && n <= 2 ** 24,
-  expected: "a whole number from 0 to 2^24",
+  expected: "a whole number from 0 to 16777216",
 });
 const multinomialParameters = parameters("Multinomial", {
   totalCount: optional(someTrials, 1),

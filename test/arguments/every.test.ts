@@ -43,10 +43,10 @@ const rightOf = (name: string): readonly unknown[] =>
 const notConstructed = new Set([
   ...["Function", "FunctionContext", "Tensor", "PerTensorWeights", "SmoothWeights"],
   ...["data.HeldOutWindows", "data.Progress", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
-  ...["nn.LanguageModel", "nn.Module"],
+  ...["nn.LanguageModel", "nn.Module", "distributions.Distribution", "distributions.Transform"],
 ]);
-/** Passes the arguments after the model to its `forward`. */
-const passesOn = new Set(["nn.summary"]);
+/** Pass the arguments after the model to its `forward`, or those after the function to it. */
+const passesOn = new Set(["nn.summary", "transforms.linearize", "transforms.vjp"]);
 /** Closes the resources that the other calls depend on. */
 const ending = new Set(["distributed.finalize"]);
 

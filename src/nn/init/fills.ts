@@ -21,7 +21,10 @@ import { tidy } from "../../tensor/tidy.ts";
 /** @internal A finite number. */
 export const finite = aNumber({ holds: Number.isFinite, expected: "a finite number" });
 /** @internal A standard deviation. */
-export const deviation = aNumber({ holds: (std) => std >= 0 && std < Infinity, expected: "a finite number ≥ 0" });
+export const deviation = aNumber({
+  holds: (std) => std >= 0 && std < Infinity,
+  expected: "a finite number of at least 0",
+});
 const x = operand(aTensor);
 const generated = { generator: named(aGenerator) } as const;
 

@@ -140,7 +140,7 @@ export function sparse_(...values: unknown[]): Tensor {
 }
 const sparseParameters = parameters("init.sparse_", {
   x,
-  sparsity: required(aNumber({ holds: (part) => part >= 0 && part <= 1, expected: "a number in [0, 1]" })),
+  sparsity: required(aNumber({ holds: (part) => part >= 0 && part <= 1, expected: "a number from 0 to 1" })),
   std: optional(deviation, 0.01),
   ...generated,
 });

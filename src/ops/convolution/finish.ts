@@ -23,7 +23,8 @@ import { add, mul } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { reshape } from "../view/reshape.ts";
 
-const activationNames = enumeration("FinishActivation", [
+/** The enumeration of the activations that may follow a convolution. */
+export const activationNames = enumeration("FinishActivation", [
   ...(["none", "relu", "leaky", "clamp", "sigmoid", "silu", "hardsigmoid", "hardswish"] as const),
 ]);
 

@@ -25,7 +25,7 @@ export function executeElementwise<D extends DType>(
   dtype: D,
   operation?: string,
 ): Tensor<D> {
-  const strides = liftingOf(operands, undefined) ? undefined : commonStrides(operands, shape);
+  const strides = areRowMajor(operands) ? undefined : commonStrides(operands, shape);
   if (strides === undefined) return execute(primitive, operands, shape, dtype, undefined, operation);
   const order = [...shape.keys()].sort((a, b) => strides[b]! - strides[a]!);
   const views = operands.map((x) => permuted(x, order));
@@ -40,8 +40,18 @@ export function executeElementwise<D extends DType>(
   }
 }
 
+/** Whether no operand has another order, as in most calls, which this must not slow down. */
+function areRowMajor(operands: readonly Tensor[]): boolean {
+  for (let at = 0; at < operands.length; at++) {
+    const x = operands[at]!;
+    if (x.strides.length > 1 && !x.isContiguous) return false;
+  }
+  return true;
+}
+
 /** Returns the dense strides in which all operands of the result's shape have their elements, unless row-major. */
 function commonStrides(operands: readonly Tensor[], shape: Shape): readonly number[] | undefined {
+  if (liftingOf(operands, undefined)) return undefined;
   const full = operands.filter((x) => x.shape.length === shape.length && sameShape(x.shape, shape));
   const [first] = full;
   if (first === undefined || first.isContiguous || first.size < FEWEST) return undefined;

@@ -11,6 +11,7 @@ import {
   tensor,
 } from "../../../src/index.ts";
 import { attentionOptions } from "../../../src/ops/attention/primitive.ts";
+import { activationNames, type Finish, finished, noFinish } from "../../../src/ops/convolution/finish.ts";
 import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
 import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
 import { drawn, shaped, variable, type Walk } from "./walk.ts";
@@ -138,5 +139,21 @@ export const batchNormOption: readonly Walk[] = [
     ],
     base: (operands) => channels("none", operands),
     compute: channels,
+  },
+];
+
+// ---------------------------------------------------------------- after a convolution
+
+export const finishActivation: readonly Walk[] = [
+  {
+    names: activationNames.names,
+    operands: () => [drawn("finish", [2, 3, 40], { low: -6, high: 6 })],
+    base: ([y]) => [y!],
+    // The kernel writes its result over the operand.
+    compute: (name, [y]) => {
+      const finish = { ...noFinish, activation: name as Finish["activation"], alpha: 0.2, beta: 0.7 };
+      return finished(y!.clone() as Tensor, undefined, undefined, finish);
+    },
+    unchanged: ["none"],
   },
 ];
