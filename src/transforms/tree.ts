@@ -23,8 +23,8 @@ export function flatten(tree: unknown, operation = "transforms"): Flattened {
 }
 
 /** More values than any tree of parameters. It ends the visit of a value that holds itself. */
-const MOST_VALUES = 2 ** 16;
-const MOST_DEPTH = 64;
+export const MOST_VALUES = 2 ** 16;
+export const MOST_DEPTH = 64;
 
 /** One visit of a tree. */
 class Visit {

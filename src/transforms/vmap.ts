@@ -11,7 +11,7 @@ import { normalizeAxis } from "../tensor/shape.ts";
 import { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { AnyFunction } from "./graph.ts";
-import { flatten, isPlain } from "./tree.ts";
+import { flatten, isPlain, MOST_DEPTH, MOST_VALUES } from "./tree.ts";
 
 /** An axis for all tensors of a tree, null for none, or a tree of axes. */
 export type Axes = number | null | readonly Axes[] | { readonly [key: string]: Axes };
@@ -40,12 +40,17 @@ const axesTree: Kind<Axes> = {
   parse: (value) => (isAxes(value) ? value : undefined),
 };
 
-const isAxes = (value: unknown, depth = 0): value is Axes => {
-  if (value === null || typeof value === "number") return true;
-  if (depth > 32) return false;
-  if (Array.isArray(value)) return value.every((item) => isAxes(item, depth + 1));
-  return isPlain(value) && Object.values(value).every((item) => isAxes(item, depth + 1));
-};
+function isAxes(tree: unknown): tree is Axes {
+  let visited = 0;
+  const visit = (value: unknown, depth: number): boolean => {
+    if (value === null || typeof value === "number") return true;
+    if (!Array.isArray(value) && !isPlain(value)) return false;
+    visited += Array.isArray(value) ? value.length : Object.keys(value).length;
+    if (depth > MOST_DEPTH || visited > MOST_VALUES) return false;
+    return Object.values(value).every((item) => visit(item, depth + 1));
+  };
+  return visit(tree, 0);
+}
 
 let created = 0;
 

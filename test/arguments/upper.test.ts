@@ -54,6 +54,7 @@ const exempt = new Set([
   ...["distributed.DataParallel"], // constructed by a function
   ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
   ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
+  ...["distributions.Distribution", "distributions.Transform"],
   // constructed by functions
   ...[
     "data.HeldOutWindows",

@@ -5,7 +5,7 @@ import { withBackend } from "../../backend/policy.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { anObject, aPath, instanceOf } from "../../core/kinds.ts";
-import { named, operand, parameters } from "../../core/parameters.ts";
+import { named, operand, parameters, reading } from "../../core/parameters.ts";
 import { writeAtomically } from "../../io/atomic.ts";
 import { Module } from "../../nn/layers/module.ts";
 import { clone } from "../../ops/copy/copy.ts";
@@ -28,6 +28,7 @@ export interface SaveOnnxOptions {
   axes?: Readonly<Record<string, Readonly<Record<number, string>>>> | undefined;
 }
 
+type Names = NonNullable<SaveOnnxOptions["axes"]>;
 /** Arguments by the names of the inputs. */
 type Example = Readonly<Record<string, Tensor>>;
 
@@ -53,27 +54,40 @@ export async function saveOnnx(
   options?: SaveOnnxOptions,
 ): Promise<Uint8Array>;
 export async function saveOnnx(...values: unknown[]): Promise<Uint8Array> {
-  const { module, example, path, axes = {} } = saveParameters(values);
-  for (const [name, tensor] of Object.entries(example))
-    if (!Tensor.isTensor(tensor))
-      throw new ArgumentError(
-        "saveOnnx",
-        "invalidOperand",
-        `example ${name}: expected a tensor, got ${describeValue(tensor)}`,
-      );
+  const given = saveParameters(values);
+  const { module, path } = given;
+  const example = exampleOf(given.example);
+  const axes = axesOf(given.axes ?? {});
   const bytes = await encodeModel(graphOf(module as Module<Tensor[]>, example, axes));
   if (path !== undefined) await writeAtomically("saveOnnx", path, async (file) => file.write(bytes));
   return bytes;
 }
 
+/** Reads each argument once, since reading a property may run code of the caller. */
+const exampleOf = (given: Example): Example =>
+  Object.fromEntries(
+    reading("saveOnnx", () => Object.entries(given)).map(([name, tensor]) => {
+      if (Tensor.isTensor(tensor)) return [name, tensor];
+      const problem = `example ${name}: expected a tensor, got ${describeValue(tensor)}`;
+      throw new ArgumentError("saveOnnx", "invalidOperand", problem);
+    }),
+  );
+
+const axesOf = (given: Names): Names =>
+  Object.fromEntries(
+    reading("saveOnnx", () => Object.entries(given).map(([name, names]) => [name, Object.entries(names)] as const)).map(
+      ([name, names]) => [name, Object.fromEntries(names)],
+    ),
+  );
+
 const saveParameters = parameters("saveOnnx", {
   module: operand(instanceOf(Module, "a module")),
   example: operand(anObject<Example>("an object of tensors by name")),
   path: named(aPath),
-  axes: named(anObject<NonNullable<SaveOnnxOptions["axes"]>>("an object of names of axes by input")),
+  axes: named(anObject<Names>("an object of names of axes by input")),
 });
 
-function graphOf(module: Module<Tensor[]>, example: Example, axes: NonNullable<SaveOnnxOptions["axes"]>): WrittenGraph {
+function graphOf(module: Module<Tensor[]>, example: Example, axes: Names): WrittenGraph {
   const restore = module.modules().map((each) => [each, each.training] as const);
   try {
     module.eval();
@@ -87,11 +101,7 @@ function graphOf(module: Module<Tensor[]>, example: Example, axes: NonNullable<S
 }
 
 /** Sizes are enlarged by odd numbers, since sizes of 1 and equal sizes would hide on which size a number depends. */
-function evaluatedGraph(
-  module: Module<Tensor[]>,
-  example: Example,
-  axes: NonNullable<SaveOnnxOptions["axes"]>,
-): WrittenGraph {
+function evaluatedGraph(module: Module<Tensor[]>, example: Example, axes: Names): WrittenGraph {
   const varying = varyingSizes(example, axes);
   const distinct = varying.filter(({ name }, at) => varying.findIndex((each) => each.name === name) === at);
   const problems = new Set<string>();
@@ -122,7 +132,7 @@ const unsupported = (problems: ReadonlySet<string>): ArgumentError =>
     `these parts of the module can't be written: ${[...problems].sort().join("; ")}. docs/onnx.md lists what can`,
   );
 
-function varyingSizes(example: Example, axes: NonNullable<SaveOnnxOptions["axes"]>): VaryingSize[] {
+function varyingSizes(example: Example, axes: Names): VaryingSize[] {
   return Object.entries(axes).flatMap(([input, names]) =>
     Object.entries(names).map(([axis, name]) => {
       const size = example[input]?.shape[Number(axis)];
