@@ -35,23 +35,19 @@ async function write(folder: string, name: string, item: (typeof cases)[string])
   );
 }
 
-test.skipIf(python === undefined)(
-  "onnxruntime computes what the modules do",
-  async () => {
-    const folder = await mkdtemp(join(tmpdir(), "orchard-onnx-"));
-    try {
-      await withBackend("cpu", async () => {
-        for (const [name, item] of Object.entries(cases)) await write(folder, name, item);
-      });
-      const run = Bun.spawnSync([python!, join(import.meta.dir, "runtime.py"), folder]);
-      expect(run.exitCode).toBe(0);
-      const differences = JSON.parse(run.stdout.toString()) as Record<string, number | string>;
-      expect(Object.keys(differences).length).toBe(Object.keys(cases).length);
-      const wrong = Object.entries(differences).filter(([, value]) => typeof value === "string" || value > 1e-5);
-      expect(wrong).toEqual([]);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
-  },
-  120_000,
-);
+test.skipIf(python === undefined)("onnxruntime computes what the modules do", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "orchard-onnx-"));
+  try {
+    await withBackend("cpu", async () => {
+      for (const [name, item] of Object.entries(cases)) await write(folder, name, item);
+    });
+    const run = Bun.spawnSync([python!, join(import.meta.dir, "runtime.py"), folder]);
+    expect(run.exitCode).toBe(0);
+    const differences = JSON.parse(run.stdout.toString()) as Record<string, number | string>;
+    expect(Object.keys(differences).length).toBe(Object.keys(cases).length);
+    const wrong = Object.entries(differences).filter(([, value]) => typeof value === "string" || value > 1e-5);
+    expect(wrong).toEqual([]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

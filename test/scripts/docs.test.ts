@@ -107,11 +107,11 @@ test("every page of the guide is in the site's table of contents", () => {
 
 test("every namespace of the package is in the API's table of contents", () => {
   const config = readFileSync(join(packageRoot, "site", ".vitepress", "config.ts"), "utf8");
-  const [, listed] = /\[("data"[^\]]*)\]\.map/.exec(config)!;
+  const [, listed] = /\[\s*("data"[^\]]*?),?\s*\]\.map/.exec(config)!;
   const namespaces = Object.entries(library).filter(
     ([, value]) => Object.prototype.toString.call(value) === "[object Module]",
   );
-  expect(listed!.split(", ").map((name) => name.slice(1, -1))).toEqual(namespaces.map(([name]) => name).sort());
+  expect(listed!.split(/,\s*/).map((name) => name.slice(1, -1))).toEqual(namespaces.map(([name]) => name).sort());
 });
 
 test("the site's tools are pinned, and their lock file names no host", () => {

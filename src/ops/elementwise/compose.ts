@@ -22,19 +22,17 @@ export interface Composition {
 /** Defines a function of each element: 16-bit floats are computed in float32, and integers become float32. */
 export function composeUnary(name: string, { compute, gradient }: Composition): FloatOperation {
   const read = parameters(name, { x: operand(aTensor) });
-  const operation = (...values: unknown[]): Tensor => {
-    const { x } = read(values);
-    return underName(name, () =>
-      tidy(() => {
-        const dtype = isFloat(x.dtype) ? x.dtype : "float32";
-        const wide: Tensor = toDType(x, accumulationDType(dtype));
-        const y = noGrad(() => tidy(() => compute(wide)));
-        if (gradient !== undefined) record(name, [wide], [y], [wide, y], ([g], [sx, sy]) => [gradient(g, sx, sy)]);
-        return toDType(y, dtype);
-      }),
-    );
+  const compose = (x: Tensor): Tensor => {
+    const dtype = isFloat(x.dtype) ? x.dtype : "float32";
+    const wide: Tensor = toDType(x, accumulationDType(dtype));
+    const y = noGrad(() => tidy(() => compute(wide)));
+    if (gradient !== undefined) record(name, [wide], [y], [wide, y], ([g], [sx, sy]) => [gradient(g, sx, sy)]);
+    return toDType(y, dtype);
   };
-  return Object.assign(operation as never, { method: "float" }) as FloatOperation;
+  return Object.assign(
+    ((...values: unknown[]) => underName(name, () => tidy(() => compose(read(values).x)))) as never,
+    { method: "float" },
+  ) as FloatOperation;
 }
 
 /** Evaluates a polynomial by Horner's rule, the highest coefficient first. */

@@ -101,7 +101,7 @@ describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
             if (second![place] && gradient) near(gradient, second![place], `second gradient ${place}`);
         }
       });
-    }, 60_000);
+    });
   }
 });
 
