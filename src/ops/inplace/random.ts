@@ -74,7 +74,10 @@ type Bound = number | bigint;
 const drawn = { generator: named(aGenerator) } as const;
 const finite = aNumber({ holds: Number.isFinite, expected: "a finite number" });
 const positive = aNumber({ holds: (value) => value > 0 && value < Infinity, expected: "a finite number above 0" });
-const deviation = aNumber({ holds: (value) => value >= 0 && value < Infinity, expected: "a finite number of at least 0" });
+const deviation = aNumber({
+  holds: (value) => value >= 0 && value < Infinity,
+  expected: "a finite number of at least 0",
+});
 const chance = aNumber({ holds: (value) => value > 0 && value < 1, expected: "a probability in (0, 1)" });
 const probability = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a probability in [0, 1]" });
 const bound = either(someNumber, aBigint);
