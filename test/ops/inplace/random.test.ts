@@ -170,7 +170,7 @@ test("values out of range are rejected", () => {
   const x = () => o.ones([2]);
   const calls: readonly [() => unknown, string][] = [
     [() => x().uniform_(2, 1), "from ≤ to"],
-    [() => x().normal_(0, -1), "≥ 0"],
+    [() => x().normal_(0, -1), "at least 0"],
     [() => x().exponential_(0), "above 0"],
     [() => x().cauchy_(0, 0), "above 0"],
     [() => x().geometric_(0), "(0, 1)"],
