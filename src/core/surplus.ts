@@ -12,9 +12,10 @@ type Method = (...values: readonly unknown[]) => unknown;
 
 /**
  * Methods that JavaScript calls with further arguments, and those that base classes call with more arguments than every
- * subclass uses: embeddings of language models, and rules and state of optimizers.
+ * subclass uses: embeddings of language models, rules and state of optimizers, and derivatives of transforms.
  */
-const calledByOthers = /^(constructor|toJSON|next|return|throw|embed|ruleOf|coefficientsOf|stateNames|stateShape)$/;
+const calledByOthers =
+  /^(constructor|toJSON|next|return|throw|embed|ruleOf|coefficientsOf|stateNames|stateShape|logDerivative)$/;
 /** Static predicates: `tensors.filter(Tensor.isTensor)` also passes an index. */
 const isPredicate = /^is[A-Z]\w*$/;
 /** Classes whose methods already have the check. */

@@ -1,6 +1,6 @@
 /** Convolutions and correlations of signals, directly or by Fourier transforms. */
 import { underName } from "../backend/dispatch.ts";
-import { ShapeError } from "../core/errors.ts";
+import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { asComplex, complexLine, realLine, spectrumLine } from "../fft/lines.ts";
@@ -31,7 +31,10 @@ export type ConvolveMode = "full" | "same" | "valid";
 export interface ConvolveOptions {
   /** Default `"full"`. */
   mode?: ConvolveMode | undefined;
-  /** `"direct"` sums products, `"fft"` multiplies spectra; `"auto"` chooses by size. Default `"auto"`. */
+  /**
+   * `"direct"` sums products, for real signals and a second signal of one axis; `"fft"` multiplies spectra; `"auto"`
+   * chooses by size. Default `"auto"`.
+   */
   method?: "auto" | "direct" | "fft" | undefined;
 }
 
@@ -102,6 +105,12 @@ function convolved(operation: string, { mode, method, ...given }: Parsed, turn: 
   const result = isFloat(x.dtype) || isComplex(x.dtype) ? x.dtype : "float32";
   const [n, m] = [x.shape.at(-1)!, y.shape.at(-1)!];
   const canSum = !isComplex(x.dtype) && y.rank === 1;
+  if (method === "direct" && !canSum)
+    throw new ArgumentError(
+      operation,
+      "invalidOption",
+      `method "direct" supports real signals and a second signal of one axis, got ${y.describe()}; use "auto" or "fft"`,
+    );
   const isDirect = method === "direct" || (method === "auto" && Math.min(n, m) <= DIRECT);
   return underName(operation, () =>
     tidy(() => {

@@ -65,6 +65,9 @@ test("convolutions of complex numbers and of broadcast batches, with gradients",
   gradcheck((x, y) => signal.correlate(x!, y!, { method: "fft" }), [leaf(9), leaf(4)]);
   gradcheck((x) => signal.spectrogram(x!, { nFft: 6, hopLength: 2 }), [leaf(20)]);
   gradcheck((x) => viewAsReal(signal.convolve(fft.rfft(x!), fft.rfft(x!))), [leaf(7)]);
+  const direct = 'method "direct" supports real signals and a second signal of one axis';
+  expect(() => signal.convolve(leaf(9), leaf(2, 4), { method: "direct" })).toThrow(direct);
+  expect(() => signal.correlate(fft.rfft(leaf(9)), leaf(4), { method: "direct" })).toThrow(direct);
 });
 
 test("mel filters are those of transformers, which are librosa's", () => {
