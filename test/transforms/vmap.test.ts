@@ -20,7 +20,7 @@ const reading = new Set([
   ...["ctcLoss", "allClose", "equal"],
 ]);
 /** Views of memory positions, which the examples do not share. */
-const ofMemory = new Set(["asStrided"]);
+const ofMemory = new Set(["asStrided", "viewAsComplex"]);
 
 const all = samples(6, "float32").filter(
   ({ name, operands }) => operands.length > 0 && !reading.has(name) && !ofMemory.has(name),
@@ -95,8 +95,11 @@ function gradientsOf({ call }: Sample) {
 }
 
 describe("the gradients of every operation, for each example", () => {
+  /** Without a derivative by their first operand. */
+  const without = new Set(["gammainc", "gammaincc", "zeta"]);
   const withGradient = all.filter(
-    ({ operands, call }) => operands.some(isFloat) && call(operands).some((result) => isFloat(result)),
+    ({ name, operands, call }) =>
+      !without.has(name) && operands.some(isFloat) && call(operands).some((result) => isFloat(result)),
   );
   test.each(withGradient.map((sample) => [sample.name, sample] as const))("%s", (_, sample) => {
     checkAgainstLoop(gradientsOf(sample), batchOf(sample));

@@ -11,6 +11,7 @@ import { toDType } from "../copy/cast.ts";
 import { expand } from "../view/expand.ts";
 import { add, mul, neg, sub } from "./arithmetic.ts";
 import { eq, ge, lt } from "./comparison.ts";
+import { withoutDerivative } from "./compose.ts";
 import { div } from "./division.ts";
 import { exp } from "./exponential.ts";
 import { lgamma } from "./gamma.ts";
@@ -99,7 +100,8 @@ function incomplete(operation: string, given: readonly [Operand, Operand], isUpp
       const shape = broadcastShapes(operation, left.shape, right.shape);
       const [a, x] = [left, right].map((own) => expand(toDType(own, accumulationDType(dtype)), shape) as Tensor);
       const wide = noGrad(() => tidy(() => share(a!, x!, isUpper)));
-      record(operation, [a!, x!], [wide], [a!, x!], ([g], [savedA, savedX]) => {
+      record(operation, [a!, x!], [wide], [a!, x!], ([g], [savedA, savedX], [needsA]) => {
+        if (needsA) throw withoutDerivative(operation, "a");
         const density = exp(sub(sub(xlogy(sub(savedA, 1) as Tensor, savedX), savedX), lgamma(savedA)) as Tensor);
         return [null, mul(isUpper ? neg(g) : g, density) as Tensor];
       });
@@ -111,7 +113,7 @@ function incomplete(operation: string, given: readonly [Operand, Operand], isUpp
 /**
  * Computes the regularized lower incomplete gamma function P(a, x) for each pair of elements, with broadcasting: the
  * integral of t^(a − 1) e⁻ᵗ/Γ(a) from 0 to x. Both must be at least 0; otherwise it is NaN. Integers become float32.
- * The gradient is that of x; as in PyTorch, a has none.
+ * The gradient is that of x; as in PyTorch, backward() throws an `AutogradError` if a requires one.
  *
  * @example
  * gammainc(tensor([1, 2]), tensor([1, 1])); // float32 [0.632121, 0.264241]

@@ -11,6 +11,7 @@ import { toDType } from "../copy/cast.ts";
 import { expand } from "../view/expand.ts";
 import { add, mul, neg, sub } from "./arithmetic.ts";
 import { eq, gt } from "./comparison.ts";
+import { withoutDerivative } from "./compose.ts";
 import { div } from "./division.ts";
 import { logicalAnd } from "./logic.ts";
 import { promoteOperands } from "./operands.ts";
@@ -55,7 +56,7 @@ function hurwitz(s: Tensor, q: Tensor): Tensor {
 /**
  * Computes the Hurwitz zeta function Σ (q + k)⁻ˢ over k from 0 to ∞ for each pair of elements, with broadcasting. It is
  * ∞ at s = 1, and NaN for s below 1 and for q that is not above 0. Integers become float32. The gradient is that of q;
- * as in PyTorch, s has none.
+ * as in PyTorch, backward() throws an `AutogradError` if s requires one.
  *
  * @example
  * zeta(tensor([2, 4]), 1); // float32 [1.64493, 1.08232]
@@ -72,10 +73,10 @@ export function zeta(...values: unknown[]): Tensor {
       const wideOf = (own: Tensor) => expand(toDType(own, accumulationDType(left.dtype)), shape) as Tensor;
       const [s, q] = [wideOf(left), wideOf(right)];
       const value = noGrad(() => tidy(() => hurwitz(s, q)));
-      record("zeta", [s, q], [value], [s, q], ([g], [savedS, savedQ]) => [
-        null,
-        mul(g, mul(neg(savedS), zeta(add(savedS, 1) as Tensor, savedQ))) as Tensor,
-      ]);
+      record("zeta", [s, q], [value], [s, q], ([g], [savedS, savedQ], [needsS]) => {
+        if (needsS) throw withoutDerivative("zeta", "s");
+        return [null, mul(g, mul(neg(savedS), zeta(add(savedS, 1) as Tensor, savedQ))) as Tensor];
+      });
       return toDType(value, left.dtype);
     }),
   );
