@@ -74,7 +74,7 @@ function machine(): Diagnosis {
   };
 }
 
-/** Reports whether an NVIDIA GPU can run kernels, and what is missing. Empty if the machine has no driver. */
+/** Reports whether an NVIDIA GPU can run kernels, and names missing parts. Empty if the machine has no driver. */
 function gpu(): Diagnosis[] {
   if (process.platform !== "linux" || !existsSync("/proc/driver/nvidia/version")) return [];
   const compiler = environment("ORCHARD_METAL_GPU_CLANG") ?? installedGpuCompiler();

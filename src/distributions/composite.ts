@@ -1,4 +1,4 @@
-/** Distributions that are made of others: independent axes, mixtures, transformed values. */
+/** Distributions built from other distributions: independent axes, mixtures and transformed values. */
 import { ShapeError } from "../core/errors.ts";
 import { aNumber, instanceOf, listOf } from "../core/kinds.ts";
 import { type Kind, operand, parameters, required } from "../core/parameters.ts";

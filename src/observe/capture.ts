@@ -20,7 +20,7 @@ export interface CapturedCall {
   readonly operands: readonly unknown[];
 }
 
-/** A recording in progress. Its methods throw an error for what it can't record. */
+/** A recording in progress. A method throws if its call can't be recorded. */
 export interface Capture {
   /** Runs a call and records it. @param block returns the block that the call has written */
   call(call: CapturedCall, run: () => number, block: () => Float64Array): number;

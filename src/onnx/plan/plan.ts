@@ -17,7 +17,7 @@ export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" 
 
 export const NO_SLOT = -1;
 
-/** What is known of a value before a run. */
+/** A value of the graph, as far as the plan knows it before a run. */
 export interface Slot {
   /** The value, if it is the same in each run. */
   readonly fixed?: Value;

@@ -171,7 +171,7 @@ interface Traced {
   readonly outputs: readonly { readonly name: string; readonly dtype: DType; readonly shape: Shape }[];
 }
 
-/** Runs the module, and records what it computes. Adds what can't be written to `problems`. */
+/** Runs the module and records its calls. Adds operations without an ONNX equivalent to `problems`. */
 function recording(module: Module<Tensor[]>, example: Example, problems: Set<string>): Traced {
   const recorder = new Recorder(module.stateDict() as Record<string, Tensor>);
   const copies = Object.entries(example).map(([name, tensor]) => [name, clone(tensor)] as const);

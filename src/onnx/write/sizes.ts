@@ -20,7 +20,7 @@ export interface Recording {
   readonly sizes: readonly number[];
 }
 
-/** What is recorded: with the first sizes, with one size after the other changed, and with all changed. */
+/** The recordings: with the first sizes, with each varying size changed alone, and with all of them changed. */
 export interface Recordings {
   readonly first: Recording;
   /** In the order of the varying sizes. */
