@@ -5,7 +5,9 @@ import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
 import { type Lifetime, placeInArena } from "./arena.ts";
 import { rowPlaces } from "./difference.ts";
 import { type Fusion, flatten, fuse } from "./fuse.ts";
-import type { Draw, Entry, RecordedCall, Recording, Step } from "./recording.ts";
+import type { Entry, RecordedCall, Recording } from "./recording.ts";
+import type { ProgramDraw, ProgramFacts } from "./replay.ts";
+import type { Step } from "./tracking.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
 const Code = { call: 0, check: 1, fused: 2 } as const;
@@ -21,10 +23,6 @@ export interface ProgramStep extends Pick<Step, "optimizer" | "slots"> {
   readonly rows: readonly LiveRows[];
 }
 
-export interface ProgramDraw extends Pick<Draw, "generator" | "ahead"> {
-  readonly places: readonly number[];
-}
-
 /** Memory of the program with given contents. */
 interface Buffered {
   readonly bytes: Uint8Array;
@@ -34,7 +32,7 @@ interface Buffered {
 }
 
 /** A recording as a list of instructions over slots of memory: one slot for each entry, then expected arrays. */
-export class Program {
+export class Program implements ProgramFacts {
   readonly words: Int32Array;
   readonly blocks: Float64Array;
   readonly addresses: Float64Array;

@@ -20,6 +20,8 @@ interface Entry {
   readonly writes: readonly Storage[];
   /** Computes the operation on another backend, into host memory. */
   readonly recompute: () => void;
+  /** Whether the results are lost if the operation fails. Then the contents that it reads may be replaced. */
+  readonly isFinal?: boolean;
 }
 
 interface Journal {
@@ -87,6 +89,15 @@ export function waitForReaders(context: MetalContext, storage: Storage): void {
 /** Blocks until no pending operation accesses a storage whose memory will be replaced. */
 export function waitForUsers(context: MetalContext, storage: Storage): void {
   waitForLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
+}
+
+/**
+ * Blocks until no pending operation that may be recomputed accesses the storages, whose contents a replay is about to
+ * change.
+ */
+export function waitForRecomputable(context: MetalContext, storages: ReadonlySet<Storage>): void {
+  const uses = (storage: Storage) => storages.has(storage);
+  waitForLast(context, ({ reads, writes, isFinal }) => !isFinal && (reads.some(uses) || writes.some(uses)));
 }
 
 function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): void {
