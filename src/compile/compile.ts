@@ -1,9 +1,9 @@
 import { gradEnabled } from "../autograd/modes.ts";
 import { searchedFor } from "../backend/anomaly.ts";
+import type { BackendName } from "../backend/names.ts";
 import { isAnyInUse } from "../backend/overrides.ts";
 import { getBackend, isStrict } from "../backend/policy.ts";
 import { whyUnavailable } from "../backend/registry.ts";
-import type { BackendName } from "../backend/names.ts";
 import { environment } from "../core/environment.ts";
 import { aFunction, aNumber, flag } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
@@ -14,10 +14,10 @@ import { detach } from "../ops/gradient/backward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
-import { type CompileState, State } from "./state.ts";
-import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { metalSeam } from "./metal/replay.ts";
 import { RUN_PLAINLY, type Seam } from "./replay.ts";
+import { type CompileState, State } from "./state.ts";
+import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { Variant } from "./variant.ts";
 
 /** Options of {@link compile}. */

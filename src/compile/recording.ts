@@ -202,7 +202,6 @@ export class Recording extends Tracking {
     }
     this.refuseLostDraws();
   }
-
 }
 
 const isTensor = (operand: unknown): operand is Tensor =>

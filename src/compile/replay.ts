@@ -9,8 +9,8 @@ import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import type { Entry } from "./recording.ts";
 import type { State, StateSnapshot } from "./state.ts";
-import { type Layout, type Tree, valueIn } from "./tree.ts";
 import type { Tracking } from "./tracking.ts";
+import { type Layout, type Tree, valueIn } from "./tree.ts";
 
 /** Returned by {@link Replay.run} if the call must run plainly, since a check of its values differed. */
 export const RUN_PLAINLY = Symbol("run plainly");

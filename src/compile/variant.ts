@@ -74,8 +74,7 @@ export class Variant {
     this.found.length = 0;
     const { options, found } = this;
     if (modes !== options.modes) return "the backend, noGrad or strict mode differs";
-    const why =
-      mismatch(options.inputs, values, found) ?? options.seam.whyUnfit(found, this.layouts);
+    const why = mismatch(options.inputs, values, found) ?? options.seam.whyUnfit(found, this.layouts);
     if (why !== undefined) return why;
     const { compiled } = this;
     if (!compiled) return undefined;
@@ -141,7 +140,7 @@ export class Variant {
     const recording = seam.record(
       this.state,
       stand,
-      before.map((grad) => grad && grad.tensor),
+      before.map((grad) => grad?.tensor ?? null),
     );
     const started = this.state.snapshot();
     let value: unknown;

@@ -27,7 +27,9 @@ export interface CapturedDispatch {
   /** The block for `orchard_dispatch_encode`, which the recording copies. */
   readonly block: Uint8Array;
   /** The tensors at the bindings, in order; undefined for memory that no tensor has. */
-  readonly operands: readonly { readonly tensor: object; readonly access: "read" | "write" | "readwrite" }[] | undefined;
+  readonly operands:
+    | readonly { readonly tensor: object; readonly access: "read" | "write" | "readwrite" }[]
+    | undefined;
 }
 
 /** A recording in progress. A method throws if its call can't be recorded. */

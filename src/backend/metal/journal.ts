@@ -159,12 +159,13 @@ function firstFailed(context: MetalContext, { first, last }: TicketRange): numbe
   return undefined;
 }
 
-function report(context: MetalContext, { tickets }: Entry, operations: number): void {
+function report(context: MetalContext, { tickets, isFinal }: Entry, operations: number): void {
   const reason =
     failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
   const cause = reason.replace(/\d+/, ""); // ignore the number of the command buffer
   const again = operations === 1 ? "1 operation is" : `${operations} operations are`;
-  warnOnce(`${reason}\n[orchard] ${again} recomputed on another backend.`, cause);
+  const what = isFinal ? "the results of a compiled call are lost" : `${again} recomputed on another backend`;
+  warnOnce(`${reason}\n[orchard] ${what}.`, cause);
 }
 
 /** Warns once that the device dropped innocent work, which the dylib runs again. Its note has details. */

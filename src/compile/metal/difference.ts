@@ -42,7 +42,9 @@ function entryDifference(a: Entry, b: Entry): string | undefined {
     return "an operand comes from another place in each call";
   if (b.contents && (!a.contents || Buffer.compare(a.contents, b.contents) !== 0))
     return "a value that JavaScript computes changes from call to call";
-  return b.source === "external" && a.storage !== b.storage ? "a tensor of the surrounding code was replaced" : undefined;
+  return b.source === "external" && a.storage !== b.storage
+    ? "a tensor of the surrounding code was replaced"
+    : undefined;
 }
 
 const factsOf = ({ changes, checks, steps, draws, parameters }: DeviceRecording): string =>

@@ -59,7 +59,10 @@ export class DeviceProgram implements ProgramFacts {
     const bindings = calls.flatMap(({ bindings: places, operands }, call) =>
       places.map((place, at) => this.bindingAt(operands[at]!, this.starts[call]! + place)),
     );
-    for (const { isFixed, ...binding } of bindings.map((each) => ({ ...each, isFixed: !isMoving(entries[each.entry]!) })))
+    for (const { isFixed, ...binding } of bindings.map((each) => ({
+      ...each,
+      isFixed: !isMoving(entries[each.entry]!),
+    })))
       if (isFixed) this.bind(binding);
     this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]!));
     this.draws = draws.map(({ generator, ahead, places }) => ({

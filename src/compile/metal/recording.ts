@@ -282,4 +282,3 @@ function inlineOf(block: Uint8Array): Inline[] {
     return { at: view.getUint32(at, true), length: view.getUint32(at + 4, true) };
   });
 }
-

@@ -93,9 +93,7 @@ class MetalReplay extends Replay {
     this.inputs = entries.flatMap(({ source, id, index }) => (source === "input" ? [{ entry: id, index }] : []));
     this.outer = entries.flatMap(({ source, id, index, bytes, storage }) => {
       if (source === "external") return [{ entry: id, bytes, storage: () => storage! }];
-      return source === "gradient"
-        ? [{ entry: id, bytes, storage: () => this.parameters[index]!.grad!.storage }]
-        : [];
+      return source === "gradient" ? [{ entry: id, bytes, storage: () => this.parameters[index]!.grad!.storage }] : [];
     });
   }
 
@@ -214,7 +212,10 @@ class MetalReplay extends Replay {
   private note(found: readonly Tensor[], results: readonly Storage[], checks: readonly DeferredCheck[]): void {
     const changed = this.changes.map((change) => this.storageOf(change));
     const reads = [...found.map(({ storage }) => storage), ...this.outer.map(({ storage }) => storage())];
-    const pending = new Set([...checks, ...reads.flatMap((storage) => storage.checks.filter((each) => !each.hasPassed))]);
+    const pending = new Set([
+      ...checks,
+      ...reads.flatMap((storage) => storage.checks.filter((each) => !each.hasPassed)),
+    ]);
     const writes = [...results, ...changed];
     if (pending.size > 0) for (const storage of writes) storage.dependOn([...pending]);
     const [, first, last] = this.outcome;
