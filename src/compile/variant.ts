@@ -44,6 +44,8 @@ export class Variant {
   private readonly layouts: readonly Layout[];
   private readonly parameters: readonly Tensor[];
   private readonly found: Tensor[] = [];
+  /** The parameters' gradients after the last recording. */
+  private gradientsAfter: readonly (Tensor | null)[] = [];
   /** Why the function can't be replayed; its calls run plainly. */
   private whyNever: string | undefined;
   /** Why the last call could not be recorded. */
@@ -103,6 +105,7 @@ export class Variant {
   // ------------------------------------------------------------------ recording
 
   private record(values: readonly unknown[]): unknown {
+    if (this.last && this.hasChangedSince(this.last)) this.recordings = 1; // a difference may not be the function's
     if (this.recordings >= MOST_RECORDINGS) throw this.unstableError();
     const taken = this.take(values);
     this.recordings++;
@@ -117,8 +120,14 @@ export class Variant {
     }
     this.why = why ?? "";
     this.last = this.compiled ? null : taken;
+    this.gradientsAfter = this.last ? this.parameters.map(({ grad }) => grad) : [];
     if (!this.compiled && this.recordings >= MOST_RECORDINGS) throw this.unstableError();
     return taken.value;
+  }
+
+  /** Whether the caller changed the state after a recording, so that the next one may differ. */
+  private hasChangedSince({ snapshot }: Taken): boolean {
+    return snapshot.changed() !== undefined || this.parameters.some(({ grad }, at) => grad !== this.gradientsAfter[at]);
   }
 
   private unstableError(): CompileError {
