@@ -5,7 +5,7 @@ import { isAnyInUse } from "../backend/overrides.ts";
 import { getBackend, isStrict } from "../backend/policy.ts";
 import { whyUnavailable } from "../backend/registry.ts";
 import { environment } from "../core/environment.ts";
-import { aFunction, aNumber, flag } from "../core/kinds.ts";
+import { aFunction, aNumber, aPath, flag } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { capture } from "../observe/capture.ts";
@@ -15,7 +15,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
 import { metalSeam } from "./metal/replay.ts";
-import { RUN_PLAINLY, type Seam } from "./replay.ts";
+import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
 import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { Variant } from "./variant.ts";
@@ -39,6 +39,14 @@ export interface CompiledFunction<Arguments extends readonly unknown[], Result> 
   readonly variants: number;
   /** Returns the programs as text: calls, fusions, bytes and memory, and why calls ran plainly. */
   explain(): string;
+  /**
+   * Writes the program of the last call to a file, with the state and the constants. `loadProgram` runs it without this
+   * code, with the bits of this function.
+   *
+   * @throws {CompileError} `unsaved` if there is no program yet, it was recorded on metal, or it calls an optimizer or
+   * sets gradients. @throws {FileError}
+   */
+  save(path: string): Promise<void>;
   /** Forgets the programs and frees their memory. The next call records again. */
   reset(): void;
 }
@@ -52,6 +60,8 @@ const compileParameters = parameters("compile", {
   fn: operand(aFunction<(...values: never[]) => unknown>()),
   ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true) },
 });
+
+const saveParameters = parameters("save", { path: operand(aPath) });
 
 /**
  * Returns a function that does the same as `fn`, and after two equal calls replays its operations as one native call.
@@ -88,6 +98,7 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
   Object.defineProperty(call, "variants", { get: () => compiled.variants.length });
   return Object.assign(call, {
     explain: () => explain(compiled.variants, compiled.reasons),
+    save: (...given: unknown[]) => compiled.save(given),
     reset: () => compiled.reset(),
   }) as CompiledFunction<readonly unknown[], unknown>;
 }
@@ -163,6 +174,13 @@ class Compiled {
 
   private count(why: string): void {
     this.reasons.set(why, (this.reasons.get(why) ?? 0) + 1);
+  }
+
+  async save(values: readonly unknown[]): Promise<void> {
+    const { path } = saveParameters(values);
+    const latest = this.variants[0];
+    if (!latest?.program) throw unsaved("it is not recorded yet; call it until explain() counts a replay");
+    await latest.save(path);
   }
 
   reset(): void {

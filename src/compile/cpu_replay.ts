@@ -11,7 +11,17 @@ import { difference } from "./difference.ts";
 import { CompileError } from "./errors.ts";
 import { Program } from "./program.ts";
 import { type Entry, Recording } from "./recording.ts";
-import { lastingEntries, Replay, type ReplayOptions, RUN_PLAINLY, type Seam, type Taken } from "./replay.ts";
+import {
+  lastingEntries,
+  Replay,
+  type ReplayOptions,
+  RUN_PLAINLY,
+  type SavedParts,
+  type SavedSlot,
+  type Seam,
+  type Taken,
+  unsaved,
+} from "./replay.ts";
 import { layoutOf, leavesOf } from "./tree.ts";
 
 interface External {
@@ -45,6 +55,7 @@ export const cpuSeam: Seam<Recording> = {
 class CpuReplay extends Replay {
   readonly program: Program;
   private readonly created: readonly Entry[];
+  private readonly entries: readonly Entry[];
   private readonly inputs: readonly { readonly slot: number; readonly index: number }[];
   private readonly gradientSlots: readonly {
     readonly slot: number;
@@ -68,6 +79,7 @@ class CpuReplay extends Replay {
       ({ storage, id, bytes, changes }): External => ({ storage: storage!, slot: id, bytes, changes, memory: null }),
     );
     this.created = [...results];
+    this.entries = entries;
     this.inputs = bySource("input").map(({ id, index }) => ({ slot: id, index }));
     this.gradientSlots = bySource("gradient").map(({ id, index, changes }) => ({ slot: id, index, changes }));
   }
@@ -128,6 +140,32 @@ class CpuReplay extends Replay {
       made.set(entry, new Storage(memory));
     }
     return made;
+  }
+
+  /** Describes the program for a file. @throws {CompileError} `unsaved` */
+  override describe(): SavedParts {
+    const { program, externals } = this;
+    if (program.steps.length > 0) throw unsaved("it calls step() of an optimizer");
+    if (this.gradientSlots.length > 0 || this.changesGradients) throw unsaved("it sets gradients");
+    const slots = new Map<number, SavedSlot>();
+    for (const { slot, index } of this.inputs) slots.set(slot, { kind: "input", index });
+    for (const [at, { slot, bytes }] of externals.entries()) slots.set(slot, { kind: "state", index: at, bytes });
+    for (const [slot, offset] of program.offsets)
+      slots.set(slot, { kind: "arena", offset, bytes: this.entries[slot]!.bytes });
+    for (const [at, { slot, changes }] of program.buffers.entries())
+      slots.set(slot, { kind: "constant", index: at, changes });
+    for (const [at, { id, bytes }] of this.created.entries()) slots.set(id, { kind: "result", index: at, bytes });
+    return {
+      ...{ words: program.words, blocks: program.blocks, arenaBytes: program.arenaBytes },
+      slots: Array.from({ length: program.addresses.length }, (_, at) => slots.get(at) ?? { kind: "unused" }),
+      constants: program.buffers.map(({ contents }) => contents),
+      state: externals.map(({ storage }) => storage),
+      contents: this.created.map(({ contents }) => contents),
+      results: this.created,
+      draws: program.draws,
+      advances: this.advances,
+      result: this.result,
+    };
   }
 
   override dispose(): void {

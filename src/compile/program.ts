@@ -24,7 +24,8 @@ export interface ProgramStep extends Pick<Step, "optimizer" | "slots"> {
 }
 
 /** Memory of the program with given contents. */
-interface Buffered {
+export interface Buffered {
+  readonly slot: number;
   readonly bytes: Uint8Array;
   readonly contents: Uint8Array;
   /** Whether the program changes the contents. */
@@ -47,7 +48,9 @@ export class Program implements ProgramFacts {
   private readonly firstCalls: number[] = [];
   private readonly starts: number[] = [];
   private readonly arena: Memory | null;
-  private readonly buffers: Buffered[] = [];
+  readonly buffers: Buffered[] = [];
+  /** The offsets of intermediate results in the arena, by slot. */
+  readonly offsets: ReadonlyMap<number, number>;
   private readonly stopped = new Float64Array(1);
 
   /** @param results the entries whose memory is new in each replay */
@@ -70,6 +73,7 @@ export class Program implements ProgramFacts {
     const inArena = entries.filter((each) => each.source === "computed" && !results.has(each) && !local.has(each));
     const { offsets, bytes } = placeInArena(inArena.map((entry) => lifetimeOf(entry, this.fusions)));
     this.arenaBytes = bytes;
+    this.offsets = new Map(inArena.map(({ id }, at) => [id, offsets[at]!]));
     this.arena = bytes > 0 ? allocateHost(Math.max(bytes, LARGE)) : null;
     if (this.arena) {
       const base = ptr(this.arena.hostBytes());
@@ -104,7 +108,7 @@ export class Program implements ProgramFacts {
     const bytes = new Uint8Array(new ArrayBuffer(Math.max(contents.byteLength, 8))); // a small array would move
     bytes.set(contents);
     this.addresses[slot] = ptr(bytes);
-    this.buffers.push({ bytes, contents, changes });
+    this.buffers.push({ slot, bytes, contents, changes });
   }
 
   private instructions(expected: ReadonlyMap<Entry, number>): number[] {

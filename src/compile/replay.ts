@@ -7,6 +7,7 @@ import { reachOf } from "../tensor/reach.ts";
 import type { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
+import { CompileError } from "./errors.ts";
 import type { Entry } from "./recording.ts";
 import type { State, StateSnapshot } from "./state.ts";
 import type { Tracking } from "./tracking.ts";
@@ -94,9 +95,9 @@ export abstract class Replay {
   /** Why the last replay asked for a plain run. */
   whyPlain = "";
   protected readonly parameters: readonly Tensor[];
-  private readonly result: Tree<ResultLeaf>;
+  protected readonly result: Tree<ResultLeaf>;
   private readonly gradients: readonly GradientChange[];
-  private readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
+  protected readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
 
   protected constructor({ recording, result, gradients }: Taken, { parameters }: ReplayOptions) {
     [this.result, this.gradients, this.parameters] = [result, gradients, parameters];
@@ -107,7 +108,16 @@ export abstract class Replay {
   abstract bind(): boolean;
   /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run plainly. */
   abstract run(found: readonly Tensor[]): unknown;
+  /** Describes the program for a file. @throws {CompileError} `unsaved` if it can't be saved */
+  describe(): SavedParts {
+    throw unsaved("it was recorded on metal");
+  }
   abstract dispose(): void;
+
+  /** Whether a call replaces or removes gradients. */
+  protected get changesGradients(): boolean {
+    return this.gradients.some(({ before, after }) => after !== "kept" && (before !== null || after !== null));
+  }
 
   /** Serves the keys of the random calls, in the generators' order, and advances the generators. */
   protected advanceGenerators(draws: readonly ProgramDraw[], write: (at: number, key: PhiloxKey) => void) {
@@ -140,6 +150,34 @@ export abstract class Replay {
     return leaf.isSame ? input : viewOfInput(input, layout);
   }
 }
+
+/** The memory of a slot in a saved program. */
+export type SavedSlot =
+  | { readonly kind: "input"; readonly index: number }
+  | { readonly kind: "state" | "result"; readonly index: number; readonly bytes: number }
+  | { readonly kind: "arena"; readonly offset: number; readonly bytes: number }
+  | { readonly kind: "constant"; readonly index: number; readonly changes: boolean }
+  | { readonly kind: "unused" };
+
+/** The parts of a program that a file has. */
+export interface SavedParts {
+  readonly words: Int32Array;
+  readonly blocks: Float64Array;
+  readonly arenaBytes: number;
+  readonly slots: readonly SavedSlot[];
+  readonly constants: readonly Uint8Array[];
+  readonly state: readonly Storage[];
+  /** The results' entries, and the contents that JavaScript computed; null for other results. */
+  readonly results: readonly Entry[];
+  readonly contents: readonly (Uint8Array | null)[];
+  readonly draws: readonly ProgramDraw[];
+  readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
+  readonly result: Tree<ResultLeaf>;
+}
+
+/** The error of a function that can't be saved. */
+export const unsaved = (why: string): CompileError =>
+  new CompileError("save", "unsaved", `the function can't be saved: ${why}`);
 
 /** Returns the entries that outlive the function. */
 export function lastingEntries(result: readonly ResultLeaf[], gradients: readonly GradientChange[]): Set<Entry> {

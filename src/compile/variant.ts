@@ -204,6 +204,13 @@ export class Variant {
     });
   }
 
+  /** Saves the program. @throws {CompileError} @throws {FileError} */
+  async save(path: string): Promise<void> {
+    const parts = this.replay!.describe();
+    const { saveProgram } = await import("./saved/save.ts");
+    await saveProgram(path, parts, this.options.inputs);
+  }
+
   dispose(): void {
     this.replay?.dispose();
     this.replay = null;
