@@ -581,6 +581,7 @@ export const calls: Calls = {
     orchard.compile as Call,
     () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
   ],
+  loadProgram: [orchard.loadProgram as Call, () => [join(folder, "none.program")]],
   withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
