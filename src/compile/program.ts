@@ -4,7 +4,7 @@ import type { cpuLibrary } from "../backend/cpu/loader.ts";
 import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
 import { type Lifetime, placeInArena } from "./arena.ts";
 import { rowPlaces } from "./difference.ts";
-import { type Fusion, flatten, fuse } from "./fuse.ts";
+import { type Fusion, fuse } from "./fuse.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 import type { ProgramDraw, ProgramFacts } from "./replay.ts";
 import type { Step } from "./tracking.ts";
@@ -62,9 +62,9 @@ export class Program implements ProgramFacts {
     const doubles = this.placeBlocks();
     this.blocks = new Float64Array(Math.max(doubles, 1));
     for (const [at, { block }] of calls.entries()) this.blocks.set(block, this.starts[at]);
-    for (const { calls: chain, operands } of this.fusions)
+    for (const { calls: chain, links } of this.fusions)
       for (const [at, call] of chain.entries())
-        flatten(calls[call]!, this.blocks.subarray(this.starts[call]), operands[at]!);
+        for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
     const arrays = entries.filter(({ source }) => source === "array");
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
@@ -134,14 +134,16 @@ export class Program implements ProgramFacts {
     return words;
   }
 
-  private fusedWords({ calls, count, piece, locals, operands, buffers }: Fusion): number[] {
-    const words = [calls.length, count, piece, buffers];
+  private fusedWords({ calls, units, width, piece, locals, links, buffers }: Fusion): number[] {
+    const words = [calls.length, units, piece, width, buffers];
     for (const [index, at] of calls.entries()) {
       const { call, operands: entries } = this.calls[at]!;
-      words.push(call.ordinal, this.starts[at]!);
-      for (const [operand, kind] of operands[index]!.entries()) {
-        const entry = entries[operand]!;
-        words.push(kind, locals.get(entry) ?? entry.id);
+      const { operands, count } = links[index]!;
+      words.push(call.ordinal, this.starts[at]!, count);
+      for (const [operand, { offset, step }] of operands.entries()) {
+        const entry = entries[operand] ?? null;
+        const buffer = entry && locals.get(entry);
+        words.push(...(typeof buffer === "number" ? [1, buffer] : [0, entry?.id ?? -1]), offset, step);
       }
     }
     return words;

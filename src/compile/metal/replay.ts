@@ -225,8 +225,8 @@ class MetalReplay extends Replay {
         throw new BackendError(
           "compile",
           "lost",
-          "a command buffer of a compiled call failed, so its results and the state that it changed are lost; load the " +
-            "state again",
+          "a command buffer of a compiled call failed, so its results and the state that it changed are lost; load " +
+            "the state again",
         );
       },
     });

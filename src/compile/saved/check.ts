@@ -204,15 +204,17 @@ export function checkInstructions(
         checkSize(start + row * stride + ordinal.length + at, reader.next(bytes.length, -1));
   };
   const fused = () => {
-    const [calls] = [reader.next(1 << 20), reader.next(limit), reader.next(1 << 20, 1)];
+    const [calls] = [reader.next(1 << 20), reader.next(limit), reader.next(1 << 20, 1), reader.next(1 << 20, 1)];
     const locals = reader.next(1 << 10);
     for (let at = 0; at < calls; at++) {
       const { operands, length, doubles } = blockOf(1);
       const start = startOf(doubles);
+      reader.next(length);
       for (let operand = 0; operand < operands; operand++) {
-        const isLocal = reader.next(3) === 2;
-        const place = reader.next(isLocal ? locals : bytes.length);
+        const isLocal = reader.next(2) === 1;
+        const place = reader.next(isLocal ? locals : bytes.length, isLocal ? 0 : -1);
         if (!isLocal) checkSize(start + length + operand, place);
+        for (const most of [length, 1 << 20]) reader.next(most);
       }
     }
   };

@@ -61,8 +61,8 @@ const loadParameters = parameters("loadProgram", { path: operand(aPath) });
  * loaded(x); // the bits of step(x)
  *
  * @throws {FileError} @throws {FileFormatError} for a damaged file @throws {CompileError} `version` or `otherLibrary`
- * if another version of the format or of the cpu backend wrote it. Calls throw an {@link ArgumentError} for arguments of
- * another layout
+ * if another version of the format or of the cpu backend wrote it. Calls throw an {@link ArgumentError} for arguments
+ * of another layout
  */
 export function loadProgram(path: string): LoadedProgram;
 export function loadProgram(...values: unknown[]): LoadedProgram {
