@@ -67,7 +67,7 @@ export function linksOf(call: RecordedCall, width?: number): Link[] {
   );
 }
 
-/** The index of the nest of an elementwise call; its offsets follow (`LoopBlock` in `native/cpu/elementwise/loop.h`). */
+/** The index of the nest of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`). */
 const nestAt = ({ call, operands }: RecordedCall): number =>
   call.description.length - operands.length - MAX_RANK * (operands.length + 1) - 1;
 

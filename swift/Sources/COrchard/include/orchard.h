@@ -329,8 +329,8 @@ int32_t orchard_dispatch_encode(const orchard_dispatch *dispatch, uint64_t block
 
 // Encodes a list of dispatches in order, as if each were passed to orchard_dispatch_encode. The list has `length`
 // bytes: for each dispatch the length of its block (uint64_t), then the block, padded to a multiple of 8 bytes.
-// `outcome` gets three numbers: of encoded dispatches, and the command buffers of the first and the last one (0 if there
-// is none). If a dispatch is rejected, those before it remain encoded, and its status is returned.
+// `outcome` gets three numbers: the encoded dispatches, and the command buffers of the first and the last one (0 if
+// there is none). If a dispatch is rejected, those before it remain encoded, and its status is returned.
 int32_t orchard_dispatches_encode(const void *list, uint64_t length, uint64_t *outcome);
 
 // ---------------------------------------------------------------- tickets
