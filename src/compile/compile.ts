@@ -61,7 +61,7 @@ const compileParameters = parameters("compile", {
   ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true) },
 });
 
-const saveParameters = parameters("save", { path: operand(aPath) });
+const saveParameters = parameters("CompiledFunction.save", { path: operand(aPath) });
 
 /**
  * Returns a function that does the same as `fn`, and after two equal calls replays its operations as one native call.

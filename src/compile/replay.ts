@@ -177,7 +177,7 @@ export interface SavedParts {
 
 /** The error of a function that can't be saved. */
 export const unsaved = (why: string): CompileError =>
-  new CompileError("save", "unsaved", `the function can't be saved: ${why}`);
+  new CompileError("CompiledFunction.save", "unsaved", `the function can't be saved: ${why}`);
 
 /** Returns the entries that outlive the function. */
 export function lastingEntries(result: readonly ResultLeaf[], gradients: readonly GradientChange[]): Set<Entry> {
