@@ -18,7 +18,10 @@ const binary = [add, sub, mul, maximum, minimum] as readonly Binary[];
 
 const options = { dim: -1, keepdim: true } as const;
 const folds: readonly ((x: Tensor) => Tensor)[] = [
-  ...[orchard.sum, orchard.mean, orchard.amax, orchard.amin].map((fold) => (x: Tensor) => fold(x, options)),
+  (x) => orchard.sum(x, options),
+  (x) => orchard.mean(x, options),
+  (x) => orchard.amax(x, options),
+  (x) => orchard.amin(x, options),
   (x) => orchard.logsumexp(x, -1, true),
 ];
 
