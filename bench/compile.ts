@@ -1,20 +1,30 @@
-// Compares compiled functions on the cpu backend with plain calls: small training steps, and chains of elementwise
-// operations. Ratios above 1: the compiled function is faster.
+// Compares compiled functions on the cpu backend with plain calls, and with PyTorch on the same number of threads, in
+// alternating calls: small training steps, and chains of elementwise and row operations. It uses the Python environment
+// of `bun run fixtures`; without it, the table has only Orchard's times. Ratios above 1: the compiled function is faster.
 
+import { cpuLibrary } from "../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../src/backend/cpu/report.ts";
 import * as orchard from "../src/index.ts";
 import { compile, nn, optim, randint, randn, type Tensor } from "../src/index.ts";
-import { interleaved, table } from "./support/measure.ts";
+import { table } from "./support/measure.ts";
+import { PyTorch } from "./support/pytorch.ts";
 
 type Run = () => unknown;
 
-/** A function as a plain and as a compiled call, with the number of calls per round. */
+/** A function as a plain and as a compiled call. */
 interface Candidate {
   readonly plain: Run;
   readonly compiled: Run;
+}
+
+/** A row of the table: what `support/compile.py` makes too, and the calls per round. */
+interface Case {
+  readonly kind: keyof typeof makers;
+  readonly sizes: Readonly<Record<string, number | readonly number[]>>;
   readonly calls: number;
 }
 
-function training(model: nn.Module, lossOf: () => Tensor, calls: number): Candidate {
+function training(model: nn.Module, lossOf: () => Tensor): Candidate {
   const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-4 });
   const step = () => {
     const loss = lossOf();
@@ -23,45 +33,99 @@ function training(model: nn.Module, lossOf: () => Tensor, calls: number): Candid
     optimizer.zeroGrad();
     return loss;
   };
-  return { plain: step, compiled: compile(step, { state: [model, optimizer] }), calls };
+  return { plain: step, compiled: compile(step, { state: [model, optimizer] }) };
 }
 
-function net(sizes: readonly [number, number, number], rows: number): Candidate {
-  const [inputs, hidden, outputs] = sizes;
-  const model = new nn.Sequential(new nn.Linear(inputs, hidden), new nn.ReLU(), new nn.Linear(hidden, outputs));
-  const [x, y] = [randn([rows, inputs]), randn([rows, outputs])];
-  return training(model, () => model.forward(x).sub(y).square().mean(), 2000 / rows);
-}
+const both = (fn: () => Tensor): Candidate => ({ plain: fn, compiled: compile(fn) });
 
-function gpt(): Candidate {
-  const sizes = { vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, width: 128 };
-  const model = new nn.GPT(sizes);
-  const [x, y] = [randint(0, 256, [8, 64]), randint(0, 256, [8 * 64])];
-  return training(model, () => orchard.crossEntropy(model.forward(x).reshape([-1, 256]), y), 2);
-}
+const rows = { dim: -1, keepdim: true } as const;
 
-function chain(elements: number): Candidate {
-  const [x, y] = [randn([elements]), randn([elements])];
-  const fn = (): Tensor => x.add(y).mul(y).add(3).abs().sub(x).relu().square().add(y);
-  return { plain: fn, compiled: compile(fn), calls: Math.max(1, Math.round(2 ** 22 / elements)) };
-}
-
-orchard.setBackend("cpu");
-const candidates: Readonly<Record<string, Candidate>> = {
-  "step of a net 64-64-1, batch of 32": net([64, 64, 1], 32),
-  "step of a net 784-512-10, batch of 64": net([784, 512, 10], 64),
-  "step of a GPT of 0.8 M parameters": gpt(),
-  "8 operations on 64 K elements": chain(2 ** 16),
-  "8 operations on 1 M elements": chain(2 ** 20),
-  "8 operations on 16 M elements": chain(2 ** 24),
+const makers = {
+  net({ sizes: [inputs, hidden, outputs], rows: count }: { sizes: readonly [number, number, number]; rows: number }) {
+    const model = new nn.Sequential(new nn.Linear(inputs, hidden), new nn.ReLU(), new nn.Linear(hidden, outputs));
+    const [x, y] = [randn([count, inputs]), randn([count, outputs])];
+    return training(model, () => model.forward(x).sub(y).square().mean());
+  },
+  gpt({ vocabulary, context, batch, ...sizes }: Record<"vocabulary" | "context" | "batch" | GptSize, number>) {
+    const model = new nn.GPT({ vocabularySize: vocabulary, contextLength: context, ...sizes });
+    const [x, y] = [randint(0, vocabulary, [batch, context]), randint(0, vocabulary, [batch * context])];
+    return training(model, () => orchard.crossEntropy(model.forward(x).reshape([-1, vocabulary]), y));
+  },
+  chain({ elements }: { elements: number }) {
+    const [x, y] = [randn([elements]), randn([elements])];
+    return both(() => x.add(y).mul(y).add(3).abs().sub(x).relu().square().add(y));
+  },
+  softmax({ rows: count, width }: { rows: number; width: number }) {
+    const x = randn([count, width]);
+    return both(() => {
+      const shifted = x.sub(x.amax(rows)).exp();
+      return shifted.div(shifted.sum(rows));
+    });
+  },
+  norm({ rows: count, width }: { rows: number; width: number }) {
+    const [x, weight, bias] = [randn([count, width]), randn([width]), randn([width])];
+    return both(() => {
+      const centered = x.sub(x.mean(rows));
+      return centered.mul(centered.square().mean(rows).add(1e-5).rsqrt()).mul(weight).add(bias);
+    });
+  },
 };
 
-const rows = Object.entries(candidates).map(([name, { plain, compiled, calls }]) => {
-  const repeated = (run: Run) => () => {
-    for (let call = 0; call < calls; call++) orchard.tidy(() => void run());
-  };
-  const [before, after] = interleaved({ plain: repeated(plain), compiled: repeated(compiled) }, 15);
-  const [slow, fast] = [before!.median / calls, after!.median / calls];
-  return [name, slow.toFixed(3), fast.toFixed(3), (slow / fast).toFixed(2)];
+type GptSize = "layers" | "heads" | "width";
+
+const gptSizes = { vocabulary: 256, context: 64, layers: 4, heads: 4, width: 128, batch: 8 };
+
+const chain = (power: number): Case => ({
+  ...{ kind: "chain", sizes: { elements: 2 ** power }, calls: Math.max(1, 2 ** (22 - power)) },
 });
-console.log(table(["", "plain, ms", "compiled, ms", "ratio"], rows));
+
+const cases: Readonly<Record<string, Case>> = {
+  "step of a net 64-64-1, batch of 32": { kind: "net", sizes: { sizes: [64, 64, 1], rows: 32 }, calls: 60 },
+  "step of a net 784-512-10, batch of 64": { kind: "net", sizes: { sizes: [784, 512, 10], rows: 64 }, calls: 30 },
+  "step of a GPT of 0.8 M parameters": { kind: "gpt", sizes: gptSizes, calls: 2 },
+  "8 operations on 64 K elements": chain(16),
+  "8 operations on 1 M elements": chain(20),
+  "8 operations on 16 M elements": chain(24),
+  "softmax in 5 operations, 4096 x 1024": { kind: "softmax", sizes: { rows: 4096, width: 1024 }, calls: 2 },
+  "layer norm in 9 operations, 4096 x 1024": { kind: "norm", sizes: { rows: 4096, width: 1024 }, calls: 2 },
+};
+
+/** PyTorch's threads may spin while they wait for work; they stop within this many milliseconds. */
+const SETTLING = 15;
+const ROUNDS = 11;
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
+const timed = (run: Run, calls: number) => (): number => {
+  const started = performance.now();
+  for (let call = 0; call < calls; call++) orchard.tidy(() => void run());
+  return (performance.now() - started) / calls;
+};
+
+orchard.setBackend("cpu");
+const threads = cpuInfo(cpuLibrary().native).threads;
+const other = PyTorch.start("compile.py", threads);
+console.log(`Compiled functions on the cpu backend, ${threads} threads (medians, milliseconds per call)`);
+console.log(other ? await other.hear() : "PyTorch is not there: `bun run fixtures` brings it");
+
+async function rowOf(name: string, { kind, sizes, calls }: Case): Promise<string[]> {
+  const { plain, compiled } = makers[kind](sizes as never);
+  await other?.ask(JSON.stringify({ kind, sizes, calls }));
+  const theirs = other && (async () => Number(await other.ask("run")));
+  const runs = [timed(plain, calls), timed(compiled, calls), ...(theirs ? [theirs] : [])];
+  const samples: number[][] = runs.map(() => []);
+  for (let round = -2; round < ROUNDS; round++)
+    for (const [at, run] of runs.entries()) {
+      await Bun.sleep(SETTLING);
+      const taken = await run();
+      if (round >= 0) samples[at]!.push(taken);
+    }
+  const [slow, fast, torch] = samples.map(median);
+  const ratio = (time: number | undefined) => (time === undefined ? "" : (time / fast!).toFixed(2));
+  return [name, ...[slow, fast, torch].map((time) => time?.toFixed(3) ?? ""), ratio(slow), ratio(torch)];
+}
+
+const found: string[][] = [];
+for (const [name, each] of Object.entries(cases)) found.push(await rowOf(name, each));
+console.log(table(["", "plain", "compiled", "PyTorch", "plain / compiled", "PyTorch / compiled"], found));
+await other?.close();
