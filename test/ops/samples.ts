@@ -159,9 +159,9 @@ function forEachPlace(
   let index = 0;
   const level = (axis: number, at: number): void => {
     const size = shape[axis];
-    if (size === undefined) return body(at, index++);
-    const stride = strides[axis]!;
-    if (axis === shape.length - 1) for (let step = 0; step < size; step++) body(at + step * stride, index++);
+    const stride = strides[axis] ?? 0;
+    if (size === undefined) body(at, index++);
+    else if (axis === shape.length - 1) for (let step = 0; step < size; step++) body(at + step * stride, index++);
     else for (let step = 0; step < size; step++) level(axis + 1, at + step * stride);
   };
   level(0, start);

@@ -38,7 +38,10 @@ export function forEachIndex(
 
 /** Visits the elements of one operand in row-major order, row by row: faster than {@link forEachIndex}. */
 export function forEachOffset(shape: Shape, operand: Strided, body: (offset: number, index: number) => void): void {
-  if (shape.length === 0) return body(operand.offset, 0);
+  if (shape.length === 0) {
+    body(operand.offset, 0);
+    return;
+  }
   const [length, step] = [shape.at(-1)!, operand.strides.at(-1)!];
   const rows = { strides: operand.strides.slice(0, -1), offset: operand.offset };
   forEachIndex(shape.slice(0, -1), [rows], (starts, row) => {
