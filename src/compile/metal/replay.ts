@@ -170,8 +170,8 @@ class MetalReplay extends Replay {
   /** Returns the memory for the new contents of a changed storage; null if it is changed in place. */
   private targetOf({ after, ...change }: Change, at: number): MetalMemory | null {
     if (after === undefined) return null;
-    const { storage } = this.storageOf({ after, ...change }).memory;
-    const target = this.spares[at] ?? new MetalMemory(this.context, after.bytes, { storage });
+    const modeOf = () => this.storageOf({ after, ...change }).memory.storage;
+    const target = this.spares[at] ?? new MetalMemory(this.context, after.bytes, { storage: modeOf() });
     this.spares[at] = target;
     this.program.handles[after.id] = target.handle;
     return target;
