@@ -51,7 +51,9 @@ function chainFrom(calls: readonly RecordedCall[], at: number, first: Link): Lin
     if (!link || !isFree(calls, at, links, link)) break;
     links.push(link);
   }
-  while (links.at(-1)?.isThin) links.pop(); // numbers of rows gain nothing at the end of a chain
+  // operations on one element per row gain nothing at the end of a chain
+  const readsRows = ({ operands }: Link) => operands.some(({ step }) => step === first.width);
+  while (links.at(-1)?.isThin && !readsRows(links.at(-1)!)) links.pop();
   return links;
 }
 

@@ -130,7 +130,7 @@ function stepsOf(
   const within = width === 1 ? 1 : stepOf(shape.slice(inner), strides.slice(inner));
   const along = stepOf(shape.slice(0, inner), strides.slice(0, inner));
   if (within === undefined || along === undefined) return undefined;
-  if (within > 1 || (along !== 0 && along !== (within === 0 ? 1 : width))) return undefined;
+  if ((within !== 0 && within !== 1) || (along !== 0 && along !== (within === 0 ? 1 : width))) return undefined;
   return [along, width === 1 ? 0 : within];
 }
 

@@ -119,6 +119,7 @@ test("rows of a softmax, a norm and a cast are one instruction, with the bits of
           return centered.mul(centered.square().mean(options).add(1e-5).rsqrt()).mul(w).add(w);
         },
       ],
+      fold: [2, (x) => x.exp().sum(options)],
       cast: [3, (x, w) => x.to("bfloat16").to("float32").mul(w)],
     };
     for (const [name, [calls, fn]] of Object.entries(chains)) {
