@@ -9,7 +9,6 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, mul } from "./arithmetic.ts";
 import type { FloatOperation } from "./types.ts";
 
 /** A function of each element. */
@@ -39,11 +38,3 @@ export function composeUnary(name: string, { compute, gradient }: Composition): 
 /** The error for a gradient of an operand by which no derivative is known in closed form. */
 export const withoutDerivative = (operation: string, name: string): AutogradError =>
   new AutogradError(operation, "noGradient", `there is no derivative with respect to ${name}; detach() it`);
-
-/** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
-export function polynomialOf(x: Tensor, coefficients: readonly number[]): Tensor {
-  const [first, second, ...rest] = coefficients;
-  let value = add(mul(x, first!), second!) as Tensor;
-  for (const coefficient of rest) value = add(mul(value, x), coefficient) as Tensor;
-  return value;
-}
