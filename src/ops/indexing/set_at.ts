@@ -11,7 +11,7 @@ import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes, type Shape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { clone, copyInto } from "../copy/copy.ts";
+import { clone, contiguous, copyInto } from "../copy/copy.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { filled } from "../view/embed.ts";
@@ -121,11 +121,13 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
       const part = (given: Shape): Tensor => broadcastTo(operation, written, given);
       if (lists.length === 0) return withView(x, take, accumulate ? add(view, part(view.shape)) : part(view.shape));
       const index = rowsOf(operation, view, lists);
-      const source = reshape(index.first(part(shapeOf(index))), [index.places.size, ...index.others]);
+      const source = reshape(index.first(part(index.placedShape)), [index.places.size, ...index.others]);
       const rows = accumulate
         ? indexAddAlong(index.rows, index.places, source, 0, 1, operation)
         : replacedRows(operation, index, source);
-      return withView(x, take, index.asView(rows));
+      const result = index.asView(rows);
+      const isCopy = rows !== index.rows && steps.every((step) => "list" in step || isWholeAxis(step));
+      return isCopy ? contiguous(result) : withView(x, take, result);
     }),
   );
 }
@@ -147,11 +149,6 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
 
 const isWholeAxis = (step: Step): boolean =>
   "bounds" in step && (step.bounds.start ?? null) === null && (step.bounds.end ?? null) === null && !step.bounds.step;
-
-/** The shape of the indexed elements. */
-function shapeOf({ placed, shape, others }: Rows): Shape {
-  return tidy(() => placed(expand(filled([], "bool", false), [...shape, ...others])).shape);
-}
 
 function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
   let lead = value;
