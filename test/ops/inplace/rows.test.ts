@@ -301,7 +301,7 @@ describe.each(["cpu", "metal", "reference"] as const)("in the tensor's memory on
         const high = one(random, [4, 3e4, dtype === "float32" ? 3e7 : 4]);
         const x = drawn(random, [random.integer(1, 5000)], dtype, 0.5, high);
         const rest = ofOne.has(name) ? [] : [one(random, partners)(x, random)];
-        const expected = (o[name] as Method)(x, ...rest).toArray();
+        const expected = (o as unknown as Record<string, Method>)[name]!(x, ...rest).toArray();
         (x as unknown as Record<string, Method>)[`${name}_`]!(...rest);
         expect({ name, rest, elements: x.toArray() }).toEqual({ name, rest, elements: expected });
       }
