@@ -72,6 +72,41 @@ template <typename T> inline T log_ndtr(T x) {
     return x < T(0) ? fused(T(-0.5) * a, a, log(share)) : log1p(-tail);
 }
 
+// Φ⁻¹(p) by rational functions of q = p - ½ in the middle and of √(-ln p) in the tails. Source: M. J. Wichura,
+// "Algorithm AS 241: The percentage points of the normal distribution", Applied Statistics, 1988.
+template <typename T> inline T ndtri_middle(T q) {
+    T r = fused(-q, q, T(0.180625));
+    return q * polynomial(
+        r, T(2509.0809287301227), T(33430.57558358813), T(67265.7709270087), T(45921.95393154987),
+        T(13731.69376550946), T(1971.5909503065513), T(133.14166789178438), T(3.3871328727963665)) / polynomial(
+        r, T(5226.495278852854), T(28729.085735721943), T(39307.89580009271), T(21213.794301586597),
+        T(5394.196021424751), T(687.1870074920579), T(42.31333070160091), T(1));
+}
+template <typename T> inline T ndtri_near(T r) {
+    return polynomial(
+        r, T(0.0007745450142783414), T(0.022723844989269184), T(0.2417807251774506), T(1.2704582524523684),
+        T(3.6478483247632045), T(5.769497221460691), T(4.630337846156546), T(1.4234371107496835)) / polynomial(
+        r, T(1.0507500716444169e-09), T(0.0005475938084995345), T(0.015198666563616457), T(0.14810397642748008),
+        T(0.6897673349851), T(1.6763848301838038), T(2.053191626637759), T(1));
+}
+template <typename T> inline T ndtri_far(T r) {
+    return polynomial(
+        r, T(2.0103343992922881e-07), T(2.7115555687434876e-05), T(0.0012426609473880784), T(0.026532189526576124),
+        T(0.29656057182850487), T(1.7848265399172913), T(5.463784911164114), T(6.657904643501103)) / polynomial(
+        r, T(2.0442631033899397e-15), T(1.421511758316446e-07), T(1.8463183175100548e-05), T(0.0007868691311456133),
+        T(0.014875361290850615), T(0.1369298809227358), T(0.599832206555888), T(1));
+}
+
+// ±infinity at 0 and 1, NaN outside.
+template <typename T> inline T ndtri(T p) {
+    T q = p - T(0.5);
+    T share = q < T(0) ? p : T(1) - p;
+    T r = sqrt(-log(share));
+    T tail = r <= T(5) ? ndtri_near(r - T(1.6)) : ndtri_far(at_most(r, T(28)) - T(5));
+    T magnitude = share == T(0) ? T(INFINITY) : tail;
+    return fabs(q) <= T(0.425) ? ndtri_middle(q) : q < T(0) ? -magnitude : magnitude;
+}
+
 // ln(e^a + e^b), computed so that no exponential overflows.
 template <typename T> inline T logaddexp(T a, T b) {
     T larger = a > b || is_nan(a) ? a : b;

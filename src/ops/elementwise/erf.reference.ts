@@ -25,6 +25,21 @@ export function logNdtr(x: number): number {
   return x < -1 ? Math.log(erfcx(a) / 2) - (x * x) / 2 : Math.log1p(-erfc(x * Math.SQRT1_2) / 2);
 }
 
+/** Steps of Newton's method on ln Φ(x) = ln p, which is concave, so that they converge from below. */
+const NEWTON_STEPS = 7;
+
+/** Computes Φ⁻¹(p): by erfinv in the middle, and in the tails by Newton's method. */
+export function ndtri(p: number): number {
+  if (!(p >= 0 && p <= 1)) return Number.NaN;
+  if (p > 0.5) return -ndtri(1 - p);
+  if (p > 0.1) return -Math.SQRT2 * erfinv(1 - 2 * p);
+  if (p === 0) return Number.NEGATIVE_INFINITY;
+  let x = -Math.sqrt(-2 * Math.log(p));
+  for (let step = 0; step < NEWTON_STEPS; step++)
+    x += (Math.log(p) - logNdtr(x)) * erfcx(-x * Math.SQRT1_2) * Math.sqrt(Math.PI / 2);
+  return x;
+}
+
 /** Computes erf(x) as 2/√π · exp(−x²) · x · (1 + 2x²/3 · (1 + 2x²/5 · (1 + …))), whose terms are all positive. */
 function bySeries(x: number): number {
   let sum = 1;

@@ -81,7 +81,7 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
       const cropped = crop(x, before, after);
       const added = (sizes: Sizes): Sizes => sizes.map((size) => Math.max(size, 0));
       const [leads, tails] = [added(before), added(after)];
-      cropped.shape.forEach((size, axis) => checkBorder(size, leads[axis]!, tails[axis]!, mode));
+      for (const [axis, size] of cropped.shape.entries()) checkBorder(size, leads[axis]!, tails[axis]!, mode);
       if (isWrittenInPlace(x)) return bordered(cropped, leads, tails, mode);
       const result = cropped.shape.reduce(
         (partial, _size, axis) => borderAlong(partial, axis, leads[axis]!, tails[axis]!, mode),

@@ -13,7 +13,7 @@ import type { Block, Values } from "../samples.ts";
 import type { Expected, OperationRow } from "../table.ts";
 import { ulpOf } from "../tolerance.ts";
 import { floats, mapped, sampleOf, specials, unarySamples } from "./oracle.ts";
-import { digamma, erfc, erfcx, erfinv, lgamma, logNdtr, polygamma, sinc } from "./special_oracle.ts";
+import { digamma, erfc, erfcx, erfinv, lgamma, logNdtr, ndtri, polygamma, sinc } from "./special_oracle.ts";
 
 interface Row {
   readonly name: string;
@@ -62,6 +62,10 @@ const rows: readonly Row[] = [
   { name: "ndtr", compute: library.ndtr, formula: (x) => erfc(-x * Math.SQRT1_2) / 2, ulps: 6, isSum: true },
   { name: "erfcx", compute: library.erfcx, formula: erfcx, ulps: 6, isSum: true, ...falling },
   { name: "logNdtr", compute: library.logNdtr, formula: logNdtr, ulps: 6, isSum: true, cancels: true },
+  {
+    ...{ name: "ndtri", compute: library.ndtri, formula: ndtri, ulps: 6, isSum: true },
+    ...{ values: { low: 0.02, high: 0.98 }, also: [0.001, 0.07, 0.08, 0.42, 0.46, 0.999], magnitude: () => 8 },
+  },
   { name: "entr", compute: library.entr, formula: entropy, ulps: 3, values: { low: 0.1, high: 5 } },
   { name: "erfinv", compute: library.erfinv, formula: erfinv, ulps: 6, values: inside, isSum: true },
   {

@@ -34,6 +34,16 @@ export function erfcx(x: number): number {
 export const logNdtr = (x: number): number =>
   x < -1 ? Math.log(erfcx(-x * Math.SQRT1_2) / 2) - (x / 2) * x : Math.log1p(-erfc(x * Math.SQRT1_2) / 2);
 
+/** Φ⁻¹(p) by Newton's method on ln Φ, which is concave: it converges from below. */
+export function ndtri(p: number): number {
+  if (p > 0.5) return -ndtri(1 - p);
+  if (!(p > 0)) return p === 0 ? Number.NEGATIVE_INFINITY : Number.NaN;
+  let x = -Math.sqrt(-2 * Math.log(p));
+  for (let step = 0; step < 8; step++)
+    x += (Math.log(p) - logNdtr(x)) * Math.sqrt(Math.PI / 2) * erfcx(-x * Math.SQRT1_2);
+  return x;
+}
+
 /**
  * e^−|x| I(x) = 1/π ∫ exp(|x| (cos t − 1)) cos nt dt from 0 to π, by the trapezoidal rule, which converges exponentially.
  */
