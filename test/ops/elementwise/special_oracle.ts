@@ -45,7 +45,8 @@ export function ndtri(p: number): number {
 }
 
 /**
- * e^−|x| I(x) = 1/π ∫ exp(|x| (cos t − 1)) cos nt dt from 0 to π, by the trapezoidal rule, which converges exponentially.
+ * e^−|x| I(x) = 1/π ∫ exp(|x| (cos t − 1)) cos nt dt from 0 to π, by the trapezoidal rule, which converges
+ * exponentially.
  */
 export function scaledBessel(n: 0 | 1, x: number): number {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? x : 0;
