@@ -162,8 +162,8 @@ function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
   return expand(lead, shape);
 }
 
-/** Returns a copy of x with a view of it overwritten. */
-function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Tensor {
+/** @internal Returns a copy of x with a view of it overwritten by a value of its shape and dtype. */
+export function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Tensor {
   const output = noGrad(() => clone(x));
   noGrad(() => {
     const view = take(output);
