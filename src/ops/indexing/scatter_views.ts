@@ -9,7 +9,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { select, slice } from "../view/slice.ts";
 import { checkSourceDType } from "./scatter_add.ts";
-import { withView } from "./set_at.ts";
+import { withView } from "./with_view.ts";
 
 /** Returns a copy of x with a view of it replaced by the source. */
 function replaced(operation: string, x: Tensor, source: Tensor, take: (whole: Tensor) => Tensor): Tensor {
