@@ -73,7 +73,7 @@ export function matrixNorm<D extends DType>(a: Tensor, options: MatrixNormOption
 export function matrixNorm(...values: unknown[]): Tensor {
   const operation = "matrixNorm";
   const { a, ord, dim, keepdim, dtype } = matrixNormParameters(values);
-  const input = toDType(a, floatOperand(operation, a, dtype).dtype);
+  const input = toDType(a, floatOperand(operation, a, dtype, true).dtype);
   const [rows, columns] = axesOf(operation, input, dim);
   const ofAxes = (result: Tensor): Tensor =>
     keepdim ? [rows, columns].sort((i, j) => i - j).reduce((x, at) => unsqueeze(x, at), result) : result;
