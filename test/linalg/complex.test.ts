@@ -4,11 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { withBackend } from "../../src/backend/policy.ts";
 import * as orchard from "../../src/index.ts";
-import { type DType, isComplex, realDType } from "../../src/tensor/dtype.ts";
+import { type DType, isComplex } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { operandIn } from "../ops/complex/layouts.ts";
 
-const { abs, add, arange, conj, div, exp, eye, imag, linalg, matmul, mul, real, reshape, sin, sum, unsqueeze } = orchard;
+const { abs, add, arange, conj, exp, eye, imag, linalg, matmul, mul, real, reshape, sin, sum, unsqueeze } =
+  orchard;
 
 interface Case {
   readonly op: string;
@@ -26,8 +27,7 @@ const identity = (x: Tensor): Tensor => eye(x.shape.at(-1)!, { dtype: x.dtype as
 const definite = (x: Tensor): Tensor => add(matmul(x, mH(x)), identity(x)) as Tensor;
 const hermitian = (x: Tensor): Tensor => add(x, mH(x)) as Tensor;
 const row = (x: Tensor): Tensor => unsqueeze(x, -2);
-const scaleOf = (values: Tensor): Tensor =>
-  arange(1, values.shape.at(-1)! + 1, { dtype: values.dtype as "float64" });
+const scaleOf = (values: Tensor): Tensor => arange(1, values.shape.at(-1)! + 1, { dtype: values.dtype as "float64" });
 /** X diag(1, 2, …) Y. */
 const scaled = (x: Tensor, scale: Tensor, y: Tensor): Tensor => matmul(mul(x, scale) as Tensor, y);
 

@@ -29,11 +29,11 @@ import { dense, matricesOf, mH, mT } from "../matrices.ts";
 import {
   complexBidiagonal,
   complexCholesky,
+  complexEig,
   complexLu,
   complexQr,
   complexTriangular,
   complexTridiagonal,
-  complexEig,
 } from "./primitives.ts";
 
 /** Defines a lowering with operations that it does not record. */
