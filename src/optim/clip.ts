@@ -135,8 +135,7 @@ const folds: ReadonlyMap<number, FoldName> = new Map([
 ]);
 
 /** The norm of a tensor, in its accumulation dtype. */
-const normOf = (x: Tensor, p: number): Tensor =>
-  foldOf(isComplex(x.dtype) ? abs(x) : x, p);
+const normOf = (x: Tensor, p: number): Tensor => foldOf(isComplex(x.dtype) ? abs(x) : x, p);
 
 const foldOf = (x: Tensor, p: number): Tensor =>
   fold(folds.get(p) ?? "normP", x, planReduction("clipGradNorm", x, {}), accumulationDType(x.dtype), p);

@@ -8,8 +8,7 @@ import { type DType, isComplex } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { operandIn } from "../ops/complex/layouts.ts";
 
-const { abs, add, arange, conj, exp, eye, imag, linalg, matmul, mul, real, reshape, sin, sum, unsqueeze } =
-  orchard;
+const { abs, add, arange, conj, exp, eye, imag, linalg, matmul, mul, real, reshape, sin, sum, unsqueeze } = orchard;
 
 interface Case {
   readonly op: string;

@@ -1,3 +1,4 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -16,7 +17,8 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkPhases, diagonalPart } from "../complex/phases.ts";
 import { checkInfo } from "../info.ts";
-import { solve } from "../lu/solve.ts";
+import { factorize } from "../lu/factor.ts";
+import { solveFactored } from "../lu/solve.ts";
 import { dense, mH, squareOperand } from "../matrices.ts";
 
 interface EigAttributes {
@@ -135,13 +137,12 @@ function gradientOf(
     parts.push(div(sub(projected, diagonalPart(projected)), divisors) as Tensor);
   }
   if (parts.length === 0) return null;
-  return solve(
+  const right = matmul(
+    parts.reduce((total, part) => add(total, part) as Tensor),
     adjoint,
-    matmul(
-      parts.reduce((total, part) => add(total, part) as Tensor),
-      adjoint,
-    ),
   );
+  const { lu, pivots } = noGrad(() => factorize(operation, adjoint, true)); // not of `right`, which may be abstract
+  return solveFactored(operation, adjoint, right, { lu, pivots, adjoint: false });
 }
 
 function run(operation: string, a: Tensor, vectors: boolean): [Tensor, ...Tensor[]] {
