@@ -581,6 +581,15 @@ export const calls: Calls = {
     orchard.compile as Call,
     () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
   ],
+  "CompiledFunction.save": [
+    (...values) => {
+      const saved = orchard.compile((x: orchard.Tensor) => x);
+      for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => saved(zeros([2])));
+      return (saved.save as Call)(...values);
+    },
+    () => [join(folder, "a.program")],
+  ],
+  loadProgram: [orchard.loadProgram as Call, () => [join(folder, "none.program")]],
   withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],

@@ -216,6 +216,12 @@ const ofFiles = (folder: string): Lines => {
       await io.saveSafetensors(at("x.safetensors"), weights());
       isX(io.loadSafetensors(at("x.safetensors"))["x"]);
     },
+    async loadProgram() {
+      const double = orchard.compile((x: orchard.Tensor) => x.mul(2));
+      for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => double(ones([1])));
+      await double.save(at("x.program"));
+      holds((orchard.loadProgram(at("x.program"))(ones([1])) as orchard.Tensor).item() === 2);
+    },
     async "io.openSafetensors"() {
       await io.saveSafetensors(at("y.safetensors"), weights());
       using file = io.openSafetensors(at("y.safetensors"));
