@@ -11,7 +11,7 @@ function orchard(...words: string[]) {
 }
 
 const commands = [
-  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "pull", "tune", "metal", "swift"],
+  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "transcribe", "pull", "tune", "metal", "swift"],
   "toolchain",
 ];
 

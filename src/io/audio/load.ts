@@ -20,8 +20,8 @@ const loadParameters = parameters("loadAudio", { source: operand(either(aPath, s
 
 /**
  * Loads a recording: a WAV file of integers (8, 16, 24 or 32 bits), floats (32 or 64 bits), A-law or μ-law; an MP3 file
- * with the package `mpg123-decoder`; or a FLAC file with the package `@wasm-audio-decoders/flac`. Integers are divided
- * by 2 to the power of their bits − 1.
+ * with the package `mpg123-decoder`, always in stereo; or a FLAC file with the package `@wasm-audio-decoders/flac`.
+ * Integers are divided by 2 to the power of their bits − 1.
  *
  * @param source a path, or the bytes of a file
  *

@@ -17,7 +17,8 @@ interface Decoded {
   readonly channelData: readonly Float32Array[];
   readonly samplesDecoded: number;
   readonly sampleRate: number;
-  readonly errors: readonly { readonly message: string }[];
+  /** Of FLAC: the samples are integers of so many bits, divided by the largest one. */
+  readonly bitDepth?: number;
 }
 
 /** The packages by format, with their versions in package.json. */
@@ -45,8 +46,11 @@ export async function decodePackaged(operation: string, format: PackagedFormat, 
   const decoder = await made(operation, format);
   try {
     await decoder.ready;
-    const { channelData, sampleRate } = decoder.decodeFile ? await decoder.decodeFile(bytes) : decoder.decode!(bytes);
-    return { channels: channelData, sampleRate };
+    const decoded = decoder.decodeFile ? await decoder.decodeFile(bytes) : decoder.decode!(bytes);
+    const { channelData, sampleRate, bitDepth } = decoded;
+    if (!bitDepth) return { channels: channelData, sampleRate };
+    const scale = (2 ** (bitDepth - 1) - 1) / 2 ** (bitDepth - 1); // as in WAV files
+    return { channels: channelData.map((samples) => samples.map((sample) => sample * scale)), sampleRate };
   } finally {
     await decoder.free();
   }

@@ -41,7 +41,7 @@ function aLaw(byte: number): number {
 function muLaw(byte: number): number {
   const code = ~byte & 0xff;
   const size = ((8 * (code & 15) + 132) << ((code >> 4) & 7)) - 132;
-  return (code & 0x80 ? -size : size) / 2 ** 15;
+  return (code & 0x80 ? 0 - size : size) / 2 ** 15;
 }
 
 const idAt = (view: DataView, at: number): string =>

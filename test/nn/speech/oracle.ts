@@ -60,6 +60,14 @@ interface Fixture {
     readonly loss: number;
     readonly gradients: Readonly<Record<string, number>>;
   };
+  readonly recordings: readonly {
+    readonly kind: string;
+    readonly rate: number;
+    /** In base64. */
+    readonly file: string;
+    readonly channels: number[][];
+  }[];
+  readonly companded: Readonly<Record<"aLaw" | "muLaw", number[]>>;
   readonly resampled: readonly {
     readonly rates: [number, number];
     readonly samples: number;

@@ -146,6 +146,11 @@ export class Whisper extends Module<[features: Tensor, tokens: Tensor], Tensor> 
     return true;
   }
 
+  /** The number of tokens in the vocabulary. */
+  get vocabularySize(): number {
+    return this.#description.vocabularySize;
+  }
+
   /** The number of frames of 10 ms in a window. */
   get windowFrames(): number {
     return 2 * this.#description.audioPositions;
