@@ -4,6 +4,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { zlib } from "../../io/zlib.ts";
 import { pad } from "../../ops/join/pad.ts";
 import { narrow } from "../../ops/view/slice.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
@@ -78,7 +79,7 @@ export class Session {
   window(): Tensor {
     const { windowFrames } = this;
     const part = narrow(this.#features, 1, this.#seek, windowFrames);
-    return tidy(() => pad(part, [0, this.model.windowFrames - windowFrames]).unsqueeze(0));
+    return tidy(() => unsqueeze(pad(part, [0, this.model.windowFrames - windowFrames]), 0));
   }
 
   /** The start token, the language and the task. */

@@ -5,6 +5,7 @@ import { aPath, either, instanceOf, listOf } from "../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import { type Audio, loadAudioFor } from "../../io/audio/load.ts";
 import { toDType } from "../../ops/copy/cast.ts";
+import { clone } from "../../ops/copy/copy.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { indexSelect } from "../../ops/indexing/gather.ts";
 import { cat } from "../../ops/join/cat.ts";
@@ -125,7 +126,7 @@ async function samplesOf(input: AudioInput, rate: number): Promise<Tensor> {
   return noGrad(() =>
     tidy(() => {
       const mono = samples.rank === 2 ? mean(toDType(samples, "float32"), { dim: 0 }) : toDType(samples, "float32");
-      return resampled("transcribe", mono as Tensor, sampleRate, SAMPLE_RATE).clone();
+      return clone(resampled("transcribe", mono as Tensor, sampleRate, SAMPLE_RATE));
     }),
   );
 }
