@@ -88,7 +88,7 @@ const encoders = {
 };
 
 const whisper = await smallWhisper();
-const transcript: orchard.nn.Transcription = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] };
+const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 const smallTransformer = new nn.Transformer({

@@ -39,7 +39,7 @@ afterAll(() => server.close());
 
 const request = () => toFile(readFileSync(file), "speech.wav");
 
-/** One temperature: the tiny model's windows all fail, and would be decoded at each. It draws from the global generator. */
+/** One temperature: the windows of a tiny model all fail, and would be decoded at each. The server draws globally. */
 const drawn = { temperature: 0.2, language: "de" };
 const seeded = (): void => void manualSeed(3);
 
