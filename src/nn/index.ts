@@ -184,6 +184,9 @@ export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
+export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
+export type { WhisperSettings } from "./models/whisper/settings.ts";
+export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
 export {
   type CalibrateOptions,
   type Calibration,
@@ -208,6 +211,12 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
+export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
+export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
+export type { TranscribeOptions } from "./speech/options.ts";
+export { type AudioInput, transcribe } from "./speech/transcribe.ts";
+export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
+export type { WordTime } from "./speech/words.ts";
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";

@@ -93,6 +93,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
       batcher: { slots: flags.slots, queue: flags.queue, cache: flags.cache },
       limits: {
         bodyBytes: flags.maxBody ?? defaultLimits.bodyBytes,
+        formBytes: flags.maxBody ?? defaultLimits.formBytes,
         tokens: flags.maxTokens ?? defaultLimits.tokens,
         seconds: flags.maxSeconds ?? defaultLimits.seconds,
         connections: flags.maxConnections ?? defaultLimits.connections,

@@ -8,6 +8,7 @@ import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
+import { smallWhisper } from "./small_whisper.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
@@ -85,6 +86,9 @@ const encoders = {
   reader: await smallEncoder("ForQuestionAnswering"),
   filler: await smallEncoder("ForMaskedLM"),
 };
+
+const whisper = await smallWhisper();
+const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 const smallTransformer = new nn.Transformer({
@@ -452,6 +456,20 @@ export const calls: Calls = {
   tag: [nn.tag as Call, () => [encoders.tagger, ["ab"], { aggregate: "none", batch: 1 }]],
   answer: [nn.answer as Call, () => [encoders.reader, "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
   fillMask: [nn.fillMask as Call, () => [encoders.filler, "a[MASK]", { topK: 1 }]],
+  logMelFeatures: [nn.logMelFeatures as Call, () => [zeros([400]), { nMels: 8 }]],
+  transcribe: [
+    nn.transcribe as Call,
+    () => [
+      whisper,
+      [zeros([1280])],
+      {
+        ...{ language: "en", task: "translate", timestamps: false, wordTimestamps: false, temperature: [0] },
+        ...{ compressionRatioThreshold: 3, logProbabilityThreshold: -2, noSpeechThreshold: 0.5, sampleRate: 16_000 },
+        ...{ conditionOnPreviousText: false, initialPrompt: "a", maxTokens: 2, batch: 1 },
+      },
+    ],
+  ],
+  formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [
     (...values: never[]) => {
@@ -718,6 +736,7 @@ export const calls: Calls = {
   saveNpy: [io.saveNpy as Call, () => [join(folder, "a.npy"), zeros([2])]],
   loadNpz: [io.loadNpz as Call, () => [join(folder, "none.npz")]],
   saveNpz: [io.saveNpz as Call, () => [join(folder, "a.npz"), { x: zeros([2]) }, { compressed: true }]],
+  loadAudio: [io.loadAudio as Call, () => [join(folder, "none.wav")]],
   loadImage: [
     io.loadImage as Call,
     () => [join(folder, "none.png"), { mode: "gray", channels: "last", orient: false, maxPixels: 9 }],

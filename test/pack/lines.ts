@@ -176,6 +176,14 @@ const ofFiles = (folder: string): Lines => {
       await Bun.write(at("pictures/a/one.png"), await io.encodeImage(pixels(), { format: "png", channels: "last" }));
       holds(new data.ImageFolder(at("pictures")).length === 1);
     },
+    async "io.loadAudio"() {
+      const bytes = Buffer.from(
+        "RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\0\0\0\0\0\0\x08\0data\x01\0\0\0\xc0",
+        "latin1",
+      );
+      const { samples, sampleRate } = await io.loadAudio(bytes);
+      holds(sampleRate === 8000 && samples.item() === 0.5);
+    },
     async "io.loadImage"() {
       await io.saveImage(at("one.png"), pixels(), { channels: "last" });
       const picture = await io.loadImage(at("one.png"), { channels: "last" });
