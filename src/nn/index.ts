@@ -184,6 +184,20 @@ export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
+export type {
+  DualDescription,
+  LearnedGrid,
+  PatchesDescription,
+  TextPooling,
+  VisionDescription,
+  VisionHead,
+  VisionPooling,
+} from "./models/vision/description.ts";
+export type { DualEncoder } from "./models/vision/dual_encoder.ts";
+export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/processor/description.ts";
+export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
+export { ImageProcessor } from "./models/vision/processor/processor.ts";
+export type { VisionEncoder, VisionStatesOptions } from "./models/vision/vision_encoder.ts";
 export {
   type CalibrateOptions,
   type Calibration,
