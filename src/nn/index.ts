@@ -178,6 +178,7 @@ export {
 } from "./models/language_model.ts";
 export type { LlamaConfig, RopeConfig } from "./models/llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./models/llama.ts";
+export { createModel } from "./models/loading/create_model.ts";
 export type { GenerationSettings } from "./models/loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
 export type { LoadableModel } from "./models/loading/opened.ts";

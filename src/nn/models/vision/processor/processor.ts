@@ -52,6 +52,7 @@ const readDescription = parameters("ImageProcessor", {
   resizesFloats: named(flag),
 });
 
+const readSize = parameters("ImageProcessor.sizeOf", { image: operand(twoOf(aSide)) });
 const readProcess = parameters("ImageProcessor.process", {
   images: operand(either(aTensor as Kind<Tensor>, listOf(aTensor, "a list of tensors") as Kind<Tensor[]>)),
 });
@@ -74,10 +75,12 @@ export class ImageProcessor {
     this.description = readDescription(values);
   }
 
-  /** Returns the size of the result for an image of this size. */
-  sizeOf([height, width]: readonly [height: number, width: number]): readonly [height: number, width: number] {
+  /** Returns the size of the result for an image of this height and width. @throws {ArgumentError} for other sizes. */
+  sizeOf(image: readonly [height: number, width: number]): readonly [height: number, width: number];
+  sizeOf(...values: unknown[]): readonly [height: number, width: number] {
+    const { image } = readSize(values);
     const { size, crop } = this.description;
-    return crop ?? (size ? resizedSize(size, [height, width]) : [height, width]);
+    return crop ?? (size ? resizedSize(size, image) : image);
   }
 
   /**
