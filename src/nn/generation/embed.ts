@@ -53,10 +53,10 @@ const readCall = parameters("embed", {
  * this. The model runs in evaluation mode without gradients. A language model runs one text at a time, an encoder in
  * batches; the event loop runs in between.
  *
- * @param texts for an encoder, or a model of images and texts: texts, or tokens with special tokens. Texts that are too long are truncated. For a
- * language model: the tokens of each text, at least one, and at most the model's context
- * @param options see {@link EmbedTextsOptions} for an encoder, {@link EmbedDualOptions} for a model of images and texts,
- * {@link EmbedOptions} for a language model
+ * @param texts for an encoder, or a model of images and texts: texts, or tokens with special tokens. Texts that are too
+ * long are truncated. For a language model: the tokens of each text, at least one, and at most the model's context
+ * @param options see {@link EmbedTextsOptions} for an encoder, {@link EmbedDualOptions} for a model of images and
+ * texts, {@link EmbedOptions} for a language model
  * @returns float32 [texts, width]
  *
  * @example

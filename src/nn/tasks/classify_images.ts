@@ -50,8 +50,8 @@ type Call = ReturnType<typeof readCall>;
  * const { model } = await nn.loadModel<nn.DualEncoder>("clip-vit-base-patch32");
  * await nn.classifyImages(model, ["cat.jpg"], { labels: ["a cat", "a dog"] });
  *
- * @throws {ArgumentError} `otherTask` for an image encoder without a head; `noLabels`, or `unusedOption` for labels that
- * a classifier doesn't support; `noPlace` for a template without `{}`; and as {@link embedImages}.
+ * @throws {ArgumentError} `otherTask` for an image encoder without a head; `noLabels`, or `unusedOption` for labels
+ * that a classifier doesn't support; `noPlace` for a template without `{}`; and as {@link embedImages}.
  */
 export function classifyImages(
   model: VisionEncoder,

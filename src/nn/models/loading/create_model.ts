@@ -29,8 +29,9 @@ const readCall = parameters("createModel", {
  *
  * @example
  * const model = nn.createModel<nn.VisionEncoder>({
- *   ...{ model_type: "vit", architectures: ["ViTForImageClassification"], num_labels: 10, image_size: 32, patch_size: 4 },
- *   ...{ hidden_size: 64, intermediate_size: 128, num_hidden_layers: 4, num_attention_heads: 4 },
+ *   ...{ model_type: "vit", architectures: ["ViTForImageClassification"], num_labels: 10 },
+ *   ...{ image_size: 32, patch_size: 4, hidden_size: 64, intermediate_size: 128 },
+ *   ...{ num_hidden_layers: 4, num_attention_heads: 4 },
  * });
  *
  * @throws {ArgumentError} `unknownArchitecture`, and other codes for unsupported settings, which the error names.
@@ -61,6 +62,7 @@ export function createModel(...values: unknown[]): LoadableModel {
   throw new ArgumentError(
     "createModel",
     "unknownArchitecture",
-    `expected model_type to be an architecture of docs/models.md, docs/encoders.md or docs/vision.md, got ${JSON.stringify(type)}`,
+    `expected model_type to be an architecture of docs/models.md, docs/encoders.md or docs/vision.md, ` +
+      `got ${JSON.stringify(type)}`,
   );
 }

@@ -159,8 +159,8 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
   /**
    * Computes a vector for each text.
    *
-   * @param tokens integers, [texts, tokens], with the special tokens of the model's tokenizer. In CLIP, tokens after the
-   * end token have no effect. SigLIP was trained on texts that are padded to the model's context
+   * @param tokens integers, [texts, tokens], with the special tokens of the model's tokenizer. In CLIP, tokens after
+   * the end token have no effect. SigLIP was trained on texts that are padded to the model's context
    * @returns [texts, embeddingWidth]
    *
    * @throws {ShapeError} @throws {ArgumentError} @throws {DTypeError} as `forward` of {@link Encoder}.
