@@ -1,6 +1,7 @@
+import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { anObject } from "../../../core/kinds.ts";
-import { operand, parameters } from "../../../core/parameters.ts";
+import { operand, parameters, reading } from "../../../core/parameters.ts";
 import type { LayerOptions } from "../../layers/initialization.ts";
 import { layerParameters } from "../../layers/kinds.ts";
 import { Decoder } from "../decoder/decoder.ts";
@@ -42,27 +43,31 @@ export function createModel<M extends LoadableModel = Decoder>(
 ): M;
 export function createModel(...values: unknown[]): LoadableModel {
   const { config, ...options } = readCall(values);
+  return reading("createModel", () => created(config, options as LayerOptions)); // a config may be a proxy
+}
+
+function created(config: Readonly<Record<string, unknown>>, options: LayerOptions): LoadableModel {
   const type = config["model_type"];
   const settings = new Settings(undefined, new Map(Object.entries(config)), "", "createModel");
   if (isVision(type) || isDual(type)) {
     const described = describedVision(type, settings, () => true);
-    if ("vision" in described.description) return new DualEncoder(described.description, options as LayerOptions);
-    const model = new VisionEncoder(described.description, options as LayerOptions);
+    if ("vision" in described.description) return new DualEncoder(described.description, options);
+    const model = new VisionEncoder(described.description, options);
     model.labels = described.labels;
     return model;
   }
   if (isEncoder(type)) {
     const { description, labels } = describeEncoderConfig("createModel", type, config);
-    const model = new Encoder(description, options as LayerOptions);
+    const model = new Encoder(description, options);
     model.labels = labels;
     return model;
   }
   if (typeof type === "string" && Object.hasOwn(architectures, type))
-    return new Decoder(describeConfig("createModel", type as ArchitectureName, config), options as LayerOptions);
+    return new Decoder(describeConfig("createModel", type as ArchitectureName, config), options);
   throw new ArgumentError(
     "createModel",
     "unknownArchitecture",
     `expected model_type to be an architecture of docs/models.md, docs/encoders.md or docs/vision.md, ` +
-      `got ${JSON.stringify(type)}`,
+      `got ${describeValue(type)}`,
   );
 }
