@@ -35,6 +35,7 @@ const guide = [
       { text: "Supported language models", link: "/models" },
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
       { text: "Speech recognition", link: "/speech" },
+      { text: "Images", link: "/vision" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },

@@ -189,7 +189,7 @@ export interface FeedForwardDescription {
   /** Whether there is a gate projection. */
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
-  readonly activation: "silu" | "gelu" | "geluTanh" | "relu" | "reluSquared";
+  readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
   /** Whether the projections have biases. */
   readonly bias: boolean;
   /** Whether the down projection has a bias. Default: as `bias`. */
