@@ -4,6 +4,7 @@ import { listOf } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { LanguageModel } from "../models/language_model.ts";
+import { aPicture, type PicturePrompt, type PlacedPrompt } from "../models/vision_language/pictures.ts";
 
 /** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
 export type Tokens = ArrayLike<number> | Tensor;
@@ -24,6 +25,41 @@ export const prompt: Kind<ArrayLike<unknown> | Tensor> = {
     return value;
   },
 };
+
+/** @internal Tokens, or a prompt with pictures. */
+export const promptOrPictures: Kind<ArrayLike<unknown> | Tensor | PicturePrompt> = {
+  expected: "a list of tokens, a tensor, or a prompt with tokens and pictures",
+  parse: (value, operation, name) => (hasPictures(value) ? value : prompt.parse(value, operation, name)),
+};
+
+const pictureList = listOf(aPicture, "a list of pictures that a processor returned");
+
+function hasPictures(value: unknown): value is PicturePrompt {
+  if (typeof value !== "object" || value === null || Tensor.isTensor(value) || !("pictures" in value)) return false;
+  return Array.isArray((value as Partial<PicturePrompt>).tokens);
+}
+
+/** @internal A prompt as generation reads it. */
+export interface ReadPrompt {
+  readonly tokens: number[];
+  /** Its pictures and their places, if it has any. Disposing of it frees their features. */
+  readonly placed: PlacedPrompt | undefined;
+}
+
+/**
+ * @internal Reads a prompt. @throws {ArgumentError} as {@link checkTokens}, and for pictures that the model can't read.
+ */
+export function readPrompt(
+  operation: string,
+  given: ArrayLike<unknown> | Tensor | PicturePrompt,
+  model: LanguageModel,
+): ReadPrompt {
+  if (!hasPictures(given)) return { tokens: checkTokens(operation, given, model.vocabularySize), placed: undefined };
+  const tokens = checkTokens(operation, given.tokens, model.vocabularySize);
+  const pictures = pictureList.parse(given.pictures, operation, "pictures");
+  if (!pictures) throw new ArgumentError(operation, "wrongType", `expected pictures to be ${pictureList.expected}`);
+  return { tokens, placed: pictures.length > 0 ? model.placedPrompt(operation, { tokens, pictures }) : undefined };
+}
 
 /**
  * @internal Returns the tokens of a prompt. @throws {ArgumentError} for an empty prompt, and tokens outside the

@@ -119,6 +119,7 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   if (change?.kind === "heads") return rowsOfHeads(read, change);
+  if (change?.kind === "flattened") return reshape(read, [read.shape[0]!, -1]);
   if (change?.kind !== "part") return read;
   const item = part(read, change.index);
   const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;

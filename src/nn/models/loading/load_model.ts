@@ -34,6 +34,8 @@ import type { LoadableModel, Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
 import { ggufSource } from "./source.ts";
+import { isVisionLanguage } from "./vision_language/describe.ts";
+import { openVisionLanguage } from "./vision_language/open.ts";
 
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
@@ -150,6 +152,7 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 function openFolder(path: string): Opened {
   const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
   if (isEncoder(given.model_type)) return openEncoder(path, given.model_type, given);
+  if (isVisionLanguage(given.model_type)) return openVisionLanguage(path, given.model_type, given);
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);

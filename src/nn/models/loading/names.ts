@@ -6,6 +6,8 @@ import { type ArchitectureName, rowOf } from "./architectures.ts";
 export type Change =
   /** GPT-2's `Conv1D`: [inputs, outputs] in the checkpoint. */
   | { readonly kind: "transposed" }
+  /** A convolution of patches: [outputs, …] in the checkpoint, [outputs, inputs] in the model. */
+  | { readonly kind: "flattened" }
   /** Gemma's norms: stored as differences from 1. */
   | { readonly kind: "plusOne" }
   /** One of several matrices that are stacked in one tensor. */

@@ -141,6 +141,7 @@ function changeOf(stored: StoredTensor, change: Change | undefined): Change | un
 
 function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined {
   if (change?.kind === "transposed") return shape.toReversed();
+  if (change?.kind === "flattened") return [shape[0]!, elementCount(shape.slice(1))];
   if (change?.kind === "heads") {
     const groups = shape[0]! / (change.of * change.headWidth);
     return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;
@@ -160,7 +161,7 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
   const isPart = change?.kind === "part" && !change.transposed && change.alternate === undefined;
-  const isView = change === undefined || isPart || change.kind === "rows";
+  const isView = change === undefined || isPart || change.kind === "rows" || change.kind === "flattened";
   const isMapped = isSame && !stored.isComputed && isView;
   const count = elementCount(shape);
   const isRead = isMapped && stored.byteLength < LEAST_MAPPED_BYTES;
@@ -186,7 +187,7 @@ function wantedOf(
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
-    /\.(router|sharedGate)$/.test(path) ||
+    /^tower\.|\.(router|sharedGate)$/.test(path) ||
     (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;

@@ -1,0 +1,39 @@
+/** Where the weights of towers are in checkpoints, by Hugging Face's names. */
+import type { PatchTowerDescription, VisionLanguageDescription } from "../../vision_language/description.ts";
+import type { ArchitectureName } from "../architectures.ts";
+import { type Place, placesOf } from "../names.ts";
+
+/** Returns the place of every layer with weights. */
+export const visionLanguagePlaces = ({ text, tower }: VisionLanguageDescription): Place[] => [
+  ...placesOf(text.architecture as ArchitectureName, text, "huggingFace"),
+  ...towerPlaces(tower),
+];
+
+const prefixes = ["visual.", "model.visual."] as const;
+
+function towerPlaces({ layers }: PatchTowerDescription): Place[] {
+  const place = (path: string, name: string, change?: Place["change"]): Place => ({
+    ...{ path: `tower.${path}`, names: prefixes.map((prefix) => `${prefix}${name}`), change },
+  });
+  return [
+    place("patch", "patch_embed.proj", { kind: "flattened" }),
+    ...layers.flatMap(({ feedForward }, index) =>
+      Object.entries({ ...block, ...(feedForward.gated ? gatedLayers : plainLayers) }).map(([path, name]) =>
+        place(`blocks.${index}.${path}`, `blocks.${index}.${name}`),
+      ),
+    ),
+    ...Object.entries(merger).map(([path, name]) => place(`merger.${path}`, `merger.${name}`)),
+  ];
+}
+
+const block = {
+  attentionNorm: "norm1",
+  "attention.queryKeyValue": "attn.qkv",
+  "attention.output": "attn.proj",
+  feedForwardNorm: "norm2",
+} as const;
+const plainLayers = { "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" } as const;
+const gatedLayers = {
+  ...{ "feedForward.gate": "mlp.gate_proj", "feedForward.up": "mlp.up_proj", "feedForward.down": "mlp.down_proj" },
+} as const;
+const merger = { norm: "ln_q", hidden: "mlp.0", output: "mlp.2" } as const;

@@ -1,0 +1,43 @@
+/** Descriptions of vision-language models as data: a tower, a projector, a decoder, and the places of pictures. */
+import type { DecoderDescription, LayerDescription, NormDescription } from "../decoder/description.ts";
+
+/** A language model that reads pictures. */
+export interface VisionLanguageDescription {
+  /** The name of the architecture: the `model_type` of Hugging Face. */
+  readonly architecture: string;
+  /** The language model. */
+  readonly text: DecoderDescription;
+  /** The token that is replaced by the features of a picture. */
+  readonly pictureToken: number;
+  /** Whether the tokens of a picture attend to later ones of the same picture. Default false. */
+  readonly bidirectional?: boolean | undefined;
+  /** The encoder of pictures. */
+  readonly tower: PatchTowerDescription;
+}
+
+/**
+ * An encoder of pictures of any size, as a sequence of patches. Queries and keys rotate by the row and the column of
+ * their patch.
+ *
+ * Source: P. Wang et al., "Qwen2-VL", 2024; S. Bai et al., "Qwen2.5-VL technical report", 2025.
+ */
+export interface PatchTowerDescription {
+  /** The number of values of a patch: channels · frames · height · width. */
+  readonly patchWidth: number;
+  /** The size of hidden states. */
+  readonly width: number;
+  /** All norms of the tower. */
+  readonly norm: NormDescription;
+  /** The blocks, in order. */
+  readonly layers: readonly LayerDescription[];
+  /** The base of the rotation frequencies. */
+  readonly base: number;
+  /** Patches in `merge` rows and columns become one token. */
+  readonly merge: number;
+  /** The size of the features. */
+  readonly outputWidth: number;
+  /** Attention is limited to windows of this many tokens on each side. Default: a picture is one window. */
+  readonly window?: number | undefined;
+  /** The blocks whose attention is not limited. Default: none. */
+  readonly unlimited?: readonly number[] | undefined;
+}

@@ -1,0 +1,125 @@
+import { gelu } from "../../../ops/activation/gelu.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
+import { tensor } from "../../../ops/creation/tensor.ts";
+import { indexSelect } from "../../../ops/indexing/gather.ts";
+import { cat } from "../../../ops/join/cat.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import type { Normalization } from "../../layers/normalization.ts";
+import { DecoderBlock, newNorm } from "../decoder/block.ts";
+import type { PatchTowerDescription } from "./description.ts";
+import { type Grid, patchesOf, tablesOf, windowsOf } from "./grid.ts";
+import type { PictureInputs } from "./pictures.ts";
+
+/** Merges `merge` · `merge` patches to one token: out(gelu(hidden(norm(patches)))). */
+class PatchMerger extends Module<[x: Tensor], Tensor> {
+  readonly norm: Normalization;
+  readonly hidden: Linear;
+  readonly output: Linear;
+
+  constructor({ width, norm, merge, outputWidth }: PatchTowerDescription, options: LayerOptions) {
+    super();
+    const merged = width * merge ** 2;
+    this.norm = newNorm(width, norm, options);
+    this.hidden = new Linear(merged, merged, options);
+    this.output = new Linear(merged, outputWidth, options);
+  }
+
+  /** @param x [patches, width] @returns [tokens, outputWidth] */
+  override forward(x: Tensor): Tensor {
+    const merged = this.hidden.weight.shape[1]!;
+    return this.output.forward(gelu(this.hidden.forward(reshape(this.norm.forward(x), [-1, merged]))));
+  }
+}
+
+/**
+ * An encoder of pictures of any size: see {@link PatchTowerDescription}.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `patch.weight` | [width, patchWidth] |
+ * | `blocks.0. …` | norms, `attention` and `feedForward` of each block |
+ * | `merger.norm.weight` | [width] |
+ * | `merger.hidden.weight` | [merge² · width, merge² · width] |
+ * | `merger.output.weight` | [outputWidth, merge² · width] |
+ */
+export class PatchTower extends Module<[pictures: readonly PictureInputs[]], Tensor> {
+  readonly patch: Linear;
+  readonly blocks: readonly DecoderBlock[];
+  readonly merger: PatchMerger;
+  readonly #description: PatchTowerDescription;
+
+  constructor(description: PatchTowerDescription, options: LayerOptions = {}) {
+    super();
+    const { patchWidth, width, norm, layers } = description;
+    const shared = layerOptions(options);
+    this.#description = description;
+    this.patch = new Linear(patchWidth, width, { ...shared, bias: false });
+    this.blocks = layers.map((layer) => new DecoderBlock({ ...shared, width, norm, layer }));
+    this.merger = new PatchMerger(description, shared);
+  }
+
+  /** @param pictures their `pixels` are [patches, patchWidth] @returns [tokens of all pictures, outputWidth] */
+  override forward(pictures: readonly PictureInputs[]): Tensor {
+    const { merge, unlimited = [] } = this.#description;
+    const grids = pictures.map(({ grid }) => grid);
+    const pixels = cat(
+      pictures.map(({ pixels }) => toDType(pixels, this.patch.weight.dtype)),
+      0,
+    );
+    const { order, windows } = this.windows(grids);
+    const patches =
+      order && order.flatMap((token) => Array.from({ length: merge ** 2 }, (_, at) => token * merge ** 2 + at));
+    const whole = boundsOf(grids.map(([rows, columns]) => rows * columns));
+    const rotation = this.rotation(grids, patches);
+    const embedded = this.patch.forward(pixels);
+    let x = reshape(patches ? rowsOf(embedded, patches) : embedded, [1, pixels.shape[0]!, -1]);
+    for (const [index, block] of this.blocks.entries())
+      x = block.forward(x, { rotation, bounds: windows && !unlimited.includes(index) ? windows : whole });
+    const merged = this.merger.forward(reshape(x, [pixels.shape[0]!, -1]));
+    return order ? rowsOf(merged, inverseOf(order)) : merged;
+  }
+
+  /** Returns the order of tokens by windows, and the bounds of windows in patches; neither if there are no windows. */
+  private windows(grids: readonly Grid[]): { readonly order?: number[]; readonly windows?: number[] } {
+    const { merge, window } = this.#description;
+    if (window === undefined) return {};
+    const [order, counts]: [number[], number[]] = [[], []];
+    for (const [rows, columns] of grids) {
+      const first = order.length;
+      const found = windowsOf([rows / merge, columns / merge], window);
+      for (const token of found.order) order.push(first + token);
+      counts.push(...found.counts);
+    }
+    return { order, windows: boundsOf(counts.map((count) => count * merge ** 2)) };
+  }
+
+  /** The first half of the pairs rotates by the row, the second half by the column, with the same frequencies. */
+  private rotation(grids: readonly Grid[], order: readonly number[] | undefined): ReturnType<typeof tablesOf> {
+    const { layers, base, merge } = this.#description;
+    const half = layers[0]!.attention.headWidth / 4;
+    const places = grids.flatMap((grid) => [...patchesOf(grid, merge)]);
+    const ordered = order ? order.map((patch) => places[patch]!) : places;
+    const frequencies = Array.from({ length: 2 * half }, (_, pair) => base ** (-(pair % half) / half));
+    const axes = frequencies.map((_, pair) => (pair < half ? 0 : 1));
+    return tablesOf([ordered.map(([row]) => row), ordered.map(([, column]) => column)], axes, frequencies);
+  }
+}
+
+const rowsOf = (x: Tensor, rows: readonly number[]): Tensor => indexSelect(x, 0, tensor([...rows], { dtype: "int32" }));
+
+/** Returns cumulative sums, starting with 0. */
+function boundsOf(counts: readonly number[]): number[] {
+  const bounds = [0];
+  for (const count of counts) bounds.push(bounds.at(-1)! + count);
+  return bounds;
+}
+
+function inverseOf(order: readonly number[]): number[] {
+  const inverse = new Array<number>(order.length);
+  for (const [at, token] of order.entries()) inverse[token] = at;
+  return inverse;
+}
