@@ -185,9 +185,9 @@ export type { MemoryReport } from "./models/loading/plan.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
 export type { PatchTowerDescription, VisionLanguageDescription } from "./models/vision_language/description.ts";
+export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.ts";
 export type { VisionLanguageModel } from "./models/vision_language/model.ts";
 export type { PatchTower } from "./models/vision_language/patch_tower.ts";
-export type { PictureInputs, PicturePrompt } from "./models/vision_language/pictures.ts";
 export {
   type CalibrateOptions,
   type Calibration,

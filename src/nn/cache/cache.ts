@@ -120,7 +120,7 @@ export class AttentionCache implements Disposable {
     return store.read(this.seen - this.base - held, held);
   }
 
-  /** @internal Sets the position of the next token in each row. A picture has more tokens than positions. */
+  /** @internal Sets the position of the next token in each row. An image has more tokens than positions. */
   continueAt(next: readonly number[]): void {
     if (next.every((position, row) => position === this.positionIn(row))) return;
     const rows = next.map((position) => position - this.seen);

@@ -8,8 +8,8 @@ import { tidy } from "../../tensor/tidy.ts";
 import type { KeyValueCache } from "../cache/cache.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import type { PicturePrompt, PlacedPrompt } from "../models/vision_language/pictures.ts";
-import { aModel, promptOrPictures, type ReadPrompt, readPrompt, type Tokens } from "../tasks/prompt.ts";
+import type { ImagePrompt, PlacedPrompt } from "../models/vision_language/images.ts";
+import { aModel, promptOrImages, type ReadPrompt, readPrompt, type Tokens } from "../tasks/prompt.ts";
 import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
 import { Sequence } from "./sequence.ts";
 import { generateDrafted } from "./speculative.ts";
@@ -23,7 +23,7 @@ import { generateDrafted } from "./speculative.ts";
  * positions, which all shift by one: each further token recomputes the last `contextLength` tokens. A prompt longer
  * than the context is cut to its last `contextLength` tokens.
  *
- * @param tokens the prompt, at least one token; or a prompt with pictures, which must fit the context together with the
+ * @param tokens the prompt, at least one token; or a prompt with images, which must fit the context together with the
  * generated tokens
  * @param options how tokens are sampled, and when generation stops: see {@link GenerateOptions}
  *
@@ -32,11 +32,11 @@ import { generateDrafted } from "./speculative.ts";
  * for await (const token of generate(model, [1, 2, 3], options)) console.log(token);
  *
  * @throws {ArgumentError} at once for an option out of range, an empty prompt, a token that is not in the vocabulary,
- * and pictures that do not match the model or the tokens. During generation: {@link ArgumentError} for logits of NaN, and the signal's reason.
+ * and images that do not match the model or the tokens. During generation: {@link ArgumentError} for logits of NaN, and the signal's reason.
  */
 export function generate(
   model: LanguageModel,
-  tokens: Tokens | PicturePrompt,
+  tokens: Tokens | ImagePrompt,
   options?: GenerateOptions,
 ): AsyncGenerator<number, void, undefined>;
 export function generate(...values: unknown[]): AsyncGenerator<number, void, undefined> {
@@ -48,12 +48,12 @@ export function generate(...values: unknown[]): AsyncGenerator<number, void, und
   return generateDrafted(model, settings.draft, prompt.tokens, settings);
 }
 
-/** A picture cannot be cut from a full context: generation then ends. @throws {ArgumentError} `promptTooLong` */
+/** An image cannot be cut from a full context: generation then ends. @throws {ArgumentError} `promptTooLong` */
 function withRoom({ contextLength }: LanguageModel, prompt: ReadPrompt, settings: GenerateSettings): GenerateSettings {
   if (!prompt.placed) return settings;
   const room = contextLength - prompt.tokens.length;
   if (room >= 0) return { ...settings, maxTokens: Math.min(settings.maxTokens, room) };
-  const message = `expected at most ${contextLength} tokens with pictures, got ${prompt.tokens.length}; use smaller ones`;
+  const message = `expected at most ${contextLength} tokens with images, got ${prompt.tokens.length}; use smaller ones`;
   throw new ArgumentError("generate", "promptTooLong", message);
 }
 
@@ -66,7 +66,7 @@ function checkDraft(
   const fail = (message: string) => new ArgumentError("generate", "unfitDraft", message);
   if (draft.vocabularySize !== vocabularySize)
     throw fail(`expected a draft with the model's vocabulary of ${vocabularySize} tokens, got ${draft.vocabularySize}`);
-  if (placed) throw fail("draft is not supported for a prompt with pictures; remove the option");
+  if (placed) throw fail("draft is not supported for a prompt with images; remove the option");
   if (constraint || !useCache) throw fail("draft requires useCache: true and no constraint; remove one of the options");
   const most = Math.min(contextLength, draft.contextLength);
   if (length > most) throw fail(`expected a prompt of at most ${most} tokens, the smaller context, got ${length}`);
@@ -74,7 +74,7 @@ function checkDraft(
 
 const readCall = parameters("generate", {
   model: operand(aModel),
-  tokens: operand(promptOrPictures),
+  tokens: operand(promptOrImages),
   ...generateParameters,
 });
 

@@ -22,13 +22,13 @@ import { normalize, type ResidualStream, sumOf } from "./decoder/residual_stream
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
 import { checkTokenMatrix } from "./tokens.ts";
 import {
-  aPicture,
-  type PictureInputs,
-  type PicturePrompt,
-  type PlacedPictures,
+  aImage,
+  type ImageInputs,
+  type ImagePrompt,
+  type PlacedImages,
   type PlacedPrompt,
   withFeatures,
-} from "./vision_language/pictures.ts";
+} from "./vision_language/images.ts";
 
 /** Optional inputs of a {@link LanguageModel}. */
 export interface LanguageModelInputs {
@@ -53,12 +53,12 @@ export interface LanguageModelInputs {
    */
   readonly checkpoint?: boolean | undefined;
   /**
-   * The pictures that picture tokens stand for, in the order of the tokens; for a {@link VisionLanguageModel}. Cannot be
+   * The images that image tokens stand for, in the order of the tokens; for a {@link VisionLanguageModel}. Cannot be
    * combined with segments. Default: none.
    */
-  readonly pictures?: readonly PictureInputs[] | undefined;
-  /** @internal Pictures that are already placed, instead of `pictures`. */
-  readonly placed?: PlacedPictures | undefined;
+  readonly images?: readonly ImageInputs[] | undefined;
+  /** @internal Images that are already placed, instead of `images`. */
+  readonly placed?: PlacedImages | undefined;
 }
 
 const wholeFromZero: NumberRule = {
@@ -72,8 +72,8 @@ const readInputs = parameters("LanguageModel.forward", {
   padding: named(listOf(aNumber(wholeFromZero), "a list of whole numbers")),
   segments: named(listOf(listOf(aNumber(wholeFromZero), "a list of lengths"), "a list of lengths for each row")),
   checkpoint: named(flag, false),
-  pictures: named(listOf(aPicture, "a list of pictures that a processor returned")),
-  placed: named(anObject<PlacedPictures>("placed pictures")),
+  images: named(listOf(aImage, "a list of images that a processor returned")),
+  placed: named(anObject<PlacedImages>("placed images")),
 });
 
 /** Options of {@link LanguageModel.newCache}. */
@@ -90,7 +90,7 @@ export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInpu
 export interface BlockInputs {
   readonly cache?: KeyValueCache | undefined;
   readonly isCheckpointed?: boolean;
-  readonly placed?: PlacedPictures | undefined;
+  readonly placed?: PlacedImages | undefined;
   readonly blockInputs: Omit<AttentionInputs, "cache">;
 }
 
@@ -146,7 +146,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const blockInputs = segments
       ? segmentInputs(name, tokens, segments, padding)
       : padding && paddedInputs(name, tokens, cache, padding, this.contextLength);
-    const placed = others.placed ?? (others.pictures && this.placePictures(tokens, others.pictures, inputs!));
+    const placed = others.placed ?? (others.images && this.placeImages(tokens, others.images, inputs!));
     const lengths = this.lengthsOf(tokens, { cache, padding, segments });
     const stream = this.throughBlocks(tokens, positions, {
       cache,
@@ -183,23 +183,19 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     return undefined;
   }
 
-  /** @internal Computes the features of pictures, and their places. @throws {ArgumentError} `noPictures` */
-  protected placePictures(
-    _tokens: Tensor,
-    _pictures: readonly PictureInputs[],
-    _inputs: LanguageModelInputs,
-  ): PlacedPictures {
-    throw noPictures(this.constructor.name);
+  /** @internal Computes the features of images, and their places. @throws {ArgumentError} `noImages` */
+  protected placeImages(_tokens: Tensor, _images: readonly ImageInputs[], _inputs: LanguageModelInputs): PlacedImages {
+    throw noImages(this.constructor.name);
   }
 
-  /** @internal Returns the inputs of attention that depend on the places of pictures. */
-  protected placedInputs(_placed: PlacedPictures, _position: number, _mask?: Tensor<"bool">): Partial<AttentionInputs> {
+  /** @internal Returns the inputs of attention that depend on the places of images. */
+  protected placedInputs(_placed: PlacedImages, _position: number, _mask?: Tensor<"bool">): Partial<AttentionInputs> {
     return {};
   }
 
-  /** @internal Prepares a prompt with pictures for generation. @throws {ArgumentError} `noPictures` */
-  placedPrompt(operation: string, _prompt: PicturePrompt): PlacedPrompt {
-    throw noPictures(operation);
+  /** @internal Prepares a prompt with images for generation. @throws {ArgumentError} `noImages` */
+  placedPrompt(operation: string, _prompt: ImagePrompt): PlacedPrompt {
+    throw noImages(operation);
   }
 
   /** @internal Computes the logits of normalized hidden states. */
@@ -312,11 +308,11 @@ export function paddedInputs(
   };
 }
 
-const noPictures = (operation: string): ArgumentError =>
+const noImages = (operation: string): ArgumentError =>
   new ArgumentError(
     operation,
-    "noPictures",
-    "expected a prompt without pictures, since the model reads only text; load a vision-language model",
+    "noImages",
+    "expected a prompt without images, since the model reads only text; load a vision-language model",
   );
 
 const notWithCache = (operation: string, name: string): ArgumentError =>

@@ -4,7 +4,7 @@ import { listOf } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { LanguageModel } from "../models/language_model.ts";
-import { aPicture, type PicturePrompt, type PlacedPrompt } from "../models/vision_language/pictures.ts";
+import { aImage, type ImagePrompt, type PlacedPrompt } from "../models/vision_language/images.ts";
 
 /** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
 export type Tokens = ArrayLike<number> | Tensor;
@@ -26,39 +26,39 @@ export const prompt: Kind<ArrayLike<unknown> | Tensor> = {
   },
 };
 
-/** @internal Tokens, or a prompt with pictures. */
-export const promptOrPictures: Kind<ArrayLike<unknown> | Tensor | PicturePrompt> = {
-  expected: "a list of tokens, a tensor, or a prompt with tokens and pictures",
-  parse: (value, operation, name) => (hasPictures(value) ? value : prompt.parse(value, operation, name)),
+/** @internal Tokens, or a prompt with images. */
+export const promptOrImages: Kind<ArrayLike<unknown> | Tensor | ImagePrompt> = {
+  expected: "a list of tokens, a tensor, or a prompt with tokens and images",
+  parse: (value, operation, name) => (hasImages(value) ? value : prompt.parse(value, operation, name)),
 };
 
-const pictureList = listOf(aPicture, "a list of pictures that a processor returned");
+const imageList = listOf(aImage, "a list of images that a processor returned");
 
-function hasPictures(value: unknown): value is PicturePrompt {
-  if (typeof value !== "object" || value === null || Tensor.isTensor(value) || !("pictures" in value)) return false;
-  return Array.isArray((value as Partial<PicturePrompt>).tokens);
+function hasImages(value: unknown): value is ImagePrompt {
+  if (typeof value !== "object" || value === null || Tensor.isTensor(value) || !("images" in value)) return false;
+  return Array.isArray((value as Partial<ImagePrompt>).tokens);
 }
 
 /** @internal A prompt as generation reads it. */
 export interface ReadPrompt {
   readonly tokens: number[];
-  /** Its pictures and their places, if it has any. Disposing of it frees their features. */
+  /** Its images and their places, if it has any. Disposing of it frees their features. */
   readonly placed: PlacedPrompt | undefined;
 }
 
 /**
- * @internal Reads a prompt. @throws {ArgumentError} as {@link checkTokens}, and for pictures that the model can't read.
+ * @internal Reads a prompt. @throws {ArgumentError} as {@link checkTokens}, and for images that the model can't read.
  */
 export function readPrompt(
   operation: string,
-  given: ArrayLike<unknown> | Tensor | PicturePrompt,
+  given: ArrayLike<unknown> | Tensor | ImagePrompt,
   model: LanguageModel,
 ): ReadPrompt {
-  if (!hasPictures(given)) return { tokens: checkTokens(operation, given, model.vocabularySize), placed: undefined };
+  if (!hasImages(given)) return { tokens: checkTokens(operation, given, model.vocabularySize), placed: undefined };
   const tokens = checkTokens(operation, given.tokens, model.vocabularySize);
-  const pictures = pictureList.parse(given.pictures, operation, "pictures");
-  if (!pictures) throw new ArgumentError(operation, "wrongType", `expected pictures to be ${pictureList.expected}`);
-  return { tokens, placed: pictures.length > 0 ? model.placedPrompt(operation, { tokens, pictures }) : undefined };
+  const images = imageList.parse(given.images, operation, "images");
+  if (!images) throw new ArgumentError(operation, "wrongType", `expected images to be ${imageList.expected}`);
+  return { tokens, placed: images.length > 0 ? model.placedPrompt(operation, { tokens, images }) : undefined };
 }
 
 /**

@@ -103,7 +103,7 @@ function reader(source: WeightSource): (step: Step) => Tensor | QuantizedTensor 
 function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Storing): Tensor | QuantizedTensor {
   if (QuantizedTensor.isQuantized(read)) return quantizedPart(read, step.change, dtype);
   const { becomes } = step;
-  const changed = changedBy(read, step.change);
+  const changed = step.change?.kind === "reshaped" ? reshape(read, [...step.shape]) : changedBy(read, step.change);
   if (isDType(becomes)) {
     const converted = changed.dtype === becomes ? ownRows(changed, step.change) : toDType(changed, becomes);
     const value = step.change?.kind === "plusOne" ? add(converted, 1) : converted;
@@ -119,7 +119,6 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   if (change?.kind === "heads") return rowsOfHeads(read, change);
-  if (change?.kind === "flattened") return reshape(read, [read.shape[0]!, -1]);
   if (change?.kind !== "part") return read;
   const item = part(read, change.index);
   const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;

@@ -6,8 +6,6 @@ import { type ArchitectureName, rowOf } from "./architectures.ts";
 export type Change =
   /** GPT-2's `Conv1D`: [inputs, outputs] in the checkpoint. */
   | { readonly kind: "transposed" }
-  /** A convolution of patches: [outputs, …] in the checkpoint, [outputs, inputs] in the model. */
-  | { readonly kind: "flattened" }
   /** Gemma's norms: stored as differences from 1. */
   | { readonly kind: "plusOne" }
   /** One of several matrices that are stacked in one tensor. */
@@ -27,6 +25,8 @@ export type Change =
       readonly count: number;
       readonly headWidth: number;
     }
+  /** The same elements with other axes, such as axes of size 1. */
+  | { readonly kind: "reshaped" }
   /** Some rows of a parameter that the model fuses and the checkpoint does not. Only presets have such parameters. */
   | { readonly kind: "rows"; readonly first: number; readonly count: number };
 

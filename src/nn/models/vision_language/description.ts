@@ -1,22 +1,22 @@
-/** Descriptions of vision-language models as data: a tower, a projector, a decoder, and the places of pictures. */
+/** Descriptions of vision-language models as data: a tower, a projector, a decoder, and the places of images. */
 import type { DecoderDescription, LayerDescription, NormDescription } from "../decoder/description.ts";
 
-/** A language model that reads pictures. */
+/** A language model that reads images. */
 export interface VisionLanguageDescription {
   /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: string;
   /** The language model. */
   readonly text: DecoderDescription;
-  /** The token that is replaced by the features of a picture. */
-  readonly pictureToken: number;
-  /** Whether the tokens of a picture attend to later ones of the same picture. Default false. */
+  /** The token that is replaced by the features of an image. */
+  readonly imageToken: number;
+  /** Whether the tokens of an image attend to later ones of the same image. Default false. */
   readonly bidirectional?: boolean | undefined;
-  /** The encoder of pictures. */
+  /** The encoder of images. */
   readonly tower: PatchTowerDescription;
 }
 
 /**
- * An encoder of pictures of any size, as a sequence of patches. Queries and keys rotate by the row and the column of
+ * An encoder of images of any size, as a sequence of patches. Queries and keys rotate by the row and the column of
  * their patch.
  *
  * Source: P. Wang et al., "Qwen2-VL", 2024; S. Bai et al., "Qwen2.5-VL technical report", 2025.
@@ -36,7 +36,7 @@ export interface PatchTowerDescription {
   readonly merge: number;
   /** The size of the features. */
   readonly outputWidth: number;
-  /** Attention is limited to windows of this many tokens on each side. Default: a picture is one window. */
+  /** Attention is limited to windows of this many tokens on each side. Default: an image is one window. */
   readonly window?: number | undefined;
   /** The blocks whose attention is not limited. Default: none. */
   readonly unlimited?: readonly number[] | undefined;

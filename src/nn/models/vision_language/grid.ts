@@ -1,8 +1,8 @@
-/** The order of a picture's patches, and their positions. */
+/** The order of an image's patches, and their positions. */
 import { tensor } from "../../../ops/creation/tensor.ts";
 import type { RopeTables } from "../../../ops/position/tables.ts";
 
-/** The rows and columns of a picture's patches. */
+/** The rows and columns of an image's patches. */
 export type Grid = readonly [rows: number, columns: number];
 
 /** Patches are in the order of the tokens that they become: by blocks of `merge` rows and columns. */
@@ -14,7 +14,7 @@ export function* patchesOf([rows, columns]: Grid, merge: number): Generator<read
 }
 
 /**
- * Returns the tokens of a picture by windows of `size` rows and columns, and the number of tokens of each window.
+ * Returns the tokens of an image by windows of `size` rows and columns, and the number of tokens of each window.
  *
  * Source: Hugging Face's `get_vision_window_index`.
  */

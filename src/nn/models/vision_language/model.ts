@@ -10,19 +10,19 @@ import { Decoder } from "../decoder/decoder.ts";
 import type { LanguageModelInputs } from "../language_model.ts";
 import type { VisionLanguageDescription } from "./description.ts";
 import { tablesOf } from "./grid.ts";
-import { PatchTower } from "./patch_tower.ts";
 import {
-  type PictureInputs,
-  type PicturePrompt,
-  type PlacedPictures,
+  type ImageInputs,
+  type ImagePrompt,
+  type PlacedImages,
   PlacedPrompt,
   type Placement,
   placesOf,
-} from "./pictures.ts";
+} from "./images.ts";
+import { PatchTower } from "./patch_tower.ts";
 
 /**
- * A language model that reads pictures, as `loadModel` returns. It is a {@link Decoder} with a tower that converts
- * pictures to features, which replace the embeddings of picture tokens. {@link ChatProcessor} makes prompts.
+ * A language model that reads images, as `loadModel` returns. It is a {@link Decoder} with a tower that converts
+ * images to features, which replace the embeddings of image tokens. {@link ChatProcessor} makes prompts.
  *
  * | parameter | shape |
  * |---|---|
@@ -46,41 +46,41 @@ export class VisionLanguageModel extends Decoder {
     this.tower = new PatchTower(description.tower, options);
   }
 
-  /** The description of the pictures' part; `description` is that of the language model. */
+  /** The description of the images' part; `description` is that of the language model. */
   get vision(): VisionLanguageDescription {
     return this.#description;
   }
 
   /**
-   * Computes the features of pictures.
+   * Computes the features of images.
    *
-   * @returns [picture tokens, width], in the order of the pictures
+   * @returns [image tokens, width], in the order of the images
    */
-  pictureFeatures(pictures: readonly PictureInputs[]): Tensor {
-    return this.tower.forward(pictures);
+  imageFeatures(images: readonly ImageInputs[]): Tensor {
+    return this.tower.forward(images);
   }
 
   private get placement(): Placement {
-    const { pictureToken, tower } = this.#description;
-    return { pictureToken, merge: this.axes ? tower.merge : undefined };
+    const { imageToken, tower, bidirectional } = this.#description;
+    return { imageToken, merge: this.axes ? tower.merge : undefined, whole: bidirectional };
   }
 
   private get axes(): readonly number[] | undefined {
     return this.#description.text.layers[0]!.attention.rope?.axes;
   }
 
-  /** @internal @throws {ArgumentError} `picturesDiffer`, `invalidPictures` */
-  protected override placePictures(
+  /** @internal @throws {ArgumentError} `imagesDiffer`, `invalidImages` */
+  protected override placeImages(
     tokens: Tensor,
-    pictures: readonly PictureInputs[],
+    images: readonly ImageInputs[],
     { cache, padding, segments }: LanguageModelInputs,
-  ): PlacedPictures {
+  ): PlacedImages {
     const name = this.constructor.name;
     if (segments || (this.#description.bidirectional && cache instanceof KeyValueCacheBatch))
       throw new ArgumentError(
         name,
-        "invalidPictures",
-        `pictures cannot be combined with ${segments ? "segments" : "a batch of caches in this architecture"}`,
+        "invalidImages",
+        `images cannot be combined with ${segments ? "segments" : "a batch of caches in this architecture"}`,
       );
     const [batch, count] = tokens.shape as readonly [number, number];
     const ids = Array.from(tokens.dataSync(), Number);
@@ -90,18 +90,18 @@ export class VisionLanguageModel extends Decoder {
       const isFirst = (cache?.position ?? 0) === 0;
       return { tokens: ids.slice(row * count, (row + 1) * count), start, padding: isFirst ? before : 0 };
     });
-    const places = placesOf(name, rows, pictures, this.placement);
-    return { ...places, features: pictures.length > 0 ? this.pictureFeatures(pictures) : undefined };
+    const places = placesOf(name, rows, images, this.placement);
+    return { ...places, features: images.length > 0 ? this.imageFeatures(images) : undefined };
   }
 
   /** @internal */
-  override placedPrompt(operation: string, prompt: PicturePrompt): PlacedPrompt {
-    return new PlacedPrompt(prompt, this.placement, operation, (pictures) => this.pictureFeatures(pictures));
+  override placedPrompt(operation: string, prompt: ImagePrompt): PlacedPrompt {
+    return new PlacedPrompt(prompt, this.placement, operation, (images) => this.imageFeatures(images));
   }
 
   /** @internal */
   protected override placedInputs(
-    placed: PlacedPictures,
+    placed: PlacedImages,
     position: number,
     mask?: Tensor<"bool">,
   ): Partial<AttentionInputs> {
@@ -112,7 +112,7 @@ export class VisionLanguageModel extends Decoder {
     };
   }
 
-  private rotation({ positions, shape }: PlacedPictures, axes: readonly number[]): ReturnType<typeof tablesOf> {
+  private rotation({ positions, shape }: PlacedImages, axes: readonly number[]): ReturnType<typeof tablesOf> {
     const { rope, headWidth } = this.#description.text.layers[0]!.attention;
     const { frequencies, magnitude } = rotationOf(
       rope!.dim ?? headWidth,
@@ -124,13 +124,13 @@ export class VisionLanguageModel extends Decoder {
 }
 
 /**
- * Returns which keys tokens attend to: all before them, and all of the same picture. bool [batch, 1, tokens, keys]
+ * Returns which keys tokens attend to: all before them, and all of the same image. bool [batch, 1, tokens, keys]
  *
  * @param position the number of cached tokens
  * @param mask which keys are not padding, [batch, 1, 1, keys]
  */
 function blockMask(
-  { pictures, shape: [batch, count] }: PlacedPictures,
+  { images, shape: [batch, count] }: PlacedImages,
   position: number,
   mask: Tensor<"bool"> | undefined,
 ): Tensor<"bool"> {
@@ -139,9 +139,9 @@ function blockMask(
   const isToken = mask?.dataSync() as ArrayLike<unknown> | undefined;
   for (let row = 0; row < batch; row++)
     for (let query = 0; query < count; query++) {
-      const picture = pictures[row * count + query]!;
+      const image = images[row * count + query]!;
       for (let key = 0; key < keys; key++) {
-        const isSame = key >= position && picture >= 0 && pictures[row * count + key - position] === picture;
+        const isSame = key >= position && image >= 0 && images[row * count + key - position] === image;
         const isSeen = key <= position + query || isSame;
         if (isSeen && (isToken === undefined || Boolean(isToken[row * keys + key])))
           attends[(row * count + query) * keys + key] = 1;

@@ -12,7 +12,7 @@ import type { Normalization } from "../../layers/normalization.ts";
 import { DecoderBlock, newNorm } from "../decoder/block.ts";
 import type { PatchTowerDescription } from "./description.ts";
 import { type Grid, patchesOf, tablesOf, windowsOf } from "./grid.ts";
-import type { PictureInputs } from "./pictures.ts";
+import type { ImageInputs } from "./images.ts";
 
 /** Merges `merge` · `merge` patches to one token: out(gelu(hidden(norm(patches)))). */
 class PatchMerger extends Module<[x: Tensor], Tensor> {
@@ -36,7 +36,7 @@ class PatchMerger extends Module<[x: Tensor], Tensor> {
 }
 
 /**
- * An encoder of pictures of any size: see {@link PatchTowerDescription}.
+ * An encoder of images of any size: see {@link PatchTowerDescription}.
  *
  * | parameter | shape |
  * |---|---|
@@ -46,7 +46,7 @@ class PatchMerger extends Module<[x: Tensor], Tensor> {
  * | `merger.hidden.weight` | [merge² · width, merge² · width] |
  * | `merger.output.weight` | [outputWidth, merge² · width] |
  */
-export class PatchTower extends Module<[pictures: readonly PictureInputs[]], Tensor> {
+export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor> {
   readonly patch: Linear;
   readonly blocks: readonly DecoderBlock[];
   readonly merger: PatchMerger;
@@ -62,17 +62,16 @@ export class PatchTower extends Module<[pictures: readonly PictureInputs[]], Ten
     this.merger = new PatchMerger(description, shared);
   }
 
-  /** @param pictures their `pixels` are [patches, patchWidth] @returns [tokens of all pictures, outputWidth] */
-  override forward(pictures: readonly PictureInputs[]): Tensor {
+  /** @param images their `pixels` are [patches, patchWidth] @returns [tokens of all images, outputWidth] */
+  override forward(images: readonly ImageInputs[]): Tensor {
     const { merge, unlimited = [] } = this.#description;
-    const grids = pictures.map(({ grid }) => grid);
+    const grids = images.map(({ grid }) => grid);
     const pixels = cat(
-      pictures.map(({ pixels }) => toDType(pixels, this.patch.weight.dtype)),
+      images.map(({ pixels }) => toDType(pixels, this.patch.weight.dtype)),
       0,
     );
     const { order, windows } = this.windows(grids);
-    const patches =
-      order && order.flatMap((token) => Array.from({ length: merge ** 2 }, (_, at) => token * merge ** 2 + at));
+    const patches = order?.flatMap((token) => Array.from({ length: merge ** 2 }, (_, at) => token * merge ** 2 + at));
     const whole = boundsOf(grids.map(([rows, columns]) => rows * columns));
     const rotation = this.rotation(grids, patches);
     const embedded = this.patch.forward(pixels);

@@ -6,8 +6,8 @@ import { mul, nn, type Tensor } from "../../../../src/index.ts";
 import { weight } from "../encoder/oracle.ts";
 import { writeHashed } from "../loading/oracle.ts";
 
-/** A picture before its pixels are made. */
-export interface PictureCase {
+/** An image before its pixels are made. */
+export interface ImageCase {
   readonly pixels: readonly number[];
   readonly grid: readonly [rows: number, columns: number];
   readonly tokens: number;
@@ -17,7 +17,7 @@ export interface Case {
   readonly config: Readonly<Record<string, unknown>>;
   readonly shapes: Readonly<Record<string, readonly number[]>>;
   readonly rows: readonly (readonly number[])[];
-  readonly pictures: readonly (readonly PictureCase[])[];
+  readonly images: readonly (readonly ImageCase[])[];
   /** [3, rows, tokens] */
   readonly positions?: readonly (readonly (readonly number[])[])[];
   readonly logits: readonly (readonly number[])[];
@@ -35,10 +35,10 @@ export async function loadCase(path: string, { config, shapes }: Case): Promise<
   return (await nn.loadModel<nn.VisionLanguageModel>(path, { dtype: "float32" })).model;
 }
 
-/** Returns the pictures of each row. The pixels of the n-th picture are a hash. */
-export function picturesOf({ pictures }: Case): nn.PictureInputs[][] {
+/** Returns the images of each row. The pixels of the n-th image are a hash. */
+export function imagesOf({ images }: Case): nn.ImageInputs[][] {
   let count = 0;
-  return pictures.map((row) =>
+  return images.map((row) =>
     row.map(({ pixels, ...others }) => ({ ...others, pixels: mul(weight(`pixels.${count++}`, pixels), 2) as Tensor })),
   );
 }

@@ -12,7 +12,7 @@ import type { Settings } from "../settings.ts";
 
 type Fields = Readonly<Record<string, Json>>;
 
-/** An architecture that reads pictures. */
+/** An architecture that reads images. */
 interface Family {
   /** Name for users. */
   readonly title: string;
@@ -156,7 +156,7 @@ export function describeVisionLanguage(name: VisionLanguageName, config: Setting
   const described = { ...text, tied };
   checkRotations(described, config);
   return {
-    ...{ architecture: name, text: described, pictureToken: pictureTokenOf(config, text) },
+    ...{ architecture: name, text: described, imageToken: imageTokenOf(config, text) },
     tower: family.tower(vision, text),
   };
 }
@@ -164,7 +164,7 @@ export function describeVisionLanguage(name: VisionLanguageName, config: Setting
 const without = (settings: Settings, names: ReadonlySet<string>): Map<string, unknown> =>
   new Map(settings.entries().filter(([name]) => !names.has(name)));
 
-function pictureTokenOf(config: Settings, { vocabularySize }: DecoderDescription): number {
+function imageTokenOf(config: Settings, { vocabularySize }: DecoderDescription): number {
   const token = config.wholeIfAny("image_token_id", 0) ?? 151_655;
   if (token < vocabularySize) return token;
   throw config.wrong("image_token_id", `below vocab_size, ${vocabularySize}`, token);

@@ -16,7 +16,7 @@ function towerPlaces({ layers }: PatchTowerDescription): Place[] {
     ...{ path: `tower.${path}`, names: prefixes.map((prefix) => `${prefix}${name}`), change },
   });
   return [
-    place("patch", "patch_embed.proj", { kind: "flattened" }),
+    place("patch", "patch_embed.proj", { kind: "reshaped" }),
     ...layers.flatMap(({ feedForward }, index) =>
       Object.entries({ ...block, ...(feedForward.gated ? gatedLayers : plainLayers) }).map(([path, name]) =>
         place(`blocks.${index}.${path}`, `blocks.${index}.${name}`),

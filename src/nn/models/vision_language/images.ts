@@ -1,4 +1,4 @@
-/** Pictures among the tokens of prompts. */
+/** Images among the tokens of prompts. */
 import { ArgumentError } from "../../../core/errors.ts";
 import { isArray } from "../../../core/kinds.ts";
 import type { Kind } from "../../../core/parameters.ts";
@@ -13,51 +13,53 @@ import { Tensor } from "../../../tensor/tensor.ts";
 import { keep } from "../../../tensor/tidy.ts";
 import type { Grid } from "./grid.ts";
 
-/** A picture as a processor prepares it for a model. */
-export interface PictureInputs {
+/** An image as a processor prepares it for a model. */
+export interface ImageInputs {
   /** The normalized pixels in the form that the model's tower expects: float32 [patches, values of a patch]. */
   readonly pixels: Tensor;
   /** The number of rows and columns of patches. */
   readonly grid: Grid;
-  /** The number of tokens that stand for the picture. */
+  /** The number of tokens that stand for the image. */
   readonly tokens: number;
 }
 
 /** @internal */
-export const aPicture: Kind<PictureInputs> = {
-  expected: "a picture that a processor returned",
+export const aImage: Kind<ImageInputs> = {
+  expected: "an image that a processor returned",
   parse(value) {
-    const { pixels, grid, tokens } = (value ?? {}) as Partial<PictureInputs>;
+    const { pixels, grid, tokens } = (value ?? {}) as Partial<ImageInputs>;
     const isGrid = isArray(grid) && grid.length === 2 && grid.every(isCount);
-    return Tensor.isTensor(pixels) && isGrid && isCount(tokens) ? (value as PictureInputs) : undefined;
+    return Tensor.isTensor(pixels) && isGrid && isCount(tokens) ? (value as ImageInputs) : undefined;
   },
 };
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
 
-/** The tokens of a prompt, and the pictures that its picture tokens stand for, in order. */
-export interface PicturePrompt {
+/** The tokens of a prompt, and the images that its image tokens stand for, in order. */
+export interface ImagePrompt {
   readonly tokens: readonly number[];
-  readonly pictures: readonly PictureInputs[];
+  readonly images: readonly ImageInputs[];
 }
 
-/** @internal The places of pictures in rows of tokens. */
-export interface PicturePlaces {
+/** @internal The places of images in rows of tokens. */
+export interface ImagePlaces {
   /** The number of rows, and of tokens in each. */
   readonly shape: readonly [batch: number, count: number];
-  /** The index of each token's picture; −1 for text. */
-  readonly pictures: Int32Array;
+  /** The index of each token's image; −1 for text. */
+  readonly images: Int32Array;
   /** Positions of tokens in time, by row and by column; a model without M-RoPE reads the first alone. */
   readonly positions: readonly [Int32Array, Int32Array, Int32Array];
   /** For each row, the position of the next token. */
   readonly next: readonly number[];
 }
 
-/** @internal How a model places pictures. */
+/** @internal How a model places images. */
 export interface Placement {
-  readonly pictureToken: number;
+  readonly imageToken: number;
   /** Rows and columns of patches that become one token; undefined for a model without M-RoPE. */
   readonly merge: number | undefined;
+  /** Whether all tokens of an image must be computed together, since they attend to one another. Default false. */
+  readonly whole?: boolean | undefined;
 }
 
 interface Row {
@@ -69,49 +71,49 @@ interface Row {
 }
 
 /**
- * @internal Finds the pictures of rows of equal length, and the positions of tokens. With M-RoPE, a picture's tokens
+ * @internal Finds the images of rows of equal length, and the positions of tokens. With M-RoPE, an image's tokens
  * share a position in time, and text continues after the largest of the three positions.
  *
  * Source: Hugging Face's `get_rope_index`.
  *
- * @throws {ArgumentError} `picturesDiffer` if picture tokens and pictures do not match.
+ * @throws {ArgumentError} `imagesDiffer` if image tokens and images do not match.
  */
 export function placesOf(
   operation: string,
   rows: readonly Row[],
-  pictures: readonly PictureInputs[],
-  { pictureToken, merge }: Placement,
-): PicturePlaces {
+  images: readonly ImageInputs[],
+  { imageToken, merge }: Placement,
+): ImagePlaces {
   const count = rows[0]!.tokens.length;
   const size = rows.length * count;
   const axis = () => new Int32Array(size);
   const positions = [axis(), axis(), axis()] as const;
   const found = new Int32Array(size).fill(-1);
-  let picture = 0;
+  let image = 0;
   const next = rows.map(({ tokens, start, padding }, row) => {
     let position = start;
     for (let at = padding; at < count; ) {
-      const isPicture = tokens[at] === pictureToken;
-      const inputs = isPicture ? pictures[picture] : undefined;
+      const isImage = tokens[at] === imageToken;
+      const inputs = isImage ? images[image] : undefined;
       const length = inputs?.tokens ?? 1;
-      if (isPicture && (!inputs || !isRun(tokens, at, length, pictureToken)))
-        throw picturesDiffer(operation, rows, pictures, pictureToken);
+      if (isImage && (!inputs || !isRun(tokens, at, length, imageToken)))
+        throw imagesDiffer(operation, rows, images, imageToken);
       const columns = inputs && merge !== undefined ? inputs.grid[1] / merge : undefined;
       for (let token = 0; token < length; token++) {
         const index = row * count + at + token;
-        if (inputs) found[index] = picture;
+        if (inputs) found[index] = image;
         positions[0][index] = columns === undefined ? position + token : position;
         positions[1][index] = position + (columns === undefined ? token : Math.floor(token / columns));
         positions[2][index] = position + (columns === undefined ? token : token % columns);
       }
       position += inputs && merge !== undefined ? Math.max(...inputs.grid) / merge : length;
       at += length;
-      if (inputs) picture++;
+      if (inputs) image++;
     }
     return position;
   });
-  if (picture !== pictures.length) throw picturesDiffer(operation, rows, pictures, pictureToken);
-  return { shape: [rows.length, count], pictures: found, positions, next };
+  if (image !== images.length) throw imagesDiffer(operation, rows, images, imageToken);
+  return { shape: [rows.length, count], images: found, positions, next };
 }
 
 function isRun(tokens: ArrayLike<number>, from: number, length: number, token: number): boolean {
@@ -119,74 +121,79 @@ function isRun(tokens: ArrayLike<number>, from: number, length: number, token: n
   return true;
 }
 
-function picturesDiffer(
+function imagesDiffer(
   operation: string,
   rows: readonly Row[],
-  pictures: readonly PictureInputs[],
+  images: readonly ImageInputs[],
   token: number,
 ): ArgumentError {
   const got = rows.reduce((sum, { tokens }) => sum + Array.from(tokens).filter((each) => each === token).length, 0);
-  const expected = pictures.map(({ tokens }) => tokens).join(" + ") || "0";
+  const expected = images.map(({ tokens }) => tokens).join(" + ") || "0";
   return new ArgumentError(
     operation,
-    "picturesDiffer",
-    `expected ${expected} picture tokens (${token}) for ${counted(pictures.length, "picture")}, each picture's in one ` +
+    "imagesDiffer",
+    `expected ${expected} image tokens (${token}) for ${counted(images.length, "image")}, each image's in one ` +
       `run, got ${got}; does the prompt come from the model's processor?`,
   );
 }
 
-/** The number of tokens of pictures. */
-const countOf = (pictures: Int32Array): number => pictures.reduce((sum, picture) => sum + (picture >= 0 ? 1 : 0), 0);
+/** The number of tokens of images. */
+const countOf = (images: Int32Array): number => images.reduce((sum, image) => sum + (image >= 0 ? 1 : 0), 0);
 
-/** @internal Places of pictures, and the features that stand at the places. */
-export interface PlacedPictures extends PicturePlaces {
-  /** [picture tokens, width], in the order of the tokens. */
+/** @internal Places of images, and the features that stand at the places. */
+export interface PlacedImages extends ImagePlaces {
+  /** [image tokens, width], in the order of the tokens. */
   readonly features: Tensor | undefined;
 }
 
 /**
- * @internal A prompt with pictures, which is computed in parts. The features of all pictures are computed when the first
- * part with a picture is.
+ * @internal A prompt with images, which is computed in parts. The features of all images are computed when the first
+ * part with an image is.
  */
 export class PlacedPrompt implements Disposable {
-  private readonly places: PicturePlaces;
+  private readonly places: ImagePlaces;
   private features: Tensor | undefined;
 
   constructor(
-    private readonly prompt: PicturePrompt,
-    placement: Placement,
+    private readonly prompt: ImagePrompt,
+    private readonly placement: Placement,
     operation: string,
-    private readonly compute: (pictures: readonly PictureInputs[]) => Tensor,
+    private readonly compute: (images: readonly ImageInputs[]) => Tensor,
   ) {
-    this.places = placesOf(operation, [{ tokens: prompt.tokens, start: 0, padding: 0 }], prompt.pictures, placement);
+    this.places = placesOf(operation, [{ tokens: prompt.tokens, start: 0, padding: 0 }], prompt.images, placement);
   }
 
-  /** Whether a picture has tokens both before and at an index. */
-  isCut(at: number): boolean {
-    const { pictures } = this.places;
-    return at > 0 && (pictures[at] ?? -1) >= 0 && pictures[at] === pictures[at - 1];
+  /** The number of tokens. */
+  get length(): number {
+    return this.prompt.tokens.length;
   }
 
-  /** The tokens, with a number below 0 for those of a picture, which depends on its pixels. */
+  /** Whether the tokens before and at an index must be computed together. */
+  isJoined(at: number): boolean {
+    const { images } = this.places;
+    return this.placement.whole === true && at > 0 && (images[at] ?? -1) >= 0 && images[at] === images[at - 1];
+  }
+
+  /** The tokens, with a number below 0 for those of an image, which depends on its pixels. */
   get keys(): readonly number[] {
-    const hashes = this.prompt.pictures.map(({ pixels }) => -1 - hashOf(pixels));
-    return this.prompt.tokens.map((token, at) => hashes[this.places.pictures[at]!] ?? token);
+    const hashes = this.prompt.images.map(({ pixels }) => -1 - hashOf(pixels));
+    return this.prompt.tokens.map((token, at) => hashes[this.places.images[at]!] ?? token);
   }
 
   /** Returns `count` tokens from `start` on, placed; after the prompt, they are text. Call it within `noGrad`. */
-  part(start: number, count: number): PlacedPictures {
+  part(start: number, count: number): PlacedImages {
     const end = start + count;
-    const { positions, pictures, next } = this.places;
-    const { length } = pictures;
+    const { positions, images, next } = this.places;
+    const { length } = images;
     const cut = (values: Int32Array, after: (at: number) => number) =>
       Int32Array.from({ length: count }, (_, at) => values[start + at] ?? after(start + at - length));
-    const placed = cut(pictures, () => -1);
-    const [before, within] = [pictures.subarray(0, start), placed].map(countOf) as [number, number];
-    if (within > 0) this.features ??= keep(this.compute(this.prompt.pictures));
+    const placed = cut(images, () => -1);
+    const [before, within] = [images.subarray(0, start), placed].map(countOf) as [number, number];
+    if (within > 0) this.features ??= keep(this.compute(this.prompt.images));
     const parts = positions.map((axis) => cut(axis, (at) => next[0]! + at)) as [Int32Array, Int32Array, Int32Array];
     return {
       shape: [1, count],
-      pictures: placed,
+      images: placed,
       positions: parts,
       // if the prompt continues, the next part has its positions
       next: [end === length ? next[0]! : Math.max(...parts.map((axis) => axis.at(-1)!)) + 1],
@@ -211,15 +218,15 @@ function hashOf(x: Tensor): number {
 }
 
 /**
- * @internal Replaces the embeddings of picture tokens by features. @param embedded [batch, count, width] @returns the
+ * @internal Replaces the embeddings of image tokens by features. @param embedded [batch, count, width] @returns the
  * same shape
  */
-export function withFeatures(embedded: Tensor, { features, pictures }: PlacedPictures): Tensor {
+export function withFeatures(embedded: Tensor, { features, images }: PlacedImages): Tensor {
   if (!features) return embedded;
   const width = embedded.shape[2]!;
-  const rows = new Int32Array(pictures.length);
-  let feature = pictures.length;
-  for (const [at, picture] of pictures.entries()) rows[at] = picture < 0 ? at : feature++;
+  const rows = new Int32Array(images.length);
+  let feature = images.length;
+  for (const [at, image] of images.entries()) rows[at] = image < 0 ? at : feature++;
   const all = cat([reshape(embedded, [-1, width]), toDType(features, embedded.dtype)], 0);
   return reshape(indexSelect(all, 0, tensor(rows)), embedded.shape);
 }
