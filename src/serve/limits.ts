@@ -2,7 +2,7 @@
 
 /** Limits of a server. */
 export interface Limits {
-  /** Maximum bytes of a request's body. Default 4 MiB. */
+  /** Maximum bytes of a request's body. Default 4 MiB; 32 MiB for a model that reads images. */
   readonly bodyBytes: number;
   /** Maximum seconds for a body to arrive. Default 30. */
   readonly bodySeconds: number;
@@ -14,7 +14,12 @@ export interface Limits {
   readonly connections: number;
   /** Maximum choices of a request: `n` for each prompt. Default 16. */
   readonly choices: number;
+  /** Whether requests may name http(s) URLs of images, which the server then downloads. Default false. */
+  readonly imageUrls: boolean;
 }
+
+/** The default of `bodyBytes` for a model that reads images. */
+export const BODY_WITH_IMAGES = 32 * 2 ** 20;
 
 export const defaultLimits: Limits = {
   bodyBytes: 4 * 2 ** 20,
@@ -23,4 +28,5 @@ export const defaultLimits: Limits = {
   seconds: 600,
   connections: 256,
   choices: 16,
+  imageUrls: false,
 };

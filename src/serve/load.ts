@@ -5,7 +5,9 @@ import { locateModel } from "../io/hub/locate.ts";
 import type { Decoder } from "../nn/models/decoder/decoder.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
+import { loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
+import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
 import { loadTokenizer } from "../text/load_tokenizer.ts";
 import type { ServedEncoder } from "./encoders.ts";
@@ -50,12 +52,15 @@ export async function loadAnyServed(
     throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of encoders are not supported");
   }
   if (adapter !== undefined) loadLora(model, adapter);
+  const processor =
+    model instanceof VisionLanguageModel && chatTemplate !== undefined ? loadChatProcessor(path) : undefined;
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: ownName,
     model,
     tokenizer,
     template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokenizer.templateTokens),
+    processor,
     defaults: { temperature, topK, topP, repetitionPenalty },
     stopTokens,
   };

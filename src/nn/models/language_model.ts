@@ -27,6 +27,7 @@ import {
   type ImagePrompt,
   type PlacedImages,
   type PlacedPrompt,
+  withDeepFeatures,
   withFeatures,
 } from "./vision_language/images.ts";
 
@@ -163,10 +164,12 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const { cache, isCheckpointed = false, placed, blockInputs } = inputs;
     const embedded = this.embed(tokens, blockInputs.positions ?? positions);
     let stream: ResidualStream = { residual: placed ? withFeatures(embedded, placed) : embedded };
-    for (const [index, block] of this.blocks.entries())
+    for (const [index, block] of this.blocks.entries()) {
       stream = isCheckpointed
         ? { residual: checkpoint((x) => block.forward(x, blockInputs), stream.residual) }
         : advanced(block, stream, { cache: cache?.layers[index], ...blockInputs });
+      if (placed) stream = withDeepFeatures(stream, placed, index);
+    }
     return stream;
   }
 

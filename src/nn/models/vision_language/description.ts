@@ -40,4 +40,15 @@ export interface PatchTowerDescription {
   readonly window?: number | undefined;
   /** The blocks whose attention is not limited. Default: none. */
   readonly unlimited?: readonly number[] | undefined;
+  /** Whether the projection of patches has a bias. Default false. */
+  readonly patchBias?: boolean | undefined;
+  /** Learned positions of a square of this many rows are interpolated to the grid of an image. Default: none. */
+  readonly positionRows?: number | undefined;
+  /**
+   * The outputs of these blocks are features too, which are added to the outputs of the first blocks of the language
+   * model. Default: none.
+   *
+   * Source: L. Meng et al., "DeepStack", 2024.
+   */
+  readonly deep?: readonly number[] | undefined;
 }

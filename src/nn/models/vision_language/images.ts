@@ -4,13 +4,16 @@ import { isArray } from "../../../core/kinds.ts";
 import type { Kind } from "../../../core/parameters.ts";
 import { counted } from "../../../core/plural.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
+import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
+import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { indexSelect } from "../../../ops/indexing/gather.ts";
 import { cat } from "../../../ops/join/cat.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
 import { narrow } from "../../../ops/view/slice.ts";
 import { Tensor } from "../../../tensor/tensor.ts";
 import { keep } from "../../../tensor/tidy.ts";
+import type { ResidualStream } from "../decoder/residual_stream.ts";
 import type { Grid } from "./grid.ts";
 
 /** An image as a processor prepares it for a model. */
@@ -142,7 +145,10 @@ const countOf = (images: Int32Array): number => images.reduce((sum, image) => su
 
 /** @internal Places of images, and the features that stand at the places. */
 export interface PlacedImages extends ImagePlaces {
-  /** [image tokens, width], in the order of the tokens. */
+  /**
+   * [image tokens, levels · width], in the order of the tokens: the first level replaces embeddings, and others are added
+   * to the outputs of the first blocks.
+   */
   readonly features: Tensor | undefined;
 }
 
@@ -227,6 +233,22 @@ export function withFeatures(embedded: Tensor, { features, images }: PlacedImage
   const rows = new Int32Array(images.length);
   let feature = images.length;
   for (const [at, image] of images.entries()) rows[at] = image < 0 ? at : feature++;
-  const all = cat([reshape(embedded, [-1, width]), toDType(features, embedded.dtype)], 0);
+  const all = cat([reshape(embedded, [-1, width]), toDType(narrow(features, 1, 0, width), embedded.dtype)], 0);
   return reshape(indexSelect(all, 0, tensor(rows)), embedded.shape);
+}
+
+/** @internal Adds the features of the level after a block to its output. */
+export function withDeepFeatures(
+  { residual, ...stream }: ResidualStream,
+  { features, images }: PlacedImages,
+  block: number,
+): ResidualStream {
+  const width = residual.shape[2]!;
+  if (!features || features.shape[1]! < (block + 2) * width) return { residual, ...stream };
+  const level = toDType(narrow(features, 1, (block + 1) * width, width), residual.dtype);
+  const rows = new Int32Array(images.length);
+  let feature = 1;
+  for (const [at, image] of images.entries()) rows[at] = image < 0 ? 0 : feature++;
+  const all = cat([zeros([1, width], { dtype: residual.dtype }), level], 0);
+  return { ...stream, residual: add(residual, reshape(indexSelect(all, 0, tensor(rows)), residual.shape)) as Tensor };
 }

@@ -22,6 +22,8 @@ interface Family {
   readonly textFields: Fields;
   /** Fields of the vision part with their defaults. */
   readonly visionFields: Fields;
+  /** Whether the pairs of the three axes alternate. */
+  readonly interleaved?: boolean;
   readonly tower: (vision: Settings, text: DecoderDescription) => PatchTowerDescription;
 }
 
@@ -29,6 +31,11 @@ const qwenText = {
   ...{ vocab_size: 152_064, hidden_size: 8192, intermediate_size: 29_568, num_hidden_layers: 80 },
   ...{ num_attention_heads: 64, num_key_value_heads: 8, rms_norm_eps: 1e-5, rope_theta: 1e6 },
   ...{ use_sliding_window: false, sliding_window: 4096, max_window_layers: 80 },
+} as const;
+
+const qwen3Text = {
+  ...{ vocab_size: 151_936, hidden_size: 4096, intermediate_size: 22_016, num_hidden_layers: 32 },
+  ...{ num_attention_heads: 32, num_key_value_heads: 32, max_position_embeddings: 128_000, rope_theta: 500_000 },
 } as const;
 
 const qwenVision = {
@@ -60,7 +67,24 @@ export const visionLanguageFamilies = {
         ...{ hidden: vision.whole("intermediate_size"), norm: { kind: "rmsNorm", eps: 1e-6 } },
       }),
       window: windowOf(vision),
-      unlimited: blocksIn(vision),
+      unlimited: blocksIn(vision, "fullatt_block_indexes"),
+    }),
+  },
+  qwen3_vl: {
+    ...{ title: "Qwen3-VL", text: "qwen3", textFields: qwen3Text, interleaved: true },
+    visionFields: {
+      ...{ ...qwenVision, depth: 27, hidden_size: 1152, hidden_act: "gelu_pytorch_tanh", intermediate_size: 4304 },
+      ...{ patch_size: 16, out_hidden_size: 3584, num_position_embeddings: 2304 },
+      deepstack_visual_indexes: [8, 16, 24],
+    },
+    tower: (vision, text) => ({
+      ...qwenTower(vision, text, {
+        ...{ width: vision.whole("hidden_size"), output: "out_hidden_size", gated: false },
+        ...{ hidden: vision.whole("intermediate_size"), norm: { kind: "layerNorm", eps: 1e-6 } },
+      }),
+      patchBias: true,
+      positionRows: sideOf(vision),
+      deep: blocksIn(vision, "deepstack_visual_indexes"),
     }),
   },
 } as const satisfies Readonly<Record<string, Family>>;
@@ -124,8 +148,15 @@ function windowOf(vision: Settings): number {
   throw vision.wrong("window_size", "at least patch_size · spatial_merge_size", size);
 }
 
-function blocksIn(vision: Settings): number[] {
-  const name = "fullatt_block_indexes";
+/** The number of rows of a square table of positions. */
+function sideOf(vision: Settings): number {
+  const count = vision.whole("num_position_embeddings");
+  const side = Math.floor(Math.sqrt(count));
+  if (side * side === count) return side;
+  throw vision.wrong("num_position_embeddings", "a square", count);
+}
+
+function blocksIn(vision: Settings, name: string): number[] {
   const value = vision.get(name);
   if (Array.isArray(value) && value.every(Number.isSafeInteger)) return value;
   throw vision.wrong(name, "a list of block indices", value);
@@ -171,7 +202,7 @@ function imageTokenOf(config: Settings, { vocabularySize }: DecoderDescription):
 }
 
 /** Describes a text part with M-RoPE. */
-function describeText({ text: name, textFields }: Family, config: Settings): DecoderDescription {
+function describeText({ text: name, textFields, interleaved }: Family, config: Settings): DecoderDescription {
   const [key, rope] = ["rope_scaling", "rope_parameters"]
     .map((each) => [each, config.inner(each)] as const)
     .find(([, settings]) => settings?.names.length) ?? ["rope_scaling", undefined];
@@ -180,7 +211,7 @@ function describeText({ text: name, textFields }: Family, config: Settings): Dec
   if (rope) fields.set(key, plainRotation(rope));
   const described = ofText(name, completed(name, config.with(fields)));
   const { headWidth } = described.layers[0]!.attention;
-  const axes = axesOf(rope ?? config, headWidth / 2);
+  const axes = axesOf(rope ?? config, headWidth / 2, interleaved === true);
   const layers = described.layers.map((layer): LayerDescription => {
     const { rope: rotation } = layer.attention;
     if (rotation?.scaling?.type === "dynamic" || rotation?.scaling?.type === "longrope")
@@ -196,9 +227,17 @@ function plainRotation(rope: Settings): Readonly<Record<string, unknown>> {
   return Object.fromEntries(entries.map(([name, value]) => [name, value === "mrope" ? "default" : value]));
 }
 
-/** Returns the axis of each pair: `mrope_section` is the number of pairs for each axis in turn. */
-function axesOf(rope: Settings, pairs: number): (0 | 1 | 2)[] {
+/**
+ * Returns the axis of each pair: `mrope_section` is the number of pairs for each axis in turn, or alternately as long as
+ * the second and third axes have any.
+ */
+function axesOf(rope: Settings, pairs: number, isInterleaved: boolean): (0 | 1 | 2)[] {
   const sections = rope.numbers("mrope_section");
+  if (isInterleaved && sections.length === 3)
+    return Array.from({ length: pairs }, (_, pair) => {
+      const axis = (pair % 3) as 0 | 1 | 2;
+      return pair < sections[axis]! * 3 ? axis : 0;
+    });
   const axes = sections.flatMap((count, at) => new Array<0 | 1 | 2>(count).fill((at % 3) as 0 | 1 | 2));
   if (axes.length === pairs) return axes;
   throw rope.wrong("mrope_section", `numbers that add up to ${pairs}, the pairs of a head`, sections);

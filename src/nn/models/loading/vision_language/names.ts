@@ -11,18 +11,24 @@ export const visionLanguagePlaces = ({ text, tower }: VisionLanguageDescription)
 
 const prefixes = ["visual.", "model.visual."] as const;
 
-function towerPlaces({ layers }: PatchTowerDescription): Place[] {
+function towerPlaces({ layers, positionRows, deep = [] }: PatchTowerDescription): Place[] {
+  const isThird = positionRows !== undefined; // Qwen3-VL has other names
+  const plain = isThird ? thirdLayers : plainLayers;
+  const mergers = [["merger", "merger"], ...deep.map((_, at) => [`deepMergers.${at}`, `deepstack_merger_list.${at}`])];
   const place = (path: string, name: string, change?: Place["change"]): Place => ({
     ...{ path: `tower.${path}`, names: prefixes.map((prefix) => `${prefix}${name}`), change },
   });
   return [
     place("patch", "patch_embed.proj", { kind: "reshaped" }),
     ...layers.flatMap(({ feedForward }, index) =>
-      Object.entries({ ...block, ...(feedForward.gated ? gatedLayers : plainLayers) }).map(([path, name]) =>
+      Object.entries({ ...block, ...(feedForward.gated ? gatedLayers : plain) }).map(([path, name]) =>
         place(`blocks.${index}.${path}`, `blocks.${index}.${name}`),
       ),
     ),
-    ...Object.entries(merger).map(([path, name]) => place(`merger.${path}`, `merger.${name}`)),
+    ...(isThird ? [place("position", "pos_embed")] : []),
+    ...mergers.flatMap(([path, name]) =>
+      Object.entries(isThird ? thirdMerger : merger).map(([end, layer]) => place(`${path}.${end}`, `${name}.${layer}`)),
+    ),
   ];
 }
 
@@ -36,4 +42,6 @@ const plainLayers = { "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2"
 const gatedLayers = {
   ...{ "feedForward.gate": "mlp.gate_proj", "feedForward.up": "mlp.up_proj", "feedForward.down": "mlp.down_proj" },
 } as const;
+const thirdLayers = { "feedForward.up": "mlp.linear_fc1", "feedForward.down": "mlp.linear_fc2" } as const;
+const thirdMerger = { norm: "norm", hidden: "linear_fc1", output: "linear_fc2" } as const;
 const merger = { norm: "ln_q", hidden: "mlp.0", output: "mlp.2" } as const;
