@@ -5,7 +5,6 @@ import { locateModel } from "../io/hub/locate.ts";
 import type { Decoder } from "../nn/models/decoder/decoder.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
-import { loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
@@ -53,7 +52,6 @@ export async function loadAnyServed(
   }
   if (adapter !== undefined) loadLora(model, adapter);
   const processor =
-    model instanceof VisionLanguageModel && chatTemplate !== undefined ? loadChatProcessor(path) : undefined;
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: ownName,

@@ -152,7 +152,8 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 function openFolder(path: string): Opened {
   const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
   if (isEncoder(given.model_type)) return openEncoder(path, given.model_type, given);
-  if (isVisionLanguage(given.model_type)) return openVisionLanguage(path, given.model_type, given);
+  const reader = isVisionLanguage(given.model_type) ? openVisionLanguage(path, given.model_type, given) : undefined;
+  if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);

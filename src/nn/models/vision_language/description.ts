@@ -1,5 +1,11 @@
 /** Descriptions of vision-language models as data: a tower, a projector, a decoder, and the places of images. */
-import type { DecoderDescription, LayerDescription, NormDescription } from "../decoder/description.ts";
+import type {
+  DecoderDescription,
+  FeedForwardDescription,
+  LayerDescription,
+  NormDescription,
+} from "../decoder/description.ts";
+import type { VisionDescription } from "../vision/description.ts";
 
 /** A language model that reads images. */
 export interface VisionLanguageDescription {
@@ -12,7 +18,37 @@ export interface VisionLanguageDescription {
   /** Whether the tokens of an image attend to later ones of the same image. Default false. */
   readonly bidirectional?: boolean | undefined;
   /** The encoder of images. */
-  readonly tower: PatchTowerDescription;
+  readonly tower: PatchTowerDescription | EncoderTowerDescription;
+}
+
+/** An image encoder whose hidden states are projected to the language model. */
+export interface EncoderTowerDescription {
+  readonly kind: "encoder";
+  /** The image encoder. */
+  readonly encoder: VisionDescription;
+  /** The number of blocks to apply: see `VisionEncoder.hiddenStates`. Default: all blocks and the final norm. */
+  readonly blocks?: number | undefined;
+  /** The number of tokens before the patches that are dropped, such as a class token. */
+  readonly skip: number;
+  /** The projection to the language model. */
+  readonly projector: ProjectorDescription;
+}
+
+/** A projection of hidden states: output(activation(hidden(norm(gathered)))). */
+export interface ProjectorDescription {
+  /**
+   * Squares of `size` · `size` patches become one token: their mean, or all their values. Default: each hidden state is a
+   * token.
+   */
+  readonly gather?: { readonly kind: "mean" | "values"; readonly size: number } | undefined;
+  /** The norm before the projection. Default: none. */
+  readonly norm?: NormDescription | undefined;
+  /** A linear layer and an activation before the last linear layer. Default: none. */
+  readonly hidden?: { readonly width: number; readonly activation: FeedForwardDescription["activation"] } | undefined;
+  /** Whether linear layers have biases. */
+  readonly bias: boolean;
+  /** The size of the features. */
+  readonly outputWidth: number;
 }
 
 /**
@@ -22,6 +58,7 @@ export interface VisionLanguageDescription {
  * Source: P. Wang et al., "Qwen2-VL", 2024; S. Bai et al., "Qwen2.5-VL technical report", 2025.
  */
 export interface PatchTowerDescription {
+  readonly kind: "patches";
   /** The number of values of a patch: channels · frames · height · width. */
   readonly patchWidth: number;
   /** The size of hidden states. */

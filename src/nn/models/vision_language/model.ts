@@ -9,6 +9,7 @@ import type { AttentionInputs } from "../decoder/attention.ts";
 import { Decoder } from "../decoder/decoder.ts";
 import type { LanguageModelInputs } from "../language_model.ts";
 import type { VisionLanguageDescription } from "./description.ts";
+import { EncoderTower } from "./encoder_tower.ts";
 import { tablesOf } from "./grid.ts";
 import {
   type ImageInputs,
@@ -26,7 +27,7 @@ import { PatchTower } from "./patch_tower.ts";
  *
  * | parameter | shape |
  * |---|---|
- * | `tower. …` | see {@link PatchTower} |
+ * | `tower. …` | see {@link PatchTower} and {@link EncoderTower} |
  * | others | see {@link Decoder} |
  *
  * @example
@@ -37,13 +38,14 @@ import { PatchTower } from "./patch_tower.ts";
  * for await (const piece of nn.generateText(model, processor.tokenizer, prompt)) process.stdout.write(piece);
  */
 export class VisionLanguageModel extends Decoder {
-  readonly tower: PatchTower;
+  readonly tower: PatchTower | EncoderTower;
   readonly #description: VisionLanguageDescription;
 
   constructor(description: VisionLanguageDescription, options: LayerOptions = {}) {
     super(description.text, options);
     this.#description = description;
-    this.tower = new PatchTower(description.tower, options);
+    const { tower } = description;
+    this.tower = tower.kind === "patches" ? new PatchTower(tower, options) : new EncoderTower(tower, options);
   }
 
   /** The description of the images' part; `description` is that of the language model. */
@@ -62,7 +64,8 @@ export class VisionLanguageModel extends Decoder {
 
   private get placement(): Placement {
     const { imageToken, tower, bidirectional } = this.#description;
-    return { imageToken, merge: this.axes ? tower.merge : undefined, whole: bidirectional };
+    const merge = tower.kind === "patches" && this.axes ? tower.merge : undefined;
+    return { imageToken, merge, whole: bidirectional };
   }
 
   private get axes(): readonly number[] | undefined {

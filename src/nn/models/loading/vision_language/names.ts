@@ -1,13 +1,42 @@
 /** Where the weights of towers are in checkpoints, by Hugging Face's names. */
-import type { PatchTowerDescription, VisionLanguageDescription } from "../../vision_language/description.ts";
+import type {
+  EncoderTowerDescription,
+  PatchTowerDescription,
+  VisionLanguageDescription,
+} from "../../vision_language/description.ts";
 import type { ArchitectureName } from "../architectures.ts";
 import { type Place, placesOf } from "../names.ts";
+import type { VisionName } from "../vision/architectures.ts";
+import { visionPlaces } from "../vision/names.ts";
 
 /** Returns the place of every layer with weights. */
 export const visionLanguagePlaces = ({ text, tower }: VisionLanguageDescription): Place[] => [
   ...placesOf(text.architecture as ArchitectureName, text, "huggingFace"),
-  ...towerPlaces(tower),
+  ...(tower.kind === "patches" ? towerPlaces(tower) : encoderPlaces(tower)),
 ];
+
+/** Prefixes of encoders, before those of the encoder alone. */
+const encoderPrefixes = ["vision_tower.", "model.vision_tower.", "model.", ""] as const;
+const projectorPrefixes = ["multi_modal_projector.", "model.multi_modal_projector.", "model.connector."] as const;
+
+function encoderPlaces({ encoder, projector }: EncoderTowerDescription): Place[] {
+  const place = (path: string, name: string, change?: Place["change"]): Place => ({
+    ...{ path: `tower.projector.${path}`, names: projectorPrefixes.map((prefix) => `${prefix}${name}`), change },
+  });
+  return [
+    ...visionPlaces(encoder.architecture as VisionName, encoder).map(({ path, names, change }) => ({
+      ...{ path: `tower.encoder.${path}`, change },
+      names: names.flatMap((name) => encoderPrefixes.map((prefix) => `${prefix}${name}`)),
+    })),
+    ...(projector.norm ? [place("norm", "mm_soft_emb_norm", { kind: "plusOne" })] : []),
+    ...(projector.hidden ? [place("hidden", "linear_1")] : []),
+    projector.hidden
+      ? place("output", "linear_2")
+      : projector.norm
+        ? place("output", "mm_input_projection_weight", { kind: "transposed" })
+        : place("output", "modality_projection.proj"),
+  ];
+}
 
 const prefixes = ["visual.", "model.visual."] as const;
 
