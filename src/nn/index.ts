@@ -184,8 +184,30 @@ export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
-export type { PatchTowerDescription, VisionLanguageDescription } from "./models/vision_language/description.ts";
+export type {
+  DualDescription,
+  LearnedGrid,
+  PatchesDescription,
+  TextPooling,
+  VisionDescription,
+  VisionHead,
+  VisionPooling,
+} from "./models/vision/description.ts";
+export type { DualEncoder } from "./models/vision/dual_encoder.ts";
+export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/processor/description.ts";
+export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
+export { ImageProcessor } from "./models/vision/processor/processor.ts";
+export type { VisionEncoder, VisionStatesOptions } from "./models/vision/vision_encoder.ts";
+export type { ChatProcessor } from "./models/vision_language/chat_processor.ts";
+export type {
+  EncoderTowerDescription,
+  PatchTowerDescription,
+  ProjectorDescription,
+  VisionLanguageDescription,
+} from "./models/vision_language/description.ts";
+export type { EncoderTower } from "./models/vision_language/encoder_tower.ts";
 export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.ts";
+export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
 export type { VisionLanguageModel } from "./models/vision_language/model.ts";
 export type { PatchTower } from "./models/vision_language/patch_tower.ts";
 export {

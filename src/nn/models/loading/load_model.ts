@@ -34,6 +34,8 @@ import type { LoadableModel, Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
 import { ggufSource } from "./source.ts";
+import { isDual, isVision } from "./vision/architectures.ts";
+import { openVision } from "./vision/open.ts";
 import { isVisionLanguage } from "./vision_language/describe.ts";
 import { openVisionLanguage } from "./vision_language/open.ts";
 
@@ -88,10 +90,11 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model from a Hugging Face folder or a GGUF file, or an {@link Encoder} such as BERT from a folder.
- * Name the type of an encoder in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more
- * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md` and
- * `docs/encoders.md` list the supported architectures and methods. Weights that keep their dtype are mapped from the
+ * Loads a language model from a Hugging Face folder or a GGUF file. From a folder, it also loads an {@link Encoder} such
+ * as BERT, a {@link VisionEncoder} such as ViT, and a {@link DualEncoder} such as CLIP. Name the type of an encoder in
+ * TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more
+ * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md`,
+ * `docs/encoders.md` and `docs/vision.md` list the supported architectures and methods. Weights that keep their dtype are mapped from the
  * file. Other weights are converted one at a time, so that no weight is in memory twice.
  *
  * A name such as `owner/name` is a model on the hub at `HF_ENDPOINT`. It is loaded from the cache that Hugging Face's
@@ -152,7 +155,9 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 function openFolder(path: string): Opened {
   const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
   if (isEncoder(given.model_type)) return openEncoder(path, given.model_type, given);
-  const reader = isVisionLanguage(given.model_type) ? openVisionLanguage(path, given.model_type, given) : undefined;
+  const { model_type: type } = given;
+  if (isVision(type) || isDual(type)) return openVision(path, type, given);
+  const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };

@@ -1,0 +1,63 @@
+/** The size that an image is resized to, as Hugging Face's `transformers` computes it. */
+import type { ImageSize } from "./description.ts";
+
+type Sides = readonly [height: number, width: number];
+
+/** Rounds to the nearest integer, ties to even, as Python does. */
+const toEven = (value: number): number => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+
+/** @internal Returns the size to which an image is resized, at least 1 x 1. */
+export function resizedSize(size: ImageSize, image: Sides): Sides {
+  const [height, width] = sizes[size.kind](size as never, image);
+  return [Math.max(1, height), Math.max(1, width)];
+}
+
+type Of<K extends ImageSize["kind"]> = Extract<ImageSize, { kind: K }>;
+
+const sizes: { readonly [K in ImageSize["kind"]]: (size: Of<K>, image: Sides) => Sides } = {
+  exact: ({ height, width }) => [height, width],
+  shortest: ({ side, longest }, image) =>
+    longest === undefined ? shortest(side, image) : bounded(side, longest, image),
+  within({ height, width }, image) {
+    const scale = Math.min(height / image[0], width / image[1]);
+    return [Math.trunc(image[0] * scale), Math.trunc(image[1] * scale)];
+  },
+  patches: ({ patch, most }, image) => wholePatches(patch, most, image),
+  multiple(size, image) {
+    let [down, across] = [size.height / image[0], size.width / image[1]];
+    if (size.keepsRatio) {
+      const scale = Math.abs(1 - across) < Math.abs(1 - down) ? across : down;
+      [down, across] = [scale, scale];
+    }
+    const fit = (side: number) => toEven(side / size.multiple) * size.multiple;
+    return [fit(down * image[0]), fit(across * image[1])];
+  },
+};
+
+function shortest(side: number, [height, width]: Sides): Sides {
+  const [short, long] = width <= height ? [width, height] : [height, width];
+  const longer = Math.trunc((side * long) / short);
+  return width <= height ? [longer, side] : [side, longer];
+}
+
+/** The shorter side is less than `side` if the longer one would exceed `longest`. */
+function bounded(side: number, longest: number, [height, width]: Sides): Sides {
+  const [short, long] = [Math.min(height, width), Math.max(height, width)];
+  const raw = (long / short) * side > longest ? (longest * short) / long : undefined;
+  const size = raw === undefined ? side : toEven(raw);
+  if (short === size) return [height, width];
+  const longer = Math.trunc(((raw ?? size) * long) / short);
+  return width < height ? [longer, size] : [size, longer];
+}
+
+/** Finds the scale by bisection, with the bounds and the precision of `transformers`. */
+function wholePatches(patch: number, most: number, [height, width]: Sides): Sides {
+  const sideAt = (scale: number, side: number) => Math.max(1, Math.ceil((side * scale) / patch));
+  let [low, high] = [1e-6, 100];
+  while (high - low >= 1e-5) {
+    const scale = (low + high) / 2;
+    if (sideAt(scale, height) * sideAt(scale, width) <= most) low = scale;
+    else high = scale;
+  }
+  return [sideAt(low, height) * patch, sideAt(low, width) * patch];
+}
