@@ -182,6 +182,7 @@ export type { GenerationSettings } from "./models/loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
 export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
+export { loadChatProcessor } from "./models/loading/vision_language/processor.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
 export type {

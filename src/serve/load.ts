@@ -5,6 +5,7 @@ import { locateModel } from "../io/hub/locate.ts";
 import type { Decoder } from "../nn/models/decoder/decoder.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
+import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
@@ -51,7 +52,8 @@ export async function loadAnyServed(
     throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of encoders are not supported");
   }
   if (adapter !== undefined) loadLora(model, adapter);
-  const processor =
+  const readsImages = model instanceof VisionLanguageModel && chatTemplate !== undefined && hasImageSettings(path);
+  const processor = readsImages ? loadChatProcessor(path) : undefined;
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: ownName,

@@ -35,7 +35,8 @@ export interface EncoderFamily {
   readonly tower: (parts: Parts) => Omit<EncoderTowerDescription, "kind" | "encoder">;
 }
 
-interface Parts {
+/** What a projector depends on. */
+export interface Parts {
   readonly config: Settings;
   readonly encoder: VisionDescription;
   readonly text: DecoderDescription;
@@ -158,10 +159,13 @@ export function describeWithEncoder(
   const text = textOf(family, config);
   const encoder = encoderOf(family, config, isThere);
   const other = family.imageToken.replace("_index", "_id");
+  const tower = family.tower({ config, encoder, text });
+  // the states after a given number of blocks are not normalized
+  const finalNorm = tower.blocks === undefined ? encoder.finalNorm : "pooled";
   return {
     ...{ architecture: name, text, bidirectional: family.bidirectional },
     imageToken: config.wholeIfAny(other, 0) ?? config.whole(family.imageToken, 0),
-    tower: { kind: "encoder", encoder, ...family.tower({ config, encoder, text }) },
+    tower: { kind: "encoder", encoder: { ...encoder, finalNorm }, ...tower },
   };
 }
 

@@ -22,6 +22,19 @@ const sizes: { readonly [K in ImageSize["kind"]]: (size: Of<K>, image: Sides) =>
     const scale = Math.min(height / image[0], width / image[1]);
     return [Math.trunc(image[0] * scale), Math.trunc(image[1] * scale)];
   },
+  area({ multiple, least, most }, [height, width]) {
+    const area = toEven(height / multiple) * toEven(width / multiple) * multiple ** 2;
+    if (area >= least && area <= most)
+      return [toEven(height / multiple) * multiple, toEven(width / multiple) * multiple];
+    if (area > most) {
+      const scale = Math.sqrt((height * width) / most);
+      const down = (side: number) => Math.max(multiple, Math.floor(side / scale / multiple) * multiple);
+      return [down(height), down(width)];
+    }
+    const scale = Math.sqrt(least / (height * width));
+    const up = (side: number) => Math.ceil((side * scale) / multiple) * multiple;
+    return [up(height), up(width)];
+  },
   patches: ({ patch, most }, image) => wholePatches(patch, most, image),
   multiple(size, image) {
     let [down, across] = [size.height / image[0], size.width / image[1]];
