@@ -34,6 +34,8 @@ const guide = [
       { text: "Pretrained models", link: "/pretrained" },
       { text: "Supported language models", link: "/models" },
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
+      { text: "Images", link: "/vision" },
+      { text: "Chat about images", link: "/vision-chat" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },

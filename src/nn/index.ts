@@ -178,6 +178,7 @@ export {
 } from "./models/language_model.ts";
 export type { LlamaConfig, RopeConfig } from "./models/llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./models/llama.ts";
+export { createModel } from "./models/loading/create_model.ts";
 export type { GenerationSettings } from "./models/loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
 export type { LoadableModel } from "./models/loading/opened.ts";
@@ -238,6 +239,9 @@ export {
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
+export { classifyImages, type LabelImagesOptions } from "./tasks/classify_images.ts";
+export type { EmbedDualOptions } from "./tasks/embed_dual.ts";
+export { type EmbedImagesOptions, embedImages } from "./tasks/embed_images.ts";
 export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
 export { type EmbeddingLoss, embeddingBackward } from "./tasks/embedding_backward.ts";
 export {
@@ -247,6 +251,7 @@ export {
   type RankingLossOptions,
 } from "./tasks/embedding_losses.ts";
 export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
+export type { ImageBatchingOptions, ImageInput } from "./tasks/images.ts";
 export type { Tokens } from "./tasks/prompt.ts";
 export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
 export { type Tagged, type TagOptions, tag } from "./tasks/tag.ts";

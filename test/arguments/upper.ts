@@ -8,10 +8,11 @@ import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
+import { smallDual, smallVision } from "./small_vision.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
-const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
+const { data, io, metrics, nn, ones, optim, tensor, text, zeros, sum } = orchard;
 
 /** The folder where functions write files. */
 let folder = "";
@@ -451,6 +452,46 @@ export const calls: Calls = {
   rerank: [nn.rerank as Call, () => [encoders.reranker, "a", ["b"], { topK: 1, batch: 1 }]],
   tag: [nn.tag as Call, () => [encoders.tagger, ["ab"], { aggregate: "none", batch: 1 }]],
   answer: [nn.answer as Call, () => [encoders.reader, "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
+  "embed of images and texts": [
+    nn.embed as Call,
+    () => [smallDual(encoders.plain.tokenizer), ["ab", [1, 2]], { normalize: false, batch: 2 }],
+  ],
+  embedImages: [
+    nn.embedImages as Call,
+    () => [smallVision(), [ones([3, 4, 4], { dtype: "uint8" })], { normalize: false, batch: 2 }],
+  ],
+  classifyImages: [
+    nn.classifyImages as Call,
+    () => [smallVision(2), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],
+  ],
+  "classifyImages with labels": [
+    nn.classifyImages as Call,
+    () => [
+      smallDual(encoders.plain.tokenizer),
+      [ones([3, 4, 4], { dtype: "uint8" })],
+      { labels: ["a", "b"], template: "a{}", batch: 2 },
+    ],
+  ],
+  "VisionEncoder.hiddenStates": [
+    (pixels, options) => smallVision().hiddenStates(pixels, options),
+    () => [ones([1, 3, 4, 4]), { blocks: -1 }],
+  ],
+  ImageProcessor: [
+    make(nn.ImageProcessor),
+    () => [
+      {
+        ...{ size: { kind: "exact", height: 2, width: 2 }, filter: "lanczos", crop: [1, 1], rescale: 0.5 },
+        ...{ mean: [0.5], std: [2], resizesFloats: false },
+      },
+    ],
+  ],
+  "ImageProcessor.process": [
+    (images) => new nn.ImageProcessor({}).process(images),
+    () => [[ones([3, 4, 4], { dtype: "uint8" })]],
+  ],
+  createModel: [nn.createModel as Call, () => [{ model_type: "missing" }, { dtype: "float32" }]],
+  loadImageProcessor: [nn.loadImageProcessor as Call, () => ["missing"]],
+  loadChatProcessor: [nn.loadChatProcessor as Call, () => ["missing"]],
   fillMask: [nn.fillMask as Call, () => [encoders.filler, "a[MASK]", { topK: 1 }]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [

@@ -52,7 +52,9 @@ export interface PatchesDescription {
   readonly positions: LearnedGrid | { readonly kind: "rotary"; readonly base: number };
 }
 
-/** Learned positions of patches, and of the class and distillation tokens. For images of another size, they are resized. */
+/**
+ * Learned positions of patches, and of the class and distillation tokens. For images of another size, they are resized.
+ */
 export interface LearnedGrid {
   readonly kind: "learned";
   /** How positions are resized. */
@@ -62,8 +64,8 @@ export interface LearnedGrid {
 }
 
 /**
- * How the hidden states of an image become one vector: the first token's state, the mean of all tokens, an activation of
- * a linear layer of the first token's state, or attention of a learned query.
+ * How the hidden states of an image become one vector: the first token's state, the mean of all tokens, an activation
+ * of a linear layer of the first token's state, or attention of a learned query.
  */
 export type VisionPooling =
   | { readonly kind: "first" | "mean" }
@@ -75,8 +77,8 @@ export interface VisionHead {
   /** The number of labels. */
   readonly outputs: number;
   /**
-   * The classified vector: the first token's state, the mean of the patches' states, or both. `"teacher"` is DeiT's mean
-   * of the scores of the class token and, with another layer, of the distillation token.
+   * The classified vector: the first token's state, the mean of the patches' states, or both. `"teacher"` is DeiT's
+   * mean of the scores of the class token and, with another layer, of the distillation token.
    */
   readonly of: "first" | "patches" | "firstAndPatches" | "teacher";
 }

@@ -1,6 +1,7 @@
 /** Encoders of images and texts, built from a {@link DualDescription}. */
 
 import { toDType } from "../../../ops/copy/cast.ts";
+import { full } from "../../../ops/creation/full.ts";
 import { normalize } from "../../../ops/distance/normalize.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import { eq } from "../../../ops/elementwise/comparison.ts";
@@ -14,7 +15,7 @@ import { select } from "../../../ops/view/slice.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
-import { type LayerOptions, layerOptions, llamaInitialization, zeroParameter } from "../../layers/initialization.ts";
+import { type LayerOptions, layerOptions, llamaInitialization, parameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
@@ -36,8 +37,11 @@ export class SimilarityScale extends Module<[cosines: Tensor], Tensor> {
 
   constructor({ bias, ...options }: LayerOptions & { readonly bias: boolean }) {
     super();
-    this.weight = zeroParameter([1], options);
-    this.bias = bias ? zeroParameter([1], options) : null;
+    const constant = (value: number) =>
+      parameter([1], (shape, { dtype = "float32" }) => full(shape, value, { dtype }), options);
+    // The initial values of CLIP and of SigLIP.
+    this.weight = constant(Math.log(bias ? 10 : 1 / 0.07));
+    this.bias = bias ? constant(-10) : null;
   }
 
   /** @param cosines any shape @returns the same shape */
@@ -155,8 +159,8 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
   /**
    * Computes a vector for each text.
    *
-   * @param tokens integers, [texts, tokens], with the special tokens of the model's tokenizer. In CLIP, tokens after the
-   * end token have no effect. SigLIP was trained on texts that are padded to the model's context
+   * @param tokens integers, [texts, tokens], with the special tokens of the model's tokenizer. In CLIP, tokens after
+   * the end token have no effect. SigLIP was trained on texts that are padded to the model's context
    * @returns [texts, embeddingWidth]
    *
    * @throws {ShapeError} @throws {ArgumentError} @throws {DTypeError} as `forward` of {@link Encoder}.

@@ -1,13 +1,14 @@
 /** A transformer over the patches of images, built from a {@link VisionDescription}. */
 import { ShapeError } from "../../../core/errors.ts";
 import { aNumber } from "../../../core/kinds.ts";
-import { named, parameters } from "../../../core/parameters.ts";
+import { named, operand, parameters } from "../../../core/parameters.ts";
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
 import { cat } from "../../../ops/join/cat.ts";
 import { mean } from "../../../ops/reduction/mean.ts";
 import { narrow, select } from "../../../ops/view/slice.ts";
 import type { FloatDType } from "../../../tensor/dtype.ts";
+import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../../layers/initialization.ts";
@@ -33,7 +34,8 @@ export interface VisionStatesOptions {
   readonly blocks?: number | undefined;
 }
 
-const readOptions = parameters("VisionEncoder.hiddenStates", {
+const readStates = parameters("VisionEncoder.hiddenStates", {
+  pixels: operand(aTensor),
   blocks: named(aNumber({ holds: Number.isSafeInteger, expected: "a whole number" })),
 });
 
@@ -152,7 +154,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
    * @throws {ShapeError} as {@link forward}.
    */
   hiddenStates(pixels: Tensor, options?: VisionStatesOptions): Tensor {
-    const { blocks } = readOptions([options]);
+    const { blocks } = readStates([pixels, options]);
     this.checkPixels(pixels);
     const { layers, finalNorm } = this.#description;
     const count = Math.min(
@@ -210,6 +212,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   }
 
   private checkPixels(pixels: Tensor): void {
+    pixels.checkAlive("VisionEncoder");
     const { rank, shape } = pixels;
     const { channels, size, flat } = this.#description.patches;
     const fits = (axis: 0 | 1) => shape[axis + 2]! >= size[axis] && (!flat || shape[axis + 2]! % size[axis] === 0);

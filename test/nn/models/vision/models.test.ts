@@ -43,6 +43,8 @@ describe.each(cases)("%s", (name, own) => {
     });
     expect(wrong).toEqual([]);
     expect(gradientErrors(model, name, own)).toEqual([]);
+    const shapesOf = (of: Model) => [...of.namedParameters()].map(([key, { shape }]) => [key, shape]);
+    expect(shapesOf(nn.createModel<Model>(own.config))).toEqual(shapesOf(model));
   });
 });
 

@@ -57,7 +57,8 @@ export function describeVision(
   const config = completed(name, row.fields, settings);
   const className = classOf(config);
   const head = className.includes("ForImageClassification") ? headOf(row, config, className) : undefined;
-  const description = bodyOf(name, config, isThere);
+  // A classifier of ViT has no pooling layer.
+  const description = bodyOf(name, config, (weight) => head === undefined && isThere(weight));
   const projection = className.endsWith("WithProjection") ? config.whole("projection_dim") : undefined;
   return { name, description: { ...description, head, projection }, labels: head && labelsOf(config, head) };
 }

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import type { EncoderLabels } from "../../encoder/labels.ts";
 import { DualEncoder } from "../../vision/dual_encoder.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
 import type { ImageProcessor } from "../../vision/processor/processor.ts";
@@ -13,7 +14,7 @@ import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import type { WeightSource } from "../source.ts";
 import { type DualName, dualArchitectures, isDual, type VisionName } from "./architectures.ts";
-import { describeDual, describeVision, visionPart } from "./describe.ts";
+import { type DescribedDual, type DescribedVision, describeDual, describeVision, visionPart } from "./describe.ts";
 import { dualPlaces, isWithoutUse, visionPlaces } from "./names.ts";
 
 type Parts = Pick<Opened, "places" | "newModel">;
@@ -26,24 +27,31 @@ export function openVision(path: string, name: VisionName | DualName, config: ob
   const file = openFor("loadModel", path);
   try {
     const source = sourceOf(file, settings);
-    const isBoth = isDual(name) && isOfBoth(settings);
-    const parts = isBoth
-      ? partsOfDual(path, name, settings, processor)
-      : partsOfVision(
-          isDual(name) ? dualArchitectures[name].vision : name,
-          isDual(name) ? visionPart(settings) : settings,
-          source,
-          processor,
-        );
+    const isThere = (weight: RegExp) => source.names.some((each) => weight.test(each));
+    const described = describedVision(name, settings, isThere);
+    const isBoth = "vision" in described.description;
     return {
-      ...{ ...parts, ...about, source: withoutUnused(source, isBoth), style: "huggingFace" },
-      config: config as Readonly<Record<string, unknown>>,
+      ...{ ...partsOf(path, described, processor), ...about, style: "huggingFace" },
+      ...{ source: withoutUnused(source, isBoth), config: config as Readonly<Record<string, unknown>> },
       [Symbol.dispose]: () => file.close(),
     };
   } catch (cause) {
     file.close();
     throw cause;
   }
+}
+
+type Described = (DescribedVision | DescribedDual) & { readonly labels?: EncoderLabels | undefined };
+
+/** Returns the description of the model that a config names: an image encoder, or encoders of images and texts. */
+export function describedVision(
+  name: VisionName | DualName,
+  settings: Settings,
+  isThere: (weight: RegExp) => boolean,
+): Described {
+  if (!isDual(name)) return describeVision(name, settings, isThere);
+  if (isOfBoth(settings)) return describeDual(name, settings);
+  return describeVision(dualArchitectures[name].vision, visionPart(settings), isThere);
 }
 
 /** Whether the class of a config has both encoders. @throws {ArgumentError} `unsupportedHead` */
@@ -58,36 +66,20 @@ function isOfBoth(config: Settings): boolean {
   );
 }
 
-function partsOfVision(
-  name: VisionName,
-  settings: Settings,
-  source: WeightSource,
-  processor: ImageProcessor | undefined,
-): Parts {
-  const isThere = (weight: RegExp) => source.names.some((each) => weight.test(each));
-  const { description, labels } = describeVision(name, settings, isThere);
+function partsOf(path: string, described: Described, processor: ImageProcessor | undefined): Parts {
+  const { description } = described;
+  if ("vision" in description) {
+    const name = description.architecture as DualName;
+    const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+    return {
+      places: dualPlaces(name, dualArchitectures[name].vision, description),
+      newModel: (options) => Object.assign(new DualEncoder(description, options), { processor, tokenizer }),
+    };
+  }
+  const { labels } = described;
   return {
-    places: visionPlaces(name, description),
-    newModel(options) {
-      const model = new VisionEncoder(description, options);
-      model.processor = processor;
-      model.labels = labels;
-      return model;
-    },
-  };
-}
-
-function partsOfDual(path: string, name: DualName, settings: Settings, processor: ImageProcessor | undefined): Parts {
-  const { description } = describeDual(name, settings);
-  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
-  return {
-    places: dualPlaces(name, dualArchitectures[name].vision, description),
-    newModel(options) {
-      const model = new DualEncoder(description, options);
-      model.processor = processor;
-      model.tokenizer = tokenizer;
-      return model;
-    },
+    places: visionPlaces(described.name as VisionName, description),
+    newModel: (options) => Object.assign(new VisionEncoder(description, options), { processor, labels }),
   };
 }
 

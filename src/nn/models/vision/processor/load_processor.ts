@@ -116,7 +116,8 @@ function nameOf(settings: Settings): string {
   if (Object.hasOwn(processors, name)) return name;
   throw settings.refused(
     "unknownProcessor",
-    `expected image_processor_type to be one of ${Object.keys(processors).join(", ")} with ImageProcessor, got "${type}"`,
+    `expected image_processor_type to be one of ${Object.keys(processors).join(", ")} with ImageProcessor, ` +
+      `got "${type}"`,
   );
 }
 

@@ -1,8 +1,9 @@
 /** Converts images to the input of a model. */
 import { noGrad } from "../../../../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../../../core/errors.ts";
-import { either, listOf } from "../../../../core/kinds.ts";
-import { type Kind, operand, parameters } from "../../../../core/parameters.ts";
+import { aNumber, choice, either, flag, listOf } from "../../../../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../../../../core/parameters.ts";
+import { twoOf } from "../../../../data/transforms/transform.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { tensor } from "../../../../ops/creation/tensor.ts";
 import { add, mul, sub } from "../../../../ops/elementwise/arithmetic.ts";
@@ -23,13 +24,36 @@ import { formatShape, sameShape } from "../../../../tensor/shape.ts";
 import { Tensor } from "../../../../tensor/tensor.ts";
 import { tidy } from "../../../../tensor/tidy.ts";
 import type { ImageFilter, ImageProcessing } from "./description.ts";
-import { resizedSize } from "./sizes.ts";
+import { anImageSize, resizedSize } from "./sizes.ts";
 
 /** @internal The names of filters for resizing. */
 export const filters: Readonly<Record<ImageFilter, FilterName | "nearest">> = {
   ...{ nearest: "nearest", box: "box", bilinear: "linear", hamming: "hamming", bicubic: "cubic", lanczos: "lanczos" },
 };
 
+const isSide = (value: number): boolean => Number.isSafeInteger(value) && value > 0 && value < 2 ** 16;
+const aSide = aNumber({ holds: isSide, expected: "a whole number above 0" });
+const finite = aNumber({ holds: Number.isFinite, expected: "a finite number" });
+const positive = aNumber({ holds: (value) => value > 0 && value < Infinity, expected: "a number above 0" });
+const channels = (kind: Kind<number>): Kind<number[]> => ({
+  expected: "a list of one number or three",
+  parse(value, operation, name) {
+    const found = listOf(kind, "").parse(value, operation, name);
+    return found?.length === 1 || found?.length === 3 ? found : undefined;
+  },
+});
+
+const readDescription = parameters("ImageProcessor", {
+  size: named(anImageSize),
+  filter: named(choice(...(Object.keys(filters) as ImageFilter[]))),
+  crop: named(twoOf(aSide)),
+  rescale: named(positive),
+  mean: named(channels(finite)),
+  std: named(channels(positive)),
+  resizesFloats: named(flag),
+});
+
+const readSize = parameters("ImageProcessor.sizeOf", { image: operand(twoOf(aSide)) });
 const readProcess = parameters("ImageProcessor.process", {
   images: operand(either(aTensor as Kind<Tensor>, listOf(aTensor, "a list of tensors") as Kind<Tensor[]>)),
 });
@@ -47,14 +71,17 @@ export class ImageProcessor {
   /** The steps and their settings. */
   readonly description: ImageProcessing;
 
-  constructor(description: ImageProcessing) {
-    this.description = description;
+  constructor(description: ImageProcessing);
+  constructor(...values: unknown[]) {
+    this.description = readDescription(values);
   }
 
-  /** Returns the size of the result for an image of this size. */
-  sizeOf([height, width]: readonly [height: number, width: number]): readonly [height: number, width: number] {
+  /** Returns the size of the result for an image of this height and width. @throws {ArgumentError} for other sizes. */
+  sizeOf(image: readonly [height: number, width: number]): readonly [height: number, width: number];
+  sizeOf(...values: unknown[]): readonly [height: number, width: number] {
+    const { image } = readSize(values);
     const { size, crop } = this.description;
-    return crop ?? (size ? resizedSize(size, [height, width]) : [height, width]);
+    return crop ?? (size ? resizedSize(size, image) : image);
   }
 
   /**

@@ -1,10 +1,38 @@
 /** The size that an image is resized to, as Hugging Face's `transformers` computes it. */
+import type { Kind } from "../../../../core/parameters.ts";
 import type { ImageSize } from "./description.ts";
 
 type Sides = readonly [height: number, width: number];
 
 /** Rounds to the nearest integer, ties to even, as Python does. */
 const toEven = (value: number): number => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+
+const isSide = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0 && Number(value) < 2 ** 16;
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+const isOptional = (value: unknown): boolean => value === undefined || isSide(value);
+const both = { height: isSide, width: isSide };
+/** The fields of each kind of size. */
+const fields: Readonly<Record<ImageSize["kind"], Readonly<Record<string, (value: unknown) => boolean>>>> = {
+  exact: both,
+  within: both,
+  shortest: { side: isSide, longest: isOptional },
+  patches: { patch: isSide, most: isSide },
+  multiple: { ...both, multiple: isSide, keepsRatio: isFlag },
+};
+
+/** @internal */
+export const anImageSize: Kind<ImageSize> = {
+  expected: `an object with a kind (${Object.keys(fields).join(", ")}) and its whole numbers above 0`,
+  parse(value) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const given = { ...value } as Record<string, unknown>;
+    const { kind } = given;
+    if (typeof kind !== "string" || !Object.hasOwn(fields, kind)) return undefined;
+    const rules = Object.entries(fields[kind as ImageSize["kind"]]);
+    const isKnown = Object.keys(given).every((key) => key === "kind" || Object.hasOwn(fields[kind as "exact"], key));
+    return isKnown && rules.every(([key, holds]) => holds(given[key])) ? (given as unknown as ImageSize) : undefined;
+  },
+};
 
 /** @internal Returns the size to which an image is resized, at least 1 x 1. */
 export function resizedSize(size: ImageSize, image: Sides): Sides {
