@@ -8,6 +8,7 @@ type Sides = readonly [height: number, width: number];
 const toEven = (value: number): number => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 
 const isSide = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0 && Number(value) < 2 ** 16;
+const isArea = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
 const isOptional = (value: unknown): boolean => value === undefined || isSide(value);
 const both = { height: isSide, width: isSide };
@@ -18,6 +19,7 @@ const fields: Readonly<Record<ImageSize["kind"], Readonly<Record<string, (value:
   shortest: { side: isSide, longest: isOptional },
   patches: { patch: isSide, most: isSide },
   multiple: { ...both, multiple: isSide, keepsRatio: isFlag },
+  area: { multiple: isSide, least: isArea, most: isArea },
 };
 
 /** @internal */
