@@ -36,6 +36,7 @@ const guide = [
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
       { text: "Speech recognition", link: "/speech" },
       { text: "Images", link: "/vision" },
+      { text: "Chat about images", link: "/vision-chat" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },

@@ -183,6 +183,7 @@ export type { GenerationSettings } from "./models/loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
 export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
+export { loadChatProcessor } from "./models/loading/vision_language/processor.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
 export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
@@ -202,6 +203,18 @@ export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/pr
 export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
 export { ImageProcessor } from "./models/vision/processor/processor.ts";
 export type { VisionEncoder, VisionStatesOptions } from "./models/vision/vision_encoder.ts";
+export type { ChatProcessor } from "./models/vision_language/chat_processor.ts";
+export type {
+  EncoderTowerDescription,
+  PatchTowerDescription,
+  ProjectorDescription,
+  VisionLanguageDescription,
+} from "./models/vision_language/description.ts";
+export type { EncoderTower } from "./models/vision_language/encoder_tower.ts";
+export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.ts";
+export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
+export type { VisionLanguageModel } from "./models/vision_language/model.ts";
+export type { PatchTower } from "./models/vision_language/patch_tower.ts";
 export {
   type CalibrateOptions,
   type Calibration,

@@ -495,6 +495,7 @@ export const calls: Calls = {
   ],
   createModel: [nn.createModel as Call, () => [{ model_type: "missing" }, { dtype: "float32" }]],
   loadImageProcessor: [nn.loadImageProcessor as Call, () => ["missing"]],
+  loadChatProcessor: [nn.loadChatProcessor as Call, () => ["missing"]],
   fillMask: [nn.fillMask as Call, () => [encoders.filler, "a[MASK]", { topK: 1 }]],
   logMelFeatures: [nn.logMelFeatures as Call, () => [zeros([400]), { nMels: 8 }]],
   transcribe: [

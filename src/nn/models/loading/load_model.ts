@@ -36,6 +36,8 @@ import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
 import { ggufSource } from "./source.ts";
 import { isDual, isVision } from "./vision/architectures.ts";
 import { openVision } from "./vision/open.ts";
+import { isVisionLanguage } from "./vision_language/describe.ts";
+import { openVisionLanguage } from "./vision_language/open.ts";
 import { openWhisper } from "./whisper.ts";
 
 /** Options of {@link loadModel}. */
@@ -157,6 +159,8 @@ function openFolder(path: string): Opened {
   const { model_type: type } = given;
   if (isVision(type) || isDual(type)) return openVision(path, type, given);
   if (type === "whisper") return openWhisper(path, given);
+  const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
+  if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);
