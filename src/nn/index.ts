@@ -162,10 +162,14 @@ export type {
   EncoderTask,
   HeadDescription,
   PositionsDescription,
+  SinusoidsDescription,
 } from "./models/encoder/description.ts";
 export type { Encoder, EncoderInputs } from "./models/encoder/encoder.ts";
 export type { EncoderLabels, LabelScores } from "./models/encoder/labels.ts";
 export type { Pooling, SentenceDescription, SentenceHead, SentenceStep } from "./models/encoder/sentence.ts";
+export type { EncoderDecoderDescription } from "./models/encoder_decoder/description.ts";
+export type { EncodedTexts } from "./models/encoder_decoder/encoded.ts";
+export type { DecodeInputs, EncoderDecoder, Seq2SeqLossInputs } from "./models/encoder_decoder/encoder_decoder.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";
 export type { Gpt2Config } from "./models/gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./models/gpt.ts";

@@ -19,6 +19,8 @@ import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
 import { openEncoder } from "./encoder/open.ts";
+import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
+import { openEncoderDecoder } from "./encoder_decoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
   chatTemplateOf,
@@ -86,8 +88,9 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model from a Hugging Face folder or a GGUF file, or an {@link Encoder} such as BERT from a folder.
- * Name the type of an encoder in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more
+ * Loads a language model from a Hugging Face folder or a GGUF file, an {@link Encoder} such as BERT, or an {@link
+ * EncoderDecoder} such as T5 from a folder. Name the type of such a model in TypeScript: `loadModel<nn.Encoder>(path)`.
+ * A folder has `config.json` and one or more
  * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md` and
  * `docs/encoders.md` list the supported architectures and methods. Weights that keep their dtype are mapped from the
  * file. Other weights are converted one at a time, so that no weight is in memory twice.
@@ -149,6 +152,7 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 
 function openFolder(path: string): Opened {
   const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
+  if (isEncoderDecoder(given.model_type)) return openEncoderDecoder(path, given.model_type, given);
   if (isEncoder(given.model_type)) return openEncoder(path, given.model_type, given);
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };

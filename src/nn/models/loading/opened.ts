@@ -2,12 +2,13 @@
 import type { LayerOptions } from "../../layers/initialization.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 import type { Encoder } from "../encoder/encoder.ts";
+import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
 import type { GenerationSettings } from "./generation.ts";
 import type { Place, Style } from "./names.ts";
 import type { WeightSource } from "./source.ts";
 
 /** The models that {@link loadModel} returns. */
-export type LoadableModel = Decoder | Encoder;
+export type LoadableModel = Decoder | Encoder | EncoderDecoder;
 
 /** An open folder or file, and the model that it describes. */
 export interface Opened extends Disposable {
