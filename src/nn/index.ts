@@ -9,6 +9,11 @@ export {
   type KeyValueCacheOptions,
 } from "./cache/cache.ts";
 export type { CacheFormat, KeysAndValues } from "./cache/store.ts";
+export {
+  type GeneratedText,
+  generateBatch,
+} from "./generation/batch/generate_batch.ts";
+export type { EarlyStopping, GenerateBatchOptions } from "./generation/batch/options.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
 export { generate } from "./generation/generate.ts";

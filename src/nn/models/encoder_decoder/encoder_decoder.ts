@@ -12,6 +12,7 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
 import { KeyValueCache } from "../../cache/cache.ts";
+import type { BatchDefaults } from "../../generation/batch/options.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, zeroParameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
@@ -84,6 +85,8 @@ export class EncoderDecoder extends Module<
    * a model that was not loaded.
    */
   origin: string | undefined = undefined;
+  /** Defaults of the options of `nn.generateBatch`, which the model's files give. */
+  generation: BatchDefaults = {};
 
   constructor(description: EncoderDecoderDescription, options: LayerOptions = {}) {
     super();
@@ -214,10 +217,9 @@ export class EncoderDecoder extends Module<
     checkTokenMatrix("EncoderDecoder", labels);
     const { startToken, paddingToken, shiftsLast } = this.#description;
     const count = labels.shape[1]!;
-    const given = Array.from(labels.dataSync(), (label) =>
-      Number(label) === ignoreIndex ? paddingToken : Number(label),
-    );
-    const first = (row: number) =>
+    const numbers: readonly number[] = Array.from<number | bigint, number>(labels.dataSync() as Int32Array, Number);
+    const given = numbers.map((label) => (label === ignoreIndex ? paddingToken : label));
+    const first = (row: number): number | undefined =>
       shiftsLast ? given.slice(row, row + count).findLast((label) => label !== paddingToken) : startToken;
     const shifted = Int32Array.from(given, (_, at) => (at % count === 0 ? (first(at) ?? startToken) : given[at - 1]!));
     return tensor(shifted, { shape: [...labels.shape] });
