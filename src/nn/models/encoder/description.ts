@@ -117,6 +117,8 @@ export interface BucketsDescription {
   readonly rows: number;
   /** The number of heads. */
   readonly heads: number;
+  /** The number of buckets, if the table has more rows. MPNet always uses 32. Default: `rows`. */
+  readonly count?: number | undefined;
   /** Distances from this one on share the last bucket. Default 128. */
   readonly longest?: number | undefined;
   /** Whether each block has a table, as in UMT5. Default false: all blocks share one. */

@@ -8,20 +8,18 @@ import { permute, transpose } from "../../../ops/view/permute.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Embedding } from "../../layers/embedding.ts";
-import type { DisentangledDescription } from "./description.ts";
+import type { BucketsDescription, DisentangledDescription } from "./description.ts";
 
 /** Distances from which all tokens of one direction share the last bucket, by default. */
 const LONGEST = 128;
 
 /** Which pairs of tokens have buckets. */
-interface BucketOptions {
+interface BucketOptions extends Pick<BucketsDescription, "rows" | "count" | "longest"> {
   readonly queries: number;
   /** The number of keys; the last key is the last query. */
   readonly keys: number;
   /** Whether half of the buckets are for keys after the query. Otherwise, such keys are in bucket 0. */
   readonly bothWays: boolean;
-  readonly rows: number;
-  readonly longest?: number | undefined;
 }
 
 /**
@@ -30,8 +28,15 @@ interface BucketOptions {
  *
  * Source: C. Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text transformer", 2020.
  */
-function bucketsOf({ queries, keys, bothWays, rows, longest = LONGEST }: BucketOptions): Tensor<"int32"> {
-  const count = bothWays ? Math.floor(rows / 2) : rows;
+function bucketsOf({
+  queries,
+  keys,
+  bothWays,
+  rows,
+  count: all = rows,
+  longest = LONGEST,
+}: BucketOptions): Tensor<"int32"> {
+  const count = bothWays ? Math.floor(all / 2) : all;
   const exact = Math.floor(count / 2);
   const bucketOf = (distance: number): number => {
     if (distance < exact) return distance;

@@ -1,5 +1,4 @@
 /** Opens the folder of an encoder-decoder model. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../../../autograd/modes.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
@@ -7,7 +6,7 @@ import { equal } from "../../../../ops/reduction/close.ts";
 import { sameShape } from "../../../../tensor/shape.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
 import { tidy } from "../../../../tensor/tidy.ts";
-import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import { Encoder } from "../../encoder/encoder.ts";
 import { EncoderDecoder } from "../../encoder_decoder/encoder_decoder.ts";
 import { loadSentenceHead } from "../encoder/sentence_files.ts";
@@ -91,7 +90,7 @@ function areEqual(source: WeightSource, ...names: readonly [string, string]): bo
 }
 
 /** The tokenizer, before the weights, so that errors appear immediately. */
-const tokenizerOf = (path: string) => (existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined);
+const tokenizerOf = (path: string) => (hasTokenizer(path) ? loadTokenizer(path) : undefined);
 
 const ignoring = (source: WeightSource, isUseless: (name: string) => boolean): WeightSource => ({
   ...source,
