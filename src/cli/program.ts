@@ -15,6 +15,7 @@ import { addPullCommand } from "./pull.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
 import { addTrainCommand } from "./train.ts";
+import { addTranslateCommand } from "./translate.ts";
 
 function makeProgram(): Command {
   const program = new Command("orchard")
@@ -33,6 +34,7 @@ function makeProgram(): Command {
   addChatCommand(program);
   addServeCommand(program);
   addEmbedCommand(program);
+  addTranslateCommand(program);
   addOnnxCommand(program);
   addPullCommand(program);
   addTuneCommand(program);

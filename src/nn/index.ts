@@ -20,6 +20,14 @@ export { generate } from "./generation/generate.ts";
 export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
 export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
 export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
+export {
+  type SummarizeOptions,
+  summarize,
+  type TextToTextOptions,
+  type TranslateOptions,
+  textToText,
+  translate,
+} from "./generation/texts/text_to_text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
 export * as init from "./init/index.ts";
 export * from "./layers/activations.ts";

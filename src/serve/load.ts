@@ -2,9 +2,10 @@
 import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
 import { locateModel } from "../io/hub/locate.ts";
-import type { Decoder } from "../nn/models/decoder/decoder.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
+import { EncoderDecoder } from "../nn/models/encoder_decoder/encoder_decoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
+import type { LoadableModel } from "../nn/models/loading/opened.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
 import { loadTokenizer } from "../text/load_tokenizer.ts";
@@ -38,8 +39,15 @@ export async function loadAnyServed(
 ): Promise<ServedModel | ServedEncoder> {
   const path = await locateModel("loadModel", given, { offline: options.offline });
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
-  const loaded: LoadedModel<Decoder | Encoder> = await loadModel<Decoder | Encoder>(path, options);
+  const loaded: LoadedModel<LoadableModel> = await loadModel<LoadableModel>(path, options);
   const { model, generation, chatTemplate } = loaded;
+  if (model instanceof EncoderDecoder)
+    throw new ArgumentError(
+      "loadModel",
+      "encoderDecoder",
+      `expected a language model or an encoder, got the encoder-decoder model ${model.description.architecture} in ` +
+        `${path}; use \`orchard translate\` or nn.textToText`,
+    );
   const ownName = name ?? (path === given ? basename(resolve(path)).replace(/\.gguf$/, "") : given);
   if (tokenizer.vocabularySize > model.vocabularySize) {
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;

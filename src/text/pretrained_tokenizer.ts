@@ -253,6 +253,11 @@ export class PretrainedTokenizer implements Tokenizer {
     return this.special.has(token);
   }
 
+  /** @internal Returns all special tokens. */
+  specialTokens(): number[] {
+    return [...this.special];
+  }
+
   decoder(options?: DecodeOptions): TextStream;
   decoder(...values: unknown[]): TextStream {
     const { skipSpecialTokens, isStart = false } = readDecoder(values);

@@ -8,6 +8,7 @@ import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
+import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
@@ -85,6 +86,8 @@ const encoders = {
   reader: await smallEncoder("ForQuestionAnswering"),
   filler: await smallEncoder("ForMaskedLM"),
 };
+
+const encoderDecoder = await smallEncoderDecoder();
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 const smallTransformer = new nn.Transformer({
@@ -452,6 +455,31 @@ export const calls: Calls = {
   tag: [nn.tag as Call, () => [encoders.tagger, ["ab"], { aggregate: "none", batch: 1 }]],
   answer: [nn.answer as Call, () => [encoders.reader, "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
   fillMask: [nn.fillMask as Call, () => [encoders.filler, "a[MASK]", { topK: 1 }]],
+  generateBatch: [
+    nn.generateBatch as Call,
+    () => [
+      encoderDecoder,
+      [[1, 2], [0]],
+      {
+        ...{ numBeams: 2, numReturnSequences: 2, maxTokens: 2, minTokens: 1, lengthPenalty: 0.5, badWords: [[0, 1]] },
+        ...{ earlyStopping: "never", noRepeatNgramSize: 3, repetitionPenalty: 1.5, forcedBeginToken: 1, batch: 1 },
+        ...{ forcedEndToken: 2, stopTokens: [2], temperature: 0, topK: 2, topP: 0.5, minP: 0.1, seed: 1 },
+      },
+    ],
+  ],
+  textToText: [
+    nn.textToText as Call,
+    () => [encoderDecoder, ["ab"], { maxTokens: 2, prefix: "a", truncate: true, numBeams: 2 }],
+  ],
+  summarize: [nn.summarize as Call, () => [encoderDecoder, ["ab"], { maxTokens: 2, prefix: "b" }]],
+  translate: [nn.translate as Call, () => [encoderDecoder, ["ab"], { maxTokens: 2, source: "a", target: "b" }]],
+  "EncoderDecoder.decode": [
+    (tokens, encoded, inputs) => orchard.noGrad(() => encoderDecoder.decode(tokens, encoded, inputs)),
+    () => {
+      const states = encoderDecoder.encode(tensor([[1, 2]], { dtype: "int32" }));
+      return [tensor([[0]], { dtype: "int32" }), states, { cache: encoderDecoder.newCache(), lastOnly: true }];
+    },
+  ],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [
     (...values: never[]) => {

@@ -63,7 +63,10 @@ function hasWeights(snapshot: string): boolean {
   return shards.length > 0 && shards.every((shard) => existsSync(join(snapshot, shard)));
 }
 
-const tokenizers = ["tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json"];
+const tokenizers = [
+  ...["tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json"],
+  ...["spiece.model", "sentencepiece.bpe.model"],
+];
 const hasTokenizer = (snapshot: string): boolean => tokenizers.some((name) => existsSync(join(snapshot, name)));
 
 /** Whether each module of sentence-transformers has its files. Only some modules have a config. */

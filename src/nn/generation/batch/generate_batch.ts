@@ -66,9 +66,17 @@ export function generateBatch(
 export async function generateBatch(...values: unknown[]): Promise<GeneratedText[][]> {
   const { model, texts, ...options } = readCall(values);
   const size = model instanceof EncoderDecoder ? model.encoder.vocabularySize : model.vocabularySize;
-  const defaults = model instanceof EncoderDecoder ? model.generation : {};
-  const settings = batchSettings("generateBatch", options, defaults, model.vocabularySize);
   const lists = texts.map((tokens) => checkTokens("generateBatch", tokens, size));
+  const defaults = model instanceof EncoderDecoder ? model.generation : {};
+  return generatedOf(model, lists, batchSettings("generateBatch", options, defaults, model.vocabularySize));
+}
+
+/** @internal Generates texts in batches of similar lengths. */
+export async function generatedOf(
+  model: GeneratingModel,
+  lists: readonly (readonly number[])[],
+  settings: BatchSettings,
+): Promise<GeneratedText[][]> {
   const order = lists.map((_, index) => index).sort((a, b) => lists[b]!.length - lists[a]!.length || a - b);
   const found = new Array<GeneratedText[]>(lists.length);
   for (let start = 0; start < order.length; start += settings.batch) {
@@ -81,7 +89,11 @@ export async function generateBatch(...values: unknown[]): Promise<GeneratedText
 }
 
 /** Limits `maxTokens` to the room that the context has. @throws {ArgumentError} if it has none */
-function withLimit(model: GeneratingModel, members: readonly number[][], settings: BatchSettings): BatchSettings {
+function withLimit(
+  model: GeneratingModel,
+  members: readonly (readonly number[])[],
+  settings: BatchSettings,
+): BatchSettings {
   const before = model instanceof EncoderDecoder ? 1 : Math.max(...members.map(({ length }) => length));
   const room = model.contextLength - before;
   if (room < 1)
@@ -95,7 +107,7 @@ function withLimit(model: GeneratingModel, members: readonly number[][], setting
 
 async function generated(
   model: GeneratingModel,
-  members: readonly number[][],
+  members: readonly (readonly number[])[],
   settings: BatchSettings,
 ): Promise<GeneratedText[][]> {
   if (settings.maxTokens === 0) return members.map(() => [{ tokens: [], score: undefined, finishReason: "length" }]);
@@ -105,7 +117,11 @@ async function generated(
 }
 
 /** Beam search. */
-async function searched(rows: Rows, prompts: readonly number[][], settings: BatchSettings): Promise<GeneratedText[][]> {
+async function searched(
+  rows: Rows,
+  prompts: readonly (readonly number[])[],
+  settings: BatchSettings,
+): Promise<GeneratedText[][]> {
   const { numBeams, numReturnSequences, stopTokens, signal } = settings;
   const searches = prompts.map((prompt) => new BeamSearch(prompt, settings));
   // at first each text has one row
@@ -142,7 +158,11 @@ interface Decoding {
 }
 
 /** Greedy decoding, or sampling. */
-async function decoded(rows: Rows, prompts: readonly number[][], settings: BatchSettings): Promise<GeneratedText[][]> {
+async function decoded(
+  rows: Rows,
+  prompts: readonly (readonly number[])[],
+  settings: BatchSettings,
+): Promise<GeneratedText[][]> {
   const { numReturnSequences: results, stopTokens, maxTokens, signal } = settings;
   const texts = prompts.flatMap((prompt) =>
     Array.from({ length: results }, (): Decoding => ({ tokens: [...prompt], isDone: false })),

@@ -54,6 +54,13 @@ export interface GenerateBatchOptions
 /** @internal The defaults that a model's files give. */
 export type BatchDefaults = Omit<GenerateBatchOptions, "seed" | "generator" | "signal" | "batch">;
 
+/** Far more beams or results than any search needs. */
+const MOST_ROWS = 1024;
+const rowCount: NumberRule = {
+  holds: (value) => count.holds(value) && value <= MOST_ROWS,
+  expected: `a whole number from 1 to ${MOST_ROWS}`,
+};
+
 const wholeFromZero: NumberRule = {
   holds: (value) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
@@ -69,8 +76,8 @@ export const batchOptions = {
   temperature: named(temperature.kind),
   topK: named(topK.kind),
   repetitionPenalty: named(repetitionPenalty.kind),
-  numBeams: named(aNumber(count)),
-  numReturnSequences: named(aNumber(count), 1),
+  numBeams: named(aNumber(rowCount)),
+  numReturnSequences: named(aNumber(rowCount), 1),
   lengthPenalty: named(aNumber(finite)),
   earlyStopping: named(either(flag, choice("never"))),
   noRepeatNgramSize: named(aNumber(wholeFromZero)),

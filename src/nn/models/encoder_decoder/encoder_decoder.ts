@@ -24,6 +24,7 @@ import { checkTokenMatrix } from "../tokens.ts";
 import { CrossDecoder } from "./decoder.ts";
 import type { EncoderDecoderDescription } from "./description.ts";
 import { EncodedTexts } from "./encoded.ts";
+import type { TextSettings } from "./texts.ts";
 
 /** Optional inputs of {@link EncoderDecoder.decode}. */
 export interface DecodeInputs {
@@ -87,6 +88,8 @@ export class EncoderDecoder extends Module<
   origin: string | undefined = undefined;
   /** Defaults of the options of `nn.generateBatch`, which the model's files give. */
   generation: BatchDefaults = {};
+  /** @internal The languages and tasks that the model's files name. */
+  texts: TextSettings = { languageLast: false, source: undefined, target: undefined, tasks: new Map() };
 
   constructor(description: EncoderDecoderDescription, options: LayerOptions = {}) {
     super();

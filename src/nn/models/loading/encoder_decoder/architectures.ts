@@ -72,7 +72,7 @@ const bart = {
   ...{ ...common, vocab_size: 50_265, max_position_embeddings: 1024, encoder_layers: 12, encoder_ffn_dim: 4096 },
   ...{ encoder_attention_heads: 16, decoder_layers: 12, decoder_ffn_dim: 4096, decoder_attention_heads: 16 },
   ...{ activation_function: "gelu", d_model: 1024, scale_embedding: false, pad_token_id: 1, bos_token_id: 0 },
-  ...{ eos_token_id: 2, decoder_start_token_id: 2 },
+  ...{ eos_token_id: 2, decoder_start_token_id: 2, forced_eos_token_id: 2 },
 } as const satisfies Fields;
 
 /**
@@ -87,8 +87,21 @@ export const encoderDecoderFields: Readonly<Record<EncoderDecoderName, Fields>> 
   mbart: { ...bart, decoder_start_token_id: null },
   marian: {
     ...{ ...bart, vocab_size: 58_101, decoder_vocab_size: null, decoder_start_token_id: 58_100, pad_token_id: 58_100 },
-    ...{ eos_token_id: 0, bos_token_id: null, share_encoder_decoder_embeddings: true },
+    ...{ eos_token_id: 0, bos_token_id: null, share_encoder_decoder_embeddings: true, forced_eos_token_id: 0 },
   },
-  m2m_100: { ...bart, vocab_size: 128_112, activation_function: "relu", scale_embedding: true },
-  pegasus: { ...bart, decoder_start_token_id: 0, pad_token_id: 0, eos_token_id: 1, bos_token_id: null },
+  m2m_100: {
+    ...bart,
+    vocab_size: 128_112,
+    activation_function: "relu",
+    scale_embedding: true,
+    forced_eos_token_id: null,
+  },
+  pegasus: {
+    ...bart,
+    decoder_start_token_id: 0,
+    pad_token_id: 0,
+    eos_token_id: 1,
+    bos_token_id: null,
+    forced_eos_token_id: 1,
+  },
 };

@@ -18,6 +18,7 @@ import type { WeightSource } from "../source.ts";
 import type { EncoderDecoderName } from "./architectures.ts";
 import { describeEncoderAlone, describeEncoderDecoder, isEncoderAlone, type Stored } from "./describe.ts";
 import { encoderDecoderPlaces, isWithoutUse, placesOfPart, sharedNames } from "./names.ts";
+import { batchDefaultsOf, startTokenOf, textSettingsOf } from "./texts.ts";
 
 /** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
 export function openEncoderDecoder(path: string, name: EncoderDecoderName, config: object): Opened {
@@ -49,7 +50,9 @@ export function openEncoderDecoder(path: string, name: EncoderDecoderName, confi
         },
       };
     }
-    const description = describeEncoderDecoder(name, settings, storedIn(source));
+    const described = describeEncoderDecoder(name, settings, storedIn(source));
+    const description = { ...described, startToken: startTokenOf(path) ?? described.startToken };
+    const [generation, texts] = [batchDefaultsOf(name, path), textSettingsOf(path)];
     return {
       ...common,
       source: ignoring(source, isWithoutUse),
@@ -57,6 +60,8 @@ export function openEncoderDecoder(path: string, name: EncoderDecoderName, confi
       newModel(options) {
         const model = new EncoderDecoder(description, options);
         model.tokenizer = tokenizer;
+        model.generation = generation;
+        model.texts = texts;
         return model;
       },
     };
