@@ -34,6 +34,7 @@ const guide = [
       { text: "Pretrained models", link: "/pretrained" },
       { text: "Supported language models", link: "/models" },
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
+      { text: "Translation and summaries", link: "/translation" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
