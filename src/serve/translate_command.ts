@@ -1,4 +1,5 @@
 /** The implementation of `orchard translate`. */
+import { createInterface } from "node:readline";
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { ArgumentError, OrchardError } from "../core/errors.ts";
@@ -34,7 +35,7 @@ export async function runTranslate(folder: string, text: string | undefined, fla
         "notATranslator",
         `expected a translation model such as Marian, NLLB or T5, got ${model.description.architecture} in ${folder}`,
       );
-    for await (const lines of text === undefined ? groupsOf(console) : [[text]]) {
+    for await (const lines of text === undefined ? groupsOf(createInterface({ input: process.stdin })) : [[text]]) {
       const full = lines.filter((line) => line.trim() !== "");
       const found = full.length ? await translate(model, full, { source, target, numBeams, maxTokens }) : [];
       for (const line of lines) console.log(line.trim() === "" ? "" : found.shift());
