@@ -37,6 +37,7 @@ const guide = [
       { text: "Speech recognition", link: "/speech" },
       { text: "Images", link: "/vision" },
       { text: "Chat about images", link: "/vision-chat" },
+      { text: "Translation and summaries", link: "/translation" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },

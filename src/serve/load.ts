@@ -3,6 +3,7 @@ import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
 import { locateModel } from "../io/hub/locate.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
+import { EncoderDecoder } from "../nn/models/encoder_decoder/encoder_decoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
 import type { LoadableModel } from "../nn/models/loading/opened.ts";
 import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
@@ -53,6 +54,13 @@ export async function loadAnyServed(
     const message = `${path} is an image encoder, which can't be served; use nn.embedImages or nn.classifyImages`;
     throw new ArgumentError("loadModel", "imageEncoder", message);
   }
+  if (model instanceof EncoderDecoder)
+    throw new ArgumentError(
+      "loadModel",
+      "encoderDecoder",
+      `expected a language model or an encoder, got the encoder-decoder model ${model.description.architecture} in ` +
+        `${path}; use \`orchard translate\` or nn.textToText`,
+    );
   const ownName = name ?? (path === given ? basename(resolve(path)).replace(/\.gguf$/, "") : given);
   if (tokenizer.vocabularySize > model.vocabularySize) {
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;

@@ -10,6 +10,7 @@ import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { smallWhisper } from "./small_whisper.ts";
 import { smallDual, smallVision } from "./small_vision.ts";
+import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
@@ -90,6 +91,7 @@ const encoders = {
 
 const whisper = await smallWhisper();
 const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
+const encoderDecoder = await smallEncoderDecoder();
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 const smallTransformer = new nn.Transformer({
@@ -511,6 +513,31 @@ export const calls: Calls = {
     ],
   ],
   formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],
+  generateBatch: [
+    nn.generateBatch as Call,
+    () => [
+      encoderDecoder,
+      [[1, 2], [0]],
+      {
+        ...{ numBeams: 2, numReturnSequences: 2, maxTokens: 2, minTokens: 1, lengthPenalty: 0.5, badWords: [[0, 1]] },
+        ...{ earlyStopping: "never", noRepeatNgramSize: 3, repetitionPenalty: 1.5, forcedBeginToken: 1, batch: 1 },
+        ...{ forcedEndToken: 2, stopTokens: [2], temperature: 0, topK: 2, topP: 0.5, minP: 0.1, seed: 1 },
+      },
+    ],
+  ],
+  textToText: [
+    nn.textToText as Call,
+    () => [encoderDecoder, ["ab"], { maxTokens: 2, prefix: "a", truncate: true, numBeams: 2 }],
+  ],
+  summarize: [nn.summarize as Call, () => [encoderDecoder, ["ab"], { maxTokens: 2, prefix: "b" }]],
+  translate: [nn.translate as Call, () => [encoderDecoder, ["ab"], { maxTokens: 2, source: "a", target: "b" }]],
+  "EncoderDecoder.decode": [
+    (tokens, encoded, inputs) => orchard.noGrad(() => encoderDecoder.decode(tokens, encoded, inputs)),
+    () => {
+      const states = encoderDecoder.encode(tensor([[1, 2]], { dtype: "int32" }));
+      return [tensor([[0]], { dtype: "int32" }), states, { cache: encoderDecoder.newCache(), lastOnly: true }];
+    },
+  ],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [
     (...values: never[]) => {

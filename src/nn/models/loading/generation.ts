@@ -51,7 +51,8 @@ export function generationOf(folder: string): GenerationSettings {
   };
 }
 
-function tokensIn(settings: Settings): number[] {
+/** @internal Returns the tokens that end a text. */
+export function tokensIn(settings: Settings): number[] {
   const value = settings.get("eos_token_id");
   if (value === undefined) return [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
