@@ -8,6 +8,7 @@ export type {
   DpmSolverOptions,
   EulerOptions,
   FlowMatchOptions,
+  PndmOptions,
   PredictionType,
   ScheduleOptions,
   ThresholdingOptions,
@@ -20,6 +21,6 @@ export {
   type SchedulerKind,
   type StepOptions,
 } from "./scheduler.ts";
-export { ddim, ddpm, dpmSolver, euler, eulerAncestral, flowMatch } from "./schedulers.ts";
+export { ddim, ddpm, dpmSolver, euler, eulerAncestral, flowMatch, pndm } from "./schedulers.ts";
 
 import "../ops/methods.ts";

@@ -129,6 +129,49 @@ export function ddimPlan(options: MethodOptions, count: number): Plan {
   };
 }
 
+/** Weights of the last outputs, the newest first: those of the Adams-Bashforth methods of order 2, 3 and 4. */
+const adamsBashforth = [
+  [3 / 2, -1 / 2],
+  [23 / 12, -16 / 12, 5 / 12],
+  [55 / 24, -59 / 24, 37 / 24, -9 / 24],
+] as const;
+
+/**
+ * L. Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds", 2022, equations 9 and 12, without
+ * Runge-Kutta steps: the first step is computed twice instead, as Stable Diffusion does.
+ */
+export function pndmPlan(options: MethodOptions, count: number): Plan {
+  const alphas = alphasOf(options);
+  const even = timestepsOf(options, count).map(roundEven);
+  const timesteps = even.length > 1 ? [...even.slice(0, 2), ...even.slice(1)] : even;
+  const stride = Math.floor(options.trainSteps / count);
+  const last = options.setAlphaToOne ? 1 : alphas[0]!;
+  let [first, outputs]: [Tensor | undefined, Tensor[]] = [undefined, []];
+  return {
+    ...preserving(alphas, timesteps),
+    step({ at, x: given, output }) {
+      const isAgain = at === 1 && first !== undefined;
+      const [t, next] = isAgain ? [timesteps[1]! + stride, timesteps[1]!] : [timesteps[at]!, timesteps[at]! - stride];
+      const x = isAgain ? first! : given;
+      const kept = keep(ops.clone(output) as Tensor);
+      const used = isAgain ? mixed(1 / 2, output, 1 / 2, outputs[0]!) : combined([kept, ...outputs]);
+      if (at === 0) first = keep(ops.clone(given) as Tensor);
+      if (!isAgain) outputs = [kept, ...outputs].slice(0, 3);
+      const [alpha, nextAlpha] = [alphas[t]!, next >= 0 ? alphas[next]! : last];
+      const { data, noise } = predicted(x, used, alpha, options);
+      const divisor = alpha * Math.sqrt(1 - nextAlpha) + Math.sqrt(alpha * (1 - alpha) * nextAlpha);
+      return { x: mixed(Math.sqrt(nextAlpha / alpha), x, (alpha - nextAlpha) / divisor, noise), denoised: data };
+    },
+  };
+}
+
+const combined = (outputs: readonly Tensor[]): Tensor =>
+  outputs.length === 1
+    ? outputs[0]!
+    : (outputs
+        .map((output, at) => ops.mul(output, adamsBashforth[outputs.length - 2]![at]!))
+        .reduce((sum, part) => ops.add(sum, part)) as Tensor);
+
 /** The deviations of Euler's methods, ending with the last, and their timesteps. */
 function eulerSigmas(options: MethodOptions, count: number): { timesteps: number[]; sigmas: number[] } {
   const known = sigmasOf(alphasOf(options));

@@ -117,7 +117,13 @@ export function karrasSigmas(smallest: number, largest: number, count: number): 
 export function timestepAt(sigma: number, sigmas: readonly number[]): number {
   const log = Math.log(Math.max(sigma, 1e-10));
   const logs = sigmas.map((each) => Math.fround(Math.log(each)));
-  const low = Math.max(0, Math.min(logs.findLastIndex((each) => log >= each), logs.length - 2));
+  const low = Math.max(
+    0,
+    Math.min(
+      logs.findLastIndex((each) => log >= each),
+      logs.length - 2,
+    ),
+  );
   const share = (logs[low]! - log) / (logs[low]! - logs[low + 1]!);
   return low + Math.max(0, Math.min(share, 1));
 }

@@ -1,6 +1,6 @@
 /** Options of schedulers. */
 import { aNumber, choice, flag, listOf } from "../core/kinds.ts";
-import { count, finite, type NumberRule, notNegative, positive } from "../core/options.ts";
+import { count, type NumberRule, positive } from "../core/options.ts";
 import { named } from "../core/parameters.ts";
 import { type BetaSchedule, betaSchedules, type TimestepSpacing, timestepSpacings } from "./numbers.ts";
 
@@ -62,6 +62,12 @@ export interface DdimOptions extends ScheduleOptions, ClippingOptions, Threshold
   /** The share of DDPM's noise: 0 is deterministic. Default 0. */
   eta?: number | undefined;
   /** Whether the last step ends at ᾱ = 1, without noise, instead of ᾱ₀. Default true; Stable Diffusion has false. */
+  setAlphaToOne?: boolean | undefined;
+}
+
+/** Options of {@link pndm}. */
+export interface PndmOptions extends ScheduleOptions {
+  /** Whether the last step ends at ᾱ = 1, without noise, instead of ᾱ₀. Default false. */
   setAlphaToOne?: boolean | undefined;
 }
 
@@ -127,6 +133,7 @@ export const sigmaParameters = {
 
 export const ddpmOnly = { varianceType: named(choice("fixedSmall", "fixedLarge"), "fixedSmall") } as const;
 export const ddimOnly = { eta: named(aNumber(aShare), 0), setAlphaToOne: named(flag, true) } as const;
+export const pndmOnly = { setAlphaToOne: named(flag, false) } as const;
 export const solverOnly = {
   solverOrder: named(aNumber({ holds: (value) => value === 1 || value === 2, expected: "1 or 2" }), 2),
   solverType: named(choice("midpoint", "heun"), "midpoint"),
@@ -137,10 +144,6 @@ export const flowParameters = {
   shift: named(aNumber(positive), 1),
   stochasticSampling: named(flag, false),
 } as const;
-
-/** Numbers of noise, checked. */
-export const someNotNegative = aNumber(notNegative);
-export const someFinite = aNumber(finite);
 
 /** The options of every method, with defaults where a method has none. */
 export interface MethodOptions {

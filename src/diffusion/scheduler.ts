@@ -9,8 +9,8 @@ import * as ops from "../ops/index.ts";
 import { aGenerator } from "../ops/random/distribution.ts";
 import type { Generator } from "../random/generator.ts";
 import { isFloat } from "../tensor/dtype.ts";
-import { sameShape } from "../tensor/shape.ts";
 import { aTensor } from "../tensor/kinds.ts";
+import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import type { DiffusionStep, Plan } from "./methods.ts";
@@ -18,7 +18,7 @@ import { cumulativeAlphas } from "./numbers.ts";
 import type { MethodOptions } from "./options.ts";
 
 /** The names of the schedulers. */
-export type SchedulerKind = "ddpm" | "ddim" | "euler" | "eulerAncestral" | "dpmSolver" | "flowMatch";
+export type SchedulerKind = "ddpm" | "ddim" | "pndm" | "euler" | "eulerAncestral" | "dpmSolver" | "flowMatch";
 
 /** Options of {@link Sampler.step}. */
 export interface StepOptions {
@@ -99,7 +99,7 @@ export interface Method {
 
 /**
  * A process that adds noise to data in `trainSteps` steps, and a method that samples by removing it. The functions
- * {@link ddpm}, {@link ddim}, {@link euler}, {@link eulerAncestral}, {@link dpmSolver} and {@link flowMatch} make it.
+ * {@link ddpm}, {@link ddim}, {@link pndm}, {@link euler}, {@link eulerAncestral}, {@link dpmSolver} and {@link flowMatch} make it.
  */
 export class Scheduler {
   /** The method. */

@@ -8,6 +8,7 @@ import {
   eulerAncestralPlan,
   eulerPlan,
   flowMatchPlan,
+  pndmPlan,
 } from "./methods.ts";
 import { betasOf } from "./numbers.ts";
 import {
@@ -21,6 +22,8 @@ import {
   type FlowMatchOptions,
   flowParameters,
   type MethodOptions,
+  type PndmOptions,
+  pndmOnly,
   type ScheduleOptions,
   scheduleParameters,
   sigmaParameters,
@@ -54,8 +57,7 @@ function withSchedule(kind: Method["kind"], planOf: Method["planOf"], given: Giv
       "invalidOption",
       `expected trainedBetas to have trainSteps, ${given.trainSteps}, numbers, got ${trainedBetas.length}`,
     );
-  const betas =
-    trainedBetas?.map(Math.fround) ?? betasOf(given.betaSchedule, betaStart, betaEnd, given.trainSteps);
+  const betas = trainedBetas?.map(Math.fround) ?? betasOf(given.betaSchedule, betaStart, betaEnd, given.trainSteps);
   return new Scheduler({ kind, planOf, options: { ...without, ...options, betas } });
 }
 
@@ -107,6 +109,25 @@ const readDdim = parameters("ddim", {
   ...thresholdingParameters,
   ...ddimOnly,
 });
+
+/**
+ * Returns the scheduler of pseudo numerical methods, which combines the outputs of four steps. It is the default of
+ * Stable Diffusion 1. The first step is computed twice, so a sampling of n steps calls the model n + 1 times.
+ *
+ * @param options `timestepSpacing` is `"leading"` by default
+ *
+ * @example
+ * diffusion.pndm().sampler(4).timesteps; // [750, 500, 500, 250, 0]
+ *
+ * @throws {ArgumentError} for an invalid option.
+ *
+ * Source: L. Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds", 2022.
+ */
+export function pndm(options?: PndmOptions): Scheduler;
+export function pndm(...values: unknown[]): Scheduler {
+  return withSchedule("pndm", pndmPlan, readPndm(values));
+}
+const readPndm = parameters("pndm", { ...scheduleParameters("leading"), ...pndmOnly });
 
 /**
  * Returns the scheduler of Euler's method for the differential equation of diffusion.
