@@ -10,6 +10,9 @@ const makers: Readonly<Record<SchedulerKind, (options: Options) => Scheduler>> =
   ...{ ddpm, ddim, pndm, euler, eulerAncestral, dpmSolver, flowMatch },
 };
 
+/** The names of schedulers. */
+export const schedulerKinds = Object.keys(makers) as SchedulerKind[];
+
 /** The classes of `diffusers`. */
 const kinds: Readonly<Record<string, SchedulerKind>> = {
   DDPMScheduler: "ddpm",

@@ -65,7 +65,7 @@ describe("results of diffusers", () => {
         x = sampler.step(drawn(`output.${at}`), x, at, { noise: drawn(`noise.${at}`) }).x;
       }
       // Large samples cancel in float32, in `diffusers` too.
-      const error = Math.max(...Array.from(x.dataSync(), (value, at) => Math.abs(Number(value) - each.x[at]!)));
+      const error = Math.max(...Array.from(x.dataSync(), Number).map((value, at) => Math.abs(value - each.x[at]!)));
       expect([each.at, error / each.largest < 1e-5]).toEqual([each.at, true]);
     }
   });
