@@ -1,7 +1,7 @@
 /** The autoencoder between pictures and latents. */
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber, flag, listOf } from "../core/kinds.ts";
-import { finite, positive } from "../core/options.ts";
+import { positive } from "../core/options.ts";
 import { named, operand, parameters } from "../core/parameters.ts";
 import { GroupNorm } from "../nn/layers/batch_norm.ts";
 import { Conv2d } from "../nn/layers/convolution.ts";
@@ -30,8 +30,6 @@ export interface AutoencoderOptions extends LayerOptions {
   groups?: number | undefined;
   /** The factor of latents for the U-Net, which gives them a deviation near 1. Default 0.18215. */
   scalingFactor?: number | undefined;
-  /** Subtracted from latents before they are scaled. Default 0. */
-  shiftFactor?: number | undefined;
   /** Whether the middle has attention. Default true. */
   midAttention?: boolean | undefined;
   /** Whether there is a convolution after the encoder. Default true. */
@@ -48,7 +46,6 @@ const readOptions = parameters("Autoencoder", {
   layersPerBlock: named(size, 2),
   groups: named(size, 32),
   scalingFactor: named(aNumber(positive), 0.18215),
-  shiftFactor: named(aNumber(finite), 0),
   midAttention: named(flag, true),
   quantConv: named(flag, true),
   postQuantConv: named(flag, true),
@@ -216,11 +213,6 @@ export class Autoencoder extends Module<[x: Tensor], Tensor> {
   /** The factor of latents for the U-Net. */
   get scalingFactor(): number {
     return this.#options.scalingFactor;
-  }
-
-  /** What is subtracted from latents before they are scaled. */
-  get shiftFactor(): number {
-    return this.#options.shiftFactor;
   }
 
   /** Pixels of a picture for each pixel of latents, along a side. */

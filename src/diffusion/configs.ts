@@ -53,7 +53,7 @@ export function unetOptions(config: Settings): UNetOptions {
 }
 
 const autoencoderFixed = {
-  ...{ act_fn: ["silu"], latents_mean: [null], latents_std: [null] },
+  ...{ act_fn: ["silu"], latents_mean: [null], latents_std: [null], shift_factor: [null, 0] },
 } as const;
 
 /** The options of an `AutoencoderKL`. @throws {ArgumentError} @throws {FileFormatError} */
@@ -71,7 +71,6 @@ export function autoencoderOptions(config: Settings): AutoencoderOptions {
     layersPerBlock: config.wholeIfAny("layers_per_block") ?? 1,
     groups: config.wholeIfAny("norm_num_groups"),
     scalingFactor: config.positiveIfAny("scaling_factor"),
-    shiftFactor: config.numberIfAny("shift_factor"),
     midAttention: config.flag("mid_block_add_attention", true),
     quantConv: config.flag("use_quant_conv", true),
     postQuantConv: config.flag("use_post_quant_conv", true),

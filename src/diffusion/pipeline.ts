@@ -206,8 +206,7 @@ export class Pipeline {
   }
 
   #decode(latents: Tensor, dtype: "uint8" | "float32"): Tensor {
-    const { scalingFactor, shiftFactor } = this.vae;
-    const pictures = this.vae.decode(ops.add(ops.div(latents, scalingFactor), shiftFactor) as Tensor);
+    const pictures = this.vae.decode(ops.div(latents, this.vae.scalingFactor) as Tensor);
     const light = ops.clamp(toDType(ops.add(ops.mul(pictures, 0.5), 0.5), "float32") as Tensor, 0, 1);
     const picture = ops.select(light, 0, 0) as Tensor;
     return dtype === "float32" ? picture : (toDType(ops.round(ops.mul(picture, 255)), "uint8") as Tensor);
