@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber, flag, listOf } from "../core/kinds.ts";
 import { positive } from "../core/options.ts";
-import { named, operand, parameters } from "../core/parameters.ts";
+import { named, operand, parameters, required } from "../core/parameters.ts";
 import { GroupNorm } from "../nn/layers/batch_norm.ts";
 import { Conv2d } from "../nn/layers/convolution.ts";
 import { type LayerOptions, layerOptions } from "../nn/layers/initialization.ts";
@@ -13,8 +13,9 @@ import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { Attention, Downsample, ResnetBlock, Upsample } from "./blocks.ts";
+import { blockDepth } from "./unet.ts";
 
-/** Options of {@link Autoencoder}. Defaults are those of Stable Diffusion 1. */
+/** Options of {@link Autoencoder}. */
 export interface AutoencoderOptions extends LayerOptions {
   /** Channels of pictures that are encoded. Default 3. */
   inChannels?: number | undefined;
@@ -22,8 +23,8 @@ export interface AutoencoderOptions extends LayerOptions {
   outChannels?: number | undefined;
   /** Channels of latents. Default 4. */
   latentChannels?: number | undefined;
-  /** Channels of each level; each but the last halves the sides. Default [128, 256, 512, 512]. */
-  blockOutChannels?: readonly number[] | undefined;
+  /** Channels of each level; each but the last halves the sides. Stable Diffusion has [128, 256, 512, 512]. */
+  blockOutChannels: readonly number[];
   /** Residual blocks of each level of the encoder; the decoder has one more. Default 2. */
   layersPerBlock?: number | undefined;
   /** Groups of group norms. Default 32. */
@@ -42,8 +43,8 @@ const readOptions = parameters("Autoencoder", {
   inChannels: named(size, 3),
   outChannels: named(size, 3),
   latentChannels: named(size, 4),
-  blockOutChannels: named(listOf(size, "a list of whole numbers of at least 1"), [128, 256, 512, 512]),
-  layersPerBlock: named(size, 2),
+  blockOutChannels: required(listOf(size, "a list of whole numbers of at least 1")),
+  layersPerBlock: named(blockDepth, 2),
   groups: named(size, 32),
   scalingFactor: named(aNumber(positive), 0.18215),
   midAttention: named(flag, true),
@@ -194,14 +195,20 @@ export class Autoencoder extends Module<[x: Tensor], Tensor> {
   readonly postQuantConv: Conv2d | null;
   readonly #options: Options;
 
-  constructor(options?: AutoencoderOptions);
+  constructor(options: AutoencoderOptions);
   constructor(...values: unknown[]) {
     super();
     const options = readOptions(values);
     const { latentChannels, blockOutChannels, groups } = options;
     const uneven = blockOutChannels.find((channels) => channels % groups !== 0);
     if (uneven !== undefined || blockOutChannels.length === 0)
-      throw new ArgumentError("Autoencoder", "invalidOption", `expected ${groups} groups to divide ${uneven} channels`);
+      throw new ArgumentError(
+        "Autoencoder",
+        "invalidOption",
+        uneven === undefined
+          ? "expected blockOutChannels to have at least one level, got none"
+          : `expected ${groups} groups to divide ${uneven} channels`,
+      );
     const layer = layerOptions(options);
     this.#options = options;
     this.encoder = new Encoder(options);

@@ -89,10 +89,10 @@ export function textEncoderOptions(config: Settings): TextEncoderOptions {
       `expected hidden_act to be one of ${Object.keys(activations).join(", ")}, got "${name}"`,
     );
   return {
-    vocabularySize: config.wholeIfAny("vocab_size"),
+    vocabularySize: config.wholeIfAny("vocab_size") ?? 49_408,
     width: config.wholeIfAny("hidden_size") ?? 512,
     innerWidth: config.wholeIfAny("intermediate_size") ?? 2048,
-    layers: config.wholeIfAny("num_hidden_layers"),
+    layers: config.wholeIfAny("num_hidden_layers") ?? 12,
     heads: config.wholeIfAny("num_attention_heads") ?? 8,
     contextLength: config.wholeIfAny("max_position_embeddings"),
     normEps: config.numberIfAny("layer_norm_eps"),

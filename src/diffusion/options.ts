@@ -99,13 +99,20 @@ export interface FlowMatchOptions {
   stochasticSampling?: boolean | undefined;
 }
 
-const aCount = aNumber(count);
+/** Far more timesteps than any model has. It keeps a mistaken number from exhausting memory. */
+const MOST_STEPS = 2 ** 20;
+
+/** A number of timesteps. */
+export const stepCount = aNumber({
+  holds: (value) => count.holds(value) && value <= MOST_STEPS,
+  expected: `a whole number from 1 to ${MOST_STEPS}`,
+});
 const aVariance = aNumber({ holds: (value) => value > 0 && value < 1, expected: "a number above 0 and below 1" });
 const aShare: NumberRule = { holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" };
 
 /** The parameters of {@link ScheduleOptions}. */
 export const scheduleParameters = (spacing: TimestepSpacing) => ({
-  trainSteps: named(aCount, 1000),
+  trainSteps: named(stepCount, 1000),
   betaStart: named(aVariance, 0.0001),
   betaEnd: named(aVariance, 0.02),
   betaSchedule: named(choice(...betaSchedules), "linear"),
@@ -140,7 +147,7 @@ export const solverOnly = {
   lowerOrderFinal: named(flag, true),
 } as const;
 export const flowParameters = {
-  trainSteps: named(aCount, 1000),
+  trainSteps: named(stepCount, 1000),
   shift: named(aNumber(positive), 1),
   stochasticSampling: named(flag, false),
 } as const;

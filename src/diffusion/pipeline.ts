@@ -20,6 +20,7 @@ import { Autoencoder } from "./autoencoder.ts";
 import { loadPromptTokenizer, type PromptTokenizer } from "./clip_tokenizer.ts";
 import { autoencoderOptions, textEncoderOptions, unetOptions } from "./configs.ts";
 import { fill, settingsOf } from "./files.ts";
+import { stepCount } from "./options.ts";
 import { Scheduler, type SchedulerKind } from "./scheduler.ts";
 import { schedulerKinds, schedulerOf } from "./scheduler_config.ts";
 import { TextEncoder } from "./text_encoder.ts";
@@ -74,7 +75,7 @@ const readLoad = parameters("loadPipeline", { folder: operand(aPath), dtype: nam
 const readGenerate = parameters("Pipeline.generate", {
   prompt: required(text),
   negativePrompt: named(text, ""),
-  steps: named(aNumber(count), 50),
+  steps: named(stepCount, 50),
   guidance: named(aNumber(notNegative), 7.5),
   width: named(aNumber(side), 512),
   height: named(aNumber(side), 512),

@@ -2,7 +2,7 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { aFunction, aNumber } from "../core/kinds.ts";
-import { count, type NumberRule } from "../core/options.ts";
+import type { NumberRule } from "../core/options.ts";
 import { type Kind, madeBy, named, operand, parameters, required } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import * as ops from "../ops/index.ts";
@@ -15,7 +15,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import type { DiffusionStep, Plan } from "./methods.ts";
 import { cumulativeAlphas } from "./numbers.ts";
-import type { MethodOptions } from "./options.ts";
+import { type MethodOptions, stepCount } from "./options.ts";
 
 /** The names of the schedulers. */
 export type SchedulerKind = "ddpm" | "ddim" | "pndm" | "euler" | "eulerAncestral" | "dpmSolver" | "flowMatch";
@@ -69,11 +69,11 @@ const aPosition: NumberRule = {
 const readAddNoise = parameters("Scheduler.addNoise", noised);
 const readVelocity = parameters("Scheduler.velocity", noised);
 const readTarget = parameters("Scheduler.target", noised);
-const readSampler = parameters("Scheduler.sampler", { steps: required(aNumber(count)) });
+const readSampler = parameters("Scheduler.sampler", { steps: required(stepCount) });
 const readSample = parameters("Scheduler.sample", {
   noise: operand(aFloatTensor),
   model: operand(aFunction<DiffusionModel>()),
-  steps: named(aNumber(count), 50),
+  steps: named(stepCount, 50),
   generator: named(aGenerator),
 });
 const stepOptions = { noise: named(aFloatTensor), generator: named(aGenerator) };

@@ -1,10 +1,10 @@
 /** The text encoder of CLIP. */
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
-import { named, operand, parameters } from "../core/parameters.ts";
+import { named, operand, parameters, required } from "../core/parameters.ts";
 import { Embedding } from "../nn/layers/embedding.ts";
 import { type LayerOptions, layerOptions } from "../nn/layers/initialization.ts";
-import { epsilon, layerParameters, size } from "../nn/layers/kinds.ts";
+import { epsilon, layerCount, layerParameters, size } from "../nn/layers/kinds.ts";
 import { Linear } from "../nn/layers/linear.ts";
 import { Module } from "../nn/layers/module.ts";
 import { LayerNorm } from "../nn/layers/normalization.ts";
@@ -13,18 +13,18 @@ import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 
-/** Options of {@link TextEncoder}. Defaults are those of Stable Diffusion 1. */
+/** Options of {@link TextEncoder}. */
 export interface TextEncoderOptions extends LayerOptions {
-  /** Default 49408. */
-  vocabularySize?: number | undefined;
-  /** The size of hidden states. Default 768. */
-  width?: number | undefined;
-  /** The inner size of feed-forwards. Default 3072. */
+  /** The number of tokens in the vocabulary; 49408 for CLIP's. */
+  vocabularySize: number;
+  /** The size of hidden states; 768 in Stable Diffusion 1. */
+  width: number;
+  /** The number of blocks; 12 in Stable Diffusion 1. */
+  layers: number;
+  /** The number of attention heads; 12 in Stable Diffusion 1. */
+  heads: number;
+  /** The inner size of feed-forwards. Default 4 · width. */
   innerWidth?: number | undefined;
-  /** Default 12. */
-  layers?: number | undefined;
-  /** Default 12. */
-  heads?: number | undefined;
   /** The maximum number of tokens. Default 77. */
   contextLength?: number | undefined;
   /** The activation of feed-forwards: x σ(1.702 x), or GELU as in Stable Diffusion 2. Default `"quickGelu"`. */
@@ -34,11 +34,11 @@ export interface TextEncoderOptions extends LayerOptions {
 }
 
 const readOptions = parameters("TextEncoder", {
-  vocabularySize: named(size, 49_408),
-  width: named(size, 768),
-  innerWidth: named(size, 3072),
-  layers: named(size, 12),
-  heads: named(size, 12),
+  vocabularySize: required(size),
+  width: required(size),
+  layers: required(layerCount),
+  heads: required(size),
+  innerWidth: named(size),
   contextLength: named(size, 77),
   activation: named(choice("quickGelu", "gelu"), "quickGelu"),
   normEps: named(epsilon, 1e-5),
@@ -93,7 +93,7 @@ class FeedForward extends Module<[x: Tensor], Tensor> {
   readonly fc2: Linear;
   readonly #activation: Options["activation"];
 
-  constructor({ width, innerWidth, activation, ...options }: Options) {
+  constructor({ width, innerWidth = 4 * width, activation, ...options }: Options) {
     super();
     this.fc1 = new Linear(width, innerWidth, layerOptions(options));
     this.fc2 = new Linear(innerWidth, width, layerOptions(options));
@@ -157,7 +157,7 @@ export class TextEncoder extends Module<[tokens: Tensor], Tensor> {
   readonly finalLayerNorm: LayerNorm;
   readonly #options: Options;
 
-  constructor(options?: TextEncoderOptions);
+  constructor(options: TextEncoderOptions);
   constructor(...values: unknown[]) {
     super();
     const options = readOptions(values);

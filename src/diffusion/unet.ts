@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber, choice, either, flag, listOf } from "../core/kinds.ts";
 import { count, finite } from "../core/options.ts";
-import { type Kind, named, operand, optionalOperand, parameters } from "../core/parameters.ts";
+import { type Kind, named, operand, optionalOperand, parameters, required } from "../core/parameters.ts";
 import { GroupNorm } from "../nn/layers/batch_norm.ts";
 import { Conv2d } from "../nn/layers/convolution.ts";
 import { type LayerOptions, layerOptions } from "../nn/layers/initialization.ts";
@@ -16,15 +16,15 @@ import { tidy } from "../tensor/tidy.ts";
 import { Downsample, ResnetBlock, SpatialTransformer, Upsample } from "./blocks.ts";
 import { EmbeddingLayers, timestepEmbedding, timestepsKind } from "./time_embedding.ts";
 
-/** Options of {@link UNet}. Defaults are those of Stable Diffusion 1. */
+/** Options of {@link UNet}. */
 export interface UNetOptions extends LayerOptions {
   /** Channels of the input. Default 4. */
   inChannels?: number | undefined;
   /** Channels of the output. Default 4. */
   outChannels?: number | undefined;
-  /** Channels of each level, from the full size down. Default [320, 640, 1280, 1280]. */
-  blockOutChannels?: readonly number[] | undefined;
-  /** Whether each level has attention. Default [true, true, true, false]. */
+  /** Channels of each level, from the full size down. Stable Diffusion has [320, 640, 1280, 1280]. */
+  blockOutChannels: readonly number[];
+  /** Whether each level has attention. Default: all but the last. */
   attention?: readonly boolean[] | undefined;
   /** The middle: with attention, without, or none. Default `"attention"`. */
   midBlock?: "attention" | "residual" | "none" | undefined;
@@ -49,18 +49,23 @@ export interface UNetOptions extends LayerOptions {
 }
 
 const channelList = listOf(size, "a list of whole numbers of at least 1");
+/** A number of blocks of a level. */
+export const blockDepth: Kind<number> = aNumber({
+  holds: (value) => count.holds(value) && value <= 64,
+  expected: "a whole number from 1 to 64",
+});
 const perLevel: Kind<number | number[]> = either(size, channelList);
 
 /** The parameters of {@link UNetOptions}. */
 const unetParameters = {
   inChannels: named(size, 4),
   outChannels: named(size, 4),
-  blockOutChannels: named(channelList, [320, 640, 1280, 1280]),
-  attention: named(listOf(flag, "a list of true and false"), [true, true, true, false]),
+  blockOutChannels: required(channelList),
+  attention: named(listOf(flag, "a list of true and false")),
   midBlock: named(choice("attention", "residual", "none"), "attention"),
-  layersPerBlock: named(size, 2),
+  layersPerBlock: named(blockDepth, 2),
   heads: named(perLevel, 8),
-  transformerLayers: named(perLevel, 1),
+  transformerLayers: named(either(blockDepth, listOf(blockDepth, "a list of whole numbers from 1 to 64")), 1),
   contextWidth: named<number | null>(
     {
       expected: "a whole number of at least 1, or null",
@@ -77,7 +82,7 @@ const unetParameters = {
 } as const;
 
 const readOptions = parameters("UNet", unetParameters);
-type Options = ReturnType<typeof readOptions>;
+type Options = ReturnType<typeof readOptions> & { readonly attention: readonly boolean[] };
 
 /** The options of one level. */
 interface Level extends LayerOptions {
@@ -188,12 +193,14 @@ export class UNet extends Module<
   readonly convOut: Conv2d;
   readonly #options: Options;
 
-  constructor(options?: UNetOptions);
+  constructor(options: UNetOptions);
   constructor(...values: unknown[]) {
     super();
-    const options = readOptions(values);
+    const given = readOptions(values);
+    const attention = given.attention ?? given.blockOutChannels.map((_, at, all) => at < all.length - 1);
+    const options = { ...given, attention };
     const levels = levelsOf(options);
-    const { inChannels, outChannels, blockOutChannels: channels, attention, layersPerBlock, groups } = options;
+    const { inChannels, outChannels, blockOutChannels: channels, layersPerBlock, groups } = options;
     const layer = layerOptions(options);
     const [first, last] = [channels[0]!, channels.length - 1];
     this.#options = options;
@@ -287,6 +294,8 @@ const readForward = parameters("UNet.forward", {
 /** @throws {ArgumentError} */
 function levelsOf(options: Options): Level[] {
   const { blockOutChannels, attention, groups, normEps, linearProjection } = options;
+  if (blockOutChannels.length === 0)
+    throw new ArgumentError("UNet", "invalidOption", "expected blockOutChannels to have at least one level, got none");
   const wrong = (message: string) => new ArgumentError("UNet", "invalidOption", message);
   const each = (name: "heads" | "transformerLayers") => {
     const value = options[name];
