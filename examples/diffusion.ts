@@ -18,12 +18,12 @@ import { readDigits } from "./digits.ts";
 import { imageOf, numbersOf, save } from "./picture.ts";
 
 const [path = "diffusion.png", trained = "20000", epochs = "3"] = process.argv.slice(2);
-const batchSize = 64;
+const batchSize = 32;
 
 manualSeed(0);
-const scheduler = diffusion.ddpm({ betaSchedule: "squaredCosine" });
+const scheduler = diffusion.ddpm({ betaSchedule: "squaredCosine", predictionType: "velocity" });
 const unet = new diffusion.UNet({
-  ...{ inChannels: 4, outChannels: 4, blockOutChannels: [32, 64], attention: [false, true] },
+  ...{ inChannels: 4, outChannels: 4, blockOutChannels: [16, 32], attention: [false, true] },
   ...{ layersPerBlock: 1, heads: 2, contextWidth: null, groups: 8 },
 });
 const optimizer = new optim.AdamW(unet.parameters(), { lr: 2e-3, weightDecay: 0 });
@@ -57,7 +57,7 @@ for (let epoch = 1; epoch <= Number(epochs); epoch++) {
 }
 
 const [columns, rows, cell, steps] = [10, 4, 4, 25];
-const sampler = diffusion.ddim({ betaSchedule: "squaredCosine" });
+const sampler = diffusion.ddim({ betaSchedule: "squaredCosine", predictionType: "velocity" });
 const drawn = averages.withAverages(() =>
   sampler.sample(randn([columns * rows, 4, 14, 14]), (x, t) => unet.forward(x, t), { steps }),
 );

@@ -1,7 +1,7 @@
 /** Schedulers: noise for training, and the steps of sampling. */
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
-import { aFunction, aNumber } from "../core/kinds.ts";
+import { aFunction, aNumber, listOf, someNumber } from "../core/kinds.ts";
 import type { NumberRule } from "../core/options.ts";
 import { type Kind, madeBy, named, operand, parameters, required } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
@@ -50,17 +50,18 @@ const aFloatTensor: Kind<Tensor> = {
   },
 };
 
+const numbers = listOf(someNumber, "a list of numbers");
 const noised = {
   x: operand(aFloatTensor),
   noise: operand(aFloatTensor),
-  timesteps: operand({
-    expected: "a list of timesteps",
-    parse: (value: unknown) => {
+  timesteps: operand<readonly number[]>({
+    expected: "timesteps: a tensor, a list of numbers or a number",
+    parse(value, operation, name) {
       if (typeof value === "number") return [value];
-      const numbers = Tensor.isTensor(value) ? Array.from(toDType(value, "float64").dataSync(), Number) : value;
-      return Array.isArray(numbers) && numbers.every((each) => typeof each === "number") ? numbers : undefined;
+      const list = Tensor.isTensor(value) ? toDType(value, "float64").dataSync() : value;
+      return numbers.parse(list, operation, name);
     },
-  } as Kind<readonly number[]>),
+  }),
 };
 const aPosition: NumberRule = {
   holds: (value) => Number.isSafeInteger(value) && value >= 0,

@@ -1,5 +1,5 @@
 /** Embeddings of timesteps. */
-import { aNumber, flag } from "../core/kinds.ts";
+import { aNumber, flag, listOf, someNumber } from "../core/kinds.ts";
 import { count, finite } from "../core/options.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { type LayerOptions, layerOptions } from "../nn/layers/initialization.ts";
@@ -18,17 +18,18 @@ export interface TimestepEmbeddingOptions {
   freqShift?: number | undefined;
 }
 
+const numbers = listOf(someNumber, "a list of numbers");
+
 /** Timesteps: a vector, a list, or one number. */
 export const timestepsKind: Kind<Tensor> = {
   expected: "timesteps: a vector, a list of numbers or a number",
-  parse(value, operation) {
+  parse(value, operation, name) {
     if (Tensor.isTensor(value)) {
       value.checkAlive(operation);
       return value.rank === 1 ? value : undefined;
     }
-    const list: unknown = typeof value === "number" ? [value] : value;
-    const isList = Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === "number");
-    return isList ? (ops.tensor(list as number[], { dtype: "float32" }) as Tensor) : undefined;
+    const list = typeof value === "number" ? [value] : numbers.parse(value, operation, name);
+    return list && list.length > 0 ? (ops.tensor(list, { dtype: "float32" }) as Tensor) : undefined;
   },
 };
 

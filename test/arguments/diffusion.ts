@@ -1,5 +1,5 @@
 /** Diffusion: each function with valid arguments. */
-import { diffusion, Generator, ones, type Tensor, zeros } from "../../src/index.ts";
+import { diffusion, Generator, ones, type Tensor, text, zeros } from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 
 const schedule = () => ({
@@ -20,6 +20,15 @@ const make =
 const unet = new diffusion.UNet({ blockOutChannels: [2], attention: [true], groups: 1, heads: 1, contextWidth: 2 });
 const vae = new diffusion.Autoencoder({ blockOutChannels: [2], layersPerBlock: 1, groups: 1 });
 const encoder = new diffusion.TextEncoder({ vocabularySize: 3, width: 2, layers: 1, heads: 1 });
+
+const tokenizer = new text.PretrainedTokenizer({
+  model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
+  ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
+});
+const pipeline = new diffusion.Pipeline({
+  ...{ unet, vae, textEncoder: encoder, prompts: { tokenizer, padding: 0 }, dtype: "float32" },
+  schedulerFor: () => scheduler,
+});
 
 export const diffusionCalls: Calls = {
   ddpm: [diffusion.ddpm as Call, () => [{ ...schedule(), ...clipping, ...thresholding, varianceType: "fixedLarge" }]],
@@ -94,5 +103,14 @@ export const diffusionCalls: Calls = {
     ],
   ],
   "TextEncoder.forward": [(tokens) => encoder.forward(tokens), () => [zeros([1, 2], { dtype: "int64" })]],
+  "Pipeline.generate": [
+    (options) => pipeline.generate(options),
+    () => [
+      {
+        ...{ prompt: "a", negativePrompt: "b", steps: 2, guidance: 2, width: 2, height: 2, seed: 1, scheduler: "ddpm" },
+        ...{ noise: zeros([1, 4, 2, 2]), dtype: "float32", onStep: () => undefined },
+      },
+    ],
+  ],
   loadPipeline: [diffusion.loadPipeline as Call, () => ["none", { dtype: "float16" }]],
 };
