@@ -34,6 +34,7 @@ const guide = [
       { text: "Pretrained models", link: "/pretrained" },
       { text: "Supported language models", link: "/models" },
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
+      { text: "Diffusion models", link: "/diffusion" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
@@ -85,6 +86,7 @@ const api = [
       { text: "Tensor", link: "/api/classes/Tensor" },
       ...[
         "data",
+        "diffusion",
         "distributed",
         "distributions",
         "fft",
