@@ -1,5 +1,6 @@
 /** The methods of sampling: the timesteps of each, and one step from a timestep to the next. */
 import * as ops from "../ops/index.ts";
+import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import {
@@ -16,11 +17,11 @@ import {
 import type { MethodOptions } from "./options.ts";
 
 /** The result of one step of sampling. */
-export interface DiffusionStep {
+export interface DiffusionStep<D extends DType = DType> {
   /** The sample at the next timestep: the next input of the model. */
-  readonly x: Tensor;
+  readonly x: Tensor<D>;
   /** The data that the model predicts from the current sample. */
-  readonly denoised: Tensor;
+  readonly denoised: Tensor<D>;
 }
 
 /** The inputs of a step. */

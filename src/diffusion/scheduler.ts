@@ -8,7 +8,7 @@ import { toDType } from "../ops/copy/cast.ts";
 import * as ops from "../ops/index.ts";
 import { aGenerator } from "../ops/random/distribution.ts";
 import type { Generator } from "../random/generator.ts";
-import { isFloat } from "../tensor/dtype.ts";
+import { type DType, isFloat } from "../tensor/dtype.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -99,8 +99,9 @@ export interface Method {
 }
 
 /**
- * A process that adds noise to data in `trainSteps` steps, and a method that samples by removing it. The functions
- * {@link ddpm}, {@link ddim}, {@link pndm}, {@link euler}, {@link eulerAncestral}, {@link dpmSolver} and {@link flowMatch} make it.
+ * A process that adds noise to data in `trainSteps` steps, and a method that samples by removing it. Make it with
+ * {@link ddpm}, {@link ddim}, {@link pndm}, {@link euler}, {@link eulerAncestral}, {@link dpmSolver} or
+ * {@link flowMatch}.
  */
 export class Scheduler {
   /** The method. */
@@ -142,7 +143,7 @@ export class Scheduler {
    *
    * @throws {ArgumentError} `invalidTimestep`. @throws {ShapeError} if shapes differ.
    */
-  addNoise(x: Tensor, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor;
+  addNoise<D extends DType>(x: Tensor<D>, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor<D>;
   addNoise(...values: unknown[]): Tensor {
     const given = readAddNoise(values);
     const [data, ofNoise] = this.#factors("Scheduler.addNoise", given);
@@ -155,7 +156,7 @@ export class Scheduler {
    *
    * @throws {ArgumentError} `invalidTimestep`. @throws {ShapeError} if shapes differ.
    */
-  velocity(x: Tensor, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor;
+  velocity<D extends DType>(x: Tensor<D>, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor<D>;
   velocity(...values: unknown[]): Tensor {
     return this.#velocity("Scheduler.velocity", readVelocity(values));
   }
@@ -166,7 +167,7 @@ export class Scheduler {
    *
    * @throws {ArgumentError} `invalidTimestep`. @throws {ShapeError} if shapes differ.
    */
-  target(x: Tensor, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor;
+  target<D extends DType>(x: Tensor<D>, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor<D>;
   target(...values: unknown[]): Tensor {
     const given = readTarget(values);
     this.#factors("Scheduler.target", given);
@@ -200,7 +201,7 @@ export class Scheduler {
    *
    * @throws {ArgumentError} as {@link sampler}. @throws {ShapeError} if the output has another shape.
    */
-  sample(noise: Tensor, model: DiffusionModel, options?: SampleOptions): Tensor;
+  sample<D extends DType>(noise: Tensor<D>, model: DiffusionModel, options?: SampleOptions): Tensor<D>;
   sample(...values: unknown[]): Tensor {
     const { noise, model, steps, generator } = readSample(values);
     const sampler = this.#sampler("Scheduler.sample", steps);
@@ -310,7 +311,7 @@ export class Sampler {
    *
    * @throws {ArgumentError} `noSuchStep`.
    */
-  scaleInput(x: Tensor, at: number): Tensor;
+  scaleInput<D extends DType>(x: Tensor<D>, at: number): Tensor<D>;
   scaleInput(...values: unknown[]): Tensor {
     const { x, at } = readScale(values);
     this.#check("Sampler.scaleInput", at);
@@ -326,7 +327,7 @@ export class Sampler {
    *
    * @throws {ArgumentError} `noSuchStep`. @throws {ShapeError} if shapes differ.
    */
-  addNoise(x: Tensor, noise: Tensor, at: number): Tensor;
+  addNoise<D extends DType>(x: Tensor<D>, noise: Tensor, at: number): Tensor<D>;
   addNoise(...values: unknown[]): Tensor {
     const { x, noise, at } = readMix(values);
     this.#check("Sampler.addNoise", at);
@@ -345,7 +346,7 @@ export class Sampler {
    *
    * @throws {ArgumentError} `noSuchStep`. @throws {ShapeError} if shapes differ.
    */
-  step(output: Tensor, x: Tensor, at: number, options?: StepOptions): DiffusionStep;
+  step<D extends DType>(output: Tensor, x: Tensor<D>, at: number, options?: StepOptions): DiffusionStep<D>;
   step(...values: unknown[]): DiffusionStep {
     const { output, x, at, noise, generator } = readStep(values);
     this.#check("Sampler.step", at);

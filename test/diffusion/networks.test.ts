@@ -75,6 +75,6 @@ describe("results and gradients of diffusers", () => {
     for (const [key, want] of Object.entries(each.gradients))
       check(key, (inputs[key as "x"] ?? parameters.get(key))?.grad, want);
     expect(far).toEqual([]);
-    expect(Object.keys(each.outputs).length).toBeGreaterThan(3);
+    expect(Object.keys(each.outputs).length).toBeGreaterThan(1);
   });
 });

@@ -72,7 +72,8 @@ beforeAll(async () => {
 const distance = (a: Tensor, b: Tensor): number => Number(a.sub(b).abs().max().item());
 
 describe("results of diffusers", () => {
-  test.each(cases.map((each) => [each.kind, each] as const))("a picture with %s", async (kind, { options, kind: _, ...own }) => {
+  test.each(cases.map((each) => [each.kind, each] as const))("a picture with %s", async (kind, each) => {
+    const { options, kind: _, ...own } = each;
     writeScheduler(options);
     const pipeline = await diffusion.loadPipeline(folder);
     expect(pipeline.scheduler.kind).toBe(kind);
