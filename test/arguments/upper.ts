@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
+import { diffusionCalls } from "./diffusion.ts";
 import { distributedCalls } from "./distributed.ts";
 import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
@@ -642,6 +643,7 @@ export const calls: Calls = {
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...distributedCalls,
+  ...diffusionCalls,
   ...distributionCalls,
   ...linalgCalls,
   ...spectralCalls,
