@@ -203,9 +203,6 @@ export type { MemoryReport } from "./models/loading/plan.ts";
 export { loadChatProcessor } from "./models/loading/vision_language/processor.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
-export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
-export type { WhisperSettings } from "./models/whisper/settings.ts";
-export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
 export type {
   DualDescription,
   LearnedGrid,
@@ -232,6 +229,9 @@ export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.t
 export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
 export type { VisionLanguageModel } from "./models/vision_language/model.ts";
 export type { PatchTower } from "./models/vision_language/patch_tower.ts";
+export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
+export type { WhisperSettings } from "./models/whisper/settings.ts";
+export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
 export {
   type CalibrateOptions,
   type Calibration,

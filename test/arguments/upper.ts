@@ -9,9 +9,9 @@ import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
-import { smallWhisper } from "./small_whisper.ts";
-import { smallDual, smallVision } from "./small_vision.ts";
 import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
+import { smallDual, smallVision } from "./small_vision.ts";
+import { smallWhisper } from "./small_whisper.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
