@@ -1,6 +1,7 @@
 // Compares compiled functions on the cpu backend with plain calls, and with PyTorch on the same number of threads, in
-// alternating calls: small training steps, and chains of elementwise and row operations. It uses the Python environment
-// of `bun run fixtures`; without it, the table has only Orchard's times. Ratios above 1: the compiled function is faster.
+// alternating calls: small training steps, and chains of elementwise and row operations. It uses the Python
+// environment of `bun run fixtures`; without it, the table has only Orchard's times. Ratios above 1: the compiled
+// function is faster.
 
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
