@@ -1,5 +1,6 @@
 /** Programs on metal: where the memory comes from, checks of values, failures of the device. */
 import { describe, expect, test } from "bun:test";
+import { statusNames } from "../../src/backend/metal/abi.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import * as orchard from "../../src/index.ts";
 import { compile, nn, ones, optim, randn, type Tensor, tensor, withBackend } from "../../src/index.ts";
@@ -160,5 +161,35 @@ test(
       expect(compiled.explain()).toContain("3 calls plain");
       expect(compiled.explain()).toContain(why);
     }
+  }),
+);
+
+test("a list of dispatches that is cut off is a status, and counts none", () => {
+  const { native } = metalContext();
+  const outcome = new BigUint64Array(3).fill(9n);
+  const encode = (list: Uint8Array, length: number) =>
+    statusNames[native.orchard_dispatches_encode(list, length, outcome)];
+  expect([encode(new Uint8Array(8), 0), ...outcome]).toEqual(["ok", 0n, 0n, 0n]);
+  for (const [length, block] of [
+    [4, 0n], // within a length
+    [16, 9n], // a block that is longer than the list
+    [16, 2n ** 63n],
+    [16, 8n], // no dispatch
+  ] as const) {
+    const list = new Uint8Array(new BigUint64Array([block, 0n]).buffer);
+    expect([encode(list, length), ...outcome]).toEqual(["invalidArgument", 0n, 0n, 0n]);
+  }
+});
+
+test(
+  "a function is recorded again after its context was closed",
+  onMetal(() => {
+    const compiled = compile((x: Tensor) => x.mul(2));
+    for (let call = 0; call < 6; call++) {
+      if (call === 3) metalContext().close();
+      expect(compiled(tensor([call])).item()).toBe(2 * call);
+    }
+    expect(compiled.explain()).toContain("recorded: the memory of a tensor has changed");
+    compiled.reset();
   }),
 );
