@@ -124,6 +124,7 @@ async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession;
 async function start(flags: RunFlags, team: Team): Promise<AnySession> {
   if (flags.model !== undefined || flags.lora !== undefined) {
     if (flags.model === undefined) throw new ArgumentError("train", "invalidSetting", "--lora requires --model");
+    refuseCompiled(flags);
     return await TuningSession.start(tuningSettings(flags), team);
   }
   const foreign = (["loraAlpha", "loraDropout", "loraTargets", "quantize"] as const).find((name) => name in flags);
@@ -143,6 +144,7 @@ function folderOf(team: Team, make: () => RunFolder): RunFolder {
 async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnySession> {
   const found: TuningCheckpoint = await loadCheckpoint(checkpointsIn(folder));
   if (found.extra?.tuning) {
+    refuseCompiled(flags);
     await team.together(); // before the first rank writes another one
     return await TuningSession.resume(found, tuningSettings(flags, found.extra.tuning), team);
   }
@@ -154,6 +156,11 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
     team,
     optionsOf(flags),
   );
+}
+
+/** Batches of chats differ in length, so each would be recorded again. */
+function refuseCompiled({ compile }: RunFlags): void {
+  if (compile) throw new ArgumentError("train", "invalidSetting", "--compile does not support --model; leave it out");
 }
 
 const optionsOf = ({ compile, verbose }: RunFlags): SessionOptions => ({ compile: verbose ? false : compile });
