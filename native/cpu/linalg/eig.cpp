@@ -99,14 +99,21 @@ struct Rotation {
       a[stride + j] = y * c - conjugate(s) * x;
     }
   }
-  void columns(Number *a, int64_t stride, int64_t rows) const { // by the conjugate transpose, from the right
-    for (int64_t i = 0; i < rows; i++) {
-      const Number x = a[i * stride], y = a[i * stride + 1];
-      a[i * stride] = x * c + conjugate(s) * y;
-      a[i * stride + 1] = y * c - s * x;
-    }
+  // Multiplies two neighbors in a row by the conjugate transpose, from the right.
+  void pair(Number *a) const {
+    const Number x = a[0], y = a[1];
+    a[0] = x * c + conjugate(s) * y;
+    a[1] = y * c - s * x;
+  }
+  void columns(Number *a, int64_t stride, int64_t rows) const {
+    for (int64_t i = 0; i < rows; i++) pair(a + i * stride);
   }
 };
+
+// Multiplies a row by the rotations of columns first and first + 1, first + 1 and first + 2, … from the right.
+void rotate_row(Number *row, const Rotation *rotations, int64_t first, int64_t last) {
+  for (int64_t k = first; k < last; k++) rotations[k].pair(row + k);
+}
 
 Number square_root(Number a) {
   const double size = absolute(a), re = std::sqrt((size + std::abs(a.re)) / 2);
@@ -150,10 +157,8 @@ bool complex_schur(Number *h, Number *q, int64_t n, Rotation *rotations) {
       rotations[k].rows(h + k * n, n, k, n);
       h[(k + 1) * n + k] = {0, 0};
     }
-    for (int64_t k = first; k < last; k++) {
-      rotations[k].columns(h + k, n, k + 2);
-      rotations[k].columns(q + k, n, n);
-    }
+    for (int64_t i = 0; i <= last; i++) rotate_row(h + i * n, rotations, std::max(first, i - 1), last);
+    for (int64_t i = 0; i < n; i++) rotate_row(q + i * n, rotations, first, last);
     for (int64_t k = first; k <= last; k++) h[k * (n + 1)] = h[k * (n + 1)] + shift;
   }
   return true;
