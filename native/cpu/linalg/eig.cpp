@@ -9,14 +9,6 @@ namespace {
 using Number = Complex<double>;
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-struct EigBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag complex;
-  Flag vectors;
-};
-
 // Returns the power of two with the exponent of the largest element, or 1 for a zero matrix.
 double scale_of(const Number *a, int64_t count) {
   double largest = 0;
@@ -295,7 +287,7 @@ template <class T> int32_t solve_one(const T *a, T *values, T *vectors, Problem 
   return 0;
 }
 
-void eig(const EigBlock &block, Operands operands) {
+void eig(const ComplexEigBlock &block, Operands operands) {
   with_real(block.dtype, [&](auto real) {
     using T = decltype(real);
     const int64_t batch = block.batch, n = block.size, parts = block.complex ? 2 : 1;
@@ -311,6 +303,6 @@ void eig(const EigBlock &block, Operands operands) {
   });
 }
 
-ORCHARD_FUNCTION("complexEig", eig, EigBlock, 4)
+ORCHARD_FUNCTION("complexEig", eig, ComplexEigBlock, 4)
 
 } // namespace

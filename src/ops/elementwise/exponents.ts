@@ -83,8 +83,8 @@ export interface Frexp<D extends DType = DType> {
 }
 
 /**
- * Decomposes each element into a mantissa and an exponent: x = mantissa · 2^exponent, exactly. The gradient flows through
- * the mantissa.
+ * Decomposes each element into a mantissa and an exponent: x = mantissa · 2^exponent, exactly. The gradient flows
+ * through the mantissa.
  *
  * @param x of a float dtype
  *
