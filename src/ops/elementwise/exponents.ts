@@ -107,6 +107,7 @@ export function frexp(...values: unknown[]): Frexp {
     }),
   );
 }
+frexp.method = "declared" as const;
 const frexpParameters = parameters("frexp", { x: operand(aTensor) });
 
 /** The exponents as int32. The logarithm is corrected by a comparison, since it may round up to the next integer. */
