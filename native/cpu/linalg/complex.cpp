@@ -5,12 +5,10 @@ using namespace orchard;
 namespace {
 
 // Calls body(matrix, scratch) with scratch of `elements` complex numbers.
-template <class T, class Body>
-void for_each_complex(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
+template <class T, class Body> void for_each_complex(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
   if (batch == 0) return;
-  for_each_matrix<T>(batch, 4 * operations, scratch_product({2, elements}), [&](int64_t matrix, T *work) {
-    body(matrix, reinterpret_cast<Complex<T> *>(work));
-  });
+  for_each_matrix<T>(batch, 4 * operations, scratch_product({2, elements}),
+                     [&](int64_t matrix, T *work) { body(matrix, reinterpret_cast<Complex<T> *>(work)); });
 }
 
 // Computes L of A = L Lᴴ from the lower triangle, row by row: the elements of row i follow from those of the rows above
@@ -43,15 +41,13 @@ void complex_cholesky(const ComplexCholeskyBlock &block, Operands operands) {
     const Complex<T> *a = inputs<T>(operands, 0, batch, n, n);
     Complex<T> *l = results<T>(operands, 1, batch, n, n);
     int32_t *info = operands.results<int32_t>(2, 0, Extent(batch));
-    for_each_complex<T>(batch, n * n * n / 3, 0, [&](int64_t at, Complex<T> *) {
-      info[at] = cholesky(a + at * n * n, l + at * n * n, n);
-    });
+    for_each_complex<T>(batch, n * n * n / 3, 0,
+                        [&](int64_t at, Complex<T> *) { info[at] = cholesky(a + at * n * n, l + at * n * n, n); });
   });
 }
 
 // As LAPACK's getrf: the pivot has the largest |re| + |im|, the first one on ties. NaN is skipped unless it is first.
-template <class T>
-int32_t factorize(Complex<T> *a, int64_t rows, int64_t columns, bool pivot, int32_t *pivots) {
+template <class T> int32_t factorize(Complex<T> *a, int64_t rows, int64_t columns, bool pivot, int32_t *pivots) {
   int32_t info = 0;
   for (int64_t k = 0; k < std::min(rows, columns); k++) {
     int64_t best = k;

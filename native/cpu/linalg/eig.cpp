@@ -233,8 +233,8 @@ struct Problem {
     for (int64_t i = 0; i < n * n; i++) a[i] = a[i] * (1 / scale);
     balance(a, scales, n);
     to_hessenberg(a, q, n, work);
-    const bool is_solved = is_complex ? complex_schur(a, q, n, reinterpret_cast<Rotation *>(real))
-                                      : real_matrix_schur(a, q, n, real);
+    const bool is_solved =
+        is_complex ? complex_schur(a, q, n, reinterpret_cast<Rotation *>(real)) : real_matrix_schur(a, q, n, real);
     for (int64_t k = 0; k < n; k++) values[k] = a[k * (n + 1)] * scale;
     if (is_solved && vectors) find_vectors();
     return is_solved;
