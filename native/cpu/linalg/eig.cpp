@@ -255,11 +255,13 @@ private:
           product[i] = product[i] * scales[i];
         }
         normalize(product, n);
+        // The real part of an eigenvector of a real matrix is one too. For a multiple eigenvalue it may be shorter.
+        if (!is_complex && values[k].im == 0) {
+          for (int64_t i = 0; i < n; i++) product[i].im = 0;
+          normalize(product, n);
+        }
       }
-      for (int64_t i = 0; i < n; i++) {
-        found[i * n + k] = is_second ? conjugate(found[i * n + k - 1]) : product[i];
-        if (!is_complex && values[k].im == 0) found[i * n + k].im = 0;
-      }
+      for (int64_t i = 0; i < n; i++) found[i * n + k] = is_second ? conjugate(found[i * n + k - 1]) : product[i];
     }
   }
 };
