@@ -19,7 +19,8 @@ import type { Tensor } from "../tensor/tensor.ts";
 /**
  * Checks a matrix or a batch of matrices, and converts it to the compute dtype: float16 and bfloat16 become float32.
  *
- * @throws {DTypeError} if the dtype is not a float or complex. @throws {ShapeError} for a tensor with fewer than two axes.
+ * @throws {DTypeError} if the dtype is not a float or complex.
+ * @throws {ShapeError} for a tensor with fewer than two axes.
  */
 export function matrixOperand(operation: string, x: Tensor, name = "a"): Tensor {
   const matrix = floatOperand(operation, x, name);

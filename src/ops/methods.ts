@@ -69,6 +69,8 @@ type InPlace<D extends DType> = { [Name in keyof InPlaceRows]: (...rest: Rest<In
 interface DeclaredMethods<D extends DType> {
   /** Computes xᵇ for each element, in float64. @see {@link operations.floatPower} */
   floatPower(exponent: operations.Operand): Tensor<"float64">;
+  /** Returns mantissas and exponents. @see {@link operations.frexp} */
+  frexp(): operations.Frexp<D>;
   /** Returns the smallest and the largest element. @see {@link operations.aminmax} */
   aminmax(options?: { dim?: number | undefined; keepdim?: boolean | undefined }): operations.Extrema<D>;
   /** Returns whether all pairs of elements are close. @see {@link operations.allClose} */

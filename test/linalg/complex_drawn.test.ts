@@ -4,6 +4,7 @@ import { withBackend } from "../../src/backend/policy.ts";
 import * as orchard from "../../src/index.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { operandIn } from "../ops/complex/layouts.ts";
+import { mulberry32 } from "./random.ts";
 
 const { abs, add, conj, eye, linalg, matmul, mul, sub, toDType } = orchard;
 type ComplexName = "complex64" | "complex128";
@@ -11,17 +12,6 @@ type ComplexName = "complex64" | "complex128";
 const mH = (x: Tensor): Tensor => conj(orchard.transpose(x, -2, -1));
 const identity = (n: number): Tensor => eye(n, { dtype: "complex128" });
 const wide = (x: Tensor): Tensor => toDType(x, "complex128");
-
-/** A small random generator, mulberry32. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** A product of drawn factors with the given inner size, times a scale, in a drawn layout. */
 function drawn(
@@ -168,7 +158,7 @@ describe("drawn matrices", () => {
     for (const [name, check] of Object.entries(checks))
       test(`${name} of ${dtype}`, () => {
         withBackend("cpu", () => {
-          const random = generator(name.length * 7 + (dtype === "complex64" ? 1 : 2));
+          const random = mulberry32(name.length * 7 + (dtype === "complex64" ? 1 : 2));
           const size = (): number => Math.floor(random() * (random() < 0.3 ? 41 : 8));
           for (let time = 0; time < 12; time++) {
             const [rows, columns] = [size(), size()];
@@ -222,7 +212,7 @@ describe("eig", () => {
   });
 
   test("conjugates of a real matrix follow each other, with conjugate vectors", () => {
-    const random = generator(5);
+    const random = mulberry32(5);
     const a = matrix(Array.from({ length: 9 }, () => Array.from({ length: 9 }, () => random() - 0.5)));
     const { eigenvalues, eigenvectors } = linalg.eig(a);
     const values = eigenvalues.toArray() as { re: number; im: number }[];
@@ -268,6 +258,14 @@ test("metal runs complex linear algebra on cpu, and records why", () => {
     return found;
   });
   close({ a: z, dtype: "complex64", random: Math.random }, matmul(q, r), z, z);
+});
+
+test("the gradient of cholesky is Hermitian", () => {
+  const z = orchard.randn([4, 4], { dtype: "complex128" });
+  const a = orchard.detach(add(matmul(z, mH(z)), identity(4)) as Tensor);
+  a.requiresGrad = true;
+  orchard.real(mul(linalg.cholesky(a), z).sum()).backward();
+  expect(Number((abs(sub(a.grad!, mH(a.grad!))) as Tensor).amax().item())).toBeLessThan(1e-14);
 });
 
 test("gradcheck differentiates both parts of complex inputs, and finds a wrong gradient", () => {

@@ -37,7 +37,7 @@ const parameters: readonly Mistake[] = [
     ArgumentError,
     /named a/,
   ],
-  ["integers", () => new AdamW([zeros([2], { dtype: "int32" })]), DTypeError, /floating-point dtype, got int32\[2\]/],
+  ["integers", () => new AdamW([zeros([2], { dtype: "int32" })]), DTypeError, /or complex dtype, got int32\[2\]/],
   ["no gradient", () => new AdamW([zeros([2])]), ArgumentError, /require gradients; set requiresGrad/],
   ["a result", () => new AdamW([w().mul(2)]), ArgumentError, /result of an operation/],
   ["an expanded tensor", () => new AdamW([expanded()]), ArgumentError, /axis 0 .* is expanded/],

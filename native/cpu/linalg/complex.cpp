@@ -4,51 +4,11 @@ using namespace orchard;
 
 namespace {
 
-struct ComplexBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-};
-
-struct ComplexLuBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag pivot;
-};
-
-struct ComplexSolveBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag upper;
-  Flag unit_diagonal;
-};
-
-struct ComplexQrBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole width;
-};
-
-template <class T> const Complex<T> *inputs(Operands operands, int index, int64_t batch, int64_t rows, int64_t columns) {
-  return reinterpret_cast<const Complex<T> *>(operands.inputs<T>(index, 0, matrices(batch, rows, 2 * columns)));
-}
-template <class T> Complex<T> *results(Operands operands, int index, int64_t batch, int64_t rows, int64_t columns) {
-  return reinterpret_cast<Complex<T> *>(operands.results<T>(index, 0, matrices(batch, rows, 2 * columns)));
-}
 // Calls body(matrix, scratch) with scratch of `elements` complex numbers.
-template <class T, class Body>
-void for_each_complex(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
+template <class T, class Body> void for_each_complex(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
   if (batch == 0) return;
-  for_each_matrix<T>(batch, 4 * operations, scratch_product({2, elements}), [&](int64_t matrix, T *work) {
-    body(matrix, reinterpret_cast<Complex<T> *>(work));
-  });
+  for_each_matrix<T>(batch, 4 * operations, scratch_product({2, elements}),
+                     [&](int64_t matrix, T *work) { body(matrix, reinterpret_cast<Complex<T> *>(work)); });
 }
 
 // Computes L of A = L Lᴴ from the lower triangle, row by row: the elements of row i follow from those of the rows above
@@ -74,22 +34,20 @@ template <class T> int32_t cholesky(const Complex<T> *a, Complex<T> *l, int64_t 
   return 0;
 }
 
-void complex_cholesky(const ComplexBlock &block, Operands operands) {
+void complex_cholesky(const ComplexCholeskyBlock &block, Operands operands) {
   with_real(block.dtype, [&](auto real) {
     using T = decltype(real);
     const int64_t batch = block.batch, n = block.rows;
     const Complex<T> *a = inputs<T>(operands, 0, batch, n, n);
     Complex<T> *l = results<T>(operands, 1, batch, n, n);
     int32_t *info = operands.results<int32_t>(2, 0, Extent(batch));
-    for_each_complex<T>(batch, n * n * n / 3, 0, [&](int64_t at, Complex<T> *) {
-      info[at] = cholesky(a + at * n * n, l + at * n * n, n);
-    });
+    for_each_complex<T>(batch, n * n * n / 3, 0,
+                        [&](int64_t at, Complex<T> *) { info[at] = cholesky(a + at * n * n, l + at * n * n, n); });
   });
 }
 
 // As LAPACK's getrf: the pivot has the largest |re| + |im|, the first one on ties. NaN is skipped unless it is first.
-template <class T>
-int32_t factorize(Complex<T> *a, int64_t rows, int64_t columns, bool pivot, int32_t *pivots) {
+template <class T> int32_t factorize(Complex<T> *a, int64_t rows, int64_t columns, bool pivot, int32_t *pivots) {
   int32_t info = 0;
   for (int64_t k = 0; k < std::min(rows, columns); k++) {
     int64_t best = k;
@@ -141,7 +99,7 @@ void substitute(const Complex<T> *a, Complex<T> *x, int64_t n, int64_t columns, 
   }
 }
 
-void complex_triangular(const ComplexSolveBlock &block, Operands operands) {
+void complex_triangular(const ComplexTriangularBlock &block, Operands operands) {
   with_real(block.dtype, [&](auto real) {
     using T = decltype(real);
     const int64_t batch = block.batch, n = block.rows, columns = block.columns;
@@ -206,9 +164,9 @@ void complex_qr(const ComplexQrBlock &block, Operands operands) {
   });
 }
 
-ORCHARD_FUNCTION("complexCholesky", complex_cholesky, ComplexBlock, 3)
+ORCHARD_FUNCTION("complexCholesky", complex_cholesky, ComplexCholeskyBlock, 3)
 ORCHARD_FUNCTION("complexLu", complex_lu, ComplexLuBlock, 4)
-ORCHARD_FUNCTION("complexTriangular", complex_triangular, ComplexSolveBlock, 3)
+ORCHARD_FUNCTION("complexTriangular", complex_triangular, ComplexTriangularBlock, 3)
 ORCHARD_FUNCTION("complexQr", complex_qr, ComplexQrBlock, 3)
 
 } // namespace

@@ -37,6 +37,61 @@ template <class T> inline Complex<T> phase_of(Complex<T> a) {
   return size == 0 ? Complex<T>{1, 0} : Complex<T>{a.re / size, a.im / size};
 }
 
+struct ComplexCholeskyBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole rows;
+  Whole columns;
+};
+
+struct ComplexLuBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole rows;
+  Whole columns;
+  Flag pivot;
+};
+
+struct ComplexTriangularBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole rows;
+  Whole columns;
+  Flag upper;
+  Flag unit_diagonal;
+};
+
+struct ComplexQrBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole rows;
+  Whole columns;
+  Whole width;
+};
+
+struct ComplexTridiagonalBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole size;
+  Flag upper;
+};
+
+struct ComplexBidiagonalBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole rows;
+  Whole columns;
+  Whole width;
+};
+
+struct ComplexEigBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole size;
+  Flag complex;
+  Flag vectors;
+};
+
 template <class T> struct ComplexKernel {
   // y -= factor x.
   void (*subtract)(Complex<T> *y, const Complex<T> *x, Complex<T> factor, int64_t count);

@@ -5,28 +5,6 @@ using namespace orchard;
 
 namespace {
 
-struct ComplexTridiagonalBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag upper;
-};
-
-struct ComplexBidiagonalBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole width;
-};
-
-template <class T> const Complex<T> *inputs(Operands operands, int index, int64_t batch, int64_t rows, int64_t columns) {
-  return reinterpret_cast<const Complex<T> *>(operands.inputs<T>(index, 0, matrices(batch, rows, 2 * columns)));
-}
-template <class T> Complex<T> *results(Operands operands, int index, int64_t batch, int64_t rows, int64_t columns) {
-  return reinterpret_cast<Complex<T> *>(operands.results<T>(index, 0, matrices(batch, rows, 2 * columns)));
-}
-
 template <class T> void set_identity(Complex<T> *q, int64_t rows, int64_t columns) {
   std::fill_n(q, rows * columns, Complex<T>{0, 0});
   for (int64_t k = 0; k < std::min(rows, columns); k++) q[k * columns + k] = {1, 0};

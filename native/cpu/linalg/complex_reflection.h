@@ -1,10 +1,19 @@
-// Reflections of complex vectors.
+// Operands of complex linear algebra, and reflections of complex vectors.
 #pragma once
 
 #include "batches.h"
 #include "complex.h"
 
 namespace orchard {
+
+// The matrices of an operand, whose elements are pairs of numbers.
+template <class T>
+const Complex<T> *inputs(Operands operands, int index, int64_t batch, int64_t rows, int64_t columns) {
+  return reinterpret_cast<const Complex<T> *>(operands.inputs<T>(index, 0, matrices(batch, rows, 2 * columns)));
+}
+template <class T> Complex<T> *results(Operands operands, int index, int64_t batch, int64_t rows, int64_t columns) {
+  return reinterpret_cast<Complex<T> *>(operands.results<T>(index, 0, matrices(batch, rows, 2 * columns)));
+}
 
 // A reflection H = I − tau v vᴴ with v[0] = 1, which is unitary and Hermitian.
 template <class T> struct ComplexReflection {

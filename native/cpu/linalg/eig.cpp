@@ -9,14 +9,6 @@ namespace {
 using Number = Complex<double>;
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-struct EigBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag complex;
-  Flag vectors;
-};
-
 // Returns the power of two with the exponent of the largest element, or 1 for a zero matrix.
 double scale_of(const Number *a, int64_t count) {
   double largest = 0;
@@ -99,14 +91,21 @@ struct Rotation {
       a[stride + j] = y * c - conjugate(s) * x;
     }
   }
-  void columns(Number *a, int64_t stride, int64_t rows) const { // by the conjugate transpose, from the right
-    for (int64_t i = 0; i < rows; i++) {
-      const Number x = a[i * stride], y = a[i * stride + 1];
-      a[i * stride] = x * c + conjugate(s) * y;
-      a[i * stride + 1] = y * c - s * x;
-    }
+  // Multiplies two neighbors in a row by the conjugate transpose, from the right.
+  void pair(Number *a) const {
+    const Number x = a[0], y = a[1];
+    a[0] = x * c + conjugate(s) * y;
+    a[1] = y * c - s * x;
+  }
+  void columns(Number *a, int64_t stride, int64_t rows) const {
+    for (int64_t i = 0; i < rows; i++) pair(a + i * stride);
   }
 };
+
+// Multiplies a row by the rotations of columns first and first + 1, first + 1 and first + 2, … from the right.
+void rotate_row(Number *row, const Rotation *rotations, int64_t first, int64_t last) {
+  for (int64_t k = first; k < last; k++) rotations[k].pair(row + k);
+}
 
 Number square_root(Number a) {
   const double size = absolute(a), re = std::sqrt((size + std::abs(a.re)) / 2);
@@ -150,10 +149,8 @@ bool complex_schur(Number *h, Number *q, int64_t n, Rotation *rotations) {
       rotations[k].rows(h + k * n, n, k, n);
       h[(k + 1) * n + k] = {0, 0};
     }
-    for (int64_t k = first; k < last; k++) {
-      rotations[k].columns(h + k, n, k + 2);
-      rotations[k].columns(q + k, n, n);
-    }
+    for (int64_t i = 0; i <= last; i++) rotate_row(h + i * n, rotations, std::max(first, i - 1), last);
+    for (int64_t i = 0; i < n; i++) rotate_row(q + i * n, rotations, first, last);
     for (int64_t k = first; k <= last; k++) h[k * (n + 1)] = h[k * (n + 1)] + shift;
   }
   return true;
@@ -236,8 +233,8 @@ struct Problem {
     for (int64_t i = 0; i < n * n; i++) a[i] = a[i] * (1 / scale);
     balance(a, scales, n);
     to_hessenberg(a, q, n, work);
-    const bool is_solved = is_complex ? complex_schur(a, q, n, reinterpret_cast<Rotation *>(real))
-                                      : real_matrix_schur(a, q, n, real);
+    const bool is_solved =
+        is_complex ? complex_schur(a, q, n, reinterpret_cast<Rotation *>(real)) : real_matrix_schur(a, q, n, real);
     for (int64_t k = 0; k < n; k++) values[k] = a[k * (n + 1)] * scale;
     if (is_solved && vectors) find_vectors();
     return is_solved;
@@ -258,11 +255,13 @@ private:
           product[i] = product[i] * scales[i];
         }
         normalize(product, n);
+        // The real part of an eigenvector of a real matrix is one too. For a multiple eigenvalue it may be shorter.
+        if (!is_complex && values[k].im == 0) {
+          for (int64_t i = 0; i < n; i++) product[i].im = 0;
+          normalize(product, n);
+        }
       }
-      for (int64_t i = 0; i < n; i++) {
-        found[i * n + k] = is_second ? conjugate(found[i * n + k - 1]) : product[i];
-        if (!is_complex && values[k].im == 0) found[i * n + k].im = 0;
-      }
+      for (int64_t i = 0; i < n; i++) found[i * n + k] = is_second ? conjugate(found[i * n + k - 1]) : product[i];
     }
   }
 };
@@ -290,7 +289,7 @@ template <class T> int32_t solve_one(const T *a, T *values, T *vectors, Problem 
   return 0;
 }
 
-void eig(const EigBlock &block, Operands operands) {
+void eig(const ComplexEigBlock &block, Operands operands) {
   with_real(block.dtype, [&](auto real) {
     using T = decltype(real);
     const int64_t batch = block.batch, n = block.size, parts = block.complex ? 2 : 1;
@@ -306,6 +305,6 @@ void eig(const EigBlock &block, Operands operands) {
   });
 }
 
-ORCHARD_FUNCTION("complexEig", eig, EigBlock, 4)
+ORCHARD_FUNCTION("complexEig", eig, ComplexEigBlock, 4)
 
 } // namespace

@@ -9,8 +9,9 @@
 
 namespace orchard {
 
-// Replaces the Hessenberg matrix `h` of n rows by its Schur form, multiplies `v` by the same transformations, and stores
-// the eigenvalues. Blocks of 2 x 2 remain for pairs of conjugates, of which that with a positive imaginary part is first.
+// Replaces the Hessenberg matrix `h` of n rows by its Schur form, multiplies `v` by the same transformations, and
+// stores the eigenvalues. Blocks of 2 x 2 remain for pairs of conjugates. The one with a positive imaginary part is
+// first.
 struct RealSchur {
   double *h, *v, *re, *im;
   int64_t n;

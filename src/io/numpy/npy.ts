@@ -11,8 +11,8 @@ import { decodeArray, encodeArray } from "./array.ts";
 
 /**
  * Loads the array of a .npy file as a tensor. It supports floats of 16, 32 and 64 bits, complex numbers of 64 and 128
- * bits, the integer dtypes of tensors, and booleans, in either byte order, row-major or column-major. No code in the file is run: arrays of Python objects
- * are rejected.
+ * bits, the integer dtypes of tensors, and booleans, in either byte order, row-major or column-major. No code in the
+ * file is run: arrays of Python objects are rejected.
  *
  * @example
  * const x = io.loadNpy("x.npy");

@@ -108,8 +108,8 @@ function checkTensor(operation: string, name: string, tensor: unknown) {
     throw new DTypeError(
       operation,
       "complex",
-      `expected "${name}" to have a dtype of the format, which has no ${tensor.dtype}, got ${tensor.describe()}; save ` +
-        "viewAsReal(x), and load it with viewAsComplex()",
+      `expected "${name}" to have a dtype of the format, which has no ${tensor.dtype}, got ${tensor.describe()}; ` +
+        "save viewAsReal(x), and load it with viewAsComplex()",
     );
   const { name: dtype, order } = described;
   return { name, key: Buffer.from(name), dtype, order, tensor };

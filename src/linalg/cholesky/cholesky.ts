@@ -41,10 +41,10 @@ export interface CholeskyResult<D extends DType = DType> {
 }
 
 /**
- * Computes the Cholesky factor of symmetric positive definite matrices: A = L Lᵀ, where L is lower triangular with a
- * positive diagonal. Only the lower triangle of A is read.
+ * Computes the Cholesky factor of symmetric or Hermitian positive definite matrices: A = L Lᴴ, where L is lower
+ * triangular with a positive diagonal. Only the lower triangle of A is read.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n], of the dtype of `a`
  *
  * @example

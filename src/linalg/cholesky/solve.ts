@@ -23,7 +23,7 @@ import type { CholeskyOptions } from "./cholesky.ts";
  * Solves A X = B for symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or A = Uᵀ U. The
  * other triangle of a factor is not read. A zero on its diagonal gives infinity or NaN, as in PyTorch.
  *
- * @param b […, n, k], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param b […, n, k], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @param l […, n, n], of the same dtype; batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *
@@ -61,7 +61,7 @@ const solveParameters = parameters("choleskySolve", {
  * The other triangle of a factor is not read. To multiply the inverse by a matrix, use {@link choleskySolve}: it is
  * faster and more accurate.
  *
- * @param l […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param l […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n], of the dtype of `l`
  *
  * @example

@@ -52,8 +52,8 @@ export const complexTridiagonal = onCpu("complexTridiagonal", { batch: whole, si
 ]);
 
 /**
- * A = Q B Pᴴ with at least as many rows as columns and a real, upper bidiagonal B. With a `width` of 0, Q and Pᴴ are not
- * computed.
+ * A = Q B Pᴴ with at least as many rows as columns and a real, upper bidiagonal B. With a `width` of 0, Q and Pᴴ are
+ * not computed.
  */
 export const complexBidiagonal = onCpu("complexBidiagonal", { ...sizes, width: whole }, ["a", "b", "q", "ph"]);
 

@@ -45,15 +45,15 @@ const eighParameters = parameters("eigh", declared);
 const eigvalshParameters = parameters("eigvalsh", declared);
 
 /**
- * Computes the eigenvalues and eigenvectors of real symmetric matrices: A = V diag(λ) Vᵀ with V orthogonal and λ in
- * ascending order. Only one triangle of A is read. The element of largest absolute value in each eigenvector, the first
- * on ties, is positive.
+ * Computes the eigenvalues and eigenvectors of symmetric or Hermitian matrices: A = V diag(λ) Vᴴ with V unitary and λ
+ * in ascending order. Only one triangle of A is read. The element of largest absolute value in each eigenvector, the
+ * first on ties, is positive.
  *
  * The gradient is a symmetric matrix. The gradient of eigenvectors divides by λⱼ − λᵢ: it is large if two eigenvalues
  * are close, and infinite or NaN if they are equal, as the eigenvectors are then not unique. The gradient of the
  * eigenvalues alone is always finite. The differentiated function must not depend on the signs of the eigenvectors.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns `eigenvalues` […, n] and `eigenvectors` […, n, n], of the dtype of `a`
  *
  * @example
@@ -71,11 +71,11 @@ export function eigh(...values: unknown[]): EighResult {
 }
 
 /**
- * Computes the eigenvalues of real symmetric matrices, in ascending order. It is faster than {@link eigh}, because it
- * does not compute eigenvectors, unless `a` requires a gradient. The gradient is finite for repeated eigenvalues too;
- * a second-order gradient is not.
+ * Computes the eigenvalues of symmetric or Hermitian matrices, in ascending order. It is faster than {@link eigh},
+ * because it does not compute eigenvectors, unless `a` requires a gradient. The gradient is finite for repeated
+ * eigenvalues too; a second-order gradient is not.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n], of the dtype of `a`
  *
  * @example
@@ -142,7 +142,8 @@ function gradientOf(
 /** Runs the primitive, and returns the eigenvalues, and the eigenvectors if they are computed. */
 function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
   const size = a.shape.at(-1)!;
-  const isFlipped = !isComplex(a.dtype) && isTransposed(a); // avoids a copy: the other triangle of the transpose is read
+  // Avoids a copy: the other triangle of the transpose is read. That of a complex matrix would be conjugated.
+  const isFlipped = !isComplex(a.dtype) && isTransposed(a);
   const [eigenvalues, info, ...eigenvectors] = executeMany(
     eighPrimitive,
     [dense(isFlipped ? mT(a) : a)],

@@ -30,7 +30,7 @@ import { type Degree, planOf, taylor } from "./taylor.ts";
  * of each matrix selects a degree from 1 to 18, so this waits for the norms. The result for a matrix does not depend on
  * the others in its batch.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n]; NaN for a matrix with NaN or infinity
  *
  * @example

@@ -26,7 +26,10 @@ import { solveFactored } from "./solve.ts";
 
 /** Determinants as signs and logarithms of absolute values. */
 export interface SignedLog<D extends DType = DType> {
-  /** 1, −1, or 0 for a singular matrix; of the shape of the batch. It has no gradient. */
+  /**
+   * 1, −1, or 0 for a singular matrix; of the shape of the batch. It has no gradient. For complex matrices it is a
+   * number of absolute value 1, or 0, which has one.
+   */
   readonly sign: Tensor<D>;
   /** log |det A|, of the shape of the batch; −∞ for a singular matrix. */
   readonly logabsdet: Tensor<RealOf<D>>;
@@ -45,7 +48,7 @@ const logdetParameters = parameters("logdet", declared);
  * such pivots are ε times the largest element of A. With a graph of the gradient they are √ε times that element, so
  * that second-order gradients stay finite.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […], of the dtype of `a`
  *
  * @example
@@ -65,7 +68,7 @@ export function det(...values: unknown[]): Tensor {
  * Computes the sign and the logarithm of the absolute value of the determinant of square matrices, without overflow.
  * The gradient of the logarithm is A⁻ᵀ: infinity or NaN for a singular matrix.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * linalg.slogdet(tensor([[0, 1], [1, 0]])); // { sign: -1, logabsdet: 0 }
@@ -83,7 +86,7 @@ export function slogdet(...values: unknown[]): SignedLog {
  * Computes the logarithm of the determinant of square matrices: −∞ if the determinant is 0, NaN if it is negative. The
  * gradient is A⁻ᵀ.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […], of the dtype of `a`
  *
  * @example

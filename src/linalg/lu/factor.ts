@@ -80,7 +80,7 @@ export interface LuFactorsInfo<D extends DType = DType> extends LuFactors<D> {
  * The pivot of a column is its element of largest absolute value, the first on ties. NaN is skipped unless it is the
  * first element.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * const { p, l, u } = linalg.lu(tensor([[1, 2], [2, 2]]));
@@ -107,7 +107,7 @@ export function lu(...values: unknown[]): Lu {
 /**
  * Computes the LU factorization A = P L U, as {@link lu} does, in the form that {@link luSolve} accepts.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * linalg.luFactor(tensor([[1, 2], [2, 2]])); // { lu: [[2, 2], [0.5, 1]], pivots: [2, 2] }

@@ -22,7 +22,7 @@ const invExParameters = parameters("invEx", declared);
  * Computes the inverse of square matrices, by LU factorization with partial pivoting. To solve a system, use
  * {@link solve}: it takes a third of the time and has a smaller residual.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n], of the dtype of `a`
  *
  * @example

@@ -73,7 +73,7 @@ const luSolveParameters = parameters("luSolve", {
  * As in PyTorch, `b` is a vector or a batch of vectors if it has one axis, or if it has the shape of `a` without its
  * last axis. Otherwise it is a matrix or a batch of matrices.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @param b […, n, k], or […, k, n] if `left` is false, or vectors […, n]; of the dtype of `a`. Batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *
@@ -215,7 +215,7 @@ function substitute(operation: string, b: Tensor, { lu, pivots, adjoint }: Facto
 /**
  * Solves A X = B, or X A = B, from the factors that {@link luFactor} returns. A zero pivot gives infinity or NaN.
  *
- * @param lu […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param lu […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @param pivots int32 […, n], counted from 1; pivots outside the matrix are ignored
  * @param b […, n, k], or […, k, n] if `left` is false, of the dtype of `lu`; batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch

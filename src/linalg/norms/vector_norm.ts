@@ -31,7 +31,7 @@ export interface VectorNormOptions<D extends DType = DType> extends ReductionOpt
  * is 0 if the norm is 0; for ±∞, equally large elements share it. It is the same as `norm`, with the argument names of
  * `torch.linalg.vector_norm`.
  *
- * @param x of a float dtype; any shape
+ * @param x of a float or complex dtype; any shape
  *
  * @example
  * linalg.vectorNorm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]

@@ -80,7 +80,7 @@ export interface LstsqResult<D extends DType = DType> {
  * The gradient is that of the pseudoinverse at the rank that was found. It is correct if small changes of A keep its
  * rank.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @param b […, m, k], of the same dtype, or […, m] with the batch of `a`; batches broadcast
  *
  * @example

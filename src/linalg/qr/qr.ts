@@ -48,7 +48,7 @@ export interface QrResult<D extends DType = DType> {
  * The gradient is undefined (infinite or NaN) if those columns are linearly dependent. Mode `"complete"` has no
  * gradient for more rows than columns, because A does not determine the additional columns of Q.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * linalg.qr(tensor([[3], [4]])); // { q: float32 [[0.6], [0.8]], r: float32 [[5]] }

@@ -78,10 +78,10 @@ export function reflectionGradients(
 
 /**
  * Computes the gradient of A = Q R, where Q has min(m, n) columns. For at least as many rows as columns it is
- * (Q̄ + Q sym(R R̄ᴴ − Q̄ᴴ Q)) R⁻ᴴ, where sym copies the conjugate of the lower triangle onto the upper one. For A = [X Y] with X square
- * and R = [U W], Y adds Y W̄ᴴ = Q W W̄ᴴ to Q̄, and the gradient of Y is Q W̄. Sources: S. Walter and L. Lehmann,
- * "Algorithmic differentiation of linear algebra functions", 2010, 4.5; D. Roberts and L. Roberts, "QR and LQ
- * decomposition matrix backpropagation algorithms", 2020, 4.
+ * (Q̄ + Q sym(R R̄ᴴ − Q̄ᴴ Q)) R⁻ᴴ, where sym copies the conjugate of the lower triangle onto the upper one. For
+ * A = [X Y] with X square and R = [U W], Y adds Y W̄ᴴ = Q W W̄ᴴ to Q̄, and the gradient of Y is Q W̄. Sources: S.
+ * Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2010, 4.5; D. Roberts and L.
+ * Roberts, "QR and LQ decomposition matrix backpropagation algorithms", 2020, 4.
  */
 export function qrGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {
   const [rows, columns] = r.shape.slice(-2) as [number, number];

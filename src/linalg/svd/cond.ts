@@ -31,7 +31,8 @@ const condParameters = parameters("cond", { a: operand(aTensor), p: optional(eit
  * others use the inverse, and are infinite for a singular matrix. For ±2 matrices need not be square: 2 divides the
  * largest singular value by the smallest, -2 does the reverse, and a zero matrix gives NaN, as in PyTorch.
  *
- * @param a […, n, n], or […, m, n] for the orders ±2, of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], or […, m, n] for the orders ±2, of a float or complex dtype; float16 and bfloat16 are computed
+ * in float32
  * @returns of the shape of the batch, of the dtype of `a`
  *
  * @example

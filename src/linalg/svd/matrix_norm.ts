@@ -55,7 +55,7 @@ const matrixNormParameters = parameters("matrixNorm", {
  * column; Infinity and -Infinity, in a row. If several sums or singular values are equally large, they share the
  * gradient, as in `norm`.
  *
- * @param a […, m, n], of a float dtype; singular values of float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; singular values of float16 and bfloat16 are computed in float32
  * @returns of the shape of the batch, of the dtype of `a`
  *
  * @example

@@ -15,7 +15,7 @@ const matrixRankParameters = parameters("matrixRank", { a: operand(aTensor), ...
 /**
  * Computes the rank of matrices: the number of singular values above max(atol, rtol · the largest one).
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns int64, of the shape of the batch
  *
  * @example

@@ -22,7 +22,7 @@ const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParamete
  * above max(atol, rtol · the largest one), and 0 for the others. The gradient is correct if small changes of A keep its
  * rank.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, m], of the dtype of `a`
  *
  * @example

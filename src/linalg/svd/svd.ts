@@ -49,7 +49,7 @@ export interface SvdResult<D extends DType = DType> {
  * singular values are equal, or if one is 0 in a matrix that is not square. Gradients of singular values are always
  * finite.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns with k = min(m, n): `u` […, m, m], `s` […, k] and `vh` […, n, n], or `u` […, m, k] and `vh` […, k, n] if
  * `fullMatrices` is false; of the dtype of `a`
  *
@@ -69,7 +69,7 @@ export function svd(...values: unknown[]): SvdResult {
 /**
  * Computes the singular values of matrices, in descending order. Their gradients are always finite.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, min(m, n)], of the dtype of `a`
  *
  * @example

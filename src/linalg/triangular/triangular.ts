@@ -52,7 +52,7 @@ const solveParameters = parameters("solveTriangular", {
 /**
  * Solves A X = B, or X A = B, for triangular matrices A. A zero on the diagonal gives infinity or NaN, as in PyTorch.
  *
- * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @param b […, n, k], or […, k, n] if `left` is false, of the same dtype; batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *

@@ -35,7 +35,8 @@ const isParameter = (value: unknown): value is Tensor => value instanceof Tensor
  * const scales = new ParameterList([ones([4]), ones([4])]);
  * scales.items.reduce((x, scale) => mul(x, scale), randn([2, 4]));
  *
- * @throws {ArgumentError} for anything but tensors. @throws {DTypeError} for tensors of other dtypes than floats and complex numbers.
+ * @throws {ArgumentError} for anything but tensors.
+ * @throws {DTypeError} for tensors of other dtypes than floats and complex numbers.
  */
 export class ParameterList extends Module<never[], never> {
   /** A copy of the list of parameters. */

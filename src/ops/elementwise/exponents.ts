@@ -83,8 +83,8 @@ export interface Frexp<D extends DType = DType> {
 }
 
 /**
- * Decomposes each element into a mantissa and an exponent: x = mantissa · 2^exponent, exactly. The gradient flows through
- * the mantissa.
+ * Decomposes each element into a mantissa and an exponent: x = mantissa · 2^exponent, exactly. The gradient flows
+ * through the mantissa.
  *
  * @param x of a float dtype
  *
@@ -107,6 +107,7 @@ export function frexp(...values: unknown[]): Frexp {
     }),
   );
 }
+frexp.method = "declared" as const;
 const frexpParameters = parameters("frexp", { x: operand(aTensor) });
 
 /** The exponents as int32. The logarithm is corrected by a comparison, since it may round up to the next integer. */

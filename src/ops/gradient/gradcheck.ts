@@ -30,8 +30,8 @@ export class GradcheckError extends OrchardError {
 
 /**
  * Compares the gradients of `compute` with central differences, (f(x + ε) − f(x − ε)) / 2ε, for every element of every
- * float64 input that requires a gradient, and for both parts of every complex128 one. Results are weighted with random cotangents, so that errors can't cancel each
- * other, as they could in a plain sum.
+ * float64 input that requires a gradient, and for both parts of every complex128 one. Results are weighted with random
+ * cotangents, so that errors can't cancel each other, as they could in a plain sum.
  *
  * @example
  * gradcheck((x) => exp(x), [tensor([0.1, 0.2], { dtype: "float64", requiresGrad: true })]);

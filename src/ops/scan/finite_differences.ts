@@ -44,8 +44,8 @@ const gradientParameters = parameters("gradient", {
 });
 
 /**
- * Estimates the derivative of a sampled function along each axis: by central differences, which are exact for parabolas,
- * and at the edges by one-sided differences. This is PyTorch's and NumPy's `gradient`; for derivatives of programs, see
+ * Estimates the derivative of a sampled function along each axis: by central differences, which are exact for
+ * parabolas, and at the edges by one-sided differences. This is PyTorch's and NumPy's `gradient`; for derivatives of programs, see
  * {@link grad}.
  *
  * @param x samples, with more than `edgeOrder` along each axis; integers become float32
@@ -55,7 +55,8 @@ const gradientParameters = parameters("gradient", {
  * gradient(tensor([1, 4, 9, 16])); // [float32 [3, 4, 6, 7]]
  *
  * @throws {ShapeError} for an axis out of range, named twice or with too few samples, or coordinates of another length.
- * @throws {ArgumentError} for a list of spacings whose length is not the number of axes. @throws {DTypeError} for bools.
+ * @throws {ArgumentError} for a list of spacings whose length is not the number of axes.
+ * @throws {DTypeError} for bools.
  */
 export function gradient<D extends DType>(
   x: Tensor<D>,
