@@ -231,7 +231,7 @@ const classes = {
  * const pipeline = await diffusion.loadPipeline("stable-diffusion-v1-5");
  *
  * @throws {FileError} @throws {FileFormatError} for missing or damaged files.
- * @throws {ArgumentError} `unsupportedPipeline`, `unsupportedConfig`, `unknownScheduler`, naming what is not supported.
+ * @throws {ArgumentError} `unsupportedPipeline`, `unsupportedConfig`, naming the part or setting.
  * @throws {StateDictError} if weights do not fit a config.
  */
 export async function loadPipeline(folder: string, options?: LoadPipelineOptions): Promise<Pipeline>;
