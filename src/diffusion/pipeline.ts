@@ -48,7 +48,7 @@ export interface GeneratePictureOptions {
   readonly negativePrompt?: string | undefined;
   /** The number of steps. Default 50; 20 are enough for `"dpmSolver"`. */
   readonly steps?: number | undefined;
-  /** How far the prompt counts more than the negative one; 1 ignores the negative one. Default 7.5. */
+  /** How far the prompt counts more than the negative one; up to 1, the negative one is ignored. Default 7.5. */
   readonly guidance?: number | undefined;
   /** Pixels, a multiple of {@link Autoencoder.downsampling}, usually 8. Default 512. */
   readonly width?: number | undefined;
@@ -145,7 +145,7 @@ export class Pipeline {
     const { prompt, negativePrompt, steps, guidance, scheduler, onStep, dtype } = given;
     const sampler = (scheduler instanceof Scheduler ? scheduler : this.#parts.schedulerFor(scheduler)).sampler(steps);
     const generator = given.seed === undefined ? undefined : new Generator(given.seed);
-    const isGuided = guidance !== 1;
+    const isGuided = guidance > 1;
     const own = (body: () => Tensor): Tensor => keep(noGrad(() => tidy(body)));
     const start = this.#start(given, generator);
     const context = own(() => this.#encode(isGuided ? [negativePrompt, prompt] : [prompt]));

@@ -42,7 +42,7 @@ test("a variational autoencoder's loss falls each epoch, and it draws digits", (
 
 test("a diffusion model's loss falls each epoch, and it draws digits", () => {
   const picture = join(folder, "diffusion.svg");
-  const { losses } = run("examples/diffusion.ts", picture, "320", "3");
+  const { losses } = run("examples/diffusion.ts", picture, "192", "3");
   expect(losses).toHaveLength(3);
   expect(losses).toEqual(losses.toSorted((a, b) => b - a));
   expect(losses.at(-1)!).toBeLessThan(losses[0]! - 0.1);
