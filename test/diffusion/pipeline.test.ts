@@ -194,6 +194,8 @@ describe("errors", () => {
     ],
     ["unsupportedConfig", "down_block_types", () => loadWith("unet/config.json", { down_block_types: ["Other"] })],
     ["unsupportedConfig", "expected act_fn", () => loadWith("vae/config.json", { act_fn: "relu" })],
+    ["unsupportedConfig", "other_key is not a setting of UNet", () => loadWith("unet/config.json", { other_key: 1 })],
+    ["unsupportedConfig", "other_key is not a setting", () => loadWith("text_encoder/config.json", { other_key: 1 })],
     ["unknownActivation", "relu", () => loadWith("text_encoder/config.json", { hidden_act: "relu" })],
     ["stateDiffers", "unet", () => loadWith("unet/config.json", { layers_per_block: 2 })],
     ["notFound", "none", () => diffusion.loadPipeline("none")],
@@ -204,6 +206,49 @@ describe("errors", () => {
     );
     expect(error).toMatchObject({ code });
     expect(String(error).toLowerCase()).toContain(words.toLowerCase());
+  });
+
+  test("configs of Stable Diffusion 1.5 and 2.1 are read", () => {
+    const levels = ["CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D", "DownBlock2D"];
+    const unet = {
+      ...{ _class_name: "UNet2DConditionModel", _diffusers_version: "0.10.0", act_fn: "silu", sample_size: 96 },
+      ...{
+        attention_head_dim: [5, 10, 20, 20],
+        block_out_channels: [320, 640, 1280, 1280],
+        center_input_sample: false,
+      },
+      ...{ cross_attention_dim: 1024, down_block_types: levels, downsample_padding: 1, dual_cross_attention: false },
+      ...{ flip_sin_to_cos: true, freq_shift: 0, in_channels: 4, layers_per_block: 2, mid_block_scale_factor: 1 },
+      ...{ norm_eps: 1e-5, norm_num_groups: 32, num_class_embeds: null, only_cross_attention: false, out_channels: 4 },
+      up_block_types: levels.map((type) => type.replace("Down", "Up")).reverse(),
+      ...{ use_linear_projection: true, upcast_attention: true },
+    };
+    expect(unetOptions(settings(unet))).toMatchObject({
+      heads: [5, 10, 20, 20],
+      contextWidth: 1024,
+      midBlock: "attention",
+    });
+    const text = {
+      ...{ _name_or_path: "a", architectures: ["CLIPTextModel"], attention_dropout: 0, bos_token_id: 0, dropout: 0 },
+      ...{ eos_token_id: 2, hidden_act: "gelu", hidden_size: 1024, initializer_factor: 1, initializer_range: 0.02 },
+      ...{ intermediate_size: 4096, layer_norm_eps: 1e-5, max_position_embeddings: 77, model_type: "clip_text_model" },
+      ...{
+        num_attention_heads: 16,
+        num_hidden_layers: 23,
+        pad_token_id: 1,
+        projection_dim: 512,
+        torch_dtype: "float32",
+      },
+      ...{ transformers_version: "4.25.0.dev0", vocab_size: 49_408 },
+    };
+    expect(textEncoderOptions(settings(text))).toMatchObject({ layers: 23, activation: "gelu" });
+    const vae = {
+      ...{ _class_name: "AutoencoderKL", _diffusers_version: "0.10.0", act_fn: "silu", sample_size: 768 },
+      ...{ block_out_channels: [128, 256, 512, 512], down_block_types: Array(4).fill("DownEncoderBlock2D") },
+      ...{ in_channels: 3, latent_channels: 4, layers_per_block: 2, norm_num_groups: 32, out_channels: 3 },
+      up_block_types: Array(4).fill("UpDecoderBlock2D"),
+    };
+    expect(autoencoderOptions(settings(vae))).toMatchObject({ latentChannels: 4, layersPerBlock: 2 });
   });
 
   test("an unknown scheduler is rejected when it is used, unless another one is chosen", async () => {
