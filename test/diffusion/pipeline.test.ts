@@ -251,6 +251,18 @@ describe("errors", () => {
     expect(autoencoderOptions(settings(vae))).toMatchObject({ latentChannels: 4, layersPerBlock: 2 });
   });
 
+  test("infinities that Python writes are read as missing", async () => {
+    const text = JSON.stringify({ ...cases.at(-1)!.options, lambda_min_clipped: 0 });
+    writeFileSync(
+      join(folder, "scheduler", "scheduler_config.json"),
+      text.replace('clipped":0', 'clipped": -Infinity'),
+    );
+    expect((await diffusion.loadPipeline(folder)).scheduler.kind).toBe("dpmSolver");
+    writeFileSync(join(folder, "scheduler", "scheduler_config.json"), text.replace('clipped":0', 'clipped":-5'));
+    await expect(draw({})).rejects.toThrow("expected lambda_min_clipped to be null, the only supported value, got -5");
+    writeScheduler(cases[0]!.options);
+  });
+
   test("an unknown scheduler is rejected when it is used, unless another one is chosen", async () => {
     writeScheduler({ ...cases[0]!.options, _class_name: "UniPCMultistepScheduler" });
     await expect(draw({})).rejects.toMatchObject({ code: "unknownScheduler" });
