@@ -17,7 +17,7 @@ import {
 import { readDigits } from "./digits.ts";
 import { drawDigits, numbersOf, save } from "./picture.ts";
 
-const [path = "diffusion.png", trained = "20000", epochs = "2"] = process.argv.slice(2);
+const [path = "diffusion.png", trained = "10000", epochs = "2"] = process.argv.slice(2);
 const batchSize = 32;
 
 manualSeed(0);

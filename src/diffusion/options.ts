@@ -4,7 +4,7 @@ import { count, type NumberRule, positive } from "../core/options.ts";
 import { named } from "../core/parameters.ts";
 import { type BetaSchedule, betaSchedules, type TimestepSpacing, timestepSpacings } from "./numbers.ts";
 
-/** What a model predicts: the noise, the data, or the velocity √ᾱ noise − √(1 − ᾱ) data. */
+/** The prediction of a model: the noise, the data, or the velocity √ᾱ noise − √(1 − ᾱ) data. */
 export type PredictionType = "epsilon" | "sample" | "velocity";
 
 /** Options of every scheduler with a schedule of noise variances. */
@@ -22,7 +22,7 @@ export interface ScheduleOptions {
   betaSchedule?: BetaSchedule | undefined;
   /** The variance of the noise of each training step, instead of the options above. */
   trainedBetas?: readonly number[] | undefined;
-  /** What the model predicts. Default `"epsilon"`, the noise. */
+  /** The prediction of the model. Default `"epsilon"`, the noise. */
   predictionType?: PredictionType | undefined;
   /** How timesteps are chosen among those of training. Default: as in `diffusers`, see each scheduler. */
   timestepSpacing?: TimestepSpacing | undefined;

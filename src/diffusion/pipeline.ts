@@ -42,13 +42,13 @@ export interface GenerationProgress {
 
 /** Options of {@link Pipeline.generate}. */
 export interface GeneratePictureOptions {
-  /** What the picture shows. */
+  /** The text to draw. */
   readonly prompt: string;
-  /** What it does not show. Default `""`. */
+  /** A text for things that the picture should not show. Default `""`. */
   readonly negativePrompt?: string | undefined;
   /** The number of steps. Default 50; 20 are enough for `"dpmSolver"`. */
   readonly steps?: number | undefined;
-  /** How far the prompt counts more than the negative one; up to 1, the negative one is ignored. Default 7.5. */
+  /** The weight of the prompt against the negative one, which is ignored up to 1. Default 7.5. */
   readonly guidance?: number | undefined;
   /** Pixels, a multiple of {@link Autoencoder.downsampling}, usually 8. Default 512. */
   readonly width?: number | undefined;

@@ -103,7 +103,7 @@ export function optionsOf(config: Settings, kind: SchedulerKind, isOther = false
 /**
  * Makes the scheduler of a config, or one of another kind with the config's noise.
  *
- * @throws {ArgumentError} `unknownScheduler`, `unsupportedConfig`.
+ * @throws {ArgumentError} `unknownScheduler`, `unsupportedScheduler`, `unsupportedConfig`.
  */
 export function schedulerOf(config: Settings, kind?: SchedulerKind): Scheduler {
   const given = config.textIfAny("_class_name") ?? "";
@@ -115,6 +115,8 @@ export function schedulerOf(config: Settings, kind?: SchedulerKind): Scheduler {
       `expected _class_name to be one of ${Object.keys(kinds).join(", ")}, got "${given}"; ` +
         'choose another one: { scheduler: "dpmSolver" }',
     );
+  if (chosen !== own && own !== undefined && (chosen === "flowMatch") !== (own === "flowMatch"))
+    throw config.refused("unsupportedScheduler", `${given} has another kind of noise than "${chosen}"`);
   const isOption = (name: string) => names[name] !== undefined && known[chosen].includes(names[name][0]);
   if (chosen === own)
     for (const [name, values] of Object.entries(fixed))
