@@ -198,6 +198,7 @@ describe("errors", () => {
     ["unsupportedConfig", "other_key is not a setting", () => loadWith("text_encoder/config.json", { other_key: 1 })],
     ["unknownActivation", "relu", () => loadWith("text_encoder/config.json", { hidden_act: "relu" })],
     ["stateDiffers", "unet", () => loadWith("unet/config.json", { layers_per_block: 2 })],
+    ["unsupportedScheduler", "another kind of noise", () => draw({ scheduler: "flowMatch" })],
     ["notFound", "none", () => diffusion.loadPipeline("none")],
   ])("%s: %s", async (code, words, call) => {
     const error = await call().then(
