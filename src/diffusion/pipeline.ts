@@ -66,7 +66,6 @@ export interface GeneratePictureOptions {
   readonly onStep?: ((progress: GenerationProgress) => void) | undefined;
 }
 
-const side: NumberRule = { ...count, expected: "a whole number of pixels above 0" };
 const aSeed: NumberRule = {
   holds: (value) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
@@ -77,8 +76,8 @@ const readGenerate = parameters("Pipeline.generate", {
   negativePrompt: named(text, ""),
   steps: named(stepCount, 50),
   guidance: named(aNumber(notNegative), 7.5),
-  width: named(aNumber(side), 512),
-  height: named(aNumber(side), 512),
+  width: named(aNumber(count), 512),
+  height: named(aNumber(count), 512),
   seed: named(aNumber(aSeed)),
   scheduler: named(either(choice(...schedulerKinds), instanceOf(Scheduler, "a Scheduler"))),
   noise: named(aTensor),

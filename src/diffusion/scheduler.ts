@@ -158,7 +158,8 @@ export class Scheduler {
    */
   velocity<D extends DType>(x: Tensor<D>, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor<D>;
   velocity(...values: unknown[]): Tensor {
-    return this.#velocity("Scheduler.velocity", readVelocity(values));
+    const given = readVelocity(values); // before private methods, which only instances have
+    return this.#velocity("Scheduler.velocity", given);
   }
 
   /**
@@ -184,7 +185,8 @@ export class Scheduler {
    */
   sampler(steps: number): Sampler;
   sampler(...values: unknown[]): Sampler {
-    return this.#sampler("Scheduler.sampler", readSampler(values).steps);
+    const { steps } = readSampler(values);
+    return this.#sampler("Scheduler.sampler", steps);
   }
 
   /**

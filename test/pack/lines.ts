@@ -181,6 +181,14 @@ const ofFiles = (folder: string): Lines => {
       await Bun.write(at("pictures/a/one.png"), await io.encodeImage(pixels(), { format: "png", channels: "last" }));
       holds(new data.ImageFolder(at("pictures")).length === 1);
     },
+    async "io.loadAudio"() {
+      const bytes = Buffer.from(
+        "RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\0\0\0\0\0\0\x08\0data\x01\0\0\0\xc0",
+        "latin1",
+      );
+      const { samples, sampleRate } = await io.loadAudio(bytes);
+      holds(sampleRate === 8000 && samples.item() === 0.5);
+    },
     async "io.loadImage"() {
       await io.saveImage(at("one.png"), pixels(), { channels: "last" });
       const picture = await io.loadImage(at("one.png"), { channels: "last" });
@@ -220,6 +228,12 @@ const ofFiles = (folder: string): Lines => {
     async "io.loadSafetensors"() {
       await io.saveSafetensors(at("x.safetensors"), weights());
       isX(io.loadSafetensors(at("x.safetensors"))["x"]);
+    },
+    async loadProgram() {
+      const double = orchard.compile((x: orchard.Tensor) => x.mul(2));
+      for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => double(ones([1])));
+      await double.save(at("x.program"));
+      holds((orchard.loadProgram(at("x.program"))(ones([1])) as orchard.Tensor).item() === 2);
     },
     async "io.openSafetensors"() {
       await io.saveSafetensors(at("y.safetensors"), weights());
