@@ -88,3 +88,25 @@ export function dotsOf(points: readonly (readonly [x: number, y: number])[], rad
   const d = points.map(([x, y]) => `M${x.toFixed(1)},${y.toFixed(1)}h0`).join("");
   return `<path d="${d}" stroke="${color}" stroke-width="${2 * radius}" stroke-linecap="round"/>`;
 }
+
+/** Draws digits of 28×28 pixels in a grid, dark where there is ink, from 0 to 1, in eight shades. */
+export function drawDigits(title: string, ink: readonly number[], columns: number, cell: number): string {
+  const [pixels, side] = [28 * 28, 28 * cell];
+  const count = ink.length / pixels;
+  const digits = Array.from({ length: count }, (_, at) => {
+    const colors = ink.slice(at * pixels, (at + 1) * pixels).map((value) => {
+      const shade = Math.round(255 - 34 * Math.round(Math.max(0, Math.min(value, 1)) * 7))
+        .toString(16)
+        .padStart(2, "0");
+      return `#${shade}${shade}${shade}`;
+    });
+    const place = `translate(${(at % columns) * side} ${Math.floor(at / columns) * side})`;
+    return `<g transform="${place}">${imageOf(colors, 28, cell)}</g>`;
+  });
+  const [width, height] = [columns * side, Math.ceil(count / columns) * side];
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+<title>${title}</title>
+${digits.join("\n")}
+</svg>
+`;
+}

@@ -15,7 +15,7 @@ import {
   tidy,
 } from "../src/index.ts";
 import { pixels, readDigits } from "./digits.ts";
-import { imageOf, numbersOf, save } from "./picture.ts";
+import { drawDigits, numbersOf, save } from "./picture.ts";
 
 const [path = "vae.svg", trained = "60000", epochs = "6"] = process.argv.slice(2);
 const [batchSize, hidden, latent] = [128, 256, 12];
@@ -66,25 +66,4 @@ for (let epoch = 1; epoch <= Number(epochs); epoch++) {
 
 const [columns, rows, cell] = [12, 5, 3];
 const ink = numbersOf(noGrad(() => model.decoder.forward(randn([columns * rows, latent])).sigmoid()));
-
-/** A digit's pixels as colors, dark where there is ink. */
-const shades = (digit: number): string[] =>
-  ink.slice(digit * pixels, (digit + 1) * pixels).map((value) => {
-    const shade = Math.round(255 - 34 * Math.round(value * 7))
-      .toString(16)
-      .padStart(2, "0");
-    return `#${shade}${shade}${shade}`;
-  });
-const digits = Array.from({ length: columns * rows }, (_, at) => {
-  const [left, top] = [(at % columns) * 28 * cell, Math.floor(at / columns) * 28 * cell];
-  return `<g transform="translate(${left} ${top})">${imageOf(shades(at), 28, cell)}</g>`;
-});
-const [width, height] = [columns * 28 * cell, rows * 28 * cell];
-await save(
-  path,
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
-<title>Digits that a variational autoencoder drew</title>
-${digits.join("\n")}
-</svg>
-`,
-);
+await save(path, drawDigits("Digits that a variational autoencoder drew", ink, columns, cell));

@@ -1,7 +1,7 @@
 /** Reads the configs of networks in folders of `diffusers`. */
 import type { Settings } from "../nn/models/loading/settings.ts";
 import type { AutoencoderOptions } from "./autoencoder.ts";
-import { checkFixed } from "./files.ts";
+import { checkSettings } from "./files.ts";
 import type { TextEncoderOptions } from "./text_encoder.ts";
 import type { UNetOptions } from "./unet.ts";
 
@@ -10,20 +10,33 @@ const downTypes = { CrossAttnDownBlock2D: true, DownBlock2D: false } as const;
 const upTypes = { CrossAttnUpBlock2D: true, UpBlock2D: false } as const;
 const midTypes = { UNetMidBlock2DCrossAttn: "attention", UNetMidBlock2D: "residual" } as const;
 
-const unetFixed = {
-  ...{ act_fn: ["silu"], center_input_sample: [false], downsample_padding: [1], mid_block_scale_factor: [1] },
-  ...{ only_cross_attention: [false], dual_cross_attention: [false], class_embed_type: [null], dropout: [0] },
-  ...{ addition_embed_type: [null], encoder_hid_dim_type: [null], encoder_hid_dim: [null], num_class_embeds: [null] },
-  ...{ resnet_time_scale_shift: ["default"], resnet_skip_time_act: [false], resnet_out_scale_factor: [1] },
-  ...{ time_embedding_type: ["positional"], time_embedding_dim: [null], time_embedding_act_fn: [null] },
-  ...{ timestep_post_act: [null], time_cond_proj_dim: [null], conv_in_kernel: [3], conv_out_kernel: [3] },
-  ...{ attention_type: ["default"], class_embeddings_concat: [false], mid_block_only_cross_attention: [null, false] },
-  ...{ cross_attention_norm: [null], num_attention_heads: [null], reverse_transformer_layers_per_block: [null] },
+const unetSettings = {
+  className: "UNet2DConditionModel",
+  read: [
+    ...["in_channels", "out_channels", "block_out_channels", "down_block_types", "up_block_types", "mid_block_type"],
+    ...["layers_per_block", "attention_head_dim", "transformer_layers_per_block", "cross_attention_dim"],
+    ...["use_linear_projection", "norm_num_groups", "norm_eps", "flip_sin_to_cos", "freq_shift"],
+  ],
+  fixed: {
+    ...{ act_fn: ["silu"], center_input_sample: [false], downsample_padding: [1], mid_block_scale_factor: [1] },
+    ...{ only_cross_attention: [false], dual_cross_attention: [false], class_embed_type: [null], dropout: [0] },
+    ...{ addition_embed_type: [null], encoder_hid_dim_type: [null], encoder_hid_dim: [null], num_class_embeds: [null] },
+    ...{ resnet_time_scale_shift: ["default"], resnet_skip_time_act: [false], resnet_out_scale_factor: [1] },
+    ...{ time_embedding_type: ["positional"], time_embedding_dim: [null], time_embedding_act_fn: [null] },
+    ...{ timestep_post_act: [null], time_cond_proj_dim: [null], conv_in_kernel: [3], conv_out_kernel: [3] },
+    ...{ attention_type: ["default"], class_embeddings_concat: [false], mid_block_only_cross_attention: [null, false] },
+    ...{ cross_attention_norm: [null], num_attention_heads: [null], reverse_transformer_layers_per_block: [null] },
+  },
+  // Only others read them, or they choose how to compute.
+  withoutEffect: [
+    ...["sample_size", "upcast_attention", "addition_time_embed_dim", "addition_embed_type_num_heads"],
+    "projection_class_embeddings_input_dim",
+  ],
 } as const;
 
 /** The options of a `UNet2DConditionModel`. @throws {ArgumentError} @throws {FileFormatError} */
 export function unetOptions(config: Settings): UNetOptions {
-  checkFixed(config, unetFixed);
+  checkSettings(config, unetSettings);
   const channels = wholeList(config, "block_out_channels", [320, 640, 1280, 1280]);
   const down = typesOf(config, "down_block_types", downTypes) ?? [true, true, true, false];
   const up = typesOf(config, "up_block_types", upTypes) ?? [false, true, true, true];
@@ -52,13 +65,20 @@ export function unetOptions(config: Settings): UNetOptions {
   };
 }
 
-const autoencoderFixed = {
-  ...{ act_fn: ["silu"], latents_mean: [null], latents_std: [null], shift_factor: [null, 0] },
+const autoencoderSettings = {
+  className: "AutoencoderKL",
+  read: [
+    ...["in_channels", "out_channels", "latent_channels", "block_out_channels", "layers_per_block", "norm_num_groups"],
+    ...["scaling_factor", "mid_block_add_attention", "use_quant_conv", "use_post_quant_conv", "down_block_types"],
+    "up_block_types",
+  ],
+  fixed: { act_fn: ["silu"], latents_mean: [null], latents_std: [null], shift_factor: [null, 0] },
+  withoutEffect: ["sample_size", "force_upcast"],
 } as const;
 
 /** The options of an `AutoencoderKL`. @throws {ArgumentError} @throws {FileFormatError} */
 export function autoencoderOptions(config: Settings): AutoencoderOptions {
-  checkFixed(config, autoencoderFixed);
+  checkSettings(config, autoencoderSettings);
   const channels = wholeList(config, "block_out_channels", [64]);
   for (const [name, type] of [
     ["down_block_types", "DownEncoderBlock2D"],
@@ -77,10 +97,21 @@ export function autoencoderOptions(config: Settings): AutoencoderOptions {
   };
 }
 
+const textEncoderSettings = {
+  className: "CLIPTextModel",
+  read: [
+    ...["vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "hidden_act"],
+    ...["max_position_embeddings", "layer_norm_eps"],
+  ],
+  fixed: { model_type: ["clip_text_model"] },
+  withoutEffect: ["projection_dim", "dropout", "initializer_factor", "pad_token_id", "bos_token_id", "eos_token_id"],
+} as const;
+
 const activations = { quick_gelu: "quickGelu", gelu: "gelu" } as const;
 
 /** The options of a `CLIPTextModel`. @throws {ArgumentError} @throws {FileFormatError} */
 export function textEncoderOptions(config: Settings): TextEncoderOptions {
+  checkSettings(config, textEncoderSettings);
   const name = config.textIfAny("hidden_act") ?? "quick_gelu";
   const activation = activations[name as keyof typeof activations];
   if (activation === undefined)

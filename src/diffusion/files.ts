@@ -10,6 +10,7 @@ import type { SafetensorsReader } from "../io/safetensors/file.ts";
 import { openFor } from "../io/safetensors/open.ts";
 import type { Module } from "../nn/layers/module.ts";
 import { type Differences, StateDictError } from "../nn/layers/state_dict.ts";
+import { checkKeys, hasNoEffectAnywhere } from "../nn/models/loading/config_fields.ts";
 import { Settings } from "../nn/models/loading/settings.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { reshape } from "../ops/view/reshape.ts";
@@ -25,17 +26,27 @@ export function settingsOf(...path: string[]): Settings {
   const file = join(...path);
   const text = withFileErrors(operation, file, () => readFileSync(file, "utf8"));
   const fail = (message: string) => new FileFormatError(operation, "invalidConfig", file, message);
-  const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
+  // Python writes infinities, which JSON lacks: those of defaults count as missing
+  const finite = text.replaceAll(/(:\s*)(?:-?Infinity|NaN)(?=\s*[,}])/g, "$1null");
+  const json = parseJson(finite, (_, message) => fail(`expected JSON: ${message}`));
   if (!isJsonObject(json)) throw fail("expected a JSON object");
   return new Settings(file, new Map(Object.entries(json)), "", operation);
 }
 
-/**
- * Rejects settings with other values than those that are supported. A missing setting has the first of them.
- *
- * @throws {ArgumentError} `unsupportedConfig`
- */
-export function checkFixed(config: Settings, fixed: Readonly<Record<string, readonly unknown[]>>): void {
+/** The settings of a class: each is read, must have one of some values, or has no effect on results. */
+export interface KnownSettings {
+  readonly className: string;
+  readonly read: readonly string[];
+  /** The supported values of settings; null stands for a missing one. */
+  readonly fixed: Readonly<Record<string, readonly unknown[]>>;
+  readonly withoutEffect: readonly string[];
+}
+
+/** @throws {ArgumentError} `unsupportedConfig` for unknown settings and unsupported values, naming them. */
+export function checkSettings(config: Settings, { className, read, fixed, withoutEffect }: KnownSettings): void {
+  const isKnown = (key: string) =>
+    key.startsWith("_") || [read, Object.keys(fixed), withoutEffect].some((list) => list.includes(key));
+  checkKeys(config, (key) => isKnown(key) || hasNoEffectAnywhere(key), `is not a setting of ${className}`);
   for (const [name, values] of Object.entries(fixed)) {
     const got = config.get(name) ?? null;
     if (got !== null && !values.includes(got))

@@ -2,9 +2,10 @@
 import { aNumber, choice, flag, listOf } from "../core/kinds.ts";
 import { count, type NumberRule, positive } from "../core/options.ts";
 import { named } from "../core/parameters.ts";
+import { position } from "../nn/layers/kinds.ts";
 import { type BetaSchedule, betaSchedules, type TimestepSpacing, timestepSpacings } from "./numbers.ts";
 
-/** What a model predicts: the noise, the data, or the velocity √ᾱ noise − √(1 − ᾱ) data. */
+/** The prediction of a model: the noise, the data, or the velocity √ᾱ noise − √(1 − ᾱ) data. */
 export type PredictionType = "epsilon" | "sample" | "velocity";
 
 /** Options of every scheduler with a schedule of noise variances. */
@@ -22,7 +23,7 @@ export interface ScheduleOptions {
   betaSchedule?: BetaSchedule | undefined;
   /** The variance of the noise of each training step, instead of the options above. */
   trainedBetas?: readonly number[] | undefined;
-  /** What the model predicts. Default `"epsilon"`, the noise. */
+  /** The prediction of the model. Default `"epsilon"`, the noise. */
   predictionType?: PredictionType | undefined;
   /** How timesteps are chosen among those of training. Default: as in `diffusers`, see each scheduler. */
   timestepSpacing?: TimestepSpacing | undefined;
@@ -107,7 +108,7 @@ export const stepCount = aNumber({
   holds: (value) => count.holds(value) && value <= MOST_STEPS,
   expected: `a whole number from 1 to ${MOST_STEPS}`,
 });
-const aVariance = aNumber({ holds: (value) => value > 0 && value < 1, expected: "a number above 0 and below 1" });
+const aVariance = aNumber({ holds: (value) => value > 0 && value < 1, expected: "a number between 0 and 1" });
 const aShare: NumberRule = { holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" };
 
 /** The parameters of {@link ScheduleOptions}. */
@@ -116,10 +117,10 @@ export const scheduleParameters = (spacing: TimestepSpacing) => ({
   betaStart: named(aVariance, 0.0001),
   betaEnd: named(aVariance, 0.02),
   betaSchedule: named(choice(...betaSchedules), "linear"),
-  trainedBetas: named(listOf(aVariance, "a list of numbers above 0 and below 1")),
+  trainedBetas: named(listOf(aVariance, "a list of numbers between 0 and 1")),
   predictionType: named(choice("epsilon", "sample", "velocity"), "epsilon"),
   timestepSpacing: named(choice(...timestepSpacings), spacing),
-  stepsOffset: named(aNumber({ ...count, holds: (value) => value === 0 || count.holds(value) }), 0),
+  stepsOffset: named(position, 0),
 });
 
 export const clippingParameters = {

@@ -42,13 +42,13 @@ export interface GenerationProgress {
 
 /** Options of {@link Pipeline.generate}. */
 export interface GeneratePictureOptions {
-  /** What the picture shows. */
+  /** The text to draw. */
   readonly prompt: string;
-  /** What it does not show. Default `""`. */
+  /** A text for things that the picture should not show. Default `""`. */
   readonly negativePrompt?: string | undefined;
   /** The number of steps. Default 50; 20 are enough for `"dpmSolver"`. */
   readonly steps?: number | undefined;
-  /** How far the prompt counts more than the negative one; 1 ignores the negative one. Default 7.5. */
+  /** The weight of the prompt against the negative one, which is ignored up to 1. Default 7.5. */
   readonly guidance?: number | undefined;
   /** Pixels, a multiple of {@link Autoencoder.downsampling}, usually 8. Default 512. */
   readonly width?: number | undefined;
@@ -66,7 +66,6 @@ export interface GeneratePictureOptions {
   readonly onStep?: ((progress: GenerationProgress) => void) | undefined;
 }
 
-const side: NumberRule = { ...count, expected: "a whole number of pixels above 0" };
 const aSeed: NumberRule = {
   holds: (value) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
@@ -77,8 +76,8 @@ const readGenerate = parameters("Pipeline.generate", {
   negativePrompt: named(text, ""),
   steps: named(stepCount, 50),
   guidance: named(aNumber(notNegative), 7.5),
-  width: named(aNumber(side), 512),
-  height: named(aNumber(side), 512),
+  width: named(aNumber(count), 512),
+  height: named(aNumber(count), 512),
   seed: named(aNumber(aSeed)),
   scheduler: named(either(choice(...schedulerKinds), instanceOf(Scheduler, "a Scheduler"))),
   noise: named(aTensor),
@@ -145,7 +144,7 @@ export class Pipeline {
     const { prompt, negativePrompt, steps, guidance, scheduler, onStep, dtype } = given;
     const sampler = (scheduler instanceof Scheduler ? scheduler : this.#parts.schedulerFor(scheduler)).sampler(steps);
     const generator = given.seed === undefined ? undefined : new Generator(given.seed);
-    const isGuided = guidance !== 1;
+    const isGuided = guidance > 1;
     const own = (body: () => Tensor): Tensor => keep(noGrad(() => tidy(body)));
     const start = this.#start(given, generator);
     const context = own(() => this.#encode(isGuided ? [negativePrompt, prompt] : [prompt]));
@@ -231,7 +230,7 @@ const classes = {
  * const pipeline = await diffusion.loadPipeline("stable-diffusion-v1-5");
  *
  * @throws {FileError} @throws {FileFormatError} for missing or damaged files.
- * @throws {ArgumentError} `unsupportedPipeline`, `unsupportedConfig`, `unknownScheduler`, naming what is not supported.
+ * @throws {ArgumentError} `unsupportedPipeline`, `unsupportedConfig`, naming the part or setting.
  * @throws {StateDictError} if weights do not fit a config.
  */
 export async function loadPipeline(folder: string, options?: LoadPipelineOptions): Promise<Pipeline>;

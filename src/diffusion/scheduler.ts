@@ -91,7 +91,7 @@ const readMix = parameters("Sampler.addNoise", {
   at: operand(aNumber(aPosition)),
 });
 
-/** What makes a {@link Scheduler}. */
+/** The method of a {@link Scheduler}, and its options. */
 export interface Method {
   readonly kind: SchedulerKind;
   readonly options: MethodOptions;
@@ -158,12 +158,13 @@ export class Scheduler {
    */
   velocity<D extends DType>(x: Tensor<D>, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor<D>;
   velocity(...values: unknown[]): Tensor {
-    return this.#velocity("Scheduler.velocity", readVelocity(values));
+    const given = readVelocity(values); // before private methods, which only instances have
+    return this.#velocity("Scheduler.velocity", given);
   }
 
   /**
-   * Returns what the model should predict for `addNoise(x, noise, timesteps)`: noise, x or the velocity, as
-   * `predictionType` says.
+   * Returns the target of the model for `addNoise(x, noise, timesteps)`: the noise, x or the velocity, by its
+   * prediction type.
    *
    * @throws {ArgumentError} `invalidTimestep`. @throws {ShapeError} if shapes differ.
    */
@@ -184,12 +185,13 @@ export class Scheduler {
    */
   sampler(steps: number): Sampler;
   sampler(...values: unknown[]): Sampler {
-    return this.#sampler("Scheduler.sampler", readSampler(values).steps);
+    const { steps } = readSampler(values);
+    return this.#sampler("Scheduler.sampler", steps);
   }
 
   /**
-   * Samples data: starts from noise and applies the steps of a {@link sampler}. Without gradients; memory is freed
-   * after each step.
+   * Samples data: starts from noise and applies the steps of a {@link sampler}. It records no gradients, and frees
+   * memory after each step.
    *
    * @param noise standard normal, [batch, …]
    * @param model computes the output for a sample and a timestep

@@ -70,7 +70,7 @@ const known: Readonly<Record<SchedulerKind, readonly string[]>> = {
   flowMatch: ["trainSteps", "shift", "stochasticSampling"],
 };
 
-/** Settings that must have these values, because others are not supported. */
+/** Settings that must have these values, because others are not supported, unless a scheduler has the option. */
 const fixed: Readonly<Record<string, readonly unknown[]>> = {
   rescale_betas_zero_snr: [false],
   interpolation_type: ["linear"],
@@ -82,6 +82,8 @@ const fixed: Readonly<Record<string, readonly unknown[]>> = {
   use_dynamic_shifting: [false],
   euler_at_final: [false],
   invert_sigmas: [false],
+  ...{ sigma_min: [null], sigma_max: [null], shift_terminal: [null], lambda_min_clipped: [null] },
+  ...{ variance_type: [null], use_karras_sigmas: [false], thresholding: [false], final_sigmas_type: ["zero"] },
   skip_prk_steps: [true],
   algorithm_type: ["dpmsolver++"],
 };
@@ -101,7 +103,7 @@ export function optionsOf(config: Settings, kind: SchedulerKind, isOther = false
 /**
  * Makes the scheduler of a config, or one of another kind with the config's noise.
  *
- * @throws {ArgumentError} `unknownScheduler`, `unsupportedConfig`.
+ * @throws {ArgumentError} `unknownScheduler`, `unsupportedScheduler`, `unsupportedConfig`.
  */
 export function schedulerOf(config: Settings, kind?: SchedulerKind): Scheduler {
   const given = config.textIfAny("_class_name") ?? "";
@@ -113,9 +115,12 @@ export function schedulerOf(config: Settings, kind?: SchedulerKind): Scheduler {
       `expected _class_name to be one of ${Object.keys(kinds).join(", ")}, got "${given}"; ` +
         'choose another one: { scheduler: "dpmSolver" }',
     );
+  if (chosen !== own && own !== undefined && (chosen === "flowMatch") !== (own === "flowMatch"))
+    throw config.refused("unsupportedScheduler", `${given} has another kind of noise than "${chosen}"`);
+  const isOption = (name: string) => names[name] !== undefined && known[chosen].includes(names[name][0]);
   if (chosen === own)
     for (const [name, values] of Object.entries(fixed))
-      if (config.get(name) !== undefined && !values.includes(config.get(name)))
+      if (config.get(name) !== undefined && !isOption(name) && !values.includes(config.get(name)))
         throw config.refused(
           "unsupportedConfig",
           `expected ${name} to be ${JSON.stringify(values[0])}, the only supported value, ` +

@@ -48,11 +48,10 @@ test("a small CLIP learns which description belongs to a drawing, and ranks draw
   expect(readFileSync(picture, "utf8")).toContain("Drawings that a small CLIP finds by sentences");
 });
 
-test("a diffusion model's loss falls each epoch, and it draws digits", () => {
+test("a diffusion model's loss falls, and it draws digits", () => {
   const picture = join(folder, "diffusion.svg");
-  const { losses } = run("examples/diffusion.ts", picture, "320", "3");
-  expect(losses).toHaveLength(3);
-  expect(losses).toEqual(losses.toSorted((a, b) => b - a));
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! - 0.1);
+  const { losses } = run("examples/diffusion.ts", picture, "256", "2");
+  expect(losses).toHaveLength(2);
+  expect(losses[1]!).toBeLessThan(losses[0]! - 0.1);
   expect(readFileSync(picture, "utf8")).toContain("Digits that a diffusion model drew");
 });
