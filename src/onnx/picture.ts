@@ -1,5 +1,4 @@
 /** Draws a graph as an SVG: a box for each node, in the order in which values flow from top to bottom. */
-import { graphlib, layout } from "@dagrejs/dagre";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Step } from "./graph.ts";
 import type { OnnxValue } from "./model.ts";
@@ -39,7 +38,8 @@ interface Box {
 }
 
 /** Returns an SVG document that shows the graph. Graphs inside nodes, such as branches of `If`, are not drawn. */
-export function drawGraph(drawn: Drawn): string {
+export async function drawGraph(drawn: Drawn): Promise<string> {
+  const { graphlib, layout } = await import("@dagrejs/dagre"); // on first use, since few programs draw graphs
   const boxes = boxesOf(drawn);
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({
