@@ -1,6 +1,7 @@
 /** Small image encoders with random weights, without files. */
 import { manualSeed, nn } from "../../src/index.ts";
 import type { VisionDescription } from "../../src/nn/models/vision/description.ts";
+import { ObjectDetector } from "../../src/nn/models/vision/detector.ts";
 import { DualEncoder } from "../../src/nn/models/vision/dual_encoder.ts";
 import { VisionEncoder } from "../../src/nn/models/vision/vision_encoder.ts";
 
@@ -17,6 +18,15 @@ const vision: VisionDescription = {
   },
   pooling: { kind: "first" },
 };
+
+/** Returns a detector of so many labels. */
+export function smallDetector(labels = 2): nn.ObjectDetector {
+  manualSeed(6);
+  const patches = { ...vision.patches, detectionTokens: 3 };
+  const model = new ObjectDetector({ architecture: "yolos", labels, vision: { ...vision, patches } }).eval();
+  model.processor = processor();
+  return model;
+}
 
 const processor = () =>
   new nn.ImageProcessor({ size: { kind: "exact", height: 4, width: 4 }, rescale: 1 / 255, mean: [0.5], std: [0.5] });

@@ -8,7 +8,7 @@ import { answerOf, type Case, cases, tokens, writeModel } from "./oracle.ts";
 
 const CLOSE = 2e-5;
 const folder = testFolder("vision");
-type Model = nn.VisionEncoder | nn.DualEncoder;
+type Model = nn.VisionEncoder | nn.DualEncoder | nn.ObjectDetector;
 
 const kept = (states: Tensor): Tensor => {
   const count = states.shape[1]!;
@@ -17,6 +17,7 @@ const kept = (states: Tensor): Tensor => {
 
 /** Computes a result by its name in the fixture. */
 function outputOf(model: Model, output: string, pixels: Tensor): Tensor {
+  if ("boxHead" in model) return model.forward(pixels)[output as "logits" | "boxes"];
   if (output === "pooled") return model.embedImages(pixels);
   if ("text" in model) return output === "texts" ? model.embedTexts(tokens) : model.forward(pixels, tokens);
   if (output === "logits") return model.forward(pixels);

@@ -80,6 +80,7 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...standard, size: square(384), resample: 3, keep_aspect_ratio: false, ensure_multiple_of: 1 },
     size_divisor: null,
   },
+  Yolos: { ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
 };
 
@@ -88,7 +89,8 @@ const notes: ReadonlySet<string> = new Set([
   ...["image_processor_type", "feature_extractor_type", "processor_class", "do_convert_rgb", "data_format", "device"],
   ...["input_data_format", "return_tensors", "disable_grouping", "default_to_square", "image_seq_length", "auto_map"],
   ...["use_square_size", "do_reduce_labels", "reduce_labels", "pad_size", "backend", "use_fast", "_processor_class"],
-  ...["_valid_processor_keys", "valid_kwargs"],
+  ...["_valid_processor_keys", "valid_kwargs", "format", "do_convert_annotations", "pad_and_return_pixel_mask"],
+  ...["max_size"],
 ]);
 
 /** Returns the name of the processor in the tables. @throws {ArgumentError} `unknownProcessor` */
@@ -114,7 +116,9 @@ export function describeProcessor(settings: Settings): ImageProcessing {
   );
   const given = settings.entries().filter(([, value]) => value !== null && value !== undefined);
   const config = settings.with(new Map([...Object.entries(fields), ...given]));
-  if (config.flag("do_pad")) throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
+  // A batch of YOLOS is padded to its largest image; here the images of a batch have one size.
+  if (config.flag("do_pad") && (name !== "Yolos" || config.get("pad_size") !== undefined))
+    throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
   const normalizes = config.flag("do_normalize");
   return {
     size: name === "Siglip2" || config.flag("do_resize") ? sizeOf(name, config) : undefined,
@@ -143,7 +147,8 @@ function sizeOf(name: string, config: Settings): ImageSize {
   const [height, width, shortest, longest] = ["height", "width", "shortest_edge", "longest_edge"].map((key) =>
     size.wholeIfAny(key),
   );
-  if (shortest !== undefined) return { kind: "shortest", side: shortest, longest };
+  const patch = name === "Yolos" && longest !== undefined ? 16 : undefined;
+  if (shortest !== undefined) return { kind: "shortest", side: shortest, longest, multiple: patch };
   if (size.get("max_height") !== undefined)
     return { kind: "within", height: size.whole("max_height"), width: size.whole("max_width") };
   if (height === undefined || width === undefined)
