@@ -174,7 +174,7 @@ const gpt2: Names = {
 };
 
 /** Prefixes of a bare model, of a model with a head, and of vision-language models. */
-const modelPrefixes = ["model.", "", "language_model.model.", "model.language_model."];
+const modelPrefixes = ["model.", "", "language_model.model.", "model.language_model.", "model.text_model."];
 
 const huggingFace = (name: ArchitectureName): Names => ({
   top: {

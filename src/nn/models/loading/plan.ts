@@ -190,8 +190,8 @@ function wantedOf(
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
-    /\.(router|sharedGate)$/.test(path) ||
-    (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
+    /^tower\.|\.(router|sharedGate)$/.test(path) ||
+    (module instanceof Embedding && !/(^|\.)(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;
 }

@@ -19,6 +19,8 @@ export type ImageSize =
     }
   /** The largest size within height and width with the ratio of the sides. */
   | { readonly kind: "within"; readonly height: number; readonly width: number }
+  /** Height and width as multiples of a number, with nearly the ratio of the sides, and an area between two bounds. */
+  | { readonly kind: "area"; readonly multiple: number; readonly least: number; readonly most: number }
   /** The largest size of whole patches, at most `most` of them, with nearly the ratio of the sides. */
   | { readonly kind: "patches"; readonly patch: number; readonly most: number }
   /** Height and width as multiples of a number; with `keepsRatio`, one factor that changes the sides the least. */

@@ -41,7 +41,8 @@ export function processorIn(operation: string, folder: string): ImageProcessor |
   return settings && new ImageProcessor(describeProcessor(settings));
 }
 
-function settingsIn(operation: string, folder: string): Settings | undefined {
+/** @internal Returns the settings of a folder's image processor; undefined if there are none. */
+export function settingsIn(operation: string, folder: string): Settings | undefined {
   const read = (name: string): Settings | undefined => {
     if (!existsSync(join(folder, name))) return undefined;
     return new Settings(
@@ -67,6 +68,16 @@ const steps: Fields = { do_resize: true, do_rescale: true, do_normalize: true, d
 const square = (side: number): Fields => ({ height: side, width: side });
 const cropping = { size: { shortest_edge: 224 }, crop_size: square(224), do_center_crop: true, resample: 3 };
 
+const panAndScan = {
+  ...{ do_pan_and_scan: null, pan_and_scan_min_crop_size: null, pan_and_scan_max_num_crops: null },
+  pan_and_scan_min_ratio_to_activate: null,
+};
+/** Images that are split to tiles of one size. Tiles need no padding, so that `do_pad` has no effect. */
+const tiles = {
+  ...{ size: { longest_edge: 4 * 364 }, max_image_size: { longest_edge: 364 }, resample: 1, do_pad: true },
+  ...{ do_image_splitting: true, return_row_col_info: false },
+};
+
 /** The processors by the end of `image_processor_type`, without `ImageProcessor`, with their default settings. */
 const processors: Readonly<Record<string, Fields>> = {
   ViT: { ...steps, ...standard, size: square(224), resample: 2 },
@@ -80,8 +91,18 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...standard, size: square(384), resample: 3, keep_aspect_ratio: false, ensure_multiple_of: 1 },
     size_divisor: null,
   },
-  Yolos: { ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
+  Yolos: {
+    ...{ ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
+    max_size: 1333,
+  },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
+  Qwen2VL: {
+    ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },
+    ...{ min_pixels: null, max_pixels: null, patch_size: 14, temporal_patch_size: 2, merge_size: 2 },
+  },
+  Gemma3: { ...steps, ...standard, size: square(224), resample: 2, ...panAndScan },
+  Idefics3: { ...steps, ...standard, ...tiles },
+  SmolVLM: { ...steps, ...standard, ...tiles },
 };
 
 /** Keys that have no effect on pixels. */
@@ -90,7 +111,6 @@ const notes: ReadonlySet<string> = new Set([
   ...["input_data_format", "return_tensors", "disable_grouping", "default_to_square", "image_seq_length", "auto_map"],
   ...["use_square_size", "do_reduce_labels", "reduce_labels", "pad_size", "backend", "use_fast", "_processor_class"],
   ...["_valid_processor_keys", "valid_kwargs", "format", "do_convert_annotations", "pad_and_return_pixel_mask"],
-  ...["max_size"],
 ]);
 
 /** Returns the name of the processor in the tables. @throws {ArgumentError} `unknownProcessor` */
@@ -105,8 +125,8 @@ function nameOf(settings: Settings): string {
   );
 }
 
-/** @internal Converts the settings in a file to a description. */
-export function describeProcessor(settings: Settings): ImageProcessing {
+/** @internal Returns the settings of an image processor with the defaults of its class. @throws {ArgumentError} */
+export function completedProcessor(settings: Settings): { readonly name: string; readonly config: Settings } {
   const name = nameOf(settings);
   const fields: Fields = { size: null, crop_size: null, rescale_factor: 1 / 255, ...processors[name] };
   checkKeys(
@@ -116,8 +136,17 @@ export function describeProcessor(settings: Settings): ImageProcessing {
   );
   const given = settings.entries().filter(([, value]) => value !== null && value !== undefined);
   const config = settings.with(new Map([...Object.entries(fields), ...given]));
+  if (config.flag("do_pan_and_scan", false))
+    throw config.refused("unsupportedConfig", "expected do_pan_and_scan to be false, got true");
+  return { name, config };
+}
+
+/** @internal Converts the settings in a file to a description. */
+export function describeProcessor(settings: Settings): ImageProcessing {
+  const { name, config } = completedProcessor(settings);
   // A batch of YOLOS is padded to its largest image; here the images of a batch have one size.
-  if (config.flag("do_pad") && (name !== "Yolos" || config.get("pad_size") !== undefined))
+  const padsBatches = name === "Yolos" && config.get("pad_size") === undefined;
+  if (config.flag("do_pad") && config.get("max_image_size") === undefined && !padsBatches)
     throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
   const normalizes = config.flag("do_normalize");
   return {
@@ -143,7 +172,10 @@ function filterOf(config: Settings): ImageFilter {
 function sizeOf(name: string, config: Settings): ImageSize {
   if (name === "Siglip2")
     return { kind: "patches", patch: config.whole("patch_size"), most: config.whole("max_num_patches") };
-  const size = sizesIn(config, "size", name === "CLIP" || name === "Bit");
+  if (name === "Qwen2VL") return areaOf(config);
+  const tile = config.inner("max_image_size")?.whole("longest_edge");
+  if (tile !== undefined) return { kind: "exact", height: tile, width: tile };
+  const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos"].includes(name));
   const [height, width, shortest, longest] = ["height", "width", "shortest_edge", "longest_edge"].map((key) =>
     size.wholeIfAny(key),
   );
@@ -162,12 +194,23 @@ function sizeOf(name: string, config: Settings): ImageSize {
   return { kind: "multiple", height, width, multiple, keepsRatio };
 }
 
+/** Older files have `min_pixels` and `max_pixels`, which take precedence. */
+function areaOf(config: Settings): ImageSize {
+  const size = config.inner("size");
+  const bound = (older: string, key: string) => config.wholeIfAny(older) ?? size?.wholeIfAny(key);
+  const [least, most] = [bound("min_pixels", "shortest_edge"), bound("max_pixels", "longest_edge")];
+  if (least === undefined || most === undefined)
+    throw config.wrong("size", "an object with shortest_edge and longest_edge", config.get("size"));
+  return { kind: "area", multiple: config.whole("patch_size") * config.whole("merge_size"), least, most };
+}
+
 /** Older files have a number, for a square or for the shortest side. */
 function sizesIn(config: Settings, key: string, isShortest: boolean): Settings {
   const value = config.get(key);
   if (typeof value !== "number") return config.inner(key) ?? config.with(new Map());
   const side = config.whole(key);
-  const entries = isShortest ? { shortest_edge: side } : { height: side, width: side };
+  const longest = { longest_edge: config.get("max_size") }; // of older files of YOLOS
+  const entries = isShortest ? { shortest_edge: side, ...longest } : { height: side, width: side };
   return config.with(new Map(Object.entries(entries)));
 }
 

@@ -26,7 +26,8 @@ import { tidy } from "../../../../tensor/tidy.ts";
 import type { ImageFilter, ImageProcessing } from "./description.ts";
 import { anImageSize, resizedSize } from "./sizes.ts";
 
-const filters: Readonly<Record<ImageFilter, FilterName | "nearest">> = {
+/** @internal The names of filters for resizing. */
+export const filters: Readonly<Record<ImageFilter, FilterName | "nearest">> = {
   ...{ nearest: "nearest", box: "box", bilinear: "linear", hamming: "hamming", bicubic: "cubic", lanczos: "lanczos" },
 };
 
@@ -129,8 +130,8 @@ function fail(problem: string): ShapeError {
   );
 }
 
-/** Returns the bytes of an image. */
-function bytesOf(image: Tensor): Tensor {
+/** @internal Returns the bytes of an image. @throws {DTypeError} @throws {ShapeError} `notAnImage` */
+export function bytesOf(image: Tensor): Tensor {
   image.checkAlive("ImageProcessor.process");
   const channels = image.shape[0];
   if (image.rank !== 3 || image.size === 0 || (channels !== 1 && channels !== 3 && channels !== 4))

@@ -8,6 +8,7 @@ type Sides = readonly [height: number, width: number];
 const toEven = (value: number): number => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 
 const isSide = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0 && Number(value) < 2 ** 16;
+const isArea = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
 const isOptional = (value: unknown): boolean => value === undefined || isSide(value);
 const both = { height: isSide, width: isSide };
@@ -18,6 +19,7 @@ const fields: Readonly<Record<ImageSize["kind"], Readonly<Record<string, (value:
   shortest: { side: isSide, longest: isOptional, multiple: isOptional },
   patches: { patch: isSide, most: isSide },
   multiple: { ...both, multiple: isSide, keepsRatio: isFlag },
+  area: { multiple: isSide, least: isArea, most: isArea },
 };
 
 /** @internal */
@@ -51,6 +53,19 @@ const sizes: { readonly [K in ImageSize["kind"]]: (size: Of<K>, image: Sides) =>
   within({ height, width }, image) {
     const scale = Math.min(height / image[0], width / image[1]);
     return [Math.trunc(image[0] * scale), Math.trunc(image[1] * scale)];
+  },
+  area({ multiple, least, most }, [height, width]) {
+    const area = toEven(height / multiple) * toEven(width / multiple) * multiple ** 2;
+    if (area >= least && area <= most)
+      return [toEven(height / multiple) * multiple, toEven(width / multiple) * multiple];
+    if (area > most) {
+      const scale = Math.sqrt((height * width) / most);
+      const down = (side: number) => Math.max(multiple, Math.floor(side / scale / multiple) * multiple);
+      return [down(height), down(width)];
+    }
+    const scale = Math.sqrt(least / (height * width));
+    const up = (side: number) => Math.ceil((side * scale) / multiple) * multiple;
+    return [up(height), up(width)];
   },
   patches: ({ patch, most }, image) => wholePatches(patch, most, image),
   multiple(size, image) {
