@@ -32,7 +32,7 @@ export const smallDetector = (labels = 2): nn.ObjectDetector =>
 
 /** Returns a model of images and texts with the vocabulary of a tokenizer: CLIP, or with `sigmoid` SigLIP. */
 export function smallDual(tokenizer: nn.Encoder["tokenizer"], sigmoid = false): nn.DualEncoder {
-  const text = { ...sizes, vocab_size: tokenizer!.vocabularySize, max_position_embeddings: 8 };
+  const text = { ...sizes, vocab_size: tokenizer!.vocabularySize, max_position_embeddings: 24 };
   const model: nn.DualEncoder = made({
     ...{ model_type: sigmoid ? "siglip" : "clip", architectures: [sigmoid ? "SiglipModel" : "CLIPModel"] },
     ...{ vision_config: vision, text_config: { ...text, ...(!sigmoid && { eos_token_id: 2 }) } },

@@ -43,13 +43,17 @@ test.each([false, true])("labels in words, with sigmoid: %p", async (sigmoid) =>
   const [image, labels, template] = [drawn(), ["one", "Three", "two"], "a {}!"];
   const [got] = await nn.classifyImages(model, [image], { labels, template });
   const scores = labels.map((label) => {
-    const ids = tokenizer!.encode(sigmoid ? `a ${label}!`.toLowerCase() : `a ${label}!`).slice(0, 8);
-    const padded = sigmoid ? [...ids, ...Array<number>(8 - ids.length).fill(tokenizer!.padding ?? 1)] : ids;
+    const ids = tokenizer!.encode(sigmoid ? `a ${label}!`.toLowerCase() : `a ${label}!`).slice(0, 24);
+    const padded = sigmoid ? [...ids, ...Array<number>(24 - ids.length).fill(tokenizer!.padding ?? 1)] : ids;
     const tokens = tensor(Int32Array.from(padded), { shape: [1, padded.length] });
     return row(noGrad(() => model.forward(model.processor!.process(image), tokens)))[0]!;
   });
   const want = sigmoid ? scores.map((score) => 1 / (1 + Math.exp(-score))) : softmax(scores);
   for (const { label, score } of got!) expect(score).toBeCloseTo(want[labels.indexOf(label)]!, 5);
+  // SigLIP's vector of a text is that of its last token, after padding
+  const padded = Int32Array.from({ length: sigmoid ? 24 : 3 }, (_, at) => [5, 6, 7][at] ?? tokenizer!.padding ?? 1);
+  const vector = noGrad(() => model.embedTexts(tensor(padded, { shape: [1, padded.length] })));
+  expect(errorOf(await nn.embed(model, [[5, 6, 7]], { normalize: false }), vector)).toBeLessThan(1e-6);
 });
 
 test("vectors of images and texts, and files", async () => {

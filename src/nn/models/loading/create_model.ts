@@ -24,8 +24,8 @@ const readCall = parameters("createModel", {
 });
 
 /**
- * Creates a model with random weights from the settings of a `config.json`, to train it from scratch. It has the
- * architectures of {@link loadModel}; missing settings have the defaults of Hugging Face's `transformers`.
+ * Creates a language model, an encoder of texts or an image model with random weights from the settings of a
+ * `config.json`, to train it from scratch. Missing settings have the defaults of Hugging Face's `transformers`.
  *
  * @param config the contents of a `config.json`; `model_type` is required
  *
