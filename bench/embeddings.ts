@@ -2,8 +2,9 @@
 // `bun bench/embeddings.ts [MiniLM] [base] [CLIP] [--count 1000] [--rounds 2] [--python PROGRAM]`.
 //
 // Texts are lists of tokens, so tokenizers are not measured. Images are bytes of the model's size, so neither files nor
-// resizing are measured. Both sort texts by length and run batches of 32 in float32, on the same number of threads (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each
-// counts, in wall time and in CPU time, which other programs affect little.
+// resizing are measured. Both sort texts by length and run batches of 32 in float32, on the same number of threads
+// (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each counts, in wall time and in CPU time, which
+// other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -112,7 +113,8 @@ try {
       rows.push(...(await measure(name, join(folder, name), threads)));
   const tokens = texts.reduce((sum, { length }) => sum + length, 0);
   console.log(
-    `${isa}, ${threads} threads, ${texts.length} images or texts of ${tokens} tokens, the best of ${flags.rounds} turns`,
+    `${isa}, ${threads} threads, ${texts.length} images or texts of ${tokens} tokens, ` +
+      `the best of ${flags.rounds} turns`,
   );
   console.log(table(["seconds", "here", "transformers", "here / transformers", "largest difference"], rows));
 } finally {
