@@ -3,7 +3,7 @@
 //
 // Texts are lists of tokens, so tokenizers are not measured. Images are bytes of the model's size, so neither files nor
 // resizing are measured. Both sort texts by length and run batches of 32 in float32, on the same number of threads
-// (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each counts, in wall time and in CPU time, which
+// (ORCHARD_CPU_THREADS). The programs run in turn. The best turn of each counts, in wall time and in CPU time, which
 // other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

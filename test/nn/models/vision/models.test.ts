@@ -49,6 +49,16 @@ describe.each(cases)("%s", (name, own) => {
   });
 });
 
+test.each(cases.filter(([name]) => name.endsWith(".0")))("float16: %s", async (name, own) => {
+  const path = folder.file(`half ${name}`);
+  await writeModel(path, name, own);
+  const { model } = await nn.loadModel<Model>(path, { dtype: "float16" });
+  const [output] = own.outputs as [string];
+  const got = noGrad(() => outputOf(model, output, pixelsOf(own).to("float16")));
+  expect(got.dtype).toBe("float16");
+  expect(errorOf(got, answerOf(name, output))).toBeLessThan(0.02);
+});
+
 function gradientErrors(model: Model, name: string, own: Case): string[] {
   const first = outputOf(model, own.outputs[0]!, pixelsOf(own));
   backward(sum(mul(first, weight("cotangent", first.shape))));
