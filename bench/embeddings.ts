@@ -1,9 +1,10 @@
-// Embeds texts of 10 to 400 tokens with encoders of random weights, here and in transformers on PyTorch:
-// `bun bench/embeddings.ts [MiniLM] [base] [--count 1000] [--rounds 2] [--python PROGRAM]`.
+// Embeds texts of 10 to 400 tokens, and images, with encoders of random weights, here and in transformers on PyTorch:
+// `bun bench/embeddings.ts [MiniLM] [base] [CLIP] [--count 1000] [--rounds 2] [--python PROGRAM]`.
 //
-// Texts are lists of tokens, so tokenizers are not measured. Both sort texts by length and run batches of 32 in
-// float32, on the same number of threads (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each
-// counts, in wall time and in CPU time, which other programs affect little.
+// Texts are lists of tokens, so tokenizers are not measured. Images are bytes of the model's size, so neither files nor
+// resizing are measured. Both sort texts by length and run batches of 32 in float32, on the same number of threads
+// (ORCHARD_CPU_THREADS). The programs run in turn. The best turn of each counts, in wall time and in CPU time, which
+// other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { parseArgs } from "node:util";
 import { presentPython } from "../scripts/fixtures/environment.ts";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
-import { nn, setBackend } from "../src/index.ts";
+import { nn, setBackend, type Tensor, tensor } from "../src/index.ts";
 import { table } from "./support/measure.ts";
 import { LineProcess } from "./support/pytorch.ts";
 
@@ -29,10 +30,14 @@ const python = flags.python ?? pinned("requirements.txt") ?? pinned("adapters.tx
 const hasTransformers =
   Bun.spawnSync([python, "-c", "import transformers, torch"], { stderr: "ignore" }).exitCode === 0;
 
-/** The sizes of all-MiniLM-L6-v2 and of BERT base. */
+/** The sizes of all-MiniLM-L6-v2, of BERT base, and of the image encoder of clip-vit-base-patch32. */
 const models = {
   MiniLM: { hidden_size: 384, num_hidden_layers: 6, num_attention_heads: 12, intermediate_size: 1536 },
   base: { hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, intermediate_size: 3072 },
+  CLIP: {
+    ...{ hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, intermediate_size: 3072 },
+    ...{ image_size: 224, patch_size: 32, projection_dim: 512 },
+  },
 } as const;
 type Name = keyof typeof models;
 
@@ -42,6 +47,13 @@ const texts = Array.from({ length: Number(flags.count) }, (_, text) => {
   return Array.from({ length }, (_, at) => 1000 + ((text * 31 + at * 7919) % 20_000));
 });
 
+const side = models.CLIP.image_size;
+const image = (index: number) =>
+  tensor(
+    Uint8Array.from({ length: 3 * side * side }, (_, at) => index * 31 + at * 7919),
+    { shape: [3, side, side] },
+  );
+
 interface Turn {
   readonly wall: number;
   readonly processor: number;
@@ -49,9 +61,10 @@ interface Turn {
   readonly first: readonly number[];
 }
 
-async function ours(model: nn.Encoder): Promise<Turn> {
+async function ours(model: nn.Encoder | nn.VisionEncoder, images: readonly Tensor[]): Promise<Turn> {
   const [begun, before] = [performance.now(), process.cpuUsage()];
-  using vectors = await nn.embed(model, texts);
+  using vectors =
+    "embedImages" in model ? await nn.embedImages(model, images, { batch: 32 }) : await nn.embed(model, texts);
   const { user, system } = process.cpuUsage(before);
   const [wall, values] = [performance.now() - begun, Array.from(vectors.dataSync(), Number)];
   const first = texts.map((_, row) => values[row * vectors.shape[1]!]!);
@@ -65,15 +78,19 @@ async function measure(name: Name, folder: string, threads: number): Promise<str
     ...{ env: { ...process.env, ...env }, stderr: "pipe" },
   });
   if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
-  const { model } = await nn.loadModel<nn.Encoder>(folder);
+  const { model } = await nn.loadModel<nn.Encoder | nn.VisionEncoder>(folder);
+  const isOfImages = "embedImages" in model;
+  if (isOfImages) model.processor = new nn.ImageProcessor({ rescale: 1 / 255, mean: [0.5], std: [0.5] });
+  const images = isOfImages ? texts.map((_, index) => image(index)) : [];
   const peer = new LineProcess([...program, "run", folder], env);
   await peer.hear();
   const [mine, theirs]: [Turn[], Turn[]] = [[], []];
   for (let round = 0; round < Number(flags.rounds); round++) {
-    mine.push(await ours(model));
-    theirs.push(JSON.parse(await peer.ask(JSON.stringify(texts))));
+    mine.push(await ours(model, images));
+    theirs.push(JSON.parse(await peer.ask(JSON.stringify(isOfImages ? texts.length : texts))));
   }
   await peer.close();
+  for (const each of images) each.dispose();
   const difference = Math.max(...mine[0]!.first.map((value, at) => Math.abs(value - theirs[0]!.first[at]!)));
   return (["wall", "processor"] as const).map((part) => {
     const [here, there] = [mine, theirs].map((turns) => Math.min(...turns.map((turn) => turn[part])) / 1e3);
@@ -96,7 +113,8 @@ try {
       rows.push(...(await measure(name, join(folder, name), threads)));
   const tokens = texts.reduce((sum, { length }) => sum + length, 0);
   console.log(
-    `${isa}, ${threads} threads, ${texts.length} texts of ${tokens} tokens, the best of ${flags.rounds} turns`,
+    `${isa}, ${threads} threads, ${texts.length} images or texts of ${tokens} tokens, ` +
+      `the best of ${flags.rounds} turns`,
   );
   console.log(table(["seconds", "here", "transformers", "here / transformers", "largest difference"], rows));
 } finally {

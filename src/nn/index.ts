@@ -204,6 +204,7 @@ export { loadChatProcessor } from "./models/loading/vision_language/processor.ts
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
 export type {
+  DetectorDescription,
   DualDescription,
   LearnedGrid,
   PatchesDescription,
@@ -212,6 +213,7 @@ export type {
   VisionHead,
   VisionPooling,
 } from "./models/vision/description.ts";
+export type { DetectionHead, Detections, ObjectDetector } from "./models/vision/detector.ts";
 export type { DualEncoder } from "./models/vision/dual_encoder.ts";
 export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/processor/description.ts";
 export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
@@ -266,6 +268,7 @@ export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
 export { classifyImages, type LabelImagesOptions } from "./tasks/classify_images.ts";
+export { type DetectedObject, type DetectObjectsOptions, detectObjects } from "./tasks/detect_objects.ts";
 export type { EmbedDualOptions } from "./tasks/embed_dual.ts";
 export { type EmbedImagesOptions, embedImages } from "./tasks/embed_images.ts";
 export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";

@@ -8,6 +8,7 @@ import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models
 import type { LoadableModel } from "../nn/models/loading/opened.ts";
 import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
+import { ObjectDetector } from "../nn/models/vision/detector.ts";
 import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
 import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
@@ -50,8 +51,9 @@ export async function loadAnyServed(
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const loaded: LoadedModel<LoadableModel> = await loadModel<LoadableModel>(path, options);
   const { model, generation, chatTemplate } = loaded;
-  if (model instanceof VisionEncoder || model instanceof DualEncoder) {
-    const message = `${path} is an image encoder, which can't be served; use nn.embedImages or nn.classifyImages`;
+  if (model instanceof VisionEncoder || model instanceof DualEncoder || model instanceof ObjectDetector) {
+    const functions = "nn.embedImages, nn.classifyImages or nn.detectObjects";
+    const message = `${path} is an image encoder, which can't be served; use ${functions}`;
     throw new ArgumentError("loadModel", "imageEncoder", message);
   }
   if (model instanceof EncoderDecoder)

@@ -10,7 +10,7 @@ import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
-import { smallDual, smallVision } from "./small_vision.ts";
+import { smallDetector, smallDual, smallVision } from "./small_vision.ts";
 import { smallWhisper } from "./small_whisper.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
@@ -470,6 +470,10 @@ export const calls: Calls = {
   classifyImages: [
     nn.classifyImages as Call,
     () => [smallVision(2), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],
+  ],
+  detectObjects: [
+    nn.detectObjects as Call,
+    () => [smallDetector(), [ones([3, 4, 4], { dtype: "uint8" })], { threshold: 0.1, batch: 2 }],
   ],
   "classifyImages with labels": [
     nn.classifyImages as Call,

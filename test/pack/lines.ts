@@ -120,6 +120,16 @@ const ofLayers: Lines = {
     }
     throw new Error("the state was loaded");
   },
+  "nn.createModel"() {
+    const sizes = { hidden_size: 4, intermediate_size: 4, num_hidden_layers: 1, num_attention_heads: 1 };
+    const config = { ...sizes, model_type: "vit", image_size: 4, patch_size: 2 };
+    holds(
+      nn
+        .createModel<orchard.nn.VisionEncoder>(config)
+        .forward(ones([1, 3, 4, 4]))
+        .shape.join() === "1,5,4",
+    );
+  },
   "nn.LanguageModel": () => holds(model() instanceof nn.LanguageModel),
   "nn.TokenStream"() {
     using batcher = new nn.Batcher(model());
@@ -252,6 +262,12 @@ const ofFiles = (folder: string): Lines => {
     async "io.loadCheckpoint"() {
       await io.saveCheckpoint(at("run"), { model: weights(), step: 1, generator: new orchard.Generator() });
       holds((await io.loadCheckpoint(at("run"))).step === 1);
+    },
+    async "nn.loadImageProcessor"() {
+      const settings = { image_processor_type: "ViTImageProcessor", size: { height: 2, width: 3 } };
+      await Bun.write(at("processor/preprocessor_config.json"), JSON.stringify(settings));
+      const image = ones([3, 4, 4], { dtype: "uint8" });
+      holds(nn.loadImageProcessor(at("processor")).process(image).shape.join() === "1,3,2,3");
     },
     async "text.loadTokenizer"() {
       await Bun.write(at("tokenizer/tokenizer.json"), JSON.stringify(tokenizer()));

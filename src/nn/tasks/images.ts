@@ -11,6 +11,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
+import { ObjectDetector } from "../models/vision/detector.ts";
 import { DualEncoder } from "../models/vision/dual_encoder.ts";
 import type { ImageProcessor } from "../models/vision/processor/processor.ts";
 import { VisionEncoder } from "../models/vision/vision_encoder.ts";
@@ -25,12 +26,19 @@ export interface ImageBatchingOptions {
   readonly batch?: number | undefined;
 }
 
+/** @internal */
+export type VisionModel = VisionEncoder | DualEncoder | ObjectDetector;
+/** @internal Height and width of an image. */
+export type Sides = readonly [height: number, width: number];
+
 /** @internal The default of `batch`. */
 export const IMAGE_BATCH = 16;
 /** @internal */
 export const aVisionEncoder: Kind<VisionEncoder> = instanceOf(VisionEncoder, "an image encoder");
 /** @internal */
 export const aDualEncoder: Kind<DualEncoder> = instanceOf(DualEncoder, "a model of images and texts");
+/** @internal */
+export const aDetector: Kind<ObjectDetector> = instanceOf(ObjectDetector, "a detector of objects");
 /** @internal */
 export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
 
@@ -45,7 +53,7 @@ export const someImages: Kind<ImageInput[]> = {
   },
 };
 
-function processorOf(operation: string, model: VisionEncoder | DualEncoder): ImageProcessor {
+function processorOf(operation: string, model: VisionModel): ImageProcessor {
   if (model.processor) return model.processor;
   throw new ArgumentError(
     operation,
@@ -59,15 +67,17 @@ function processorOf(operation: string, model: VisionEncoder | DualEncoder): Ima
  * the event loop runs between batches.
  *
  * @param compute computes a tensor whose first axis is the batch
+ * @param onSize is called with the index and the size of each image before processing
  *
  * @throws {ArgumentError} `noProcessor`, and the errors of `io.loadImage`.
  */
 export async function overImages(
   operation: string,
-  model: VisionEncoder | DualEncoder,
+  model: VisionModel,
   images: readonly ImageInput[],
   size: number,
   compute: (pixels: Tensor) => Tensor,
+  onSize: (at: number, size: Sides) => void = () => undefined,
 ): Promise<Float32Array[]> {
   const processor = processorOf(operation, model);
   const found = new Array<Float32Array>(images.length);
@@ -97,7 +107,7 @@ export async function overImages(
   };
   try {
     for (const [at, image] of images.entries()) {
-      const pixels = await pixelsOf(processor, image);
+      const pixels = await pixelsOf(processor, image, (size) => onSize(at, size));
       const key = pixels.shape.join();
       const members = waiting.get(key) ?? [];
       waiting.set(key, [...members, { at, pixels }]);
@@ -110,16 +120,21 @@ export async function overImages(
   return found;
 }
 
-async function pixelsOf(processor: ImageProcessor, image: ImageInput): Promise<Tensor> {
-  if (typeof image !== "string") return processor.process(image);
+async function pixelsOf(processor: ImageProcessor, image: ImageInput, onSize: (size: Sides) => void): Promise<Tensor> {
+  if (typeof image !== "string") {
+    const pixels = processor.process(image);
+    onSize(image.shape.slice(1) as [number, number]);
+    return pixels;
+  }
   const { loadImage } = await import("../../io/image/load.ts");
   const loaded = await loadImage(image);
   const pixels = processor.process(loaded);
+  onSize(loaded.shape.slice(1) as [number, number]);
   loaded.dispose();
   return pixels;
 }
 
-function inDTypeOf(model: VisionEncoder | DualEncoder, pixels: Tensor): Tensor {
+function inDTypeOf(model: VisionModel, pixels: Tensor): Tensor {
   const { dtype } = ("vision" in model ? model.vision : model).embeddings.patch.weight;
   return isFloat(dtype) ? toDType(pixels, dtype as FloatDType) : pixels;
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { io, nn, noGrad, tensor } from "../../../src/index.ts";
-import { smallDual, smallVision } from "../../arguments/small_vision.ts";
+import { smallDetector, smallDual, smallVision } from "../../arguments/small_vision.ts";
 import { Random } from "../../ops/samples.ts";
 import { testFolder } from "../../support/folder.ts";
 import { seed } from "../../support/some.ts";
@@ -43,13 +43,17 @@ test.each([false, true])("labels in words, with sigmoid: %p", async (sigmoid) =>
   const [image, labels, template] = [drawn(), ["one", "Three", "two"], "a {}!"];
   const [got] = await nn.classifyImages(model, [image], { labels, template });
   const scores = labels.map((label) => {
-    const ids = tokenizer!.encode(sigmoid ? `a ${label}!`.toLowerCase() : `a ${label}!`).slice(0, 8);
-    const padded = sigmoid ? [...ids, ...Array<number>(8 - ids.length).fill(tokenizer!.padding ?? 1)] : ids;
+    const ids = tokenizer!.encode(sigmoid ? `a ${label}!`.toLowerCase() : `a ${label}!`).slice(0, 24);
+    const padded = sigmoid ? [...ids, ...Array<number>(24 - ids.length).fill(tokenizer!.padding ?? 1)] : ids;
     const tokens = tensor(Int32Array.from(padded), { shape: [1, padded.length] });
     return row(noGrad(() => model.forward(model.processor!.process(image), tokens)))[0]!;
   });
   const want = sigmoid ? scores.map((score) => 1 / (1 + Math.exp(-score))) : softmax(scores);
   for (const { label, score } of got!) expect(score).toBeCloseTo(want[labels.indexOf(label)]!, 5);
+  // SigLIP's vector of a text is that of its last token, after padding
+  const padded = Int32Array.from({ length: sigmoid ? 24 : 3 }, (_, at) => [5, 6, 7][at] ?? tokenizer!.padding ?? 1);
+  const vector = noGrad(() => model.embedTexts(tensor(padded, { shape: [1, padded.length] })));
+  expect(errorOf(await nn.embed(model, [[5, 6, 7]], { normalize: false }), vector)).toBeLessThan(1e-6);
 });
 
 test("vectors of images and texts, and files", async () => {
@@ -68,6 +72,30 @@ test("vectors of images and texts, and files", async () => {
   for (const length of (await texts.square().sum({ dim: 1 }).data()) as Float32Array) expect(length).toBeCloseTo(1, 5);
   const alone = await nn.embed(model, ["three"]);
   expect(errorOf(texts.narrow(0, 2, 1), alone)).toBeLessThan(1e-6);
+});
+
+test("objects in images of different sizes", async () => {
+  const [labels, images] = [2, Array.from({ length: 4 }, drawn)];
+  const model = smallDetector(labels);
+  const threshold = 0.3;
+  const got = await nn.detectObjects(model, images, { batch: 3, threshold });
+  for (const [at, image] of images.entries()) {
+    const { logits, boxes } = noGrad(() => model.forward(model.processor!.process(image)));
+    const [height, width] = image.shape.slice(1) as [number, number];
+    const tokens = (logits.toArray() as number[][][])[0]!.map((scores, token) => {
+      const known = softmax(scores).slice(0, labels);
+      const score = Math.max(...known);
+      const [x, y, across, down] = (boxes.toArray() as [number, number, number, number][][])[0]![token]!;
+      const sides = { left: x - across / 2, right: x + across / 2, top: y - down / 2, bottom: y + down / 2 };
+      const pixels = Object.entries(sides).map(([side, value]) => {
+        const along = side === "left" || side === "right" ? width : height;
+        return [side, expect.closeTo(value * along, 4)];
+      });
+      return { score, found: { label: `label ${known.indexOf(score)}`, box: Object.fromEntries(pixels) } };
+    });
+    const want = tokens.filter(({ score }) => score > threshold).sort((a, b) => b.score - a.score);
+    expect(got[at]).toEqual(want.map(({ score, found }) => ({ ...found, score: expect.closeTo(score, 5) })));
+  }
 });
 
 test("errors", async () => {

@@ -6,6 +6,7 @@ import type { LayerOptions } from "../../layers/initialization.ts";
 import { layerParameters } from "../../layers/kinds.ts";
 import { Decoder } from "../decoder/decoder.ts";
 import { Encoder } from "../encoder/encoder.ts";
+import { ObjectDetector } from "../vision/detector.ts";
 import { DualEncoder } from "../vision/dual_encoder.ts";
 import { VisionEncoder } from "../vision/vision_encoder.ts";
 import { type ArchitectureName, architectures } from "./architectures.ts";
@@ -23,8 +24,8 @@ const readCall = parameters("createModel", {
 });
 
 /**
- * Creates a model with random weights from the settings of a `config.json`, to train it from scratch. It has the
- * architectures of {@link loadModel}; missing settings have the defaults of Hugging Face's `transformers`.
+ * Creates a language model, an encoder of texts or an image model with random weights from the settings of a
+ * `config.json`, to train it from scratch. Missing settings have the defaults of Hugging Face's `transformers`.
  *
  * @param config the contents of a `config.json`; `model_type` is required
  *
@@ -51,8 +52,10 @@ function created(config: Readonly<Record<string, unknown>>, options: LayerOption
   const settings = new Settings(undefined, new Map(Object.entries(config)), "", "createModel");
   if (isVision(type) || isDual(type)) {
     const described = describedVision(type, settings, () => true);
-    if ("vision" in described.description) return new DualEncoder(described.description, options);
-    const model = new VisionEncoder(described.description, options);
+    const { description } = described;
+    if ("text" in description) return new DualEncoder(description, options);
+    const model =
+      "labels" in description ? new ObjectDetector(description, options) : new VisionEncoder(description, options);
     model.labels = described.labels;
     return model;
   }

@@ -20,6 +20,8 @@ export interface VisionDescription {
   readonly embeddingNorm: boolean;
   /** The blocks, in order; norms are before attention and feed-forward. */
   readonly layers: readonly EncoderLayerDescription[];
+  /** Whether learned positions are also added after each block but the last. Default false. */
+  readonly midPositions?: boolean | undefined;
   /** What the last norm is applied to: all hidden states, or the pooled state only. */
   readonly finalNorm: "states" | "pooled";
   /** How the hidden states of an image become one vector. */
@@ -48,6 +50,8 @@ export interface PatchesDescription {
   readonly distillationToken?: boolean | undefined;
   /** The number of learned register tokens that follow, which have no position. Default 0. */
   readonly registers?: number | undefined;
+  /** The number of learned detection tokens after the patches, which have positions. Default 0. */
+  readonly detectionTokens?: number | undefined;
   /** Learned positions, or the base of rotary ones. */
   readonly positions: LearnedGrid | { readonly kind: "rotary"; readonly base: number };
 }
@@ -81,6 +85,16 @@ export interface VisionHead {
    * mean of the scores of the class token and, with another layer, of the distillation token.
    */
   readonly of: "first" | "patches" | "firstAndPatches" | "teacher";
+}
+
+/** A detector of objects: an image encoder with detection tokens, each of which may find one object. */
+export interface DetectorDescription {
+  /** The name of the architecture: the `model_type` of Hugging Face. */
+  readonly architecture: string;
+  /** The image encoder. */
+  readonly vision: VisionDescription;
+  /** The number of labels. */
+  readonly labels: number;
 }
 
 /** Encoders of images and texts with vectors in the same space, such as CLIP. */

@@ -37,6 +37,36 @@ export function tokensBefore({ classToken, distillationToken, registers = 0 }: P
   return { placed, all: placed + registers };
 }
 
+/** @internal Returns the number of learned positions. */
+export function placesOf(patches: PatchesDescription): number {
+  const [rows, columns] = gridOf(patches, patches.image);
+  return tokensBefore(patches).placed + rows * columns + (patches.detectionTokens ?? 0);
+}
+
+/**
+ * @internal Returns learned positions for patches on a grid, and of the tokens before and after them.
+ *
+ * @param weight [positions, width]
+ */
+export function positionsOn(
+  grid: readonly [rows: number, columns: number],
+  weight: Tensor,
+  description: PatchesDescription,
+): { readonly before: Tensor; readonly patches: Tensor; readonly after: Tensor } {
+  const { image, positions, detectionTokens = 0 } = description;
+  const { placed } = tokensBefore(description);
+  const trained = gridOf(description, image);
+  const [count, width] = [trained[0] * trained[1], weight.shape[1]!];
+  const [before, patches] = [narrow(weight, 0, 0, placed), narrow(weight, 0, placed, count)];
+  const after = narrow(weight, 0, placed + count, detectionTokens);
+  if (positions.kind !== "learned" || (trained[0] === grid[0] && trained[1] === grid[1]))
+    return { before, patches, after };
+  const { mode, antialias } = positions;
+  const planes = reshape(transpose(toDType(patches, accumulationDType(weight.dtype)), 0, 1), [1, width, ...trained]);
+  const resized = interpolate(planes, { size: [...grid], mode, antialias });
+  return { before, patches: toDType(transpose(reshape(resized, [width, -1]), 0, 1), weight.dtype), after };
+}
+
 /**
  * Computes the tokens of images: learned tokens, then the projected patches row by row, with positions.
  *
@@ -45,6 +75,7 @@ export function tokensBefore({ classToken, distillationToken, registers = 0 }: P
  * | `patch.weight` | [width, channels, patch height, patch width]; if it is flat, [width, pixels · channels] |
  * | `classToken.weight`, `distillationToken.weight` | [1, width], if there are any |
  * | `registers.weight` | [registers, width], if there are any |
+ * | `detectionTokens.weight` | [detection tokens, width], which follow the patches, if there are any |
  * | `position.weight` | [tokens, width], without registers; null for rotary positions |
  * | `norm.weight` | [width], if there is one |
  */
@@ -53,6 +84,7 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
   readonly classToken: Embedding | null;
   readonly distillationToken: Embedding | null;
   readonly registers: Embedding | null;
+  readonly detectionTokens: Embedding | null;
   readonly position: Embedding | null;
   readonly norm: Normalization | null;
   readonly #description: PatchesDescription;
@@ -60,9 +92,8 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
   constructor({ width, norm, patches, embeddingNorm, ...options }: VisionEmbeddingsOptions) {
     super();
     const settings = layerOptions(options);
-    const { channels, size, image, bias, flat, classToken, distillationToken, registers = 0, positions } = patches;
+    const { channels, size, bias, flat, classToken, distillationToken, registers = 0, positions } = patches;
     const table = (rows: number) => (rows > 0 ? new Embedding(rows, width, settings) : null);
-    const [rows, columns] = gridOf(patches, image);
     this.#description = patches;
     this.patch = flat
       ? new Linear(size[0] * size[1] * channels, width, { ...settings, bias })
@@ -70,16 +101,17 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
     this.classToken = table(Number(classToken));
     this.distillationToken = table(Number(distillationToken ?? false));
     this.registers = table(registers);
-    this.position = positions.kind === "learned" ? table(tokensBefore(patches).placed + rows * columns) : null;
+    this.detectionTokens = table(patches.detectionTokens ?? 0);
+    this.position = positions.kind === "learned" ? table(placesOf(patches)) : null;
     this.norm = embeddingNorm ? newNorm(width, norm, settings) : null;
   }
 
   /** @param pixels [batch, channels, height, width] @returns [batch, tokens, width] */
   override forward(pixels: Tensor): Tensor {
-    const { classToken, distillationToken, registers, position, norm } = this;
+    const { classToken, distillationToken, registers, detectionTokens, position, norm } = this;
     const grid = gridOf(this.#description, pixels.shape.slice(2) as [number, number]);
     const patches = this.project(pixels, grid);
-    const tables = position ? this.positionsFor(position.weight, grid) : undefined;
+    const tables = position ? positionsOn(grid, position.weight, this.#description) : undefined;
     const placed = tables ? (add(patches, tables.patches) as Tensor) : patches;
     const firstOf = [classToken, distillationToken].flatMap((table) => (table ? [table.weight] : []));
     const named = firstOf.map((weight, at) =>
@@ -88,7 +120,15 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
     const before = [...named, ...(registers ? [registers.weight] : [])].map((rows) =>
       expand(rows, [pixels.shape[0]!, ...rows.shape]),
     );
-    const tokens = before.length > 0 ? cat([...before, placed], 1) : placed;
+    const after = detectionTokens
+      ? [
+          expand(add(detectionTokens.weight, tables!.after) as Tensor, [
+            pixels.shape[0]!,
+            ...detectionTokens.weight.shape,
+          ]),
+        ]
+      : [];
+    const tokens = before.length + after.length > 0 ? cat([...before, placed, ...after], 1) : placed;
     return norm ? norm.forward(tokens) : tokens;
   }
 
@@ -98,19 +138,5 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
     const { channels, size } = this.#description;
     const split = reshape(pixels, [-1, channels, rows, size[0], columns, size[1]]);
     return patch.forward(reshape(permute(split, [0, 2, 4, 3, 5, 1]), [pixels.shape[0]!, rows * columns, -1]));
-  }
-
-  /** Returns the positions of the tokens before the patches, and of patches on a grid. */
-  private positionsFor(weight: Tensor, grid: readonly [number, number]): { before: Tensor; patches: Tensor } {
-    const { image, positions } = this.#description;
-    const { placed } = tokensBefore(this.#description);
-    const trained = gridOf(this.#description, image);
-    const [before, patches] = [narrow(weight, 0, 0, placed), narrow(weight, 0, placed, trained[0] * trained[1])];
-    if (positions.kind !== "learned" || (trained[0] === grid[0] && trained[1] === grid[1])) return { before, patches };
-    const { mode, antialias } = positions;
-    const width = weight.shape[1]!;
-    const planes = reshape(transpose(toDType(patches, accumulationDType(weight.dtype)), 0, 1), [1, width, ...trained]);
-    const resized = interpolate(planes, { size: [...grid], mode, antialias });
-    return { before, patches: toDType(transpose(reshape(resized, [width, -1]), 0, 1), weight.dtype) };
   }
 }

@@ -11,6 +11,7 @@ import type { FloatDType } from "../../../tensor/dtype.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
+import { Embedding } from "../../layers/embedding.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
@@ -21,7 +22,7 @@ import { EncoderBlock } from "../encoder/block.ts";
 import { centeredRotation } from "../encoder/grid_rotation.ts";
 import type { EncoderLabels } from "../encoder/labels.ts";
 import type { VisionDescription } from "./description.ts";
-import { gridOf, tokensBefore, VisionEmbeddings } from "./embeddings.ts";
+import { gridOf, placesOf, positionsOn, tokensBefore, VisionEmbeddings } from "./embeddings.ts";
 import { AttentionPooling, DensePooling } from "./pooling.ts";
 import type { ImageProcessor } from "./processor/processor.ts";
 
@@ -47,6 +48,7 @@ const readStates = parameters("VisionEncoder.hiddenStates", {
  * |---|---|
  * | `embeddings. …` | see {@link VisionEmbeddings} |
  * | `blocks.0. …` | see {@link EncoderBlock} |
+ * | `midPositions.weight` | [(blocks − 1) · positions, width] of YOLOS; null for others |
  * | `finalNorm.weight` | [width] |
  * | `pooling. …` | see {@link DensePooling} and {@link AttentionPooling}; null for other models |
  * | `projection.weight` | [projection, width]; null for other models |
@@ -56,6 +58,7 @@ const readStates = parameters("VisionEncoder.hiddenStates", {
 export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   readonly embeddings: VisionEmbeddings;
   readonly blocks: readonly EncoderBlock[];
+  readonly midPositions: Embedding | null;
   readonly finalNorm: Normalization;
   readonly pooling: DensePooling | AttentionPooling | null;
   readonly projection: Linear | QuantizedLinear | null;
@@ -78,6 +81,10 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     this.#description = description;
     this.embeddings = new VisionEmbeddings({ ...shared, ...description });
     this.blocks = layers.map((layer) => new EncoderBlock({ ...shared, width, norm, normPlace: "before", layer }));
+    this.midPositions =
+      description.midPositions && layers.length > 1
+        ? new Embedding((layers.length - 1) * placesOf(description.patches), width, shared)
+        : null;
     this.finalNorm = newNorm(width, norm, shared);
     const sizes = { ...shared, width, norm };
     this.pooling =
@@ -164,7 +171,10 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     return tidy(() => {
       let x = this.embeddings.forward(pixels);
       const inputs = { mask: undefined, bias: undefined, distances: undefined, rotation: this.rotationFor(pixels) };
-      for (const block of this.blocks.slice(0, Math.max(0, count))) x = block.forward(x, inputs);
+      for (const [at, block] of this.blocks.slice(0, Math.max(0, count)).entries()) {
+        x = block.forward(x, inputs);
+        if (this.midPositions && at < layers.length - 1) x = this.withPositions(x, at, pixels);
+      }
       return finalNorm === "states" && count === layers.length ? this.finalNorm.forward(x) : x;
     });
   }
@@ -187,6 +197,15 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
       const normalized = this.#description.finalNorm === "pooled" ? this.finalNorm.forward(pooled) : pooled;
       return projection ? projection.forward(normalized) : normalized;
     });
+  }
+
+  /** Adds the positions after a block. */
+  private withPositions(x: Tensor, at: number, pixels: Tensor): Tensor {
+    const { patches } = this.#description;
+    const count = placesOf(patches);
+    const grid = gridOf(patches, pixels.shape.slice(2) as [number, number]);
+    const table = positionsOn(grid, narrow(this.midPositions!.weight, 0, at * count, count), patches);
+    return add(x, cat([table.before, table.patches, table.after], 0)) as Tensor;
   }
 
   private classify(states: Tensor): Tensor {

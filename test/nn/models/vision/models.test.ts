@@ -8,7 +8,7 @@ import { answerOf, type Case, cases, tokens, writeModel } from "./oracle.ts";
 
 const CLOSE = 2e-5;
 const folder = testFolder("vision");
-type Model = nn.VisionEncoder | nn.DualEncoder;
+type Model = nn.VisionEncoder | nn.DualEncoder | nn.ObjectDetector;
 
 const kept = (states: Tensor): Tensor => {
   const count = states.shape[1]!;
@@ -17,6 +17,7 @@ const kept = (states: Tensor): Tensor => {
 
 /** Computes a result by its name in the fixture. */
 function outputOf(model: Model, output: string, pixels: Tensor): Tensor {
+  if ("boxHead" in model) return model.forward(pixels)[output as "logits" | "boxes"];
   if (output === "pooled") return model.embedImages(pixels);
   if ("text" in model) return output === "texts" ? model.embedTexts(tokens) : model.forward(pixels, tokens);
   if (output === "logits") return model.forward(pixels);
@@ -46,6 +47,16 @@ describe.each(cases)("%s", (name, own) => {
     const shapesOf = (of: Model) => [...of.namedParameters()].map(([key, { shape }]) => [key, shape]);
     expect(shapesOf(nn.createModel<Model>(own.config))).toEqual(shapesOf(model));
   });
+});
+
+test.each(cases.filter(([name]) => name.endsWith(".0")))("float16: %s", async (name, own) => {
+  const path = folder.file(`half ${name}`);
+  await writeModel(path, name, own);
+  const { model } = await nn.loadModel<Model>(path, { dtype: "float16" });
+  const [output] = own.outputs as [string];
+  const got = noGrad(() => outputOf(model, output, pixelsOf(own).to("float16")));
+  expect(got.dtype).toBe("float16");
+  expect(errorOf(got, answerOf(name, output))).toBeLessThan(0.02);
 });
 
 function gradientErrors(model: Model, name: string, own: Case): string[] {

@@ -15,7 +15,7 @@ export interface VisionArchitecture {
   /** The fields of the config with their default values. */
   readonly fields: Fields;
   /** The tokens before the patches. Default: a class token. */
-  readonly tokens?: "none" | "distillation" | "registers";
+  readonly tokens?: "none" | "distillation" | "registers" | "detection";
   /** How learned positions are resized; or rotary positions. Default: bicubic without antialiasing. */
   readonly positions?: Omit<LearnedGrid, "kind"> | "rotary";
   /** Whether the projection of patches has no bias, or is a linear layer. Default: a convolution with bias. */
@@ -78,6 +78,13 @@ export const visionArchitectures = {
     ...{ layerScale: true, tokens: "registers", positions: "rotary", feedForward: "gatedIfConfigured" },
     biases: { query: "query_bias", key: "key_bias", value: "value_bias", output: "proj_bias" },
   },
+  yolos: {
+    title: "YOLOS",
+    fields: {
+      ...{ ...vit, image_size: [512, 864], num_detection_tokens: 100, use_mid_position_embeddings: true },
+    },
+    ...{ biases: attentionBias, pooling: "dense", tokens: "detection" },
+  },
   clip_vision_model: {
     ...{ title: "CLIP", fields: clip, patches: "noBias", pooledNorm: true, classified: "patches" },
   },
@@ -128,5 +135,13 @@ export const visionRow = (name: VisionName): VisionArchitecture => visionArchite
 export const visionNotes: ReadonlySet<string> = new Set([
   ...["encoder_stride", "layerscale_value", "drop_path_rate", "apply_layernorm", "reshape_hidden_states"],
   ...["use_mask_token", "pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale", "stage_names", "out_features"],
-  ...["out_indices", "initializer_factor", "logit_scale_init_value", "return_class_token", "pooler_hidden_size"],
+  ...["auxiliary_loss", "class_cost", "bbox_cost", "giou_cost", "bbox_loss_coefficient", "giou_loss_coefficient"],
+  ...[
+    "eos_coefficient",
+    "out_indices",
+    "initializer_factor",
+    "logit_scale_init_value",
+    "return_class_token",
+    "pooler_hidden_size",
+  ],
 ]);

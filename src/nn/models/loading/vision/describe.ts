@@ -3,6 +3,7 @@ import type { FeedForwardDescription, NormDescription } from "../../decoder/desc
 import type { EncoderDescription, EncoderLayerDescription } from "../../encoder/description.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
 import type {
+  DetectorDescription,
   DualDescription,
   PatchesDescription,
   TextPooling,
@@ -96,6 +97,7 @@ function bodyOf(name: VisionName, config: Settings, isThere: (weight: RegExp) =>
     ...{ architecture: name, width, norm: vitNorm(config), patches: patchesOf(row, config) },
     ...{ embeddingNorm: row.pooledNorm === true, finalNorm: row.pooledNorm ? "pooled" : "states" },
     layers: layersOf(row, config),
+    midPositions: row.tokens === "detection" && config.flag("use_mid_position_embeddings"),
     pooling: poolingOf(row, config, isThere),
   };
 }
@@ -118,6 +120,7 @@ function patchesOf(row: VisionArchitecture, config: Settings): PatchesDescriptio
   return {
     ...{ channels: config.whole("num_channels"), size, image, bias: patches !== "noBias", flat: patches === "flat" },
     ...{ classToken: tokens !== "none", distillationToken: tokens === "distillation" },
+    detectionTokens: tokens === "detection" ? config.whole("num_detection_tokens") : 0,
     registers: tokens === "registers" ? config.whole("num_register_tokens", 0) : 0,
     positions:
       positions === "rotary"
@@ -196,6 +199,33 @@ function poolingOf(
   if (pooling !== "dense" || !isThere(/(^|\.)pooler\.dense\.weight$/)) return { kind: "first" };
   const width = config.wholeIfAny("pooler_output_size") ?? config.whole("hidden_size");
   return { kind: "dense", width, activation: encoderActivation(config, "pooler_act") };
+}
+
+/** The detector that a file describes. */
+export interface DescribedDetector {
+  readonly name: VisionName;
+  readonly description: DetectorDescription;
+  readonly labels: EncoderLabels;
+}
+
+/** Whether the class of a config is a detector. */
+export function isDetector(config: Settings): boolean {
+  const list = config.get("architectures");
+  return Array.isArray(list) && `${list[0]}`.endsWith("ForObjectDetection");
+}
+
+/** Returns the description of a detector. @throws {ArgumentError} as {@link describeVision}. */
+export function describeDetector(name: VisionName, settings: Settings): DescribedDetector {
+  const row = visionRow(name);
+  const config = completed(name, row.fields, settings);
+  if (row.tokens !== "detection")
+    throw config.refused("unsupportedHead", `expected ForObjectDetection only with YOLOS, got ${row.title}`);
+  const names = namesOf(config);
+  return {
+    name,
+    description: { architecture: name, vision: bodyOf(name, config, () => false), labels: names.length },
+    labels: { names, scores: "softmax", relevance: "sigmoid" },
+  };
 }
 
 /** The model of images and texts that a file describes. */

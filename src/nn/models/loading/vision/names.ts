@@ -1,6 +1,7 @@
 /** Where the weights of image encoders are in checkpoints, by Hugging Face's names. */
 import type { EncoderLayerDescription } from "../../encoder/description.ts";
-import type { DualDescription, VisionDescription } from "../../vision/description.ts";
+import type { DetectorDescription, DualDescription, VisionDescription } from "../../vision/description.ts";
+import type { ObjectDetector } from "../../vision/detector.ts";
 import type { DualEncoder } from "../../vision/dual_encoder.ts";
 import type { VisionEncoder } from "../../vision/vision_encoder.ts";
 import type { Change, Place } from "../names.ts";
@@ -23,7 +24,9 @@ const vitTop: Names = {
   "embeddings.classToken": "embeddings.cls_token",
   "embeddings.distillationToken": "embeddings.distillation_token",
   "embeddings.registers": "embeddings.register_tokens",
+  "embeddings.detectionTokens": "embeddings.detection_tokens",
   "embeddings.position": "embeddings.position_embeddings",
+  midPositions: "encoder.mid_position_embeddings|encoder.interpolation.mid_position_embeddings",
   finalNorm: "layernorm",
   "pooling.dense": "pooler.dense",
 };
@@ -81,6 +84,7 @@ const clip = { prefixes: ["vision_model.", ""], top: clipTop, blocks: ["encoder.
 const names: Readonly<Record<VisionName, VisionNames>> = {
   vit: { ...vit, prefixes: ["vit.", ""] },
   deit: { ...vit, prefixes: ["deit.", ""] },
+  yolos: { ...vit, prefixes: ["vit.", ""] },
   dinov2: { ...dinov2, prefixes: ["dinov2.", ""] },
   dinov2_with_registers: { ...dinov2, prefixes: ["dinov2_with_registers.", ""] },
   dinov3_vit: {
@@ -110,12 +114,14 @@ function* layerPaths({ feedForward, layerScale }: EncoderLayerDescription): Gene
   yield "feedForward.down";
 }
 
-function* topPaths({ patches, embeddingNorm, pooling }: VisionDescription): Generator<string> {
+function* topPaths({ patches, embeddingNorm, pooling, midPositions, layers }: VisionDescription): Generator<string> {
   yield "embeddings.patch";
   if (patches.classToken) yield "embeddings.classToken";
   if (patches.distillationToken) yield "embeddings.distillationToken";
   if (patches.registers) yield "embeddings.registers";
+  if (patches.detectionTokens) yield "embeddings.detectionTokens";
   if (patches.positions.kind === "learned") yield "embeddings.position";
+  if (midPositions && layers.length > 1) yield "midPositions";
   if (embeddingNorm) yield "embeddings.norm";
   yield "finalNorm";
   if (pooling.kind === "dense") yield "pooling.dense";
@@ -127,7 +133,8 @@ function* topPaths({ patches, embeddingNorm, pooling }: VisionDescription): Gene
 
 /** Tables that have further axes of size 1 in checkpoints. */
 const reshaped: Change = { kind: "reshaped" };
-const isTable = (path: string): boolean => /^embeddings\.(\w+Token|registers|position)$|^pooling\.probe$/.test(path);
+const isTable = (path: string): boolean =>
+  /^embeddings\.(\w+Tokens?|registers|position)$|^pooling\.probe$|^midPositions$/.test(path);
 
 /** Returns the place of every layer with weights, and of the head. */
 export function visionPlaces(name: VisionName, description: VisionDescription): Place[] {
@@ -157,6 +164,17 @@ export function visionPlaces(name: VisionName, description: VisionDescription): 
 const renamed = (suffix: string, { layers }: VisionDescription): string =>
   layers[0]?.feedForward.fused ? suffix.replace(/mlp\.fc2$/, "mlp.weights_out") : suffix;
 
+/** Returns the place of every layer with weights. */
+export function detectorPlaces(name: VisionName, { vision }: DetectorDescription): Place[] {
+  const heads = { labelHead: "class_labels_classifier", boxHead: "bbox_predictor" };
+  return [
+    ...visionPlaces(name, vision).map((place) => ({ ...place, path: `vision.${place.path}` })),
+    ...Object.entries(heads).flatMap(([path, head]) =>
+      [0, 1, 2].map((at) => ({ path: `${path}.layers.${at}`, names: [`${head}.layers.${at}`] })),
+    ),
+  ];
+}
+
 const textTop: Names = {
   "embeddings.token": "embeddings.token_embedding",
   "embeddings.position": "embeddings.position_embedding",
@@ -184,7 +202,11 @@ export function dualPlaces(name: DualName, vision: VisionName, description: Dual
 }
 
 /** Weights of other heads, of training, and tables of constants, which results do not depend on. */
-const withoutUse = [/(^|\.)(position_ids|mask_token|inv_freq)$/, /(^|\.)pooler\./, /^(classifier|decoder|lm_head)\./];
+const withoutUse = [
+  /(^|\.)(position_ids|mask_token|inv_freq|mid_position_embeddings)$/,
+  /(^|\.)pooler\./,
+  /^(classifier|decoder|lm_head)\./,
+];
 
 /** Weights of the text encoder, if only the image encoder is loaded. */
 const textWeights = /^(text_model|text_projection|visual_projection|logit_scale|logit_bias)(\.|$)/;
@@ -194,11 +216,13 @@ export const isWithoutUse = (name: string, isDual: boolean): boolean =>
   withoutUse.some((pattern) => pattern.test(name)) || (!isDual && textWeights.test(name));
 
 /** @internal For tests: the places of a model's weights. */
-export const placesIn = ({ description }: VisionEncoder | DualEncoder): Place[] =>
-  "vision" in description
-    ? dualPlaces(
-        description.architecture as DualName,
-        dualArchitectures[description.architecture as DualName].vision,
-        description,
-      )
-    : visionPlaces(description.architecture as VisionName, description);
+export const placesIn = ({ description }: VisionEncoder | DualEncoder | ObjectDetector): Place[] =>
+  "labels" in description
+    ? detectorPlaces(description.architecture as VisionName, description)
+    : "vision" in description
+      ? dualPlaces(
+          description.architecture as DualName,
+          dualArchitectures[description.architecture as DualName].vision,
+          description,
+        )
+      : visionPlaces(description.architecture as VisionName, description);

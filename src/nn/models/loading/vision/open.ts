@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
+import { ObjectDetector } from "../../vision/detector.ts";
 import { DualEncoder } from "../../vision/dual_encoder.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
 import type { ImageProcessor } from "../../vision/processor/processor.ts";
@@ -14,8 +15,17 @@ import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import type { WeightSource } from "../source.ts";
 import { type DualName, dualArchitectures, isDual, type VisionName } from "./architectures.ts";
-import { type DescribedDual, type DescribedVision, describeDual, describeVision, visionPart } from "./describe.ts";
-import { dualPlaces, isWithoutUse, visionPlaces } from "./names.ts";
+import {
+  type DescribedDetector,
+  type DescribedDual,
+  type DescribedVision,
+  describeDetector,
+  describeDual,
+  describeVision,
+  isDetector,
+  visionPart,
+} from "./describe.ts";
+import { detectorPlaces, dualPlaces, isWithoutUse, visionPlaces } from "./names.ts";
 
 type Parts = Pick<Opened, "places" | "newModel">;
 
@@ -29,7 +39,7 @@ export function openVision(path: string, name: VisionName | DualName, config: ob
     const source = sourceOf(file, settings);
     const isThere = (weight: RegExp) => source.names.some((each) => weight.test(each));
     const described = describedVision(name, settings, isThere);
-    const isBoth = "vision" in described.description;
+    const isBoth = "text" in described.description;
     return {
       ...{ ...partsOf(path, described, processor), ...about, style: "huggingFace" },
       ...{ source: withoutUnused(source, isBoth), config: config as Readonly<Record<string, unknown>> },
@@ -41,7 +51,9 @@ export function openVision(path: string, name: VisionName | DualName, config: ob
   }
 }
 
-type Described = (DescribedVision | DescribedDual) & { readonly labels?: EncoderLabels | undefined };
+type Described = (DescribedVision | DescribedDual | DescribedDetector) & {
+  readonly labels?: EncoderLabels | undefined;
+};
 
 /** Returns the description of the model that a config names: an image encoder, or encoders of images and texts. */
 export function describedVision(
@@ -49,7 +61,8 @@ export function describedVision(
   settings: Settings,
   isThere: (weight: RegExp) => boolean,
 ): Described {
-  if (!isDual(name)) return describeVision(name, settings, isThere);
+  if (!isDual(name))
+    return isDetector(settings) ? describeDetector(name, settings) : describeVision(name, settings, isThere);
   if (isOfBoth(settings)) return describeDual(name, settings);
   return describeVision(dualArchitectures[name].vision, visionPart(settings), isThere);
 }
@@ -68,7 +81,7 @@ function isOfBoth(config: Settings): boolean {
 
 function partsOf(path: string, described: Described, processor: ImageProcessor | undefined): Parts {
   const { description } = described;
-  if ("vision" in description) {
+  if ("text" in description) {
     const name = description.architecture as DualName;
     const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
     return {
@@ -77,6 +90,11 @@ function partsOf(path: string, described: Described, processor: ImageProcessor |
     };
   }
   const { labels } = described;
+  if ("labels" in description)
+    return {
+      places: detectorPlaces(described.name as VisionName, description),
+      newModel: (options) => Object.assign(new ObjectDetector(description, options), { processor, labels }),
+    };
   return {
     places: visionPlaces(described.name as VisionName, description),
     newModel: (options) => Object.assign(new VisionEncoder(description, options), { processor, labels }),

@@ -7,8 +7,16 @@ export type ImageFilter = "nearest" | "box" | "bilinear" | "hamming" | "bicubic"
 export type ImageSize =
   /** Height and width. */
   | { readonly kind: "exact"; readonly height: number; readonly width: number }
-  /** The shorter side, and at most the longer one; the ratio of the sides is kept. */
-  | { readonly kind: "shortest"; readonly side: number; readonly longest?: number | undefined }
+  /**
+   * The shorter side, and at most the longer one; the ratio of the sides is kept. Then sides are rounded down to a
+   * `multiple`, 1 by default.
+   */
+  | {
+      readonly kind: "shortest";
+      readonly side: number;
+      readonly longest?: number | undefined;
+      readonly multiple?: number | undefined;
+    }
   /** The largest size within height and width with the ratio of the sides. */
   | { readonly kind: "within"; readonly height: number; readonly width: number }
   /** Height and width as multiples of a number, with nearly the ratio of the sides, and an area between two bounds. */

@@ -91,6 +91,10 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...standard, size: square(384), resample: 3, keep_aspect_ratio: false, ensure_multiple_of: 1 },
     size_divisor: null,
   },
+  Yolos: {
+    ...{ ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
+    max_size: 1333,
+  },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
   Qwen2VL: {
     ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },
@@ -106,7 +110,7 @@ const notes: ReadonlySet<string> = new Set([
   ...["image_processor_type", "feature_extractor_type", "processor_class", "do_convert_rgb", "data_format", "device"],
   ...["input_data_format", "return_tensors", "disable_grouping", "default_to_square", "image_seq_length", "auto_map"],
   ...["use_square_size", "do_reduce_labels", "reduce_labels", "pad_size", "backend", "use_fast", "_processor_class"],
-  ...["_valid_processor_keys", "valid_kwargs"],
+  ...["_valid_processor_keys", "valid_kwargs", "format", "do_convert_annotations", "pad_and_return_pixel_mask"],
 ]);
 
 /** Returns the name of the processor in the tables. @throws {ArgumentError} `unknownProcessor` */
@@ -140,7 +144,9 @@ export function completedProcessor(settings: Settings): { readonly name: string;
 /** @internal Converts the settings in a file to a description. */
 export function describeProcessor(settings: Settings): ImageProcessing {
   const { name, config } = completedProcessor(settings);
-  if (config.flag("do_pad") && config.get("max_image_size") === undefined)
+  // A batch of YOLOS is padded to its largest image; here the images of a batch have one size.
+  const padsBatches = name === "Yolos" && config.get("pad_size") === undefined;
+  if (config.flag("do_pad") && config.get("max_image_size") === undefined && !padsBatches)
     throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
   const normalizes = config.flag("do_normalize");
   return {
@@ -169,11 +175,12 @@ function sizeOf(name: string, config: Settings): ImageSize {
   if (name === "Qwen2VL") return areaOf(config);
   const tile = config.inner("max_image_size")?.whole("longest_edge");
   if (tile !== undefined) return { kind: "exact", height: tile, width: tile };
-  const size = sizesIn(config, "size", name === "CLIP" || name === "Bit");
+  const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos"].includes(name));
   const [height, width, shortest, longest] = ["height", "width", "shortest_edge", "longest_edge"].map((key) =>
     size.wholeIfAny(key),
   );
-  if (shortest !== undefined) return { kind: "shortest", side: shortest, longest };
+  const patch = name === "Yolos" && longest !== undefined ? 16 : undefined;
+  if (shortest !== undefined) return { kind: "shortest", side: shortest, longest, multiple: patch };
   if (size.get("max_height") !== undefined)
     return { kind: "within", height: size.whole("max_height"), width: size.whole("max_width") };
   if (height === undefined || width === undefined)
@@ -202,7 +209,8 @@ function sizesIn(config: Settings, key: string, isShortest: boolean): Settings {
   const value = config.get(key);
   if (typeof value !== "number") return config.inner(key) ?? config.with(new Map());
   const side = config.whole(key);
-  const entries = isShortest ? { shortest_edge: side } : { height: side, width: side };
+  const longest = { longest_edge: config.get("max_size") }; // of older files of YOLOS
+  const entries = isShortest ? { shortest_edge: side, ...longest } : { height: side, width: side };
   return config.with(new Map(Object.entries(entries)));
 }
 

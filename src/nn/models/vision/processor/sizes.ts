@@ -16,7 +16,7 @@ const both = { height: isSide, width: isSide };
 const fields: Readonly<Record<ImageSize["kind"], Readonly<Record<string, (value: unknown) => boolean>>>> = {
   exact: both,
   within: both,
-  shortest: { side: isSide, longest: isOptional },
+  shortest: { side: isSide, longest: isOptional, multiple: isOptional },
   patches: { patch: isSide, most: isSide },
   multiple: { ...both, multiple: isSide, keepsRatio: isFlag },
   area: { multiple: isSide, least: isArea, most: isArea },
@@ -46,8 +46,10 @@ type Of<K extends ImageSize["kind"]> = Extract<ImageSize, { kind: K }>;
 
 const sizes: { readonly [K in ImageSize["kind"]]: (size: Of<K>, image: Sides) => Sides } = {
   exact: ({ height, width }) => [height, width],
-  shortest: ({ side, longest }, image) =>
-    longest === undefined ? shortest(side, image) : bounded(side, longest, image),
+  shortest({ side, longest, multiple = 1 }, image) {
+    const size = longest === undefined ? shortest(side, image) : bounded(side, longest, image);
+    return [size[0] - (size[0] % multiple), size[1] - (size[1] % multiple)];
+  },
   within({ height, width }, image) {
     const scale = Math.min(height / image[0], width / image[1]);
     return [Math.trunc(image[0] * scale), Math.trunc(image[1] * scale)];
