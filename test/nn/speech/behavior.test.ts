@@ -178,6 +178,15 @@ test("arguments that are rejected", async () => {
   expect(nn.transcribe(model, recording, { signal: stop })).rejects.toThrow("stopped");
 });
 
+test("a folder whose generation_config.json lacks languages has those of its tokenizer", async () => {
+  const { lang_to_id: _, task_to_id: __, prev_sot_token_id: ___, ...generation } = many.generation;
+  const { settings } = await loadSpeech(folder.file("older"), { ...many, generation });
+  expect(settings).toEqual(model.settings!);
+  const { is_multilingual: ____, ...unnamed } = generation;
+  const small = await loadSpeech(folder.file("oldest"), { ...many, generation: unnamed });
+  expect([small.settings!.languages.size, small.settings!.tasks.size]).toEqual([0, 0]); // a small vocabulary: English
+});
+
 test("quantized weights", async () => {
   const wide = { ...many, config: { ...many.config, d_model: 32 } };
   const exact = await loadSpeech(folder.file("wide"), wide);
