@@ -62,6 +62,18 @@ test("a window that fails is decoded at the next temperature", async () => {
   expect(await temperatures({ ...never, logProbabilityThreshold: 0, noSpeechThreshold: 1e-9 })).toEqual(new Set());
 });
 
+test("a prompt is cut at its start to less than half of the context", async () => {
+  const end = "the last forty-six characters of a long prompt"; // 47 tokens with the space before them
+  expect(end).toHaveLength(many.config.max_target_positions / 2 - 2);
+  const chances = async (initialPrompt: string) => {
+    const { segments } = await nn.transcribe(model, recording, { ...greedy, initialPrompt });
+    return segments.map(({ averageLogProbability }) => averageLogProbability);
+  };
+  const wanted = await chances(end);
+  expect(await chances(`and before it ${end}`)).toEqual(wanted);
+  expect(await chances(end.slice(1))).not.toEqual(wanted);
+});
+
 test("the same generator gives the same transcript, and another one a different one", async () => {
   const drawn = (seed: number) =>
     nn.transcribe(model, recording, { ...greedy, temperature: 1, generator: new Generator(seed) });
