@@ -35,6 +35,10 @@ const guide = [
       { text: "Supported language models", link: "/models" },
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
       { text: "Speech recognition", link: "/speech" },
+      { text: "Images", link: "/vision" },
+      { text: "Chat about images", link: "/vision-chat" },
+      { text: "Translation and summaries", link: "/translation" },
+      { text: "Diffusion models", link: "/diffusion" },
       { text: "ONNX models", link: "/onnx" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
@@ -86,6 +90,7 @@ const api = [
       { text: "Tensor", link: "/api/classes/Tensor" },
       ...[
         "data",
+        "diffusion",
         "distributed",
         "distributions",
         "fft",

@@ -16,6 +16,7 @@ import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
 import { addTrainCommand } from "./train.ts";
 import { addTranscribeCommand } from "./transcribe.ts";
+import { addTranslateCommand } from "./translate.ts";
 
 function makeProgram(): Command {
   const program = new Command("orchard")
@@ -35,6 +36,7 @@ function makeProgram(): Command {
   addServeCommand(program);
   addEmbedCommand(program);
   addTranscribeCommand(program);
+  addTranslateCommand(program);
   addOnnxCommand(program);
   addPullCommand(program);
   addTuneCommand(program);

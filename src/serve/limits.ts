@@ -2,7 +2,7 @@
 
 /** Limits of a server. */
 export interface Limits {
-  /** Maximum bytes of a request's body. Default 4 MiB. */
+  /** Maximum bytes of a request's body. Default 4 MiB; 32 MiB for a model that reads images. */
   readonly bodyBytes: number;
   /** Maximum bytes of a form with a recording. Default 25 MiB, as in OpenAI's API. */
   readonly formBytes: number;
@@ -16,7 +16,12 @@ export interface Limits {
   readonly connections: number;
   /** Maximum choices of a request: `n` for each prompt. Default 16. */
   readonly choices: number;
+  /** Whether requests may name http(s) URLs of images, which the server then downloads. Default false. */
+  readonly imageUrls: boolean;
 }
+
+/** The default of `bodyBytes` for a model that reads images. */
+export const BODY_WITH_IMAGES = 32 * 2 ** 20;
 
 export const defaultLimits: Limits = {
   bodyBytes: 4 * 2 ** 20,
@@ -26,4 +31,5 @@ export const defaultLimits: Limits = {
   seconds: 600,
   connections: 256,
   choices: 16,
+  imageUrls: false,
 };

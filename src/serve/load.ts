@@ -3,9 +3,14 @@ import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
 import { locateModel } from "../io/hub/locate.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
+import { EncoderDecoder } from "../nn/models/encoder_decoder/encoder_decoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
 import type { LoadableModel } from "../nn/models/loading/opened.ts";
+import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
+import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
+import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
+import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
 import { Whisper } from "../nn/models/whisper/whisper.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
 import { loadTokenizer } from "../text/load_tokenizer.ts";
@@ -45,6 +50,17 @@ export async function loadAnyServed(
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const loaded: LoadedModel<LoadableModel> = await loadModel<LoadableModel>(path, options);
   const { model, generation, chatTemplate } = loaded;
+  if (model instanceof VisionEncoder || model instanceof DualEncoder) {
+    const message = `${path} is an image encoder, which can't be served; use nn.embedImages or nn.classifyImages`;
+    throw new ArgumentError("loadModel", "imageEncoder", message);
+  }
+  if (model instanceof EncoderDecoder)
+    throw new ArgumentError(
+      "loadModel",
+      "encoderDecoder",
+      `expected a language model or an encoder, got the encoder-decoder model ${model.description.architecture} in ` +
+        `${path}; use \`orchard translate\` or nn.textToText`,
+    );
   const ownName = name ?? (path === given ? basename(resolve(path)).replace(/\.gguf$/, "") : given);
   if (tokenizer.vocabularySize > model.vocabularySize) {
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;
@@ -59,12 +75,15 @@ export async function loadAnyServed(
     throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of encoders are not supported");
   }
   if (adapter !== undefined) loadLora(model, adapter);
+  const readsImages = model instanceof VisionLanguageModel && chatTemplate !== undefined && hasImageSettings(path);
+  const processor = readsImages ? loadChatProcessor(path) : undefined;
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: ownName,
     model,
     tokenizer,
     template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokenizer.templateTokens),
+    processor,
     defaults: { temperature, topK, topP, repetitionPenalty },
     stopTokens,
   };

@@ -9,7 +9,7 @@ import { chatFormat, chatOrder } from "./chat.ts";
 import { completionFormat, completionOrder } from "./completions.ts";
 import { embeddings } from "./embeddings.ts";
 import { encoderEmbeddings, rerankings, type ServedEncoder } from "./encoders.ts";
-import { defaultLimits, type Limits } from "./limits.ts";
+import { BODY_WITH_IMAGES, defaultLimits, type Limits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { page } from "./page.ts";
 import { chatOf, ofResponses, responseRequest } from "./response_request.ts";
@@ -80,7 +80,8 @@ export class ModelServer {
         `expected a key for the address ${host}, which other machines can reach`,
       );
     this.served = served;
-    this.limits = { ...defaultLimits, ...options.limits };
+    const reads = "model" in served && served.processor !== undefined;
+    this.limits = { ...defaultLimits, ...(reads && { bodyBytes: BODY_WITH_IMAGES }), ...options.limits };
     this.access = new Access({ key, origins, isLoopback });
     this.engine =
       "model" in served
@@ -227,7 +228,7 @@ export class ModelServer {
     const { served, limits } = this.generating();
     const body = await readBody(request, chatRequest, limits);
     this.checkModel(body.model);
-    const order = await chatOrder(served, body);
+    const order = await chatOrder(served, body, limits, request.signal);
     return this.run(request, body, order, () => chatFormat(served, body));
   }
 
@@ -237,7 +238,7 @@ export class ModelServer {
     this.checkModel(body.model);
     const chat = chatOf(body);
     try {
-      const order = await chatOrder(served, chat);
+      const order = await chatOrder(served, chat, limits, request.signal);
       return await this.run(request, chat, order, () => responseFormat(served, body, chat));
     } catch (error) {
       throw ofResponses(error);

@@ -12,7 +12,7 @@ function orchard(...words: string[]) {
 
 const commands = [
   ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "transcribe", "pull", "tune"],
-  ...["metal", "swift", "toolchain"],
+  ...["metal", "swift", "toolchain", "translate"],
 ];
 
 test("--help shows every command on stdout", () => {
