@@ -109,7 +109,7 @@ export interface WordSegment {
   words?: WordTime[];
 }
 
-/** What is known about the words of a window. */
+/** The window that words are in. */
 export interface WordContext {
   /** The start of the window in seconds. */
   readonly offset: number;
