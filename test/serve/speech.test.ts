@@ -12,7 +12,9 @@ import { testFolder } from "../support/folder.ts";
 import { start } from "./served.ts";
 
 const folder = testFolder("speech");
-const own = fixture.models.find(({ english, timestamps, segments }) => !english && timestamps && segments.length > 2)!;
+const chosen = fixture.models.find(
+  ({ english, timestamps, segments }) => !english && timestamps && segments.length > 2,
+)!;
 const file = folder.file("speech.wav");
 let served: ServedSpeech;
 let server: ModelServer;
@@ -29,8 +31,8 @@ function wav(samples: Float32Array): Buffer {
 }
 
 beforeAll(async () => {
-  await writeModel(folder.file("whisper"), own);
-  writeFileSync(file, wav(audio(own.audio)));
+  await writeModel(folder.file("whisper"), chosen);
+  writeFileSync(file, wav(audio(chosen.audio)));
   served = (await loadAnyServed(folder.file("whisper"))) as ServedSpeech;
   server = new ModelServer(served, { port: 0 });
   client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none" });
