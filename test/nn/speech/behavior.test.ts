@@ -1,7 +1,18 @@
 /** Options, errors and formats of transcripts, and properties that hold without a reference. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { packageRoot } from "../../../src/core/paths.ts";
-import { Generator, nn, noGrad, OrchardError, signal, type Tensor, tensor, zeros } from "../../../src/index.ts";
+import {
+  Generator,
+  nn,
+  noGrad,
+  OrchardError,
+  signal,
+  type Tensor,
+  tensor,
+  withBackend,
+  withStrict,
+  zeros,
+} from "../../../src/index.ts";
 import { addWords, type TimedWord, type WordSegment } from "../../../src/nn/speech/words.ts";
 import { testFolder } from "../../support/folder.ts";
 import { programsOf, promisedText } from "../../support/readme.ts";
@@ -119,6 +130,17 @@ test("features of long audio are those of its parts", () => {
   const whole = logs(samples).narrow(1, first, count);
   const part = logs(samples.narrow(0, 160 * (first - 10), 160 * (count + 20))).narrow(1, 10, count);
   expect(errorOf(whole, part)).toBeLessThan(1e-5);
+});
+
+test("features and resampling need no fallback on Metal, which has no float64", () => {
+  const x = tensor(audio({ seed: 1, samples: 4000 }));
+  for (const compute of [() => nn.logMelFeatures(x), () => signal.resample(x, 3, 2)])
+    expect(
+      errorOf(
+        withStrict(true, () => withBackend("metal", compute)),
+        compute(),
+      ),
+    ).toBe(0);
 });
 
 test("a batch of features has those of its rows", () => {
