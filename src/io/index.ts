@@ -2,7 +2,7 @@
  * Safetensors, GGUF, NumPy, TensorBoard, CSV, Parquet, image and audio files, and training checkpoints. Exported as
  * `io`.
  */
-export { type Audio, loadAudio } from "./audio/load.ts";
+export { type Audio, type LoadAudioOptions, loadAudio } from "./audio/load.ts";
 export {
   type Checkpoint,
   type CheckpointTypes,

@@ -47,10 +47,15 @@ export async function speechAnswer(
   check(name, speech, form, task);
   const { response_format: format, timestamp_granularities: granularities } = form;
   const audio = await audioOf(form.file);
-  const isWordly = format === "verbose_json" && granularities.includes("word");
+  const seconds = audio.samples.shape[1]! / audio.sampleRate;
+  if (seconds > MOST_SECONDS) {
+    audio.samples.dispose();
+    throw new ApiError(400, `expected at most ${MOST_SECONDS} seconds, got ${Math.round(seconds)}`, null, "file");
+  }
+  const hasWords = format === "verbose_json" && granularities.includes("word");
   try {
     const result = await transcribe(speech, audio, {
-      ...{ task, language: form.language, initialPrompt: form.prompt, wordTimestamps: isWordly, signal },
+      ...{ task, language: form.language, initialPrompt: form.prompt, wordTimestamps: hasWords, signal },
       // as in OpenAI's API, 0 lets the temperature rise when a window fails
       temperature: form.temperature === 0 ? undefined : form.temperature,
     });
@@ -72,9 +77,14 @@ function check(name: string, { settings }: Whisper, { language, temperature = 0 
     throw new ApiError(400, `the model ${name} can't translate`, null, "model");
 }
 
+/** A gigabyte. */
+const MOST_SAMPLES = 2 ** 28;
+/** After conversion to 16 kHz, there are at most as many samples. A small file with a low rate may be long. */
+const MOST_SECONDS = 16_384;
+
 async function audioOf(file: File) {
   try {
-    return await loadAudioFor("serve", new Uint8Array(await file.arrayBuffer()));
+    return await loadAudioFor("serve", new Uint8Array(await file.arrayBuffer()), MOST_SAMPLES);
   } catch (error) {
     if (error instanceof FileFormatError || error instanceof PackageError)
       throw new ApiError(400, error.message, "invalid_file_format", "file");

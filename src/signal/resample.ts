@@ -8,6 +8,7 @@ import { isFloat } from "../tensor/dtype.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import { reserve } from "../tensor/reserve.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { withFloat64 } from "./float64.ts";
 import { kaiserWindow } from "./windows.ts";
 
 /** Periods of the lower rate on each side of a filter's center. */
@@ -56,6 +57,10 @@ export function resampled(operation: string, x: Tensor, from: number, to: number
   const divisor = greatestDivisor(from, to);
   const [up, down] = [to / divisor, from / divisor];
   if (up === down) return x;
+  return withFloat64(() => converted(x, up, down));
+}
+
+function converted(x: Tensor, up: number, down: number): Tensor {
   const length = x.shape.at(-1)!;
   const count = Math.ceil((length * up) / down);
   const rows = length === 0 ? 0 : x.size / length;

@@ -810,7 +810,7 @@ export const calls: Calls = {
   saveNpy: [io.saveNpy as Call, () => [join(folder, "a.npy"), zeros([2])]],
   loadNpz: [io.loadNpz as Call, () => [join(folder, "none.npz")]],
   saveNpz: [io.saveNpz as Call, () => [join(folder, "a.npz"), { x: zeros([2]) }, { compressed: true }]],
-  loadAudio: [io.loadAudio as Call, () => [join(folder, "none.wav")]],
+  loadAudio: [io.loadAudio as Call, () => [join(folder, "none.wav"), { maxSamples: 9 }]],
   loadImage: [
     io.loadImage as Call,
     () => [join(folder, "none.png"), { mode: "gray", channels: "last", orient: false, maxPixels: 9 }],

@@ -68,6 +68,8 @@ describe("rejected files", () => {
     ["unknownFormat", Buffer.from("OggS rest of the file")],
     ["unknownEncoding", wav([2, 1, 16_000, 4], data)],
     ["damaged", wav([1, 0, 16_000, 16], data)],
+    ["damaged", wav([1, 1, 0, 16], data)],
+    ["damaged", wav([1, 1, 2 ** 20 + 1, 16], data)],
     ["damaged", wav([1, 1, 16_000, 16], new Uint8Array(0))],
     ["damaged", wav([1, 1, 16_000, 16], data).subarray(0, 36)],
     ["damaged", wav([1, 1, 16_000, 16], data).subarray(0, 20)],
@@ -92,6 +94,20 @@ test("FLAC: a constant frame of each channel", async () => {
   const { sampleRate, channels } = await loaded(flac([0.25, -0.5], 192));
   expect(sampleRate).toBe(16_000);
   expect(channels).toEqual([Array(192).fill(0.25), Array(192).fill(-0.5)]);
+});
+
+test("a file with more samples than maxSamples is rejected", async () => {
+  const silence = Buffer.alloc(6 * 417);
+  for (let at = 0; at < silence.length; at += 417) silence.set([0xff, 0xfb, 0x90, 0xc4], at);
+  const files: [Uint8Array, number][] = [
+    [wav([1, 2, 16_000, 16], new Uint8Array(40)), 20],
+    [flac([0.25, -0.5], 192), 384],
+    [silence, 2 * 6912],
+  ];
+  for (const [file, samples] of files) {
+    expect((await io.loadAudio(file, { maxSamples: samples })).samples.size).toBe(samples);
+    expect(io.loadAudio(file, { maxSamples: samples - 1 })).rejects.toThrow(`expected at most ${samples - 1} samples`);
+  }
 });
 
 /** A FLAC file of one frame with constant subframes at 16 kHz and 16 bits: RFC 9639. */

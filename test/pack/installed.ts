@@ -1,8 +1,9 @@
 /** Tests of the package in a project: every exported name, the programs of its documents, its commands. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import packageFile from "../../package.json" with { type: "json" };
 import { packageRoot } from "../../src/core/paths.ts";
 import * as library from "../../src/index.ts";
 import { writeModel } from "../serve/folder.ts";
@@ -56,7 +57,11 @@ export function testEntries(): void {
     beforeAll(async () => {
       await writeWalk(project);
       if (hasDevice) await device.stage();
-      symlinkSync(join(packageRoot, "node_modules", "sharp"), join(project, "node_modules", "sharp")); // a peer's
+      for (const name of Object.keys(packageFile.peerDependencies)) {
+        const link = join(project, "node_modules", name);
+        mkdirSync(dirname(link), { recursive: true });
+        symlinkSync(join(packageRoot, "node_modules", name), link);
+      }
     });
 
     function walked(more: Readonly<Record<string, string>>, by: string): Walked {

@@ -12,7 +12,9 @@ import { testFolder } from "../support/folder.ts";
 import { start } from "./served.ts";
 
 const folder = testFolder("speech");
-const own = fixture.models.find(({ english, timestamps, segments }) => !english && timestamps && segments.length > 2)!;
+const chosen = fixture.models.find(
+  ({ english, timestamps, segments }) => !english && timestamps && segments.length > 2,
+)!;
 const file = folder.file("speech.wav");
 let served: ServedSpeech;
 let server: ModelServer;
@@ -29,8 +31,8 @@ function wav(samples: Float32Array): Buffer {
 }
 
 beforeAll(async () => {
-  await writeModel(folder.file("whisper"), own);
-  writeFileSync(file, wav(audio(own.audio)));
+  await writeModel(folder.file("whisper"), chosen);
+  writeFileSync(file, wav(audio(chosen.audio)));
   served = (await loadAnyServed(folder.file("whisper"))) as ServedSpeech;
   server = new ModelServer(served, { port: 0 });
   client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none" });
@@ -90,6 +92,8 @@ test("requests that are rejected", async () => {
     const response = await fetch(`${at.url}/v1/audio/${path}`, { method: "POST", body });
     return [response.status, await response.text()];
   };
+  const slow = wav(new Float32Array(16_385));
+  slow.writeUInt32LE(1, 24); // a sample per second
   const cases: [Record<string, string | File>, number, string][] = [
     [{ language: "fr" }, 400, "expected a language of whisper (en, de, ja)"],
     [{ temperature: "2" }, 400, "from 0 to 1"],
@@ -98,6 +102,7 @@ test("requests that are rejected", async () => {
     [{ model: "other" }, 404, "expected the model whisper"],
     [{ file: "none" }, 400, "expected a file"],
     [{ file: new File(["OggS"], "a.ogg") }, 400, "expected a WAV, FLAC or MP3 file"],
+    [{ file: new File([slow], "slow.wav") }, 400, "expected at most 16384 seconds"],
     [{ response_format: "xml" }, 400, "response_format"],
     [{ unknown: "1" }, 400, "unknown or unsupported parameter"],
   ];

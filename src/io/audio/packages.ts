@@ -8,8 +8,9 @@ import type { Sound } from "./wav.ts";
 /** The part of the packages that is used. Its types are declared here because they may not be installed. */
 interface Decoder {
   readonly ready: Promise<void>;
-  decode?(bytes: Uint8Array): Decoded;
-  decodeFile?(bytes: Uint8Array): Promise<Decoded>;
+  decode(bytes: Uint8Array): Decoded | Promise<Decoded>;
+  /** Decodes the bytes that are left. Only FLAC keeps some. */
+  flush?(): Promise<Decoded>;
   free(): void | Promise<void>;
 }
 
@@ -37,23 +38,54 @@ const packages = {
 /** A format that a package decodes. */
 export type PackagedFormat = keyof typeof packages;
 
+/** Bytes that are decoded at once. A small file may decode to billions of samples, so the sum is checked after each. */
+const PART = 4096;
+
 /**
  * Decodes a file with a package. A file without samples gives none.
  *
- * @throws {PackageError} `packageMissing`
+ * @throws {PackageError} `packageMissing`. @throws the error of `check`, which gets the number of samples so far.
  */
-export async function decodePackaged(operation: string, format: PackagedFormat, bytes: Uint8Array): Promise<Sound> {
+export async function decodePackaged(
+  operation: string,
+  format: PackagedFormat,
+  bytes: Uint8Array,
+  check: (samples: number) => void,
+): Promise<Sound> {
   const decoder = await made(operation, format);
   try {
     await decoder.ready;
-    const decoded = decoder.decodeFile ? await decoder.decodeFile(bytes) : decoder.decode!(bytes);
-    const { channelData, sampleRate, bitDepth } = decoded;
-    if (!bitDepth) return { channels: channelData, sampleRate };
-    const scale = (2 ** (bitDepth - 1) - 1) / 2 ** (bitDepth - 1); // as in WAV files
-    return { channels: channelData.map((samples) => samples.map((sample) => sample * scale)), sampleRate };
+    const parts: Decoded[] = [];
+    let samples = 0;
+    const add = (part: Decoded | undefined) => {
+      if (!part || part.samplesDecoded === 0) return;
+      parts.push(part);
+      samples += part.samplesDecoded * part.channelData.length;
+      check(samples);
+    };
+    for (let at = 0; at < bytes.length; at += PART) add(await decoder.decode(bytes.subarray(at, at + PART)));
+    add(await decoder.flush?.());
+    return joined(parts);
   } finally {
     await decoder.free();
   }
+}
+
+function joined(parts: readonly Decoded[]): Sound {
+  const { channelData = [], sampleRate = 0, bitDepth } = parts[0] ?? {};
+  const length = parts.reduce((sum, { samplesDecoded }) => sum + samplesDecoded, 0);
+  const scale = bitDepth ? (2 ** (bitDepth - 1) - 1) / 2 ** (bitDepth - 1) : 1; // as in WAV files
+  const channels = channelData.map((_, channel) => {
+    const samples = new Float32Array(length);
+    let at = 0;
+    for (const part of parts) {
+      const decoded = part.channelData[channel]?.subarray(0, part.samplesDecoded) ?? [];
+      samples.set(decoded, at);
+      at += part.samplesDecoded;
+    }
+    return scale === 1 ? samples : samples.map((sample) => sample * scale);
+  });
+  return { channels, sampleRate };
 }
 
 async function made(operation: string, format: PackagedFormat): Promise<Decoder> {

@@ -16,6 +16,8 @@ interface Encoding {
 }
 
 const MOST_CHANNELS = 256;
+/** Above any recorder's. Filters for conversion to other rates grow with the rate. */
+const MOST_RATE = 2 ** 20;
 
 /** The encodings by format and bits. 1: integers, 3: floats, 6: A-law, 7: μ-law. */
 const encodings: Readonly<Record<string, Encoding>> = {
@@ -54,7 +56,7 @@ export const isWav = (bytes: Uint8Array): boolean => {
 };
 
 /** Decodes a file. A last chunk that is cut off counts as far as it goes, as recorders that were stopped leave it. */
-export function decodeWav(bytes: Uint8Array, fail: Fail): Sound {
+export function decodeWav(bytes: Uint8Array, fail: Fail, check: (samples: number) => void): Sound {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const chunks = chunksOf(view);
   const format = chunks.get("fmt ");
@@ -76,8 +78,11 @@ export function decodeWav(bytes: Uint8Array, fail: Fail): Sound {
       "unknownEncoding",
       `expected integers of 8, 16, 24 or 32 bits, floats, A-law or mu-law, got format ${kind} with ${bits} bits`,
     );
-  if (count < 1 || count > MOST_CHANNELS || sampleRate < 1)
-    throw fail("damaged", `expected 1 to ${MOST_CHANNELS} channels and a sample rate, got ${count} and ${sampleRate}`);
+  if (count < 1 || count > MOST_CHANNELS)
+    throw fail("damaged", `expected 1 to ${MOST_CHANNELS} channels, got ${count}`);
+  if (sampleRate < 1 || sampleRate > MOST_RATE)
+    throw fail("damaged", `expected a sample rate from 1 to ${MOST_RATE}, got ${sampleRate}`);
+  check(Math.floor(data.size / encoding.bytes));
   return { channels: samplesOf(view, data, count, encoding), sampleRate };
 }
 

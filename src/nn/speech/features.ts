@@ -14,6 +14,7 @@ import { matmul } from "../../ops/matmul/matmul.ts";
 import { amax } from "../../ops/reduction/extrema.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import { narrow } from "../../ops/view/slice.ts";
+import { withFloat64 } from "../../signal/float64.ts";
 import { melFilterbank, spectrogram } from "../../signal/mel.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -43,7 +44,7 @@ const readCall = parameters("logMelFeatures", { samples: operand(aTensor), nMels
  *     L = log₁₀ max(S, 10⁻¹⁰)
  *     features = (max(L, max L − 8) + 4) / 4
  *
- * They are computed in float64.
+ * They are computed in float64, on the CPU if the backend is `metal`.
  *
  * @param samples floats [samples] or [batch, samples], in −1 … 1; at least 201 samples
  * @returns float32 [nMels, frames] or [batch, nMels, frames], where frames = ⌊samples / 160⌋
@@ -57,22 +58,24 @@ export function logMelFeatures(samples: Tensor, options?: LogMelOptions): Tensor
 export function logMelFeatures(...values: unknown[]): Tensor {
   const { samples, nMels } = readCall(values);
   check(samples);
-  return noGrad(() =>
-    tidy(() => {
-      const [batch, length] = samples.rank === 1 ? [1, samples.size] : (samples.shape as [number, number]);
-      const half = N_FFT / 2;
-      const padded = pad(reshape(samples, [batch, length]), [half, half], { mode: "reflect" });
-      const filters = melFilterbank(SAMPLE_RATE, N_FFT, { nMels, dtype: "float64" });
-      const frames = Math.floor(length / HOP);
-      const parts: Tensor[] = [];
-      for (let first = 0; first < frames; first += CHUNK)
-        parts.push(logMel(padded, first, Math.min(CHUNK, frames - first), filters));
-      const all = parts.length === 1 ? parts[0]! : cat(parts, { dim: 2 });
-      const floor = add(amax(all, { dim: [1, 2], keepdim: true }), -8) as Tensor;
-      const result = mul(add(clamp(all, { min: floor }), 4), 0.25) as Tensor;
-      return samples.rank === 1 ? reshape(result, [nMels, frames]) : result;
-    }),
-  );
+  return noGrad(() => withFloat64(() => featuresOf(samples, nMels)));
+}
+
+function featuresOf(samples: Tensor, nMels: number): Tensor {
+  return tidy(() => {
+    const [batch, length] = samples.rank === 1 ? [1, samples.size] : (samples.shape as [number, number]);
+    const half = N_FFT / 2;
+    const padded = pad(reshape(samples, [batch, length]), [half, half], { mode: "reflect" });
+    const filters = melFilterbank(SAMPLE_RATE, N_FFT, { nMels, dtype: "float64" });
+    const frames = Math.floor(length / HOP);
+    const parts: Tensor[] = [];
+    for (let first = 0; first < frames; first += CHUNK)
+      parts.push(logMel(padded, first, Math.min(CHUNK, frames - first), filters));
+    const all = parts.length === 1 ? parts[0]! : cat(parts, { dim: 2 });
+    const floor = add(amax(all, { dim: [1, 2], keepdim: true }), -8) as Tensor;
+    const result = mul(add(clamp(all, { min: floor }), 4), 0.25) as Tensor;
+    return samples.rank === 1 ? reshape(result, [nMels, frames]) : result;
+  });
 }
 
 /** Returns log₁₀ of the filters' powers in some frames: float32 [batch, nMels, count]. */

@@ -49,13 +49,13 @@ export async function findWords(model: Whisper, inputs: AlignmentInputs): Promis
 async function attentionOf(model: Whisper, { states, tokens, start, frames, settings }: AlignmentInputs) {
   const { noTimestampsToken, endToken } = settings;
   const all = [...start, noTimestampsToken, ...tokens, endToken];
-  const wanted = settings.alignmentHeads ?? laterHeads(model);
+  const chosen = settings.alignmentHeads ?? laterHeads(model);
   const found = new Map<number, Tensor>();
   using chances = noGrad(() =>
     tidy(() => {
       const logits = model.decodeWith(tensor([all], { dtype: "int32" }), states, {
         onCross(layer, x, { keys }) {
-          if (!wanted.some(([each]) => each === layer)) return;
+          if (!chosen.some(([each]) => each === layer)) return;
           const positions = Math.max(1, Math.floor(frames / 2));
           const weights = model.blocks[layer]!.crossAttention.probabilities(x, keys, positions);
           found.set(layer, keep(toDType(weights, "float32")));
@@ -74,7 +74,7 @@ async function attentionOf(model: Whisper, { states, tokens, start, frames, sett
     const row = rows[start.length + at]!.subarray(0, endToken);
     return row[token]! / row.reduce((sum, value) => sum + value, 0);
   });
-  return { heads: wanted.map(([layer, head]) => layers.get(layer)![head]!), probabilities };
+  return { heads: chosen.map(([layer, head]) => layers.get(layer)![head]!), probabilities };
 }
 
 async function headOf(weights: Tensor, head: number): Promise<Float64Array[]> {

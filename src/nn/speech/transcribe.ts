@@ -88,8 +88,8 @@ export async function transcribe(...values: unknown[]): Promise<Transcription | 
     throw new ArgumentError("transcribe", "noTimestamps", "wordTimestamps requires timestamps: true");
   temperaturesOf(options);
   const inputs = Array.isArray(audio) ? audio : [audio];
-  const wasTraining = model.training;
-  model.eval();
+  const training = model.modules().filter((part) => part.training);
+  for (const part of training) part.training = false;
   try {
     const results: Transcription[] = [];
     for (let first = 0; first < inputs.length; first += options.batch) {
@@ -107,7 +107,7 @@ export async function transcribe(...values: unknown[]): Promise<Transcription | 
     }
     return Array.isArray(audio) ? results : results[0]!;
   } finally {
-    if (wasTraining) model.train();
+    for (const part of training) part.training = true;
   }
 }
 

@@ -109,7 +109,7 @@ export interface WordSegment {
   words?: WordTime[];
 }
 
-/** What is known about the words of a window. */
+/** The window that words are in. */
 export interface WordContext {
   /** The start of the window in seconds. */
   readonly offset: number;
@@ -134,18 +134,18 @@ export function addWords(segments: readonly WordSegment[], words: TimedWord[], c
   let next = 0;
   for (const segment of segments) {
     const count = segment.tokens.filter((token) => token < endToken).length;
-    const own: { -readonly [Key in keyof WordTime]: WordTime[Key] }[] = [];
+    const found: { -readonly [Key in keyof WordTime]: WordTime[Key] }[] = [];
     for (let used = 0; next < words.length && used < count; next++) {
       const { word, start, end, probability, tokens } = words[next]!;
-      if (word) own.push({ word, start: rounded(offset + start), end: rounded(offset + end), probability });
+      if (word) found.push({ word, start: rounded(offset + start), end: rounded(offset + end), probability });
       used += tokens.length;
     }
-    if (own.length > 0) {
-      fitToPause(own, typical, lastSpeech);
-      fitToSegment(own, typical, segment);
+    if (found.length > 0) {
+      fitToPause(found, typical, lastSpeech);
+      fitToSegment(found, typical, segment);
       lastSpeech = segment.end;
     }
-    segment.words = own;
+    segment.words = found;
   }
 }
 

@@ -1,7 +1,18 @@
 /** Options, errors and formats of transcripts, and properties that hold without a reference. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { packageRoot } from "../../../src/core/paths.ts";
-import { Generator, nn, noGrad, OrchardError, signal, type Tensor, tensor, zeros } from "../../../src/index.ts";
+import {
+  Generator,
+  nn,
+  noGrad,
+  OrchardError,
+  signal,
+  type Tensor,
+  tensor,
+  withBackend,
+  withStrict,
+  zeros,
+} from "../../../src/index.ts";
 import { addWords, type TimedWord, type WordSegment } from "../../../src/nn/speech/words.ts";
 import { testFolder } from "../../support/folder.ts";
 import { programsOf, promisedText } from "../../support/readme.ts";
@@ -62,6 +73,18 @@ test("a window that fails is decoded at the next temperature", async () => {
   expect(await temperatures({ ...never, logProbabilityThreshold: 0, noSpeechThreshold: 1e-9 })).toEqual(new Set());
 });
 
+test("a prompt is cut at its start to less than half of the context", async () => {
+  const end = "the last forty-six characters of a long prompt"; // 47 tokens with the space before them
+  expect(end).toHaveLength(many.config.max_target_positions / 2 - 2);
+  const chances = async (initialPrompt: string) => {
+    const { segments } = await nn.transcribe(model, recording, { ...greedy, initialPrompt });
+    return segments.map(({ averageLogProbability }) => averageLogProbability);
+  };
+  const wanted = await chances(end);
+  expect(await chances(`and before it ${end}`)).toEqual(wanted);
+  expect(await chances(end.slice(1))).not.toEqual(wanted);
+});
+
 test("the same generator gives the same transcript, and another one a different one", async () => {
   const drawn = (seed: number) =>
     nn.transcribe(model, recording, { ...greedy, temperature: 1, generator: new Generator(seed) });
@@ -107,6 +130,17 @@ test("features of long audio are those of its parts", () => {
   const whole = logs(samples).narrow(1, first, count);
   const part = logs(samples.narrow(0, 160 * (first - 10), 160 * (count + 20))).narrow(1, 10, count);
   expect(errorOf(whole, part)).toBeLessThan(1e-5);
+});
+
+test("features and resampling need no fallback on Metal, which has no float64", () => {
+  const x = tensor(audio({ seed: 1, samples: 4000 }));
+  for (const compute of [() => nn.logMelFeatures(x), () => signal.resample(x, 3, 2)])
+    expect(
+      errorOf(
+        withStrict(true, () => withBackend("metal", compute)),
+        compute(),
+      ),
+    ).toBe(0);
 });
 
 test("a batch of features has those of its rows", () => {
@@ -176,6 +210,15 @@ test("arguments that are rejected", async () => {
   for (const [at, [wanted, body]] of cases.entries()) expect([at, await code(body)]).toEqual([at, wanted]);
   const stop = AbortSignal.abort(new Error("stopped"));
   expect(nn.transcribe(model, recording, { signal: stop })).rejects.toThrow("stopped");
+});
+
+test("a folder whose generation_config.json lacks languages has those of its tokenizer", async () => {
+  const { lang_to_id: _, task_to_id: __, prev_sot_token_id: ___, ...generation } = many.generation;
+  const { settings } = await loadSpeech(folder.file("older"), { ...many, generation });
+  expect(settings).toEqual(model.settings!);
+  const { is_multilingual: ____, ...unnamed } = generation;
+  const small = await loadSpeech(folder.file("oldest"), { ...many, generation: unnamed });
+  expect([small.settings!.languages.size, small.settings!.tasks.size]).toEqual([0, 0]); // a small vocabulary: English
 });
 
 test("quantized weights", async () => {

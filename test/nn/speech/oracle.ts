@@ -60,6 +60,12 @@ interface Fixture {
     readonly loss: number;
     readonly gradients: Readonly<Record<string, number>>;
   };
+  readonly pieces: readonly {
+    readonly tokens: number[];
+    readonly frames: number;
+    readonly segments: readonly { readonly start: number; readonly end: number; readonly tokens: number[] }[];
+    readonly advance: number;
+  }[];
   readonly recordings: readonly {
     readonly kind: string;
     readonly rate: number;
@@ -80,6 +86,7 @@ export const fixture: Fixture = JSON.parse(readFileSync(`${path}.json`, "utf8"))
 export const tensors = io.loadSafetensors(`${path}.safetensors`);
 
 export const END = 256;
+export const FIRST_TIME = 267;
 const START = 257;
 const languages = ["en", "de", "ja"];
 const control = ["<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", "<|nospeech|>"];

@@ -2,10 +2,11 @@
 import { expect, test } from "bun:test";
 import { nn, noGrad, signal, tensor } from "../../../src/index.ts";
 import { findWords } from "../../../src/nn/speech/find_words.ts";
+import { piecesOf } from "../../../src/nn/speech/segments.ts";
 import { mergePunctuation, wordsOf } from "../../../src/nn/speech/words.ts";
 import { testFolder } from "../../support/folder.ts";
 import { errorOf, weight } from "../models/encoder/oracle.ts";
-import { audio, END, fixture, loadSpeech, shapesOf, tensors } from "./oracle.ts";
+import { audio, END, FIRST_TIME, fixture, loadSpeech, shapesOf, tensors } from "./oracle.ts";
 
 const folder = testFolder("speech");
 /** Greedy decoding that never fails, as `generate` with one temperature. */
@@ -45,6 +46,21 @@ test("transcripts have the tokens and times of transformers' generate", async ()
       // `generate` rounds the end of a window without times down to 20 ms, and a multiple sometimes to the one before
       expect(end - each.segments[index]!.end).toBeWithin(-1e-4, 0.0301);
     }
+  }
+});
+
+test("tokens of a window are split as transformers splits them", () => {
+  for (const { tokens, frames, segments, advance } of fixture.pieces) {
+    const got = piecesOf(tokens, FIRST_TIME, frames);
+    expect({ tokens, advance: got.advance }).toEqual({ tokens, advance });
+    for (const [at, { start, end, tokens: part }] of got.pieces.entries()) {
+      const wanted = segments[at]!;
+      // `transformers` leaves the first of two times at the end in the last segment
+      expect(wanted.tokens.slice(0, part.length)).toEqual([...part]);
+      expect(wanted.tokens.length - part.length).toBeWithin(0, 2);
+      expect([start, Math.abs(end - wanted.end) < 0.0301]).toEqual([expect.closeTo(wanted.start, 4), true]);
+    }
+    expect(got.pieces.length).toBe(segments.length);
   }
 });
 

@@ -73,20 +73,42 @@ function tokensOf(
   const endToken = given("eos_token_id") ?? spelled("<|endoftext|>");
   const noTimestampsToken = given("no_timestamps_token_id") ?? spelled("<|notimestamps|>");
   if (startToken === undefined || endToken === undefined || noTimestampsToken === undefined) return undefined;
-  const isEnglish = !generation.flag("is_multilingual", generation.get("lang_to_id") !== undefined);
-  const table = (name: string) => (isEnglish ? [] : numbersIn(generation, name));
+  const named = numbersIn(generation, "lang_to_id");
+  // as in OpenAI's implementation, the size of the vocabulary tells if there is no other sign
+  const isLarge = config.whole("vocab_size") >= MULTILINGUAL;
+  const isEnglish = !generation.flag("is_multilingual", named.length > 0 || isLarge);
+  const spelledTasks = ["transcribe", "translate"].map((task) => [task, spelled(`<|${task}|>`)] as const);
+  const languages = named.length > 0 ? named : spelledLanguages(tokenizer, startToken, spelled("<|translate|>"));
+  const tasks = numbersIn(generation, "task_to_id");
+  if (tasks.length === 0) for (const [task, token] of spelledTasks) if (token !== undefined) tasks.push([task, token]);
   const list = (name: string) => tokenList(generation, name) ?? tokenList(config, name) ?? [];
   return {
     ...{ startToken, endToken, noTimestampsToken },
     previousToken: given("prev_sot_token_id") ?? spelled("<|startofprev|>"),
     noSpeechToken: spelled("<|nospeech|>", "<|nocaptions|>") ?? noTimestampsToken - 1,
-    languages: new Map(table("lang_to_id").map(([name, token]) => [name.replace(/^<\||\|>$/g, ""), token])),
-    tasks: new Map(table("task_to_id") as ["transcribe" | "translate", number][]),
+    languages: new Map(isEnglish ? [] : languages.map(([name, token]) => [name.replace(/^<\||\|>$/g, ""), token])),
+    tasks: new Map(isEnglish ? [] : (tasks as ["transcribe" | "translate", number][])),
     ...{ suppressed: list("suppress_tokens"), beginSuppressed: list("begin_suppress_tokens") },
     latestStart: generation.wholeIfAny("max_initial_timestamp_index", 0),
     alignmentHeads: headsIn(generation),
     medianFilterWidth: config.wholeIfAny("median_filter_width") ?? 7,
   };
+}
+
+/** The least vocabulary of models for several languages. */
+const MULTILINGUAL = 51_865;
+
+/** Returns the tokens between that of the start and that of the first task: those of languages. */
+function spelledLanguages(
+  tokenizer: PretrainedTokenizer | undefined,
+  start: number,
+  translate: number | undefined,
+): [name: string, token: number][] {
+  const tokens = Array.from({ length: Math.max(0, (translate ?? 0) - start - 1) }, (_, at) => start + 1 + at);
+  return tokens.flatMap((token): [string, number][] => {
+    const name = tokenizer?.textOf(token);
+    return name === undefined ? [] : [[name, token]];
+  });
 }
 
 function numbersIn(settings: Settings, name: string): [name: string, token: number][] {
