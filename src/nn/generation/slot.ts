@@ -18,7 +18,8 @@ export interface Job {
 /** @internal */
 export class Slot {
   /**
-   * Keys of the tokens whose keys and values are in the cache: see {@link Job}. They stay after a sequence ends, for a prompt with the same prefix.
+   * Keys of the tokens whose keys and values are in the cache: see {@link Job}. They stay after a sequence ends, for a
+   * prompt with the same prefix.
    */
   private tokens: number[] = [];
   /** Tokens that are not computed yet: the rest of the prompt, or the token that was generated last. */

@@ -11,7 +11,7 @@ import { readImage } from "./read_image.ts";
 export interface ImageLayout {
   /** The text of a chat template for an image. */
   readonly placeholder: string;
-  /** Converts an image [3, height, width] to the input of a tower, and returns the text that replaces the placeholder. */
+  /** Converts an image [3, height, width] to a tower's input, and returns the text that replaces the placeholder. */
   prepare(image: Tensor): { readonly inputs: ImageInputs; readonly text: string };
 }
 
@@ -42,7 +42,8 @@ export class ChatProcessor {
    * @param options those of `ChatTemplate.render`
    *
    * @throws {ArgumentError} `unknownPart`, `invalidImageUrl`; `imagesDiffer` if the template does not write each image
-   * once; `refused` for chats that the template rejects. @throws {FileError} @throws {FileFormatError} as `io.loadImage`.
+   * once; `refused` for chats that the template rejects.
+   * @throws {FileError} @throws {FileFormatError} as `io.loadImage`.
    */
   async prompt(messages: readonly ChatMessage[], options?: RenderOptions): Promise<ImagePrompt> {
     const { placeholder } = this.#layout;

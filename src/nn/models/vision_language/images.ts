@@ -146,8 +146,8 @@ const countOf = (images: Int32Array): number => images.reduce((sum, image) => su
 /** @internal Places of images, and the features that stand at the places. */
 export interface PlacedImages extends ImagePlaces {
   /**
-   * [image tokens, levels · width], in the order of the tokens: the first level replaces embeddings, and others are added
-   * to the outputs of the first blocks.
+   * [image tokens, levels · width], in the order of the tokens: the first level replaces embeddings, and others are
+   * added to the outputs of the first blocks.
    */
   readonly features: Tensor | undefined;
 }

@@ -6,8 +6,8 @@ import { Tensor } from "../../../tensor/tensor.ts";
 import type { ChatMessage } from "../../../text/chat_template.ts";
 
 /**
- * An image in a message: a path, a `data:` URL, the bytes of a file, or a tensor [channels, height, width] of bytes or of
- * floats from 0 to 1.
+ * An image in a message: a path, a `data:` URL, the bytes of a file, or a tensor [channels, height, width] of bytes or
+ * of floats from 0 to 1.
  */
 export type ChatImage = string | Uint8Array | Tensor;
 
@@ -70,11 +70,12 @@ function partOf(operation: string, part: unknown): Part {
   if (type === "image" && isImage(image)) return { type, image };
   const url = typeof image_url === "string" ? image_url : (image_url as { readonly url?: unknown } | undefined)?.url;
   if (type === "image_url" && typeof url === "string") return { type: "image", image: url };
+  const got = type === undefined ? describeValue(part) : `type ${describeValue(type)}`;
   throw new ArgumentError(
     operation,
     "unknownPart",
     'expected parts of a message to be { type: "text", text }, { type: "image", image } or ' +
-      `{ type: "image_url", image_url }, got ${type === undefined ? describeValue(part) : `type ${describeValue(type)}`}`,
+      `{ type: "image_url", image_url }, got ${got}`,
   );
 }
 

@@ -56,7 +56,8 @@ export class VisionLanguageModel extends Decoder {
   /**
    * Computes the features of images.
    *
-   * @returns [image tokens, width], in the order of the images; with `deep` of the tower, [image tokens, levels · width]
+   * @returns [image tokens, width], in the order of the images; with `deep` of the tower, [image tokens, levels ·
+   * width]
    */
   imageFeatures(images: readonly ImageInputs[]): Tensor {
     return this.tower.forward(images);
