@@ -44,13 +44,15 @@ for (const [name, cases] of Object.entries(families))
         }
       });
 
-      test.skipIf(own.positions === undefined)(`${index}: positions`, () => {
+      const { positions: expected } = own;
+      if (!expected) continue;
+      test(`${index}: positions`, () => {
         const { tokens, padding } = padded(own);
         const rows = tokens.map((row, at) => ({ tokens: row, start: 0, padding: padding[at]! }));
         const vision = own.config["vision_config"] as { readonly spatial_merge_size: number };
         const placement = { imageToken: own.config["image_token_id"] as number, merge: vision.spatial_merge_size };
         const { positions } = placesOf("test", rows, imagesOf(own).flat(), placement);
-        expect(positions.map((axis) => [...axis])).toEqual(own.positions!.map((axis) => axis.flat()));
+        expect(positions.map((axis) => [...axis])).toEqual(expected.map((axis) => axis.flat()));
       });
     }
   });
