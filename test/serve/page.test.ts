@@ -1,6 +1,6 @@
 /** The page to talk to a model, in a real browser. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import type { Browser, ElementHandle, Page } from "puppeteer-core";
+import type { Browser, Page } from "puppeteer-core";
 import { io, nn, setBackend, tensor } from "../../src/index.ts";
 import { ModelServer } from "../../src/serve/server.ts";
 import { tinyModel } from "../nn/models/vision_language/tiny.ts";
@@ -91,8 +91,8 @@ test("a chosen image is shown, sent with the message, and can be removed before"
   const other = new ModelServer(seen, { port: 0, limits: { tokens: 12 } });
   try {
     await page.goto(other.url, { waitUntil: "networkidle0" });
-    const chooser = (await page.$("#file")) as ElementHandle<HTMLInputElement>;
-    await chooser.uploadFile(...images);
+    const [chooser] = await Promise.all([page.waitForFileChooser(), page.click("#file")]);
+    await chooser.accept(images);
     await until(`document.querySelectorAll("#images img").length === 2`);
     await page.click("#images button");
     await until(`document.querySelectorAll("#images img").length === 1`);
