@@ -9,12 +9,25 @@ export {
   type KeyValueCacheOptions,
 } from "./cache/cache.ts";
 export type { CacheFormat, KeysAndValues } from "./cache/store.ts";
+export {
+  type GeneratedText,
+  generateBatch,
+} from "./generation/batch/generate_batch.ts";
+export type { EarlyStopping, GenerateBatchOptions } from "./generation/batch/options.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
 export { generate } from "./generation/generate.ts";
 export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
 export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
 export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
+export {
+  type SummarizeOptions,
+  summarize,
+  type TextToTextOptions,
+  type TranslateOptions,
+  textToText,
+  translate,
+} from "./generation/texts/text_to_text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
 export * as init from "./init/index.ts";
 export * from "./layers/activations.ts";
@@ -162,10 +175,14 @@ export type {
   EncoderTask,
   HeadDescription,
   PositionsDescription,
+  SinusoidsDescription,
 } from "./models/encoder/description.ts";
 export type { Encoder, EncoderInputs } from "./models/encoder/encoder.ts";
 export type { EncoderLabels, LabelScores } from "./models/encoder/labels.ts";
 export type { Pooling, SentenceDescription, SentenceHead, SentenceStep } from "./models/encoder/sentence.ts";
+export type { EncoderDecoderDescription } from "./models/encoder_decoder/description.ts";
+export type { EncodedTexts } from "./models/encoder_decoder/encoded.ts";
+export type { DecodeInputs, EncoderDecoder, Seq2SeqLossInputs } from "./models/encoder_decoder/encoder_decoder.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";
 export type { Gpt2Config } from "./models/gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./models/gpt.ts";
@@ -212,6 +229,9 @@ export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.t
 export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
 export type { VisionLanguageModel } from "./models/vision_language/model.ts";
 export type { PatchTower } from "./models/vision_language/patch_tower.ts";
+export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
+export type { WhisperSettings } from "./models/whisper/settings.ts";
+export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
 export {
   type CalibrateOptions,
   type Calibration,
@@ -236,6 +256,12 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
+export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
+export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
+export type { TranscribeOptions } from "./speech/options.ts";
+export { type AudioInput, transcribe } from "./speech/transcribe.ts";
+export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
+export type { WordTime } from "./speech/words.ts";
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";

@@ -96,7 +96,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
       key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
       batcher: { slots: flags.slots, queue: flags.queue, cache: flags.cache },
       limits: {
-        ...(flags.maxBody !== undefined && { bodyBytes: flags.maxBody }),
+        ...(flags.maxBody !== undefined && { bodyBytes: flags.maxBody, formBytes: flags.maxBody }),
         imageUrls: flags.imageUrls ?? defaultLimits.imageUrls,
         tokens: flags.maxTokens ?? defaultLimits.tokens,
         seconds: flags.maxSeconds ?? defaultLimits.seconds,

@@ -1,7 +1,7 @@
 import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { anObject, flag, someNumber, text } from "../core/kinds.ts";
+import { aFunction, anObject, flag, someNumber, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
@@ -37,11 +37,15 @@ const aPackedVocabulary: Kind<Packed> = {
   parse: (value) => (value instanceof PackedBpe || value instanceof PackedUnigram ? value : undefined),
 };
 
+/** @internal Splits a text without added tokens into tokens of the vocabulary. */
+export type Splitter = (text: string) => string[];
+
 const readTokenizer = parameters("PretrainedTokenizer", {
   json: operand(anObject<TokenizerJson>("the contents of a tokenizer.json")),
   config: named(anObject<TokenizerConfig>("the contents of a tokenizer_config.json"), {}),
   name: named(text, "pretrained"),
   packed: named(aPackedVocabulary),
+  splitter: named(aFunction<Splitter>()),
 });
 const readEncode = parameters("PretrainedTokenizer.encode", {
   text: operand(text),
@@ -116,21 +120,29 @@ export class PretrainedTokenizer implements Tokenizer {
   private readonly known: (Uint8Array | undefined)[] = [];
 
   /**
-   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a checked file without vocabulary.
+   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a checked file without vocabulary. A splitter
+   * replaces the model that `json` describes.
    *
    * @throws {ArgumentError} for an unsupported file.
    */
   constructor(
     json: TokenizerJson,
-    options?: { readonly config?: TokenizerConfig; readonly name?: string; readonly packed?: Packed },
+    options?: {
+      readonly config?: TokenizerConfig;
+      readonly name?: string;
+      readonly packed?: Packed;
+      readonly splitter?: Splitter;
+    },
   );
   constructor(...values: unknown[]) {
-    const { json, config, name, packed } = readTokenizer(values);
+    const { json, config, name, packed, splitter } = readTokenizer(values);
     this.name = name;
     // the arguments may be proxies
     reading("PretrainedTokenizer", () => (packed ? checkConfig(config) : checkTokenizer(json, config)));
     const { encoder, spelling, added } = attempt(() => partsOf(json, config));
     if (packed) installPacked(encoder, packed);
+    if (splitter)
+      (encoder.model as { encode: (texts: string[]) => string[] }).encode = (texts) => texts.flatMap(splitter);
     this.encoder = encoder;
     this.spelling = spelling;
     for (const { id, content, special } of added) {
@@ -242,6 +254,11 @@ export class PretrainedTokenizer implements Tokenizer {
   /** Whether a token is special: a marker rather than text. */
   isSpecial(token: number): boolean {
     return this.special.has(token);
+  }
+
+  /** @internal Returns all special tokens. */
+  specialTokens(): number[] {
+    return [...this.special];
   }
 
   decoder(options?: DecodeOptions): TextStream;

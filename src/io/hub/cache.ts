@@ -63,7 +63,10 @@ function hasWeights(snapshot: string): boolean {
   return shards.length > 0 && shards.every((shard) => existsSync(join(snapshot, shard)));
 }
 
-const tokenizers = ["tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json"];
+const tokenizers = [
+  ...["tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json"],
+  ...["spiece.model", "sentencepiece.bpe.model"],
+];
 /** Image encoders have a processor instead of a tokenizer. */
 const processors = ["preprocessor_config.json", "processor_config.json"];
 const hasInputs = (snapshot: string): boolean =>

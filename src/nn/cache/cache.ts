@@ -197,6 +197,11 @@ export class AttentionCache implements Disposable {
     this.shifts = this.shifts.filter(({ from }) => from <= length);
   }
 
+  /** @internal Replaces the rows of the batch: row i becomes row `rows[i]`. Beam search continues some rows twice. */
+  reorder(rows: readonly number[]): void {
+    this.store = this.store?.reordered(rows, this.seen - this.base) ?? null;
+  }
+
   private checkFit(count: number): void {
     if (count <= 1 || this.slides || this.seen + count <= this.limit) return;
     throw new ShapeError(
@@ -339,6 +344,11 @@ export class KeyValueCache implements Disposable {
   /** Maximum number of tokens that it holds. */
   get limit(): number {
     return this.layers[0]!.limit;
+  }
+
+  /** @internal Replaces the rows of the batch: row i becomes row `rows[i]`. */
+  reorder(rows: readonly number[]): void {
+    for (const layer of this.layers) layer.reorder(rows);
   }
 
   /** Removes all tokens. The memory is kept for reuse. */

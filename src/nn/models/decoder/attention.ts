@@ -115,13 +115,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     super();
     const layer = layerOptions(options);
     const { heads, keyValueHeads, headWidth, queryKeyValueBias: bias, outputBias, fused, queryKeyNorm } = attention;
-    const projection = (count: number) => new Linear(width, count * headWidth, { ...layer, bias });
+    const { keyBias = bias } = attention;
+    const projection = (count: number, hasBias = bias) =>
+      new Linear(width, count * headWidth, { ...layer, bias: hasBias });
     const norm = (count: number) =>
       queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
     this.#description = attention;
     const isWhole = !fused && !attention.latent;
     this.query = isWhole ? projection(heads) : null;
-    this.key = isWhole ? projection(keyValueHeads) : null;
+    this.key = isWhole ? projection(keyValueHeads, keyBias) : null;
     this.value = isWhole ? projection(keyValueHeads) : null;
     this.latent = attention.latent ? new LatentProjection({ ...layer, width, attention }) : null;
     this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;

@@ -78,6 +78,8 @@ export interface AttentionDescription {
   readonly headWidth: number;
   /** Whether the projections of queries, keys and values have biases. */
   readonly queryKeyValueBias: boolean;
+  /** Whether the projection of keys, if it is separate, has a bias. Default `queryKeyValueBias`. */
+  readonly keyBias?: boolean | undefined;
   /** Whether the output projection has a bias. */
   readonly outputBias: boolean;
   /** Queries, keys and values come from latent vectors. Default: each is one projection of the input. */

@@ -25,8 +25,8 @@ export interface GenerationSettings {
   readonly repetitionPenalty: number | undefined;
 }
 
-/** Reads a JSON file in a folder; no settings if the file does not exist. */
-function settingsIn(folder: string, name: string): Settings {
+/** @internal Reads a JSON file in a folder; no settings if the file does not exist. */
+export function settingsIn(folder: string, name: string): Settings {
   const path = join(folder, name);
   if (!existsSync(path)) return new Settings(path, new Map());
   const text = withFileErrors("loadModel", path, () => readFileSync(path, "utf8"));
@@ -51,7 +51,8 @@ export function generationOf(folder: string): GenerationSettings {
   };
 }
 
-function tokensIn(settings: Settings): number[] {
+/** @internal Returns the tokens that end a text. */
+export function tokensIn(settings: Settings): number[] {
   const value = settings.get("eos_token_id");
   if (value === undefined) return [];
   const list: unknown[] = Array.isArray(value) ? value : [value];

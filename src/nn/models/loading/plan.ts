@@ -191,7 +191,7 @@ function wantedOf(
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
     /^tower\.|\.(router|sharedGate)$/.test(path) ||
-    (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
+    (module instanceof Embedding && !/(^|\.)(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;
 }
