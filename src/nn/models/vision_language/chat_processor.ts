@@ -48,8 +48,7 @@ export class ChatProcessor {
   async prompt(messages: readonly ChatMessage[], options?: RenderOptions): Promise<ImagePrompt> {
     const { placeholder } = this.#layout;
     const operation = "ChatProcessor.prompt";
-    const { source } = this.template;
-    const separate = separated(operation, messages, { isList: readsParts(source), placeholder });
+    const separate = this.#separated(operation, messages);
     const [first = "", ...others] = this.template.render(separate.messages, options).split(placeholder);
     if (others.length !== separate.images.length)
       throw new ArgumentError(
@@ -66,5 +65,19 @@ export class ChatProcessor {
       text += prepared.text + others[at]!;
     }
     return { tokens: [...this.tokenizer.encode(text, { addSpecialTokens: false })], images };
+  }
+
+  /**
+   * Renders a chat as text, with a placeholder for each image.
+   *
+   * @throws {ArgumentError} `unknownPart`; `refused` for chats that the template rejects.
+   */
+  render(messages: readonly ChatMessage[], options?: RenderOptions): string {
+    return this.template.render(this.#separated("ChatProcessor.render", messages).messages, options);
+  }
+
+  #separated(operation: string, messages: readonly ChatMessage[]): ReturnType<typeof separated> {
+    const { placeholder } = this.#layout;
+    return separated(operation, messages, { isList: readsParts(this.template.source), placeholder });
   }
 }

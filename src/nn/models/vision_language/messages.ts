@@ -31,13 +31,15 @@ export const readsParts = (template: string): boolean =>
 /**
  * Returns messages as a template reads them, and their images in order.
  *
- * @throws {ArgumentError} `unknownPart` for a part that is neither text nor an image.
+ * @throws {ArgumentError} `wrongType`; `unknownPart` for a part that is neither text nor an image.
  */
 export function separated(
   operation: string,
   messages: readonly ChatMessage[],
   form: ContentForm,
 ): { readonly messages: ChatMessage[]; readonly images: ChatImage[] } {
+  if (!isArray(messages))
+    throw new ArgumentError(operation, "wrongType", `expected a list of messages, got ${describeValue(messages)}`);
   const images: ChatImage[] = [];
   const written = messages.map((message): ChatMessage => {
     const { content } = message;

@@ -63,6 +63,15 @@ export class VisionLanguageModel extends Decoder {
     return this.tower.forward(images);
   }
 
+  /** @internal @throws {ArgumentError} `otherForm`: the names of the tower's weights are not written. */
+  override huggingFaceMappings(): never {
+    throw new ArgumentError(
+      "huggingFaceState",
+      "otherForm",
+      `expected a language model without a vision part, got ${this.#description.architecture}; use stateDict()`,
+    );
+  }
+
   private get placement(): Placement {
     const { imageToken, tower, bidirectional } = this.#description;
     const merge = tower.kind === "patches" && this.axes ? tower.merge : undefined;
