@@ -42,11 +42,15 @@ async function promptOf(
 ): Promise<Pick<Order, "prompts" | "images">> {
   const { processor, name } = served;
   const { messages, options, template } = chatParts(served, request);
-  if (!messages.some(({ content }) => Array.isArray(content) && content.some(({ type }) => type !== "text")))
-    return { prompts: [encoded(served, template.render(messages, options), "messages", { addSpecialTokens: false })] };
-  if (!processor) throw new ApiError(400, `the model ${name} does not read images`, "no_images", "messages");
-  const read = await withImages(messages, limits, signal);
-  const { tokens, images } = await reportingImages(() => processor.prompt(read, options));
+  const hasImages = messages.some(({ content }) => Array.isArray(content));
+  if (hasImages && !processor)
+    throw new ApiError(400, `the model ${name} does not read images`, "no_images", "messages");
+  const read = hasImages ? await withImages(messages, limits, signal) : messages;
+  // which also rejects texts that are far too long
+  const text = (processor ?? template).render(read, options);
+  const prompt = encoded(served, text, "messages", { addSpecialTokens: false });
+  if (!hasImages) return { prompts: [prompt] };
+  const { tokens, images } = await reportingImages(() => processor!.prompt(read, options));
   return { prompts: [tokens], images };
 }
 

@@ -47,7 +47,7 @@ export class ChatSession implements Disposable {
     this.said = system === undefined ? [] : [{ role: "system", content: system }];
   }
 
-  /** Adds the file of an image to the next message. @throws {ArgumentError} `noImages` for a model that reads only text. */
+  /** Adds the file of an image to the next message. @throws {ArgumentError} `noImages` if the model reads only text. */
   attach(path: string): void {
     if (!this.served.processor)
       throw new ArgumentError(

@@ -21,7 +21,7 @@ export interface ServedModel {
   /** The chat template. Without it, chats are not supported. */
   readonly template?: ChatTemplate | undefined;
   /** Converts chats with images to prompts. Without it, images are not supported. */
-  readonly processor?: Pick<ChatProcessor, "prompt"> | undefined;
+  readonly processor?: Pick<ChatProcessor, "prompt" | "render"> | undefined;
   /** Sampling defaults for parameters that a request omits. */
   readonly defaults?: SamplingDefaults | undefined;
   /** Tokens that end an answer, in addition to the tokenizer's `endOfText`. */

@@ -86,6 +86,15 @@ test("a chat completion, a response and a session answer about an image", async 
   ]);
 });
 
+test("a chat without images, for a template that iterates over parts", async () => {
+  const server = start();
+  const messages = [{ role: "user", content: "Hi" }];
+  const { choices } = await answered(await ask(server, "chat/completions", { messages, max_completion_tokens: 8 }));
+  const prompt = tokenizer.encode(template.render([{ role: "user", content: [{ type: "text", text: "Hi" }] }]));
+  const pieces = nn.generateText(model, tokenizer, prompt, { maxTokens: 8, temperature: 0 });
+  expect(choices[0]!.message.content).toBe((await Array.fromAsync(pieces)).join(""));
+});
+
 test("other URLs and damaged images are refused", async () => {
   const server = start();
   const images = Bun.serve({

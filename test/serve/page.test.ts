@@ -1,9 +1,11 @@
 /** The page to talk to a model, in a real browser. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
-import { setBackend } from "../../src/index.ts";
-import type { ModelServer } from "../../src/serve/server.ts";
+import { io, nn, setBackend, tensor } from "../../src/index.ts";
+import { ModelServer } from "../../src/serve/server.ts";
+import { tinyModel } from "../nn/models/vision_language/tiny.ts";
 import { launchChromium, newPage } from "../support/chromium.ts";
+import { testFolder } from "../support/folder.ts";
 import { holdAfter, randomLlama, restoreModel, showsFigures, start, textAlone } from "./served.ts";
 
 const model = randomLlama();
@@ -74,6 +76,42 @@ test("Enter sends, the answer streams, and the next message includes the convers
   expect(await answers()).toEqual([first, second]);
   expect(asked.every((url) => url.startsWith(server.url) || url.startsWith("data:"))).toBe(true);
   expect(problems).toEqual([]);
+});
+
+test("a chosen image is shown, sent with the message, and can be removed before", async () => {
+  const files = testFolder("page-images");
+  const { model: reader, processor } = tinyModel(files.path, "gemma3");
+  const { tokenizer, template } = processor;
+  const images = ["a.png", "b.png"].map((name) => files.file(name));
+  for (const [at, path] of images.entries()) {
+    const bytes = Uint8Array.from({ length: 3 * 12 * 15 }, (_, index) => (index * (37 + at)) % 251);
+    await io.saveImage(path, tensor(bytes, { shape: [3, 12, 15], dtype: "uint8" }));
+  }
+  const seen = { name: "tiny", model: reader, tokenizer, template, processor, defaults: { temperature: 0 } };
+  const other = new ModelServer(seen, { port: 0, limits: { tokens: 12 } });
+  try {
+    await page.goto(other.url, { waitUntil: "networkidle0" });
+    const [chooser] = await Promise.all([page.waitForFileChooser(), page.click("#file")]);
+    await chooser.accept(images);
+    await until(`document.querySelectorAll("#images img").length === 2`);
+    await page.click("#images button");
+    await until(`document.querySelectorAll("#images img").length === 1`);
+    await page.focus("#text");
+    await page.keyboard.type("Hi");
+    await page.keyboard.press("Enter");
+    await finished();
+    const content = [
+      { type: "image", image: images[1]! },
+      { type: "text", text: "Hi" },
+    ];
+    const prompt = await processor.prompt([{ role: "user", content }]);
+    const pieces = nn.generateText(reader, tokenizer, prompt, { maxTokens: 12, temperature: 0 });
+    expect(await answers()).toEqual([(await Array.fromAsync(pieces)).join("")]);
+    expect(await page.$$eval("article.user img", ({ length }) => length)).toBe(1);
+    expect(problems).toEqual([]);
+  } finally {
+    await other.close(0);
+  }
 });
 
 test.each(["the button", "Escape", "a new chat"])("%s stops an answer, on the server too", async (way) => {

@@ -32,7 +32,8 @@ import { generateDrafted } from "./speculative.ts";
  * for await (const token of generate(model, [1, 2, 3], options)) console.log(token);
  *
  * @throws {ArgumentError} at once for an option out of range, an empty prompt, a token that is not in the vocabulary,
- * and images that do not match the model or the tokens. During generation: {@link ArgumentError} for logits of NaN, and the signal's reason.
+ * and images that do not match the model or the tokens. During generation: {@link ArgumentError} for logits of NaN, and
+ * the signal's reason.
  */
 export function generate(
   model: LanguageModel,

@@ -18,7 +18,8 @@ export interface Job {
 /** @internal */
 export class Slot {
   /**
-   * Keys of the tokens whose keys and values are in the cache: see {@link Job}. They stay after a sequence ends, for a prompt with the same prefix.
+   * Keys of the tokens whose keys and values are in the cache: see {@link Job}. They stay after a sequence ends, for a
+   * prompt with the same prefix.
    */
   private tokens: number[] = [];
   /** Tokens that are not computed yet: the rest of the prompt, or the token that was generated last. */
@@ -58,11 +59,10 @@ export class Slot {
   /**
    * Length of the prefix that the cache already has; 0 if a sliding window dropped keys that the rest would attend to.
    */
-  private sharedWith({ keys, placed }: Job): number {
+  private sharedWith({ keys }: Job): number {
     const most = Math.min(this.tokens.length, keys.length - 1);
     let shared = 0;
     while (shared < most && this.tokens[shared] === keys[shared]) shared++;
-    while (placed?.isJoined(shared)) shared--;
     return this.cache.canTruncate(shared) ? shared : 0;
   }
 

@@ -11,7 +11,7 @@ import { readImage } from "./read_image.ts";
 export interface ImageLayout {
   /** The text of a chat template for an image. */
   readonly placeholder: string;
-  /** Converts an image [3, height, width] to the input of a tower, and returns the text that replaces the placeholder. */
+  /** Converts an image [3, height, width] to a tower's input, and returns the text that replaces the placeholder. */
   prepare(image: Tensor): { readonly inputs: ImageInputs; readonly text: string };
 }
 
@@ -42,13 +42,13 @@ export class ChatProcessor {
    * @param options those of `ChatTemplate.render`
    *
    * @throws {ArgumentError} `unknownPart`, `invalidImageUrl`; `imagesDiffer` if the template does not write each image
-   * once; `refused` for chats that the template rejects. @throws {FileError} @throws {FileFormatError} as `io.loadImage`.
+   * once; `refused` for chats that the template rejects.
+   * @throws {FileError} @throws {FileFormatError} as `io.loadImage`.
    */
   async prompt(messages: readonly ChatMessage[], options?: RenderOptions): Promise<ImagePrompt> {
     const { placeholder } = this.#layout;
     const operation = "ChatProcessor.prompt";
-    const { source } = this.template;
-    const separate = separated(operation, messages, { isList: readsParts(source), placeholder });
+    const separate = this.#separated(operation, messages);
     const [first = "", ...others] = this.template.render(separate.messages, options).split(placeholder);
     if (others.length !== separate.images.length)
       throw new ArgumentError(
@@ -65,5 +65,19 @@ export class ChatProcessor {
       text += prepared.text + others[at]!;
     }
     return { tokens: [...this.tokenizer.encode(text, { addSpecialTokens: false })], images };
+  }
+
+  /**
+   * Renders a chat as text, with a placeholder for each image.
+   *
+   * @throws {ArgumentError} `unknownPart`; `refused` for chats that the template rejects.
+   */
+  render(messages: readonly ChatMessage[], options?: RenderOptions): string {
+    return this.template.render(this.#separated("ChatProcessor.render", messages).messages, options);
+  }
+
+  #separated(operation: string, messages: readonly ChatMessage[]): ReturnType<typeof separated> {
+    const { placeholder } = this.#layout;
+    return separated(operation, messages, { isList: readsParts(this.template.source), placeholder });
   }
 }

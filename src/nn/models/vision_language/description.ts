@@ -37,8 +37,8 @@ export interface EncoderTowerDescription {
 /** A projection of hidden states: output(activation(hidden(norm(gathered)))). */
 export interface ProjectorDescription {
   /**
-   * Squares of `size` · `size` patches become one token: their mean, or all their values. Default: each hidden state is a
-   * token.
+   * Squares of `size` · `size` patches become one token: their mean, or all their values. Default: each hidden state
+   * is a token.
    */
   readonly gather?: { readonly kind: "mean" | "values"; readonly size: number } | undefined;
   /** The norm before the projection. Default: none. */

@@ -12,6 +12,7 @@ import { Module } from "../../layers/module.ts";
 import type { Normalization } from "../../layers/normalization.ts";
 import { newNorm } from "../decoder/block.ts";
 import { activations } from "../decoder/feed_forward.ts";
+import { gridOf } from "../vision/embeddings.ts";
 import { VisionEncoder } from "../vision/vision_encoder.ts";
 import type { EncoderTowerDescription, ProjectorDescription } from "./description.ts";
 import type { Grid } from "./grid.ts";
@@ -88,7 +89,7 @@ export class EncoderTower extends Module<[images: readonly ImageInputs[]], Tenso
    */
   override forward(images: readonly ImageInputs[]): Tensor {
     const { skip, blocks, encoder } = this.#description;
-    const { image, size } = encoder.patches;
+    const { image } = encoder.patches;
     const other = images.find(
       ({ pixels }) => pixels.rank !== 4 || image.some((side, at) => pixels.shape[at + 2] !== side),
     );
@@ -105,7 +106,7 @@ export class EncoderTower extends Module<[images: readonly ImageInputs[]], Tenso
     );
     const states = this.encoder.hiddenStates(pixels, { blocks });
     const patches = narrow(states, 1, skip, states.shape[1]! - skip);
-    const projected = this.projector.forward(patches, [image[0] / size[0], image[1] / size[1]]);
+    const projected = this.projector.forward(patches, gridOf(encoder.patches, image));
     return reshape(projected, [-1, projected.shape[2]!]);
   }
 }

@@ -92,14 +92,15 @@ export function placesOf(
   const axis = () => new Int32Array(size);
   const positions = [axis(), axis(), axis()] as const;
   const found = new Int32Array(size).fill(-1);
-  let image = 0;
+  let [image, rest] = [0, images[0]?.tokens ?? 0];
   const next = rows.map(({ tokens, start, padding }, row) => {
     let position = start;
     for (let at = padding; at < count; ) {
       const isImage = tokens[at] === imageToken;
       const inputs = isImage ? images[image] : undefined;
-      const length = inputs?.tokens ?? 1;
-      if (isImage && (!inputs || !isRun(tokens, at, length, imageToken)))
+      const length = isImage ? runOf(tokens, at, rest, imageToken) : 1;
+      // only without M-RoPE, other tokens may be between those of an image, as between the tiles of SmolVLM
+      if (isImage && (!inputs || (merge !== undefined && length < inputs.tokens)))
         throw imagesDiffer(operation, rows, images, imageToken);
       const columns = inputs && merge !== undefined ? inputs.grid[1] / merge : undefined;
       for (let token = 0; token < length; token++) {
@@ -111,17 +112,21 @@ export function placesOf(
       }
       position += inputs && merge !== undefined ? Math.max(...inputs.grid) / merge : length;
       at += length;
-      if (inputs) image++;
+      if (inputs) rest -= length;
+      if (inputs && rest === 0) rest = images[++image]?.tokens ?? 0;
     }
+    if (rest !== (images[image]?.tokens ?? 0)) throw imagesDiffer(operation, rows, images, imageToken);
     return position;
   });
   if (image !== images.length) throw imagesDiffer(operation, rows, images, imageToken);
   return { shape: [rows.length, count], images: found, positions, next };
 }
 
-function isRun(tokens: ArrayLike<number>, from: number, length: number, token: number): boolean {
-  for (let at = from; at < from + length; at++) if (tokens[at] !== token) return false;
-  return true;
+/** The number of equal tokens from an index on, at least 1 and at most `most`. */
+function runOf(tokens: ArrayLike<number>, from: number, most: number, token: number): number {
+  let length = 1;
+  while (length < most && tokens[from + length] === token) length++;
+  return length;
 }
 
 function imagesDiffer(
@@ -135,8 +140,8 @@ function imagesDiffer(
   return new ArgumentError(
     operation,
     "imagesDiffer",
-    `expected ${expected} image tokens (${token}) for ${counted(images.length, "image")}, each image's in one ` +
-      `run, got ${got}; does the prompt come from the model's processor?`,
+    `expected ${expected} image tokens (${token}) for ${counted(images.length, "image")}, got ${got} ` +
+      `at other places or in parts; does the prompt come from the model's processor?`,
   );
 }
 
@@ -146,8 +151,8 @@ const countOf = (images: Int32Array): number => images.reduce((sum, image) => su
 /** @internal Places of images, and the features that stand at the places. */
 export interface PlacedImages extends ImagePlaces {
   /**
-   * [image tokens, levels · width], in the order of the tokens: the first level replaces embeddings, and others are added
-   * to the outputs of the first blocks.
+   * [image tokens, levels · width], in the order of the tokens: the first level replaces embeddings, and others are
+   * added to the outputs of the first blocks.
    */
   readonly features: Tensor | undefined;
 }

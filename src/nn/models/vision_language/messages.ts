@@ -6,8 +6,8 @@ import { Tensor } from "../../../tensor/tensor.ts";
 import type { ChatMessage } from "../../../text/chat_template.ts";
 
 /**
- * An image in a message: a path, a `data:` URL, the bytes of a file, or a tensor [channels, height, width] of bytes or of
- * floats from 0 to 1.
+ * An image in a message: a path, a `data:` URL, the bytes of a file, or a tensor [channels, height, width] of bytes or
+ * of floats from 0 to 1.
  */
 export type ChatImage = string | Uint8Array | Tensor;
 
@@ -31,13 +31,15 @@ export const readsParts = (template: string): boolean =>
 /**
  * Returns messages as a template reads them, and their images in order.
  *
- * @throws {ArgumentError} `unknownPart` for a part that is neither text nor an image.
+ * @throws {ArgumentError} `wrongType`; `unknownPart` for a part that is neither text nor an image.
  */
 export function separated(
   operation: string,
   messages: readonly ChatMessage[],
   form: ContentForm,
 ): { readonly messages: ChatMessage[]; readonly images: ChatImage[] } {
+  if (!isArray(messages))
+    throw new ArgumentError(operation, "wrongType", `expected a list of messages, got ${describeValue(messages)}`);
   const images: ChatImage[] = [];
   const written = messages.map((message): ChatMessage => {
     const { content } = message;
@@ -70,11 +72,12 @@ function partOf(operation: string, part: unknown): Part {
   if (type === "image" && isImage(image)) return { type, image };
   const url = typeof image_url === "string" ? image_url : (image_url as { readonly url?: unknown } | undefined)?.url;
   if (type === "image_url" && typeof url === "string") return { type: "image", image: url };
+  const got = type === undefined ? describeValue(part) : `type ${describeValue(type)}`;
   throw new ArgumentError(
     operation,
     "unknownPart",
     'expected parts of a message to be { type: "text", text }, { type: "image", image } or ' +
-      `{ type: "image_url", image_url }, got ${type === undefined ? describeValue(part) : `type ${describeValue(type)}`}`,
+      `{ type: "image_url", image_url }, got ${got}`,
   );
 }
 

@@ -56,10 +56,20 @@ export class VisionLanguageModel extends Decoder {
   /**
    * Computes the features of images.
    *
-   * @returns [image tokens, width], in the order of the images; with `deep` of the tower, [image tokens, levels · width]
+   * @returns [image tokens, width], in the order of the images; with `deep` of the tower, [image tokens, levels ·
+   * width]
    */
   imageFeatures(images: readonly ImageInputs[]): Tensor {
     return this.tower.forward(images);
+  }
+
+  /** @internal @throws {ArgumentError} `otherForm`: the names of the tower's weights are not written. */
+  override huggingFaceMappings(): never {
+    throw new ArgumentError(
+      "huggingFaceState",
+      "otherForm",
+      `expected a language model without a vision part, got ${this.#description.architecture}; use stateDict()`,
+    );
   }
 
   private get placement(): Placement {

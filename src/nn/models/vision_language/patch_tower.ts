@@ -78,8 +78,8 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
 
   /**
    * @param images their `pixels` are [patches, patchWidth]
-   * @returns [tokens of all images, outputWidth]; with `deep`, the features of each level in turn: [tokens, (1 + levels) ·
-   * outputWidth]
+   * @returns [tokens of all images, outputWidth]; with `deep`, the features of each level in turn: [tokens,
+   * (1 + levels) · outputWidth]
    */
   override forward(images: readonly ImageInputs[]): Tensor {
     const { merge, unlimited = [], deep = [] } = this.#description;

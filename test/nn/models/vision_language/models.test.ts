@@ -44,13 +44,46 @@ for (const [name, cases] of Object.entries(families))
         }
       });
 
-      test.skipIf(own.positions === undefined)(`${index}: positions`, () => {
+      const { positions: expected } = own;
+      if (!expected) continue;
+      test(`${index}: positions`, () => {
         const { tokens, padding } = padded(own);
         const rows = tokens.map((row, at) => ({ tokens: row, start: 0, padding: padding[at]! }));
         const vision = own.config["vision_config"] as { readonly spatial_merge_size: number };
         const placement = { imageToken: own.config["image_token_id"] as number, merge: vision.spatial_merge_size };
         const { positions } = placesOf("test", rows, imagesOf(own).flat(), placement);
-        expect(positions.map((axis) => [...axis])).toEqual(own.positions!.map((axis) => axis.flat()));
+        expect(positions.map((axis) => [...axis])).toEqual(expected.map((axis) => axis.flat()));
       });
     }
   });
+
+test("a config of older versions, with the text part at the top", async () => {
+  const own = families["qwen2_vl"]![0]!;
+  const { text_config, vision_config, ...around } = own.config as Record<string, Record<string, unknown>>;
+  const { rope_parameters, ...text } = text_config!;
+  const { rope_theta, mrope_section } = rope_parameters as Record<string, unknown>;
+  const rotation = { rope_theta, rope_scaling: { type: "mrope", mrope_section } };
+  const older = { in_chans: 3, spatial_patch_size: vision_config!["patch_size"], ...vision_config };
+  const config = { ...text, ...rotation, ...around, vision_config: older };
+  const model = await loadCase(folder.file("older"), { ...own, config });
+  const { tokens, padding } = padded(own);
+  const inputs = { images: imagesOf(own).flat(), padding, lastOnly: true };
+  const logits = noGrad(() => model.forward(tensor(tokens, { dtype: "int32" }), inputs));
+  expect(errorOf(logits, tensor(own.logits.map((row) => [row as number[]])))).toBeLessThan(1e-4);
+});
+
+test("images that do not match the tokens or the model are refused", async () => {
+  const own = families["qwen2_vl"]![0]!;
+  const model = await loadCase(folder.file("refusing"), own);
+  const images = imagesOf(own)[0]!;
+  const tokens = own.rows[0]!;
+  const coded = (code: string) => expect.objectContaining({ code });
+  expect(() => nn.generate(model, { tokens, images: images.slice(1) })).toThrow(coded("imagesDiffer"));
+  expect(() => nn.generate(model, { tokens: tokens.slice(0, 1), images })).toThrow(coded("imagesDiffer"));
+  expect(() => nn.generate(model, { tokens, images: [{} as nn.ImageInputs] })).toThrow(coded("wrongType"));
+  const plain = new nn.Llama({ vocabularySize: 40, contextLength: 64, layers: 1, heads: 1, width: 8 });
+  expect(() => nn.generate(plain, { tokens, images })).toThrow(coded("noImages"));
+  expect(() => model.huggingFaceState()).toThrow(coded("otherForm"));
+  const long = Array.from({ length: 600 }, () => 5);
+  expect(() => nn.generate(model, { tokens: [...tokens, ...long], images })).toThrow(coded("promptTooLong"));
+});

@@ -4,7 +4,7 @@ import { io, nn, type Tensor, tensor } from "../../../../src/index.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { weight } from "../encoder/oracle.ts";
 import { numbers } from "../loading/oracle.ts";
-import { promptCases, promptFixture, writeFiles } from "./tiny.ts";
+import { modelOf, promptCases, promptFixture, writeFiles } from "./tiny.ts";
 
 const pixels = io.loadSafetensors(`${promptFixture}.safetensors`);
 const folder = testFolder("prompts");
@@ -35,6 +35,8 @@ test.each(
   const farthest = got.reduce((most, value, at) => Math.max(most, Math.abs(value - want[at]!)), 0);
   // float16 rounds numbers below 4 by at most 2⁻¹⁰
   expect(farthest).toBeLessThan(1.001 * STEP + 2 ** -10);
+  const model = modelOf(own, processor.tokenizer.vocabularySize);
+  expect(await Array.fromAsync(nn.generate(model, prompt, { maxTokens: 1 }))).toHaveLength(1);
 });
 
 test("texts, unknown parts and other URLs are refused", async () => {

@@ -39,21 +39,24 @@ export function writeFiles(path: string, { files, template }: Pick<PromptCase, "
   writeFileSync(join(path, "chat_template.jinja"), template);
 }
 
-/** Returns a model of a family, with larger weights than initialized ones so that each prompt has a different text. */
+/** Returns a model with random weights: larger ones than initialized, so that each prompt has a different text. */
+export function modelOf(own: PromptCase, vocabularySize: number): nn.VisionLanguageModel {
+  const config = structuredClone(own.files["config.json"]!) as { text_config: { vocab_size: number } };
+  config.text_config.vocab_size = vocabularySize; // so that every token has a text
+  const settings = new Settings("config.json", new Map(Object.entries(config)));
+  const family = own.files["config.json"]!["model_type"] as VisionLanguageName;
+  const description = describeVisionLanguage(family, settings, () => true);
+  const options = { generator: new Generator(3), initialization: nn.llamaInitialization(0.4) };
+  return new VisionLanguageModel(description, options).eval();
+}
+
+/** Returns a model of a family and its processor, whose files it writes to a folder. */
 export function tinyModel(
   path: string,
   family: VisionLanguageName,
-): {
-  readonly model: nn.VisionLanguageModel;
-  readonly processor: nn.ChatProcessor;
-} {
+): { readonly model: nn.VisionLanguageModel; readonly processor: nn.ChatProcessor } {
   const own = promptCases.find(({ files }) => files["config.json"]!["model_type"] === family)!;
   writeFiles(path, own);
   const processor = nn.loadChatProcessor(path);
-  const config = structuredClone(own.files["config.json"]!) as { text_config: { vocab_size: number } };
-  config.text_config.vocab_size = processor.tokenizer.vocabularySize; // so that every token has a text
-  const settings = new Settings("config.json", new Map(Object.entries(config)));
-  const description = describeVisionLanguage(family, settings, () => true);
-  const options = { generator: new Generator(3), initialization: nn.llamaInitialization(0.4) };
-  return { model: new VisionLanguageModel(description, options).eval(), processor };
+  return { model: modelOf(own, processor.tokenizer.vocabularySize), processor };
 }

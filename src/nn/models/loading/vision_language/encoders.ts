@@ -151,7 +151,7 @@ export function describeWithEncoder(
   given: Settings,
   isThere: (weight: RegExp) => boolean,
 ): VisionLanguageDescription {
-  const parts = new Set(["text_config", "vision_config", "vocab_size"]);
+  const parts = new Set(["text_config", "vision_config", "vocab_size", "ignore_index"]);
   const isKnown = (key: string) => Object.hasOwn(family.fields, key) || parts.has(key) || hasNoEffectAnywhere(key);
   checkKeys(given, isKnown, `is not a setting of ${name}`);
   const present = given.entries().filter(([, value]) => value !== null && value !== undefined);

@@ -103,9 +103,10 @@ function checkImageSize(processor: ImageProcessor, { encoder }: EncoderTowerDesc
   const size = processor.sizeOf([image[0], image[1]]);
   const isFixed = processor.description.crop !== undefined || processor.description.size?.kind === "exact";
   if (isFixed && size[0] === image[0] && size[1] === image[1]) return;
+  const got = isFixed ? size.join(" x ") : "others";
   throw images.refused(
     "otherProcessor",
-    `expected images of ${image.join(" x ")} pixels, the size in config.json, got ${isFixed ? size.join(" x ") : "others"}`,
+    `expected images of ${image.join(" x ")} pixels, the size in config.json, got ${got}`,
   );
 }
 

@@ -152,6 +152,9 @@ function blocksIn(vision: Settings, name: string): number[] {
   throw vision.wrong(name, "a list of block indices", value);
 }
 
+/** Keys of the vision part of older files, which repeat others. */
+const notes: ReadonlySet<string> = new Set(["in_chans", "spatial_patch_size"]);
+
 /** Keys around the text part. */
 const aroundText: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "image_token_id", "video_token_id"],
@@ -169,7 +172,8 @@ export function describeQwen(name: string, family: QwenFamily, config: Settings)
     checkKeys(config, (key) => aroundText.has(key) || hasNoEffectAnywhere(key), `is not a setting of ${name}`);
   const text = describeText(family, nested ?? config.with(without(config, aroundText)));
   const given = config.inner("vision_config") ?? config.with(new Map());
-  const isKnown = (key: string) => Object.hasOwn(family.visionFields, key) || hasNoEffectAnywhere(key);
+  const isKnown = (key: string) =>
+    Object.hasOwn(family.visionFields, key) || notes.has(key) || hasNoEffectAnywhere(key);
   checkKeys(given, isKnown, `is not a setting of ${name}`);
   const vision = given.with(new Map([...Object.entries(family.visionFields), ...given.entries()]));
   return {
@@ -208,8 +212,8 @@ function plainRotation(rope: Settings): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Returns the axis of each pair: `mrope_section` is the number of pairs for each axis in turn, or alternately as long as
- * the second and third axes have any.
+ * Returns the axis of each pair: `mrope_section` is the number of pairs for each axis in turn, or alternately as long
+ * as the second and third axes have any.
  */
 function axesOf(rope: Settings, pairs: number, isInterleaved: boolean): (0 | 1 | 2)[] {
   const sections = rope.numbers("mrope_section");
