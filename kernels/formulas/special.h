@@ -1,5 +1,5 @@
 // sinc, the scaled complement and the inverse of the error function, and functions with logarithms. Errors are within 4
-// units in the last place (erfcx, log_ndtr: 6).
+// units in the last place (erfcx, log_ndtr, ndtri: 6).
 
 #ifndef ORCHARD_FORMULAS_SPECIAL_H
 #define ORCHARD_FORMULAS_SPECIAL_H

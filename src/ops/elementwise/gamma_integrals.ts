@@ -38,7 +38,7 @@ export function gammaIntegrals(
   let whole = mul(end, 0) as Tensor;
   let moment = whole;
   for (const { at, weight } of legendreRule()) {
-    // each step frees its terms, so that the next one finds their memory in the caches
+    // Each step frees its terms, so that the next step reuses their memory.
     [whole, moment] = tidy((): [Tensor, Tensor] => {
       const s = mul(end, at) as Tensor;
       const t = mul(sigma, s);
