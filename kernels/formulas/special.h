@@ -61,15 +61,19 @@ template <typename T> inline T erfcx(T x) {
     return x < T(0) ? T(2) * (power < T(INFINITY) ? whole : power) - positive : positive;
 }
 
-// ln Φ(x), where Φ(-a) = e^(-a²/2)·erfcx(a/√2)/2: ln Φ(-a), and ln(1 - Φ(-a)) for x ≥ 0.
+// ln(1 - Φ(-a)) for a ≥ 0, where Φ(-a) = e^(-a²/2)·share.
+template <typename T> inline T log_ndtr_above(T a, T share) {
+    T limited = at_most(a, T(40));  // 1 - Φ(-a) rounds to 1 from here on
+    T square = limited * limited;
+    T power = exp(T(-0.5) * square);
+    return log1p(-share * fused(-power, T(0.5) * square_error(limited, square), power));
+}
+
+// ln Φ(x), where share = erfcx(|x|/√2)/2. float64 computes one of the two sides only.
 template <typename T> inline T log_ndtr(T x) {
     T a = fabs(x);
-    T limited = at_most(a, T(40));  // 1 - Φ(-a) rounds to 1 from here on
-    T half_square = T(0.5) * limited * limited;
     T share = T(0.5) * erfcx_of_positive(a * T(0.707106781186547524401));
-    T power = exp(-half_square);
-    T tail = share * fused(-power, T(0.5) * square_error(limited, limited * limited), power);
-    return x < T(0) ? fused(T(-0.5) * a, a, log(share)) : log1p(-tail);
+    return x < T(0) ? fused(T(-0.5) * a, a, log(share)) : log_ndtr_above(a, share);
 }
 
 // Φ⁻¹(p) by rational functions of q = p - ½ in the middle and of √(-ln p) in the tails. Source: M. J. Wichura,
