@@ -15,6 +15,8 @@ import { addPullCommand } from "./pull.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
 import { addTrainCommand } from "./train.ts";
+import { addTranscribeCommand } from "./transcribe.ts";
+import { addTranslateCommand } from "./translate.ts";
 
 function makeProgram(): Command {
   const program = new Command("orchard")
@@ -33,6 +35,8 @@ function makeProgram(): Command {
   addChatCommand(program);
   addServeCommand(program);
   addEmbedCommand(program);
+  addTranscribeCommand(program);
+  addTranslateCommand(program);
   addOnnxCommand(program);
   addPullCommand(program);
   addTuneCommand(program);

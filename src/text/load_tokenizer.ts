@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { FileFormatError } from "../core/errors.ts";
 import { aPath } from "../core/kinds.ts";
@@ -9,13 +9,15 @@ import { locateCached } from "../io/hub/locate.ts";
 import { tokenizerOfGguf } from "./gguf_tokenizer.ts";
 import { packedPath, readPacked, writePacked } from "./packed/cache.ts";
 import { PretrainedTokenizer } from "./pretrained_tokenizer.ts";
+import { ofSentencePiece, sentencePieceFolder } from "./sentencepiece/folder.ts";
 import type { TokenizerConfig, TokenizerJson } from "./tokenizer_file.ts";
 
 const readPath = parameters("loadTokenizer", { path: operand(aPath) });
 
 /**
  * Loads the tokenizer of a model, from a folder with `tokenizer.json` and optionally `tokenizer_config.json`, or from
- * the metadata of a GGUF file.
+ * the metadata of a GGUF file. A folder without `tokenizer.json` may have the SentencePiece files of Marian, M2M100,
+ * mBART-50, T5 or mT5.
  *
  * @param path a folder, or a `.gguf` file; or `owner/name` for a model that `orchard pull` or `nn.loadModel` downloaded
  *
@@ -39,9 +41,15 @@ export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
   return ofFolder(path, name);
 }
 
+/** @internal Whether a folder has the files of a tokenizer. */
+export const hasTokenizer = (folder: string): boolean =>
+  existsSync(join(folder, "tokenizer.json")) || sentencePieceFolder(folder) !== undefined;
+
 /** Loads from a folder. A large vocabulary is packed at the first load, and then read from the user's cache. */
 function ofFolder(folder: string, name: string): PretrainedTokenizer {
   const path = join(folder, "tokenizer.json");
+  const vocabulary = existsSync(path) ? undefined : sentencePieceFolder(folder);
+  if (vocabulary) return ofSentencePiece(folder, name, vocabulary);
   const contents = readContents(path);
   const config = configOf(folder);
   const place = packedPath(contents);

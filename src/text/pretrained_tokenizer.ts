@@ -1,7 +1,7 @@
 import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { anObject, flag, someNumber, text } from "../core/kinds.ts";
+import { aFunction, anObject, flag, someNumber, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
@@ -37,11 +37,15 @@ const aPackedVocabulary: Kind<Packed> = {
   parse: (value) => (value instanceof PackedBpe || value instanceof PackedUnigram ? value : undefined),
 };
 
+/** @internal Splits a text without added tokens into tokens of the vocabulary. */
+export type Splitter = (text: string) => string[];
+
 const readTokenizer = parameters("PretrainedTokenizer", {
   json: operand(anObject<TokenizerJson>("the contents of a tokenizer.json")),
   config: named(anObject<TokenizerConfig>("the contents of a tokenizer_config.json"), {}),
   name: named(text, "pretrained"),
   packed: named(aPackedVocabulary),
+  splitter: named(aFunction<Splitter>()),
 });
 const readEncode = parameters("PretrainedTokenizer.encode", {
   text: operand(text),
@@ -107,6 +111,8 @@ export class PretrainedTokenizer implements Tokenizer {
   readonly separator: number;
   /** The token that stands for a word to predict, such as `[MASK]`; null if there is none. */
   readonly mask: number | null;
+  /** The token with which shorter texts are padded; null if there is none. */
+  readonly padding: number | null;
   private readonly encoder: Encoder;
   private readonly spelling: Spelling;
   private readonly added = new Map<number, Uint8Array>();
@@ -114,21 +120,29 @@ export class PretrainedTokenizer implements Tokenizer {
   private readonly known: (Uint8Array | undefined)[] = [];
 
   /**
-   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a checked file without vocabulary.
+   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a checked file without vocabulary. A splitter
+   * replaces the model that `json` describes.
    *
    * @throws {ArgumentError} for an unsupported file.
    */
   constructor(
     json: TokenizerJson,
-    options?: { readonly config?: TokenizerConfig; readonly name?: string; readonly packed?: Packed },
+    options?: {
+      readonly config?: TokenizerConfig;
+      readonly name?: string;
+      readonly packed?: Packed;
+      readonly splitter?: Splitter;
+    },
   );
   constructor(...values: unknown[]) {
-    const { json, config, name, packed } = readTokenizer(values);
+    const { json, config, name, packed, splitter } = readTokenizer(values);
     this.name = name;
     // the arguments may be proxies
     reading("PretrainedTokenizer", () => (packed ? checkConfig(config) : checkTokenizer(json, config)));
     const { encoder, spelling, added } = attempt(() => partsOf(json, config));
     if (packed) installPacked(encoder, packed);
+    if (splitter)
+      (encoder.model as { encode: (texts: string[]) => string[] }).encode = (texts) => texts.flatMap(splitter);
     this.encoder = encoder;
     this.spelling = spelling;
     for (const { id, content, special } of added) {
@@ -142,6 +156,7 @@ export class PretrainedTokenizer implements Tokenizer {
     this.endOfText = this.idOf(contentOf(config.eos_token));
     this.beginOfText = this.idOf(contentOf(config.bos_token));
     this.mask = this.idOf(contentOf(config.mask_token));
+    this.padding = this.idOf(contentOf(config.pad_token));
     this.separator = this.endOfText ?? this.idOf(contentOf(config.sep_token)) ?? 0;
   }
 
@@ -239,6 +254,11 @@ export class PretrainedTokenizer implements Tokenizer {
   /** Whether a token is special: a marker rather than text. */
   isSpecial(token: number): boolean {
     return this.special.has(token);
+  }
+
+  /** @internal Returns all special tokens. */
+  specialTokens(): number[] {
+    return [...this.special];
   }
 
   decoder(options?: DecodeOptions): TextStream;

@@ -8,7 +8,7 @@ export const MODULES = "modules.json";
 export const WEIGHTS = "model.safetensors";
 
 /** Configs and tokenizers. */
-const small = ["*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"];
+const small = ["*.json", "*.jinja", "*.model", "*.spm", "merges.txt", "vocab.txt"];
 const inModules = ["json", "safetensors", "txt", "model"];
 /** Weights in pickle's format, which loading rejects because it can run code. */
 const pickled = /^pytorch_model.*\.bin$/;

@@ -4,6 +4,8 @@ import { ShapeError } from "../../core/errors.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { copy_ } from "../../ops/copy/inplace.ts";
 import { empty } from "../../ops/creation/full.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { indexSelect } from "../../ops/indexing/gather.ts";
 import { permute } from "../../ops/view/permute.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { dequantize } from "../../quant/dequantize/dequantize.ts";
@@ -149,6 +151,26 @@ export class TokenStore implements Disposable, KeysAndValues {
     const copy = (to: Tensor, from: Tensor) => copy_(narrow(to, axis, 0, count), narrow(from, axis, start, count));
     tidy(() =>
       noGrad(() => {
+        copy(next.keys, this.keys);
+        copy(next.values, this.values);
+      }),
+    );
+    this.dispose();
+    return next;
+  }
+
+  /** Returns a store whose row i is row `rows[i]` of this one, with the first `count` tokens. Disposes of this one. */
+  reordered(rows: readonly number[], count: number): TokenStore {
+    const batch = ({ shape, dtype }: Like): Like => ({ shape: shape.with(0, rows.length), dtype });
+    const like = { keys: batch(this.like.keys), values: batch(this.like.values) };
+    const next = new TokenStore(this.format, this.capacity, like);
+    const { axis } = this.coding;
+    tidy(() =>
+      noGrad(() => {
+        const indices = tensor([...rows], { dtype: "int32" });
+        const copy = (to: Tensor, from: Tensor) =>
+          // rows are the first axis, unless tokens are
+          copy_(narrow(to, axis, 0, count), indexSelect(narrow(from, axis, 0, count), axis === 0 ? 1 : 0, indices));
         copy(next.keys, this.keys);
         copy(next.values, this.values);
       }),

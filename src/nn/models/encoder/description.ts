@@ -38,9 +38,11 @@ export interface EncoderDescription {
 export interface EmbeddingsDescription {
   /** The size of the embeddings. If it differs from the model's, they are projected. */
   readonly width: number;
+  /** Factor of the embeddings of tokens. Default 1. */
+  readonly scale?: number | undefined;
   /** Whether there is a norm of the sum. */
   readonly norm: boolean;
-  /** Learned positions. Default: none. */
+  /** Positions. Default: none. */
   readonly positions?: PositionsDescription | undefined;
   /** The number of token types; 0: none. */
   readonly tokenTypes: number;
@@ -48,15 +50,33 @@ export interface EmbeddingsDescription {
   readonly projection?: { readonly place: "before" | "after"; readonly bias: boolean } | undefined;
 }
 
-/** Learned embeddings of positions. */
+/** Embeddings of positions: learned, or fixed sines and cosines. */
 export interface PositionsDescription {
   /** The number of rows in the table. */
   readonly count: number;
+  /** The row of the first position: BART's is 2. Default 0. */
+  readonly first?: number | undefined;
+  /** Fixed rows instead of learned ones. Default: learned. */
+  readonly sinusoids?: SinusoidsDescription | undefined;
   /**
    * RoBERTa's positions: they count from `padding` + 1, and tokens that equal `padding` have the position `padding`.
    * Default: positions count from 0.
    */
   readonly padding?: number | undefined;
+}
+
+/**
+ * Rows of sines and cosines. Row p is [sin(p · f₀), sin(p · f₁), …, cos(p · f₀), cos(p · f₁), …] with frequencies
+ * fᵢ = 10000 ^ (−i / steps).
+ *
+ * Source: A. Vaswani et al., "Attention is all you need", 2017, section 3.5; `steps` is width / 2 there, and
+ * width / 2 − 1 in fairseq's models.
+ */
+export interface SinusoidsDescription {
+  /** The number of frequencies from 1 to 1 / 10000. */
+  readonly steps: number;
+  /** Whether frequencies and angles are rounded to float32, as fairseq's models were trained. */
+  readonly rounded: boolean;
 }
 
 /** One block. */
@@ -67,6 +87,8 @@ export interface EncoderLayerDescription {
   readonly attention: EncoderAttentionDescription;
   /** The feed-forward of the block. */
   readonly feedForward: FeedForwardDescription;
+  /** Whether the results of attention and feed-forward have a learned factor for each element. Default false. */
+  readonly layerScale?: boolean | undefined;
 }
 
 /** Attention of one block. */
@@ -77,6 +99,10 @@ export interface EncoderAttentionDescription {
   readonly headWidth: number;
   /** Whether the projections have biases. */
   readonly bias: boolean;
+  /** Projections that differ from `bias`. Default: none. */
+  readonly biases?: Readonly<Partial<Record<"query" | "key" | "value" | "output", boolean>>> | undefined;
+  /** Whether a token attends only to itself and the tokens before it. Default false. */
+  readonly causal?: boolean | undefined;
   /** Whether queries, keys and values are one projection, in this order. */
   readonly fused: boolean;
   /** Factor of the scores. Default 1 / √headWidth. */
@@ -89,7 +115,7 @@ export interface EncoderAttentionDescription {
   readonly distances?: DistanceProjections | undefined;
 }
 
-/** MPNet's scores: a learned number for each head and bucket of distances, shared by all blocks. */
+/** Scores of MPNet and T5: a learned number for each head and bucket of distances. */
 export interface BucketsDescription {
   /** The type of the scores. */
   readonly kind: "buckets";
@@ -97,6 +123,12 @@ export interface BucketsDescription {
   readonly rows: number;
   /** The number of heads. */
   readonly heads: number;
+  /** The number of buckets, if the table has more rows. MPNet always uses 32. Default: `rows`. */
+  readonly count?: number | undefined;
+  /** Distances from this one on share the last bucket. Default 128. */
+  readonly longest?: number | undefined;
+  /** Whether each block has a table, as in UMT5. Default false: all blocks share one. */
+  readonly perBlock?: boolean | undefined;
 }
 
 /** DeBERTa's scores: products of queries and keys with embeddings of distances, which all blocks share. */

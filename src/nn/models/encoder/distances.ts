@@ -1,33 +1,62 @@
-/** Scores of attention that depend on the distance between tokens: MPNet's buckets, and DeBERTa's embeddings. */
+/** Scores of attention that depend on the distance between tokens: T5's buckets, and DeBERTa's embeddings. */
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import { takeAlongDim } from "../../../ops/indexing/gather.ts";
 import { matmul } from "../../../ops/matmul/matmul.ts";
 import { expand } from "../../../ops/view/expand.ts";
-import { transpose } from "../../../ops/view/permute.ts";
+import { permute, transpose } from "../../../ops/view/permute.ts";
+import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import type { DisentangledDescription } from "./description.ts";
+import type { Embedding } from "../../layers/embedding.ts";
+import type { BucketsDescription, DisentangledDescription } from "./description.ts";
 
-/** Distances from which all tokens of one direction share the last bucket of MPNet. */
+/** Distances from which all tokens of one direction share the last bucket, by default. */
 const LONGEST = 128;
 
+/** Which pairs of tokens have buckets. */
+interface BucketOptions extends Pick<BucketsDescription, "rows" | "count" | "longest"> {
+  readonly queries: number;
+  /** The number of keys; the last key is the last query. */
+  readonly keys: number;
+  /** Whether half of the buckets are for keys after the query. Otherwise, such keys are in bucket 0. */
+  readonly bothWays: boolean;
+}
+
 /**
- * Returns the bucket of each pair of tokens, int32 [tokens, tokens]: T5's buckets of distances in both directions. Of
- * the `rows` / 2 buckets for each direction, the first half are for single distances; the others grow logarithmically.
+ * Returns the bucket of each pair of tokens, int32 [queries, keys]: T5's buckets of distances. Of the buckets for each
+ * direction, the first half are for single distances; the others grow logarithmically.
  *
- * Source: C. Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text transformer", 2020;
- * MPNet always uses 32 buckets.
+ * Source: C. Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text transformer", 2020.
  */
-export function buckets(tokens: number, rows = 32): Tensor<"int32"> {
-  const half = rows / 2;
-  const exact = half / 2;
+function bucketsOf({
+  queries,
+  keys,
+  bothWays,
+  rows,
+  count: all = rows,
+  longest = LONGEST,
+}: BucketOptions): Tensor<"int32"> {
+  const count = bothWays ? Math.floor(all / 2) : all;
+  const exact = Math.floor(count / 2);
   const bucketOf = (distance: number): number => {
     if (distance < exact) return distance;
     // float32, as PyTorch computes it: a distance on a boundary otherwise falls into another bucket
-    const share = Math.fround(Math.fround(Math.log(Math.fround(distance / exact))) / Math.log(LONGEST / exact));
-    return Math.min(half - 1, exact + Math.trunc(Math.fround(share * (half - exact))));
+    const share = Math.fround(Math.fround(Math.log(Math.fround(distance / exact))) / Math.log(longest / exact));
+    return Math.min(count - 1, exact + Math.trunc(Math.fround(share * (count - exact))));
   };
-  return pairs(tokens, (query, key) => bucketOf(Math.abs(query - key)) + (key > query ? half : 0));
+  const first = keys - queries;
+  return pairs(queries, keys, (row, key) => {
+    const distance = first + row - key;
+    if (!bothWays) return bucketOf(Math.max(0, distance));
+    return bucketOf(Math.abs(distance)) + (distance < 0 ? count : 0);
+  });
+}
+
+/**
+ * @internal Returns the learned scores of distances for the last `queries` of `keys` tokens: [1, heads, queries, keys].
+ */
+export function bucketScores(table: Embedding, options: BucketOptions): Tensor {
+  return unsqueeze(permute(table.forward(bucketsOf(options)), [2, 0, 1]), 0);
 }
 
 /** @internal Embeddings of distances, and the embedding of each pair of tokens. */
@@ -51,8 +80,8 @@ export function distanceIndices(
   };
   const within = (index: number) => Math.min(2 * span - 1, Math.max(0, index));
   return {
-    ofKeys: pairs(tokens, (query, key) => within(span + distanceOf(query, key))),
-    ofQueries: pairs(tokens, (key, query) => within(span - distanceOf(key, query))),
+    ofKeys: pairs(tokens, tokens, (query, key) => within(span + distanceOf(query, key))),
+    ofQueries: pairs(tokens, tokens, (key, query) => within(span - distanceOf(key, query))),
   };
 }
 
@@ -72,11 +101,11 @@ function logarithmic(distance: number, { count, longest }: { readonly count: num
   return Math.sign(distance) * (Math.ceil(Math.fround(share * (middle - 1))) + middle);
 }
 
-function pairs(tokens: number, value: (row: number, column: number) => number): Tensor<"int32"> {
-  const values = new Int32Array(tokens * tokens);
-  for (let row = 0; row < tokens; row++)
-    for (let column = 0; column < tokens; column++) values[row * tokens + column] = value(row, column);
-  return tensor(values, { shape: [tokens, tokens] });
+function pairs(rows: number, columns: number, value: (row: number, column: number) => number): Tensor<"int32"> {
+  const values = new Int32Array(rows * columns);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) values[row * columns + column] = value(row, column);
+  return tensor(values, { shape: [rows, columns] });
 }
 
 interface DistanceOptions {

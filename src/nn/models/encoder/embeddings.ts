@@ -1,9 +1,5 @@
 /** The input of an {@link Encoder}'s first block. */
-
-import { toDType } from "../../../ops/copy/cast.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
-import { ne } from "../../../ops/elementwise/comparison.ts";
-import { cumsum } from "../../../ops/scan/cumsum.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { Embedding } from "../../layers/embedding.ts";
 import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
@@ -15,6 +11,7 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { newNorm } from "../decoder/block.ts";
 import type { NormDescription } from "../decoder/description.ts";
 import type { EmbeddingsDescription } from "./description.ts";
+import { positionRows } from "./positions.ts";
 
 /** Options of {@link EncoderEmbeddings}. */
 export interface EncoderEmbeddingsOptions extends LayerOptions {
@@ -26,7 +23,7 @@ export interface EncoderEmbeddingsOptions extends LayerOptions {
 }
 
 /**
- * Computes norm(token + position + tokenType), with a projection if the embeddings are narrower than hidden states.
+ * Computes norm(scale · token + position + tokenType), with a projection if the embeddings are narrower than hidden states.
  *
  * | parameter | shape |
  * |---|---|
@@ -50,7 +47,8 @@ export class EncoderEmbeddings extends Module<[tokens: Tensor, tokenTypes?: Tens
     const { positions, tokenTypes, projection } = embeddings;
     this.#description = embeddings;
     this.token = new Embedding(vocabularySize, embeddings.width, settings);
-    this.position = positions ? new Embedding(positions.count, embeddings.width, settings) : null;
+    this.position =
+      positions && !positions.sinusoids ? new Embedding(positions.count, embeddings.width, settings) : null;
     this.tokenType = tokenTypes > 0 ? new Embedding(tokenTypes, embeddings.width, settings) : null;
     this.norm = embeddings.norm
       ? newNorm(projection?.place === "before" ? width : embeddings.width, norm, settings)
@@ -65,20 +63,14 @@ export class EncoderEmbeddings extends Module<[tokens: Tensor, tokenTypes?: Tens
    */
   override forward(tokens: Tensor, tokenTypes?: Tensor): Tensor {
     const { position, tokenType, norm, projection } = this;
-    let sum = this.token.forward(tokens);
-    if (position) sum = add(sum, this.positions(position, tokens)) as Tensor;
+    const { scale = 1, positions } = this.#description;
+    const embedded = this.token.forward(tokens);
+    let sum = scale === 1 ? embedded : (mul(embedded, scale) as Tensor);
+    if (positions) sum = add(sum, positionRows(position, positions, tokens, sum)) as Tensor;
     if (tokenType) sum = add(sum, tokenTypes ? tokenType.forward(tokenTypes) : tokenType.rowsFrom(0, 1)) as Tensor;
     const projectsFirst = this.#description.projection?.place === "before";
     const first = projection && projectsFirst ? projection.forward(sum) : sum;
     const normalized = norm ? norm.forward(first) : first;
     return projection && !projectsFirst ? projection.forward(normalized) : normalized;
-  }
-
-  private positions(table: Embedding, tokens: Tensor): Tensor {
-    const { padding } = this.#description.positions!;
-    if (padding === undefined) return table.rowsFrom(0, tokens.shape[1]!);
-    // padding + the number of tokens so far that are not padding; `padding` for tokens that are
-    const isText = toDType(ne(tokens, padding), "int32");
-    return table.forward(add(mul(cumsum(isText, { dim: 1, dtype: "int32" }), isText), padding) as Tensor);
   }
 }

@@ -7,7 +7,6 @@ import { tensor } from "../../../ops/creation/tensor.ts";
 import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
 import { sum } from "../../../ops/reduction/sum.ts";
-import { permute } from "../../../ops/view/permute.ts";
 import { select } from "../../../ops/view/slice.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
@@ -23,7 +22,7 @@ import { checkTokenMatrix } from "../tokens.ts";
 import type { EncoderInputs as BlockInputs } from "./attention.ts";
 import { EncoderBlock } from "./block.ts";
 import type { EncoderDescription, EncoderTask } from "./description.ts";
-import { buckets, distanceIndices } from "./distances.ts";
+import { bucketScores, distanceIndices } from "./distances.ts";
 import { EncoderEmbeddings } from "./embeddings.ts";
 import { EncoderHead } from "./head.ts";
 import type { EncoderLabels } from "./labels.ts";
@@ -58,13 +57,15 @@ const readInputs = parameters("Encoder.forward", {
  * |---|---|
  * | `embeddings. …` | see {@link EncoderEmbeddings} |
  * | `blocks.0. …` | `attentionNorm`, `attention`, `feedForwardNorm` and `feedForward` of each block |
- * | `distanceEmbedding.weight` | [buckets, heads] of MPNet, [2 · span, width] of DeBERTa; null for others |
+ * | `distanceEmbedding.weight` | [buckets, heads] of MPNet and T5, [2 · span, width] of DeBERTa; null for others |
+ * | `distanceEmbeddings.0.weight` | [buckets, heads] of each block of UMT5; an empty list for others |
  * | `finalNorm.weight` | [width], if there is one |
  * | `head. …` | see {@link EncoderHead}; null for a model without a head |
  */
 export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Tensor> {
   readonly embeddings: EncoderEmbeddings;
   readonly distanceEmbedding: Embedding | null;
+  readonly distanceEmbeddings: readonly Embedding[];
   readonly distanceNorm: Normalization | null;
   readonly blocks: readonly EncoderBlock[];
   readonly finalNorm: Normalization | null;
@@ -86,9 +87,14 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
     this.embeddings = new EncoderEmbeddings({ ...shared, vocabularySize, width, norm, embeddings });
-    const rows =
-      distances?.kind === "buckets" ? [distances.rows, distances.heads] : [2 * (distances?.span ?? 0), width];
-    this.distanceEmbedding = distances ? new Embedding(rows[0]!, rows[1]!, shared) : null;
+    const isBuckets = distances?.kind === "buckets";
+    const table = () =>
+      isBuckets
+        ? new Embedding(distances.rows, distances.heads, shared)
+        : new Embedding(2 * distances!.span, width, shared);
+    const perBlock = isBuckets && distances.perBlock === true;
+    this.distanceEmbedding = distances && !perBlock ? table() : null;
+    this.distanceEmbeddings = perBlock ? layers.map(table) : [];
     this.distanceNorm = distances?.kind === "disentangled" && distances.norm ? newNorm(width, norm, shared) : null;
     this.blocks = layers.map((layer) => new EncoderBlock({ ...shared, width, norm, normPlace, layer }));
     this.finalNorm = finalNorm ? newNorm(width, norm, shared) : null;
@@ -179,24 +185,28 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     this.checkInputs(tokens, lengths, tokenTypes);
     return tidy(() => {
       let x = this.embeddings.forward(tokens, tokenTypes);
-      const shared = this.blockInputs(tokens.shape[1]!, lengths);
-      for (const index of this.#description.order) x = this.blocks[index]!.forward(x, shared);
+      const inputsOf = this.blockInputs(tokens.shape[1]!, lengths);
+      for (const index of this.#description.order) x = this.blocks[index]!.forward(x, inputsOf(index));
       return this.finalNorm ? this.finalNorm.forward(x) : x;
     });
   }
 
-  private blockInputs(count: number, lengths: readonly number[] | undefined): BlockInputs {
+  /** Returns the inputs of a block by its index. */
+  private blockInputs(count: number, lengths: readonly number[] | undefined): (block: number) => BlockInputs {
     const { distances } = this.#description;
     const hasPadding = lengths?.some((length) => length < count) === true;
     const mask = hasPadding ? unsqueeze(unsqueeze(textMask(lengths, count), 1), 1) : undefined;
-    if (!distances) return { mask, bias: undefined, distances: undefined };
-    if (distances.kind === "buckets") {
-      const values = this.distanceEmbedding!.forward(buckets(count));
-      return { mask, bias: unsqueeze(permute(values, [2, 0, 1]), 0), distances: undefined };
+    if (distances?.kind === "buckets") {
+      const scores = (table: Embedding) =>
+        bucketScores(table, { ...distances, queries: count, keys: count, bothWays: true });
+      const bias = this.distanceEmbedding ? scores(this.distanceEmbedding) : undefined;
+      return (block) => ({ mask, bias: bias ?? scores(this.distanceEmbeddings[block]!), distances: undefined });
     }
+    if (!distances) return () => ({ mask, bias: undefined, distances: undefined });
     const embeddings = unsqueeze(this.distanceEmbedding!.weight, 0);
     const normalized = this.distanceNorm ? this.distanceNorm.forward(embeddings) : embeddings;
-    return { mask, bias: undefined, distances: { embeddings: normalized, ...distanceIndices(count, distances) } };
+    const shared = { embeddings: normalized, ...distanceIndices(count, distances) };
+    return () => ({ mask, bias: undefined, distances: shared });
   }
 
   private checkTokens(tokens: Tensor): void {

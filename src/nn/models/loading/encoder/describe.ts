@@ -241,7 +241,7 @@ function distanceTypes(config: Settings): string[] {
 function distancesOf(row: EncoderArchitecture, config: Settings, { heads, width, headWidth }: Sizes) {
   if (row.distances === undefined) return undefined;
   if (row.distances === "buckets")
-    return { kind: "buckets", rows: config.whole("relative_attention_num_buckets", 32), heads } as const;
+    return { kind: "buckets", rows: config.whole("relative_attention_num_buckets", 32), count: 32, heads } as const;
   const onlyWhole: readonly (readonly [key: string, only: number])[] = [
     ["conv_kernel_size", 0],
     ["attention_head_size", headWidth],

@@ -1,0 +1,204 @@
+/**
+ * Tokenizers of folders without `tokenizer.json`: a SentencePiece model, and how its pieces become tokens. The tokens
+ * are those of the classes in `transformers`.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { FileFormatError } from "../../core/errors.ts";
+import { withFileErrors } from "../../io/file_errors.ts";
+import { isJsonObject, parseJson } from "../../io/json.ts";
+import { packUnigram } from "../packed/unigram.ts";
+import { PretrainedTokenizer, type Splitter } from "../pretrained_tokenizer.ts";
+import { contentOf, type TokenizerConfig, type TokenizerJson } from "../tokenizer_file.ts";
+import { normalizerOf } from "./charsmap.ts";
+import { splitterOf } from "./encode.ts";
+import { PieceType, readSentencePiece, type SentencePieceModel } from "./model.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What a layout makes of its files. */
+interface Vocabulary {
+  /** The tokens; the index is the id. */
+  readonly tokens: readonly string[];
+  /** Special tokens and other added ones, which are matched before the text is split. */
+  readonly added: readonly string[];
+  /** The tokens before and after a text. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** Whether a text may begin with a language such as `>>de<<`. */
+  readonly hasLanguages?: boolean;
+}
+
+/** A kind of folder. */
+interface Layout {
+  /** The SentencePiece model, then other required files. */
+  readonly files: readonly string[];
+  readonly vocabularyOf: (model: SentencePieceModel, folder: string, config: TokenizerConfig) => Vocabulary;
+}
+
+const END = "</s>";
+const UNKNOWN = "<unk>";
+const PADDING = "<pad>";
+
+/** Each layout's files are a condition; the first that applies is used. */
+const layouts: readonly Layout[] = [
+  {
+    files: ["source.spm", "vocab.json"],
+    vocabularyOf(_, folder, config) {
+      const path = join(folder, "tokenizer_config.json");
+      if (config["separate_vocabs"] === true)
+        throw new FileFormatError("loadTokenizer", "unsupported", path, "separate_vocabs: true is not supported");
+      const added = [END, UNKNOWN, PADDING];
+      return { tokens: tokensIn(folder), added, before: [], after: [END], hasLanguages: true };
+    },
+  },
+  {
+    files: ["sentencepiece.bpe.model", "vocab.json"],
+    vocabularyOf(_, folder, config) {
+      // M2M100: languages such as `__de__` follow the vocabulary
+      const languages = languagesOf(folder, config);
+      const first = contentOf(config["src_lang"] as string | undefined) ?? "en";
+      const added = ["<s>", PADDING, END, UNKNOWN, ...languages];
+      return { tokens: [...tokensIn(folder), ...languages], added, before: [`__${first}__`], after: [END] };
+    },
+  },
+  {
+    files: ["sentencepiece.bpe.model"],
+    vocabularyOf({ pieces }, folder, config) {
+      // mBART-50: fairseq's first tokens, then the pieces, languages, and the mask
+      const languages = languagesOf(folder, config);
+      const start = ["<s>", PADDING, END, UNKNOWN];
+      const tokens = [...start, ...pieces.slice(3).map(({ text }) => text), ...languages, "<mask>"];
+      const first = contentOf(config["src_lang"] as string | undefined) ?? "en_XX";
+      return { tokens, added: [...start, ...languages, "<mask>"], before: [first], after: [END] };
+    },
+  },
+  {
+    files: ["spiece.model"],
+    vocabularyOf({ pieces }, _, config) {
+      // T5: `<extra_id_99>` to `<extra_id_0>` follow the pieces
+      const isMany = config["tokenizer_class"] === "MT5Tokenizer";
+      const count = typeof config["extra_ids"] === "number" ? config["extra_ids"] : isMany ? 0 : 100;
+      const extra = Array.from({ length: count }, (_, at) => `<extra_id_${count - 1 - at}>`);
+      const tokens = [...pieces.map(({ text }) => text), ...extra];
+      return { tokens, added: [PADDING, END, UNKNOWN, ...extra], before: [], after: [END] };
+    },
+  },
+];
+
+/** @internal Returns the layout of a folder; undefined if it has no SentencePiece model. */
+export const sentencePieceFolder = (folder: string): Layout | undefined =>
+  layouts.find(({ files }) => files.every((name) => existsSync(join(folder, name))));
+
+function jsonIn(folder: string, name: string): Json {
+  const path = join(folder, name);
+  if (!existsSync(path)) return {};
+  const text = withFileErrors("loadTokenizer", path, () => readFileSync(path, "utf8"));
+  const fail = (message: string) => new FileFormatError("loadTokenizer", "notJson", path, message);
+  const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
+  if (!isJsonObject(json)) throw fail("expected a JSON object");
+  return json as Json;
+}
+
+/** Returns the tokens of `vocab.json` in the order of their ids. */
+function tokensIn(folder: string): string[] {
+  const entries = Object.entries(jsonIn(folder, "vocab.json"));
+  const tokens = new Array<string>(entries.length);
+  for (const [token, id] of entries) if (Number.isInteger(id)) tokens[id as number] = token;
+  if (tokens.length === entries.length && !tokens.includes(undefined as never)) return tokens;
+  throw new FileFormatError(
+    "loadTokenizer",
+    "notATokenizer",
+    join(folder, "vocab.json"),
+    "expected tokens with the ids from 0 on, each once",
+  );
+}
+
+/** Returns the languages: the additional special tokens, in the order of the files. */
+function languagesOf(folder: string, config: TokenizerConfig): string[] {
+  const given =
+    config["additional_special_tokens"] ?? jsonIn(folder, "special_tokens_map.json")["additional_special_tokens"];
+  const list = Array.isArray(given) ? given.map((token) => contentOf(token) ?? "") : [];
+  if (list.length > 0) return list;
+  throw new FileFormatError(
+    "loadTokenizer",
+    "notATokenizer",
+    join(folder, "special_tokens_map.json"),
+    "expected the languages in additional_special_tokens",
+  );
+}
+
+/** @internal Creates the tokenizer of a folder. */
+export function ofSentencePiece(folder: string, name: string, { files, vocabularyOf }: Layout): PretrainedTokenizer {
+  const path = join(folder, files[0]!);
+  const model = readSentencePiece(
+    withFileErrors("loadTokenizer", path, () => readFileSync(path)),
+    path,
+  );
+  const config = jsonIn(folder, "tokenizer_config.json") as TokenizerConfig;
+  const vocabulary = vocabularyOf(model, folder, config);
+  const ids = new Map(vocabulary.tokens.map((token, id) => [token, id]));
+  const missing = [...vocabulary.added, ...vocabulary.before, ...vocabulary.after].find((token) => !ids.has(token));
+  if (missing !== undefined)
+    throw new FileFormatError("loadTokenizer", "notATokenizer", path, `expected a vocabulary with ${missing}`);
+  const unknown = ids.get(UNKNOWN)!;
+  const packed = packUnigram(
+    vocabulary.tokens.map((token) => [token, 0]),
+    unknown,
+  );
+  const json = jsonOf(model, vocabulary, ids);
+  const special = { eos_token: END, pad_token: PADDING, unk_token: UNKNOWN };
+  return new PretrainedTokenizer(
+    { ...json, model: { type: "Unigram", unk_id: 0, vocab: [["", 0]] } },
+    { config: { ...special, ...config }, name, packed: packed!, splitter: splitterFor(model, vocabulary, ids) },
+  );
+}
+
+/** Returns the parts of a `tokenizer.json` besides the model. */
+function jsonOf(
+  { pieces }: SentencePieceModel,
+  { added, before, after }: Vocabulary,
+  ids: ReadonlyMap<string, number>,
+): Omit<TokenizerJson, "model"> {
+  const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
+  const place = (token: string) => ({ SpecialToken: { id: token, type_id: 0 } });
+  const text = (id: string) => ({ Sequence: { id, type_id: 0 } });
+  const [first, last] = [before.map(place), after.map(place)];
+  const hasBytes = pieces.some(({ type }) => type === PieceType.byte);
+  return {
+    ...{ normalizer: null, pre_tokenizer: null },
+    added_tokens: added.map((content) => ({ id: ids.get(content)!, content, ...flags })),
+    post_processor: {
+      type: "TemplateProcessing",
+      ...{ single: [...first, text("A"), ...last], pair: [...first, text("A"), text("B"), ...last] },
+      special_tokens: Object.fromEntries(
+        [...before, ...after].map((token) => [token, { id: token, ids: [ids.get(token)!], tokens: [token] }]),
+      ),
+    },
+    decoder: {
+      type: "Sequence",
+      decoders: [
+        { type: "Replace", pattern: { String: "▁" }, content: " " },
+        ...(hasBytes ? [{ type: "ByteFallback" }] : []),
+        { type: "Fuse" },
+        { type: "Strip", content: " ", start: 1, stop: 0 },
+      ],
+    },
+  } as Omit<TokenizerJson, "model">;
+}
+
+/** Returns the function that splits texts between added tokens. */
+function splitterFor(
+  model: SentencePieceModel,
+  { hasLanguages }: Vocabulary,
+  ids: ReadonlyMap<string, number>,
+): Splitter {
+  const [normalize, split] = [normalizerOf(model), splitterOf(model)];
+  const known = (token: string) => (ids.has(token) ? token : UNKNOWN);
+  const plain = (text: string) => split(normalize(text)).map((part) => known(part.text));
+  if (!hasLanguages) return plain;
+  return (text) => {
+    const [language] = /^>>.*?<</s.exec(text) ?? [];
+    return language === undefined ? plain(text) : [known(language), ...plain(text.slice(language.length))];
+  };
+}

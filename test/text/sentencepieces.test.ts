@@ -1,0 +1,98 @@
+/** Compares SentencePiece models and the tokenizers of `transformers` that use them, on drawn texts. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { text } from "../../src/index.ts";
+import { normalizerOf } from "../../src/text/sentencepiece/charsmap.ts";
+import { splitterOf } from "../../src/text/sentencepiece/encode.ts";
+import { readSentencePiece } from "../../src/text/sentencepiece/model.ts";
+import { Random } from "../ops/samples.ts";
+import { testFolder } from "../support/folder.ts";
+import { seed } from "../support/some.ts";
+
+interface Fixture {
+  readonly texts: readonly string[];
+  readonly models: readonly { readonly options: object; readonly file: string; readonly pieces: readonly string[][] }[];
+  readonly folders: readonly {
+    readonly kind: "marian" | "m2m_100";
+    readonly model: number;
+    readonly config: object;
+    readonly vocabulary: Readonly<Record<string, number>>;
+    readonly cases: readonly (readonly [text: string, tokens: number[], decoded: string])[];
+  }[];
+}
+
+const path = join(packageRoot, "test", "fixtures", "text", "sentencepieces.json");
+const { texts, models, folders }: Fixture = JSON.parse(readFileSync(path, "utf8"));
+const bytesOf = (index: number): Buffer => Buffer.from(models[index]!.file, "base64");
+const folder = testFolder("sentencepieces");
+/** As Python's `strip`: JavaScript's `trim` also removes U+FEFF. */
+const trimmed = (given: string): string => given.replace(/^[^\S\uFEFF]+|[^\S\uFEFF]+$/g, "");
+
+test.each(models.map((model, index) => [JSON.stringify(model.options), index] as const))("%s", (_, index) => {
+  const model = readSentencePiece(bytesOf(index), "a model");
+  const [normalize, split] = [normalizerOf(model), splitterOf(model)];
+  const got = texts.map((given) => [given, split(normalize(given)).map((part) => part.text)]);
+  expect(got).toEqual(texts.map((given, at) => [given, models[index]!.pieces[at]!]));
+});
+
+describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as const))("%s", (name, own) => {
+  const place = folder.file(name);
+  mkdirSync(place, { recursive: true });
+  writeFileSync(join(place, "tokenizer_config.json"), JSON.stringify(own.config));
+  writeFileSync(join(place, "vocab.json"), JSON.stringify(own.vocabulary));
+  writeFileSync(join(place, own.kind === "marian" ? "source.spm" : "sentencepiece.bpe.model"), bytesOf(own.model));
+  const tokenizer = text.loadTokenizer(place);
+
+  test("tokens", () => {
+    expect(own.cases.map(([given]) => [given, tokenizer.encode(given)])).toEqual(
+      own.cases.map(([given, tokens]) => [given, tokens]),
+    );
+  });
+
+  test("decoded texts", () => {
+    expect(own.cases.map(([, tokens]) => trimmed(tokenizer.decode(tokens)))).toEqual(
+      own.cases.map(([, , text]) => text),
+    );
+  });
+});
+
+test("the tokens of T5 and of mBART-50", () => {
+  const model = readSentencePiece(bytesOf(0), "a model");
+  const { pieces } = model;
+  const [t5, mbart] = ["t5", "mbart"].map((name) => folder.file(name)) as [string, string];
+  for (const place of [t5, mbart]) mkdirSync(place, { recursive: true });
+  writeFileSync(join(t5, "tokenizer_config.json"), JSON.stringify({ extra_ids: 3 }));
+  writeFileSync(join(mbart, "sentencepiece.bpe.model"), bytesOf(0));
+  writeFileSync(
+    join(mbart, "special_tokens_map.json"),
+    JSON.stringify({ additional_special_tokens: ["en_XX", "de_DE"] }),
+  );
+  // T5's files have <pad>, </s> and <unk> as their first pieces; here, the control pieces have other names
+  const first = Buffer.from(bytesOf(0).toString("latin1").replace("\u0003<s>", "\u0003<p>"), "latin1");
+  writeFileSync(join(t5, "spiece.model"), first);
+  expect(() => text.loadTokenizer(t5)).toThrow("expected a vocabulary with <pad>");
+  const tokenizer = text.loadTokenizer(mbart);
+  const given = texts[5]!;
+  const ids = splitterOf(model)(normalizerOf(model)(given)).map(({ id }) => (id === 0 ? 3 : id + 1));
+  expect(tokenizer.idOf("en_XX")).toBe(pieces.length + 1);
+  expect(tokenizer.idOf("<mask>")).toBe(pieces.length + 3);
+  expect(tokenizer.encode(given)).toEqual([pieces.length + 1, ...ids, 2]);
+});
+
+test("damaged files", () => {
+  const random = new Random(seed);
+  const bytes = bytesOf(2);
+  for (let turn = 0; turn < 60; turn++) {
+    const damaged = Uint8Array.from(bytes.subarray(0, random.integer(0, bytes.length)));
+    for (let at = 0; at < 3 && damaged.length > 0; at++)
+      damaged[random.integer(0, damaged.length - 1)] = random.integer(0, 255);
+    try {
+      const model = readSentencePiece(damaged, "a model");
+      splitterOf(model)(normalizerOf(model)("the world…"));
+    } catch (error) {
+      expect((error as Error).message).toContain("expected");
+    }
+  }
+});
