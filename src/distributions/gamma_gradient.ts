@@ -26,7 +26,7 @@ export function logGammaDerivative(a: Tensor, x: Tensor, logX: Tensor): Tensor {
     const r = div(1, add(a, n));
     series = add(series, mul(factor, mul(r, sub(sub(smallLog, digamma(a)), r))));
   }
-  const { sigma, whole, moment } = gammaIntegrals(a, where(isSmall, 1, x));
+  const { sigma, whole, moment } = gammaIntegrals(a, where(isSmall, 1, x), { hasMoment: true });
   const large = add(mul(sigma, mul(difference, whole)), moment);
   return where(isSmall, neg(mul(exp(small), series)), large);
 }

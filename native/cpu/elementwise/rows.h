@@ -120,7 +120,7 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   }
 }
 
-// For a result in the memory of operands, which are copied tile by tile: those of `compute` must not overlap it.
+// Computes a result that replaces operands. They are copied tile by tile, since `compute` may not read its result.
 template <class Operation, class T, int operands>
 void elementwise_row_in_place(const void *const *inputs, void *out, int64_t count) {
   alignas(64) T copied[tile];

@@ -226,7 +226,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
   return compute;
 }
 
-/** What {@link computeInPlace} needs of a defined operation. */
+/** The properties of an operation that {@link computeInPlace} uses. */
 interface InPlace {
   readonly operation: string;
   readonly primitive: Primitive<undefined>;

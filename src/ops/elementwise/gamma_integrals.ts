@@ -7,6 +7,7 @@
  * never rises. A Gauss-Legendre rule covers the part where e^h is not negligible.
  */
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, sub } from "./arithmetic.ts";
 import { ge, lt } from "./comparison.ts";
@@ -20,8 +21,12 @@ import { where } from "./where.ts";
 /** The exponent below which e^h is neglected. */
 const DEPTH = 40;
 
-/** ∫ e^h ds and ∫ s e^h ds for x ≥ 1, with σ: 1 if x ≥ a. */
-export function gammaIntegrals(a: Tensor, x: Tensor): { sigma: Tensor; whole: Tensor; moment: Tensor } {
+/** ∫ e^h ds and, if requested, ∫ s e^h ds for x ≥ 1 (else zeros), with σ: 1 if x ≥ a. */
+export function gammaIntegrals(
+  a: Tensor,
+  x: Tensor,
+  { hasMoment }: { readonly hasMoment: boolean },
+): { sigma: Tensor; whole: Tensor; moment: Tensor } {
   const isUpper = ge(x, a);
   const sigma = sub(mul(toDType(isUpper, x.dtype), 2), 1) as Tensor;
   const larger = where(isUpper, x, a) as Tensor; // h ≤ −larger · s²/2 near 0
@@ -33,11 +38,13 @@ export function gammaIntegrals(a: Tensor, x: Tensor): { sigma: Tensor; whole: Te
   let whole = mul(end, 0) as Tensor;
   let moment = whole;
   for (const { at, weight } of legendreRule()) {
-    const s = mul(end, at) as Tensor;
-    const t = mul(sigma, s);
-    const density = mul(exp(sub(mul(a, t), mul(x, expm1(t)))), weight) as Tensor;
-    whole = add(whole, density);
-    moment = add(moment, mul(density, s));
+    // Each step frees its terms, so that the next step reuses their memory.
+    [whole, moment] = tidy((): [Tensor, Tensor] => {
+      const s = mul(end, at) as Tensor;
+      const t = mul(sigma, s);
+      const density = mul(exp(sub(mul(a, t), mul(x, expm1(t)))), weight) as Tensor;
+      return [add(whole, density), hasMoment ? add(moment, mul(density, s)) : moment];
+    });
   }
   return { sigma, whole: mul(whole, end), moment: mul(moment, end) };
 }

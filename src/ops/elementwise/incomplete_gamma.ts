@@ -72,7 +72,7 @@ function share(a: Tensor, x: Tensor, isUpper: boolean): Tensor {
   const [safeA, safeX] = [where(isInside, a, 1) as Tensor, where(isInside, x, 1) as Tensor];
   const small = powerSeries(safeA, where(isSmall, safeX, 0.5) as Tensor);
   const largeX = where(isSmall, 1, safeX) as Tensor;
-  const { sigma, whole } = gammaIntegrals(safeA, largeX);
+  const { sigma, whole } = gammaIntegrals(safeA, largeX, { hasMoment: false });
   const part = mul(weightedDensity(safeA, largeX), whole);
   const isOther = isUpper ? lt(sigma, 0) : ge(sigma, 0); // the integral is that of the other side
   const large = where(isOther, sub(1, part), part);

@@ -1,19 +1,21 @@
-import { underName } from "../../backend/dispatch.ts";
+import { record } from "../../autograd/record.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { axis } from "../../core/kinds.ts";
 import { type Given, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
-import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
+import { broadcastShapes, normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { contiguous } from "../copy/copy.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
 import { cat } from "../join/cat.ts";
-import { expand } from "../view/expand.ts";
+import { expand, sumTo } from "../view/expand.ts";
 import { movedim } from "../view/permute.ts";
 import { narrow } from "../view/slice.ts";
 import { checkSameDType, factors } from "./checks.ts";
+import { crossPrimitive, hasCrossKernel } from "./cross.cpu.ts";
 
 /** Options of {@link cross}. */
 export interface CrossOptions {
@@ -50,6 +52,7 @@ export function cross(...values: unknown[]): Tensor {
       `expected operands of equal rank with three elements along dim ${dim}, got ${a.describe()} and ${b.describe()}`,
     );
   const shape = broadcastShapes("cross", a.shape, b.shape);
+  if (hasCrossKernel(a, b)) return inOnePass(a, b, along, shape);
   return underName("cross", () =>
     tidy(() => {
       // the vectors' elements in rows, twice, of which the rotations by one and by two are dense views
@@ -65,3 +68,14 @@ export function cross(...values: unknown[]): Tensor {
 }
 cross.method = "promoted" as const;
 const crossParameters = parameters("cross", { ...factors, dim: optional(axis, -1) });
+
+/** The gradients are b × g and g × a. */
+function inOnePass(a: Tensor, b: Tensor, axis: number, shape: Shape): Tensor {
+  const output = execute(crossPrimitive, [a, b], shape, a.dtype, { axis });
+  const [ofA, ofB] = [a.shape, b.shape];
+  record("cross", [a, b], [output], [a, b], ([g], [x, y], needs) => [
+    needs[0] ? sumTo(cross(y, g, { dim: axis }), ofA) : null,
+    needs[1] ? sumTo(cross(g, x, { dim: axis }), ofB) : null,
+  ]);
+  return output;
+}

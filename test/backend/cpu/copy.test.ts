@@ -57,6 +57,13 @@ const swapped = ({ shape, from, to }: Copy): Copy => ({ shape, from: to, to: fro
 
 const reversed = ({ shape, from, to }: Copy): Copy => ({ shape, from: from.map((stride) => -stride), to });
 
+/** Each element of a matrix, repeated along a third axis, into a part of a larger tensor. */
+const fillRows = (width: number): Copy => ({
+  shape: [7, 9, width],
+  from: [11, 1, 0],
+  to: [10 * (width + 4), width + 4, 1],
+});
+
 function offsets({ shape }: Copy, strides: readonly number[]): Int32Array {
   const count = shape.reduce((product, size) => product * size, 1);
   const found = new Int32Array(count);
@@ -111,6 +118,9 @@ const copies: readonly (readonly [string, Copy])[] = [
   ["both transposed", { shape: [20, 30], from: [1, 37], to: [1, 41] }],
   ["repeated rows", { shape: [20, 30], from: [0, 1], to: [30, 1] }],
   ["repeated elements", { shape: [20, 30], from: [1, 0], to: [30, 1] }],
+  ...[2, 3, 8, 63, 64, 127, 128, 129, 513].map(
+    (width) => [`an element ${width} times, in rows with gaps`, fillRows(width)] as const,
+  ),
   ["repeated elements, transposed", { shape: [20, 30, 40], from: [0, 1, 30], to: [1200, 40, 1] }],
   ["one element", { shape: [1, 1], from: [7, 3], to: [1, 1] }],
   ["no axes", { shape: [], from: [], to: [] }],

@@ -34,8 +34,9 @@ export function erfcx(x: number): number {
 export const logNdtr = (x: number): number =>
   x < -1 ? Math.log(erfcx(-x * Math.SQRT1_2) / 2) - (x / 2) * x : Math.log1p(-erfc(x * Math.SQRT1_2) / 2);
 
-/** Φ⁻¹(p) by Newton's method on ln Φ, which is concave: it converges from below. */
+/** Φ⁻¹(p) by erfinv, and in the tails by Newton's method on ln Φ, which is concave: it converges from below. */
 export function ndtri(p: number): number {
+  if (Math.abs(p - 0.5) < 0.4) return Math.SQRT2 * erfinv(2 * p - 1);
   if (p > 0.5) return -ndtri(1 - p);
   if (!(p > 0)) return p === 0 ? Number.NEGATIVE_INFINITY : Number.NaN;
   let x = -Math.sqrt(-2 * Math.log(p));
