@@ -17,6 +17,7 @@ export function addOnnxCommand(program: Command): void {
     .argument("<file.onnx>", "the model")
     .option("--run", "run the model with random inputs, and print its results' shapes and the time")
     .option("--size <name=number>", "value of a size that the file leaves open, such as batch=4 (repeatable)", size)
+    .option("--svg <path>", "draw the graph into an SVG file")
     .addOption(new Option("--backend <name>", "backend to run on").choices(backendNames))
     .action(async (file: string, flags: OnnxFlags) => {
       const { runOnnx } = await import("../onnx/command.ts");

@@ -54,7 +54,7 @@ export class Call {
   }
 
   /** Returns the elements of a required tensor, such as a shape. */
-  numbers(at: number): number[] {
+  numbers(at: number): readonly number[] {
     return numbersOf(this.tensor(at));
   }
 
@@ -89,5 +89,17 @@ export class Results {
 /** Operators by name. */
 export type Operators = Readonly<Record<string, Operator>>;
 
+/** Elements of at most this many are kept: sizes, axes and limits. */
+const MOST_KEPT = 64;
+/** The elements of small tensors, with the versions of their storages: each run of a graph reads the same constants. */
+const kept = new WeakMap<Tensor, { readonly version: number; readonly numbers: readonly number[] }>();
+
 /** Returns elements as numbers. Integers beyond 2^53 lose their last bits: limits such as "to the end" keep meaning. */
-export const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
+export function numbersOf(x: Tensor): readonly number[] {
+  const { version } = x.storage;
+  const known = kept.get(x);
+  if (known?.version === version) return known.numbers;
+  const numbers = Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
+  if (x.size <= MOST_KEPT) kept.set(x, { version, numbers });
+  return numbers;
+}

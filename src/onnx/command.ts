@@ -4,6 +4,7 @@ import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { ArgumentError, OrchardError } from "../core/errors.ts";
 import { printable } from "../core/printable.ts";
+import { writeAtomically } from "../io/atomic.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { rand } from "../ops/random/rand.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -19,6 +20,8 @@ export interface OnnxFlags {
   /** Values of sizes that the file leaves open, by name. */
   readonly size?: Readonly<Record<string, number>>;
   readonly backend?: BackendName;
+  /** The path of a picture of the graph. */
+  readonly svg?: string;
 }
 
 /** Runs `orchard onnx`. Returns the exit code. */
@@ -27,6 +30,7 @@ export async function runOnnx(file: string, flags: OnnxFlags): Promise<number> {
     if (flags.backend) setBackend(flags.backend);
     const model = await loadOnnx(file);
     console.log(printable(model.summary()));
+    if (flags.svg !== undefined) await drawn(model, flags.svg);
     if (flags.run) console.log(printable(await timed(model, flags.size ?? {})));
     return 0;
   } catch (error) {
@@ -34,6 +38,12 @@ export async function runOnnx(file: string, flags: OnnxFlags): Promise<number> {
     console.error(printable(error.message));
     return 1;
   }
+}
+
+async function drawn(model: OnnxModel, path: string): Promise<void> {
+  const svg = await model.toSvg();
+  await writeAtomically("onnx", path, (file) => file.write(Buffer.from(svg)));
+  console.log(printable(`picture: ${path}`));
 }
 
 const REPETITIONS = 5;

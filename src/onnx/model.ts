@@ -113,6 +113,19 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     ].join("\n");
   }
 
+  /**
+   * Draws the graph as an SVG document: a box for each node with the shapes of its weights, from the inputs down to the
+   * outputs. Graphs inside nodes, such as the branches of `If`, are not drawn.
+   *
+   * @example
+   * await Bun.write("model.svg", await model.toSvg());
+   */
+  async toSvg(): Promise<string> {
+    const { drawGraph } = await import("./picture.ts");
+    const { graph, inputs, outputs } = this.#parts;
+    return drawGraph({ steps: graph.steps, inputs, outputs, constants: this.weights });
+  }
+
   #checkInputs(inputs: Readonly<Record<string, Value>>): void {
     const names = this.#parts.graph.inputs;
     const list = names.map((name) => `"${name}"`).join(", ");

@@ -21,8 +21,7 @@ export const differences: readonly Difference[] = [
       !name.includes("_expanded") &&
       named(
         ...[/^test_(ai_onnx_ml|image_decoder|tfidfvectorizer|strnormalizer|regex_full_match|label_encoder)/],
-        ...[/^test_(momentum|nesterov|adagrad|adam)/, /^test_(linear_attention|causal_conv_with_state|flexattention)/],
-        ...[/deform_conv/, /^test_bitcast/],
+        ...[/^test_(momentum|nesterov|adagrad|adam|flexattention)/],
       )(name),
     error: /operators? .* not supported/,
   },

@@ -151,6 +151,9 @@ function differenceOf(actual: Tensor, expected: Tensor): number {
   return Math.max(0, ...a!.map((value, at) => Math.abs(value - b![at]!))) / most;
 }
 
+/** Of a plan on the cpu backend: two are recorded, and the others replay one native call. */
+const RUNS = 4;
+
 test("drawn convolutions with what surrounds them agree with single nodes", async () => {
   const random = new Random(3);
   let [steps, planned] = [0, 0];
@@ -161,8 +164,11 @@ test("drawn convolutions with what surrounds them agree with single nodes", asyn
     for (const backend of ["cpu", "reference"] as const)
       await withBackend(backend, async () => {
         const { graph, plan } = await planOf(bytes, x);
-        const [single, fused] = noGrad(() => [graph.run([x])[0], plan.run([x])[0]]) as [Tensor, Tensor];
-        expect(differenceOf(fused, single)).toBeLessThan(1e-5);
+        for (let run = 0; run < (backend === "cpu" ? RUNS : 1); run++) {
+          const given = run === 0 ? x : drawn(random, input);
+          const [single, fused] = noGrad(() => [graph.run([given])[0], plan.run([given])[0]]) as [Tensor, Tensor];
+          expect(differenceOf(fused, single)).toBeLessThan(1e-5);
+        }
         steps += graph.steps.length;
         planned += plan.length;
       });
@@ -239,12 +245,25 @@ test("a plan follows weights that change", async () => {
   const model = await io.loadOnnx(await growing.model(x.shape, last));
   const results = async () => (await model.run({ x }))[OUTPUT] as Tensor;
   const before = [await results(), await results(), await results()];
+  for (let run = 0; run < RUNS; run++) expect(differenceOf(await results(), before[2]!)).toBe(0);
   noGrad(() => {
     for (const weight of model.parameters()) weight.mul_(2);
   });
   const after = await results();
   expect(differenceOf(after, before[2]!.mul(4))).toBeLessThan(1e-6);
   expect(differenceOf(await results(), after)).toBeLessThan(1e-6);
+});
+
+test("a plan whose steps read elements of results follows them", async () => {
+  const growing = new Growing(new Random(10));
+  const places = growing.node("NonZero", [growing.node("Relu", ["x"])]);
+  const model = await io.loadOnnx(await growing.model([12], growing.node("Cast", [places], { to: 1 })));
+  const random = new Random(11);
+  for (let run = 0; run < 2 * RUNS; run++) {
+    const x = drawn(random, [12]);
+    const wanted = [...(x.dataSync() as Float32Array).entries()].flatMap(([at, value]) => (value > 0 ? [at] : []));
+    expect(((await model.run({ x }))[OUTPUT] as Tensor).toArray()).toEqual([wanted]);
+  }
 });
 
 test("plans follow sizes, and the elements of small integer inputs", async () => {

@@ -159,8 +159,10 @@ function forEachPlace(
   let index = 0;
   const level = (axis: number, at: number): void => {
     const size = shape[axis];
+    const stride = strides[axis] ?? 0;
     if (size === undefined) body(at, index++);
-    else for (let step = 0; step < size; step++) level(axis + 1, at + step * strides[axis]!);
+    else if (axis === shape.length - 1) for (let step = 0; step < size; step++) body(at + step * stride, index++);
+    else for (let step = 0; step < size; step++) level(axis + 1, at + step * stride);
   };
   level(0, start);
 }

@@ -1,8 +1,8 @@
 /** Operators that convert elements, and that make tensors. */
 import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { bytesOf, type DType, isFloat } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { elementType, elementTypeName } from "../tensors.ts";
@@ -18,6 +18,19 @@ export function castTo(x: Tensor, number: number): Tensor {
   const low = ops.bitwiseAnd(whole, 2 ** bits - 1);
   const wrapped = isSigned ? ops.sub(ops.bitwiseXor(low, 2 ** (bits - 1)), 2 ** (bits - 1)) : low;
   return wrapped.to(type.dtype);
+}
+
+/** Reads the bits of elements as another type of the same size. */
+function bitCast(call: Call): Tensor {
+  const x = call.tensor(0);
+  const number = call.attributes.number("to");
+  const type = elementType(number);
+  if (type?.wraps && bytesOf(type.dtype) === bytesOf(x.dtype) && !isFloat(x.dtype)) return castTo(x, number);
+  if (!type || type.wraps || bytesOf(type.dtype) !== bytesOf(x.dtype) || type.dtype === "bool")
+    throw new NodeProblem(`bits of ${x.dtype} as ${elementTypeName(number)} are not supported`);
+  if (type.dtype === x.dtype) return x;
+  const dense = x.isContiguous ? x : x.contiguous();
+  return new Tensor(dense.storage, type.dtype, dense.shape, dense.strides, dense.offset);
 }
 
 const castSafely = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : x.to(dtype));
@@ -61,6 +74,7 @@ function range(call: Call): Tensor {
 }
 
 export const creation: Operators = {
+  BitCast: bitCast,
   Cast: (call) => castTo(call.tensor(0), call.attributes.number("to")),
   CastLike: (call) => castSafely(call.tensor(0), call.tensor(1).dtype),
   Constant: constant,

@@ -3,9 +3,11 @@ import type { Operator, Operators } from "../call.ts";
 import { attentions } from "./attention.ts";
 import { control } from "./control.ts";
 import { creation } from "./creation.ts";
+import { deformable } from "./deform.ts";
 import { dropout, elementwise } from "./elementwise.ts";
 import { fourier } from "./fourier.ts";
 import { indexing } from "./indexing.ts";
+import { linearAttentions } from "./linear_attention.ts";
 import { losses, randomNumbers, signals } from "./losses.ts";
 import { microsoft, simplifiedLayerNormalization } from "./microsoft.ts";
 import { normalization } from "./normalization.ts";
@@ -25,9 +27,11 @@ const domains: Readonly<Record<string, Operators>> = {
       ...attentions,
       ...control,
       ...creation,
+      ...deformable,
       ...elementwise,
       ...fourier,
       ...indexing,
+      ...linearAttentions,
       ...losses,
       ...normalization,
       ...padding,

@@ -31,6 +31,20 @@ function spread(call: Call, value: Tensor, x: Tensor): Tensor {
   return ops.narrow(ops.repeatInterleave(value, block, { dim: axis }), axis, 0, x.shape[axis]!);
 }
 
+/** Returns (x − zero) · scale in float32. */
+export const dequantized = (x: Tensor, scale: Tensor, zero: Tensor | undefined): Tensor =>
+  ops.mul(ops.sub(x.to("float32"), zero ? zero.to("float32") : 0), scale);
+
+/** Returns x / scale + zero, rounded to even, within the limits of the zero point's type. */
+export const rounded = (x: Tensor, scale: Tensor, zero: Tensor | undefined): Tensor =>
+  quantized(x, scale, zero, zero?.dtype ?? "uint8", limitsFor(zero?.dtype ?? "uint8"));
+
+function limitsFor(dtype: DType): readonly [number, number] {
+  const limits = dtypeLimits[dtype];
+  if (!limits) throw new NodeProblem(`quantization to ${dtype} is not supported`);
+  return limits;
+}
+
 function dequantize(call: Call): Tensor {
   const [x, scale] = [call.tensor(0), call.tensor(1)];
   const zero = call.optional(2);
@@ -46,8 +60,7 @@ function quantize(call: Call): Tensor {
   const type = number === 0 ? undefined : elementType(number);
   if (number !== 0 && !type) throw new NodeProblem(`quantization to type ${number} is not supported`);
   const dtype = type?.dtype ?? zero?.dtype ?? "uint8";
-  const limits = type?.wraps ? limitsOf(type.wraps.bits, type.wraps.isSigned) : dtypeLimits[dtype];
-  if (!limits) throw new NodeProblem(`quantization to ${dtype} is not supported`);
+  const limits = type?.wraps ? limitsOf(type.wraps.bits, type.wraps.isSigned) : limitsFor(dtype);
   return quantized(x, spread(call, scale, x), zero && spread(call, zero, x), dtype, limits);
 }
 
@@ -58,13 +71,13 @@ function quantized(
   dtype: DType,
   [min, max]: readonly [number, number],
 ): Tensor {
-  const rounded = ops.round(ops.div(x.to("float32"), scale.to("float32")));
-  const shifted = zero ? ops.add(rounded, zero.to("float32")) : rounded;
+  const whole = ops.round(ops.div(x.to("float32"), scale.to("float32")));
+  const shifted = zero ? ops.add(whole, zero.to("float32")) : whole;
   return ops.clamp(shifted, { min, max }).to(dtype);
 }
 
 /** Chooses the scale from the extrema, with 0 among them. */
-function quantizeDynamically(call: Call): Results {
+export function quantizeDynamically(call: Call): Results {
   const x = call.tensor(0);
   const high = ops.maximum(ops.amax(x), 0);
   const low = ops.minimum(ops.amin(x), 0);
@@ -81,7 +94,7 @@ const exact = (x: Tensor, zero: Tensor | undefined): Tensor =>
 const ofRows = (zero: Tensor | undefined): Tensor | undefined =>
   zero && zero.rank === 1 && zero.size > 1 ? ops.unsqueeze(zero, 1) : zero;
 
-const integerProduct = (a: Tensor, b: Tensor, aZero: Tensor | undefined, bZero: Tensor | undefined): Tensor =>
+export const integerProduct = (a: Tensor, b: Tensor, aZero: Tensor | undefined, bZero: Tensor | undefined): Tensor =>
   ops.matmul(exact(a, ofRows(aZero)), exact(b, bZero));
 
 const matMulInteger = (call: Call): Tensor =>
@@ -98,10 +111,9 @@ const ofOutputs = (vector: Tensor | undefined, weight: Tensor): Tensor | undefin
 
 /** Scales sums in float32, as onnxruntime does: halves then round as there. */
 function requantized(sums: Tensor, scale: Tensor, zero: Tensor): Tensor {
-  const limits = dtypeLimits[zero.dtype];
-  if (!limits) throw new NodeProblem(`quantization to ${zero.dtype} is not supported`);
-  const rounded = ops.round(ops.mul(sums.to("float32"), scale));
-  return ops.clamp(ops.add(rounded, zero.to("float32")), { min: limits[0], max: limits[1] }).to(zero.dtype);
+  const [min, max] = limitsFor(zero.dtype);
+  const whole = ops.round(ops.mul(sums.to("float32"), scale));
+  return ops.clamp(ops.add(whole, zero.to("float32")), { min, max }).to(zero.dtype);
 }
 
 /** Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point. */

@@ -253,7 +253,7 @@ function windowSums(x: Tensor, plan: Windows): Tensor {
 }
 
 /** Padding counts as elements only on request, and what `ceil_mode` adds never. */
-function averagePool(call: Call): Tensor {
+export function averagePool(call: Call): Tensor {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
   const includes = call.attributes.flag("count_include_pad");

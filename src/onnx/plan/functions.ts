@@ -47,7 +47,7 @@ function isMeanOfLastAxis(step: PlannedStep, edit: Edit): boolean {
   return step.attributes.flag("keepdims", true) && axes?.length === 1 && (axes[0] === -1 || axes[0] === rank - 1);
 }
 
-function axesOf(step: PlannedStep, edit: Edit): number[] | undefined {
+function axesOf(step: PlannedStep, edit: Edit): readonly number[] | undefined {
   const axes = edit.fixed(step.inputs[1]);
   return axes && numbersOf(axes);
 }

@@ -8,6 +8,8 @@ import { planFor, planKey } from "./trace.ts";
 
 /** How many plans are kept; the one that was not used for longest is dropped. */
 const MOST_PLANS = 16;
+/** How many of the plans keep a native program, with memory for its intermediate results. */
+const MOST_PROGRAMS = 4;
 /** How many keys are remembered, whose plans are made when they occur again. */
 const MOST_KEYS = 256;
 
@@ -41,6 +43,7 @@ export class Plans {
     const made = planFor(graph, given, weights) ?? null;
     this.#plans.delete(key);
     this.#plans.set(key, made);
+    for (const plan of [...this.#plans.values()].slice(0, -MOST_PROGRAMS)) plan?.freeProgram();
     if (this.#plans.size > MOST_PLANS) this.#plans.delete(this.#plans.keys().next().value!);
     return made;
   }

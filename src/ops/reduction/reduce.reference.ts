@@ -1,6 +1,6 @@
 /** The definition of each reduction, on the list of elements of one result. */
 import type { Implementation } from "../../backend/backend.ts";
-import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { forEachOffset, store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
@@ -94,14 +94,8 @@ function groups<Value>(values: ArrayLike<Value>, shape: Shape, axes: readonly nu
   const kept = shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
   const strides = rowMajorStrides(kept).map((stride, axis) => (axes.includes(axis) ? 0 : stride));
   const lists = Array.from({ length: elementCount(kept) }, (): Value[] => []);
-  for (let index = 0; index < values.length; index++) {
-    let remainder = index;
-    let result = 0;
-    for (let axis = shape.length - 1; axis >= 0; axis--) {
-      result += (remainder % shape[axis]!) * strides[axis]!;
-      remainder = Math.floor(remainder / shape[axis]!);
-    }
+  forEachOffset(shape, { strides, offset: 0 }, (result, index) => {
     lists[result]!.push(values[index]!);
-  }
+  });
   return lists;
 }

@@ -20,13 +20,20 @@ export function reducedShape({ shape }: Block, options: Reduced): number[] {
 
 /** The elements of each result, both in row-major order. */
 export function groupsOf({ shape, values }: Block, options: Reduced): number[][] {
-  const axes = axesOf(options, shape.length);
-  const kept = shape.filter((_, axis) => !axes.includes(axis));
+  const axes = new Set(axesOf(options, shape.length));
+  const kept = shape.filter((_, axis) => !axes.has(axis));
   const groups: number[][] = Array.from({ length: kept.reduce((product, size) => product * size, 1) }, () => []);
-  for (const [index, value] of values.entries()) {
-    const at = indicesOf(index, shape);
-    const result = at.reduce((index, own, axis) => (axes.includes(axis) ? index : index * shape[axis]! + own), 0);
-    groups[result]!.push(value);
+  for (let index = 0; index < values.length; index++) {
+    let [rest, stride, result] = [index, 1, 0];
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      const size = shape[axis]!;
+      if (!axes.has(axis)) {
+        result += (rest % size) * stride;
+        stride *= size;
+      }
+      rest = Math.floor(rest / size);
+    }
+    groups[result]!.push(values[index]!);
   }
   return groups;
 }
@@ -59,16 +66,6 @@ export function mapSlices(
     if (Math.floor(start / step) % length !== 0) continue;
     const slice = map(...values.map((own) => Array.from({ length }, (_, k) => own[start + k * step]!)));
     for (const [k, value] of slice.entries()) result[start + k * step] = value;
-  }
-  return result;
-}
-
-function indicesOf(index: number, shape: readonly number[]): number[] {
-  const result = new Array<number>(shape.length);
-  let remainder = index;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    result[axis] = remainder % shape[axis]!;
-    remainder = Math.floor(remainder / shape[axis]!);
   }
   return result;
 }
