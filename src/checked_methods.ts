@@ -4,6 +4,7 @@ import { MetalContext } from "./backend/metal/context.ts";
 import { MetalKernel } from "./backend/metal/kernel.ts";
 import { refuseSurplus } from "./core/surplus.ts";
 import * as data from "./data/index.ts";
+import * as diffusion from "./diffusion/index.ts";
 import * as distributed from "./distributed/index.ts";
 import * as distributions from "./distributions/index.ts";
 import * as io from "./io/index.ts";
@@ -16,7 +17,7 @@ import { Tensor } from "./tensor/tensor.ts";
 import * as text from "./text/index.ts";
 
 refuseSurplus([
-  ...[data, distributed, distributions, io, nn, optim, quant, text].flatMap((namespace) =>
+  ...[data, diffusion, distributed, distributions, io, nn, optim, quant, text].flatMap((namespace) =>
     Object.values<unknown>(namespace),
   ),
   ...[DeviceBuffer, Differentiable, FunctionContext, Generator, MetalContext, MetalKernel, Tensor],

@@ -57,9 +57,11 @@ export {
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export { type CompiledFunction, type CompileOptions, compile } from "./compile/compile.ts";
 export { CompileError } from "./compile/errors.ts";
+export { type LoadedProgram, loadProgram } from "./compile/saved/load.ts";
 export type { CompileState } from "./compile/state.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
+export * as diffusion from "./diffusion/index.ts";
 export * as distributed from "./distributed/index.ts";
 export * as distributions from "./distributions/index.ts";
 export * as fft from "./fft/index.ts";

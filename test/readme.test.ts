@@ -34,6 +34,7 @@ const documents = [
   "docs/fft",
   "docs/saving",
   "docs/shipping",
+  "docs/vision",
 ].map((name) => `${name}.md`);
 
 describe.each(documents)("%s", (document) => {

@@ -23,6 +23,9 @@ inline Turns<float> turns(float a) {
 
 inline float log2_of_e(float) { return 1.44269504f; }
 
+// a^2 minus its rounded value
+inline float square_error(float a, float square) { return metal::fma(a, a, -square); }
+
 // erfc(a) = 2 e^(-a^2) G(sqrt(2) a) for a >= 0, where G is smooth (common/gated.h). It is 0 from 10.7 on.
 inline float erfc(float x) {
     float a = metal::fabs(x);

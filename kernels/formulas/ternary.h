@@ -11,6 +11,9 @@ template <Ternary name> struct OfFloats;
 
 OF_FLOATS(TERNARY_CLAMP, clamped(a, b, c))
 OF_FLOATS(TERNARY_LERP, interpolated(a, b, c))
+OF_FLOATS(TERNARY_ADDCMUL, a + b * c)
+OF_FLOATS(TERNARY_ADDCDIV, a + b / c)
+OF_FLOATS(TERNARY_THRESHOLD, a <= b ? c : a)
 OF_FLOATS(TERNARY_SOFTPLUS, softplus(a, b, c))
 OF_FLOATS(TERNARY_ELU, elu(a, b, c))
 OF_FLOATS(TERNARY_SHRINK, fabs(a) <= b ? T(0) : (a < T(0) ? a + c : a - c))

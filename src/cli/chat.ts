@@ -6,6 +6,7 @@ import type { ChatFlags } from "../serve/commands.ts";
 import { parseNumber } from "./number.ts";
 import { MODEL, offlineOption } from "./pull.ts";
 
+const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
 const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
 
 /** The model options that `chat` and `serve` share. */
@@ -28,6 +29,7 @@ export function addChatCommand(program: Command): void {
     .description("chat with a model; if input is piped, each line is a message")
     .argument("<model>", MODEL)
     .option("--system <text>", "system message")
+    .option("--image <file>", "image of the first message, for a vision-language model (repeatable)", several)
     .addOption(numeric("--tokens <count>", "maximum number of tokens in an answer").default(1024))
     .addOption(numeric("--temperature <number>", "sampling temperature; 0: greedy decoding (default: the model's)"))
     .addOption(numeric("--top-k <count>", "sample from the k most likely tokens"))

@@ -15,6 +15,7 @@ import { addPullCommand } from "./pull.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
 import { addTrainCommand } from "./train.ts";
+import { addTranscribeCommand } from "./transcribe.ts";
 import { addTranslateCommand } from "./translate.ts";
 
 function makeProgram(): Command {
@@ -34,6 +35,7 @@ function makeProgram(): Command {
   addChatCommand(program);
   addServeCommand(program);
   addEmbedCommand(program);
+  addTranscribeCommand(program);
   addTranslateCommand(program);
   addOnnxCommand(program);
   addPullCommand(program);

@@ -20,7 +20,13 @@ export function addServeCommand(program: Command): void {
     .option("--cors <origin>", "origin of a web page that may send requests, or * (repeatable; default: none)", several)
     .addOption(numeric("--slots <count>", "maximum number of texts generated at once").default(8))
     .addOption(numeric("--queue <count>", "maximum number of texts waiting in the queue").default(64))
-    .addOption(numeric("--max-body <bytes>", "maximum size of a request (default: 4 MiB)"))
+    .option("--image-urls", "download images that requests name by http(s) URL (default: only data: URLs)")
+    .addOption(
+      numeric(
+        "--max-body <bytes>",
+        "maximum size of a request (default: 4 MiB; 25 MiB with a recording; 32 MiB for a model that reads images)",
+      ),
+    )
     .addOption(numeric("--max-tokens <count>", "maximum number of tokens a request may generate (default: 16384)"))
     .addOption(numeric("--max-seconds <count>", "time limit of a request (default: 600)"))
     .addOption(numeric("--max-connections <count>", "maximum number of simultaneous requests (default: 256)"));

@@ -76,6 +76,8 @@ export function addTrainCommand(program: Command): void {
     .addOption(choice("--preset <name>", "preset of default settings (default: chosen by the backend)", presetNames))
     .addOption(choice("--backend <name>", "backend to run on", backendNames))
     .option("--strict", "fail instead of falling back to another backend")
+    .option("--compile", "record training steps once and replay them (default: on cpu)")
+    .option("--no-compile", "run each operation of a training step immediately")
     .option("--verbose", "list at the end which backend ran each operation, and why")
     .option("--out <folder>", "the run's folder (default: a new one in runs/)")
     .option("--resume [folder]", "resume a run (default: the latest in runs/)")

@@ -1,20 +1,24 @@
 import { gradEnabled } from "../autograd/modes.ts";
 import { searchedFor } from "../backend/anomaly.ts";
+import type { BackendName } from "../backend/names.ts";
 import { isAnyInUse } from "../backend/overrides.ts";
 import { getBackend, isStrict } from "../backend/policy.ts";
 import { whyUnavailable } from "../backend/registry.ts";
 import { environment } from "../core/environment.ts";
-import { aFunction, aNumber, flag } from "../core/kinds.ts";
+import { aFunction, aNumber, aPath, flag } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { capture } from "../observe/capture.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
+import { metalSeam } from "./metal/replay.ts";
+import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
 import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
-import { RUN_PLAINLY, Variant } from "./variant.ts";
+import { Variant } from "./variant.ts";
 
 /** Options of {@link compile}. */
 export interface CompileOptions {
@@ -35,6 +39,14 @@ export interface CompiledFunction<Arguments extends readonly unknown[], Result> 
   readonly variants: number;
   /** Returns the programs as text: calls, fusions, bytes and memory, and why calls ran plainly. */
   explain(): string;
+  /**
+   * Writes the program of the last call to a file, with the state and the constants. `loadProgram` runs it without this
+   * code, with the bits of this function.
+   *
+   * @throws {CompileError} `unsaved` if there is no program yet, it was recorded on metal, or it calls an optimizer or
+   * sets gradients. @throws {FileError}
+   */
+  save(path: string): Promise<void>;
   /** Forgets the programs and frees their memory. The next call records again. */
   reset(): void;
 }
@@ -48,6 +60,8 @@ const compileParameters = parameters("compile", {
   fn: operand(aFunction<(...values: never[]) => unknown>()),
   ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true) },
 });
+
+const saveParameters = parameters("CompiledFunction.save", { path: operand(aPath) });
 
 /**
  * Returns a function that does the same as `fn`, and after two equal calls replays its operations as one native call.
@@ -84,6 +98,7 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
   Object.defineProperty(call, "variants", { get: () => compiled.variants.length });
   return Object.assign(call, {
     explain: () => explain(compiled.variants, compiled.reasons),
+    save: (...given: unknown[]) => compiled.save(given),
     reset: () => compiled.reset(),
   }) as CompiledFunction<readonly unknown[], unknown>;
 }
@@ -107,7 +122,7 @@ class Compiled {
     if (capture !== null) return this.fn(...(values as never[])); // part of another recording
     const why = this.whyPlain(values);
     if (why !== undefined) return this.runPlainly(values, why);
-    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0);
+    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0) | (getBackend() === "metal" ? 4 : 0);
     const variant = this.variantFor(values, modes);
     if (typeof variant === "string") return this.runPlainly(values, variant);
     const result = variant.run(values);
@@ -115,12 +130,13 @@ class Compiled {
   }
 
   private whyPlain(values: readonly unknown[]): string | undefined {
-    if (getBackend() !== "cpu") return `the backend is ${getBackend()}`;
+    const backend = getBackend();
+    if (!(backend in seams)) return `the backend is ${backend}`;
     if (isAnyInUse()) return "an override or a route is active";
     if (searchedFor.get()) return "anomalies are searched for";
     if (observer) return "operations are recorded";
     if (isRecorded) return "calls are recorded";
-    if (whyUnavailable("cpu") !== undefined) return "the cpu backend is not available";
+    if (whyUnavailable(backend) !== undefined) return `the ${backend} backend is not available`;
     for (let at = 0; at < values.length; at++) if (needsGradient(values[at])) return "an argument requires a gradient";
     return this.state.unsupported();
   }
@@ -137,10 +153,11 @@ class Compiled {
     }
     why = `recorded: ${why ?? "first call"}`;
     const inputs = treeOf(values, layoutOf);
-    const isOnHost = leavesOf(treeOf(values, (tensor) => tensor)).every(isHost);
-    if (!isOnHost) return "an argument is in the memory of another device, or disposed";
+    const seam = seams[getBackend()]!;
+    const unusable = leavesOf(treeOf(values, (tensor) => tensor)).some((tensor) => !isUsable(tensor, seam));
+    if (unusable) return "an argument is in the memory of another device, or disposed";
     this.count(why);
-    const made = new Variant(this.fn, this.state, { inputs, modes, isFused: this.options.fuse });
+    const made = new Variant(this.fn, this.state, { inputs, modes, seam, isFused: this.options.fuse });
     made.mismatch(values, modes); // finds the tensors
     for (const dropped of this.variants.slice(this.options.variants - 1)) dropped.dispose();
     this.variants = [made, ...this.variants].slice(0, this.options.variants);
@@ -159,14 +176,24 @@ class Compiled {
     this.reasons.set(why, (this.reasons.get(why) ?? 0) + 1);
   }
 
+  async save(values: readonly unknown[]): Promise<void> {
+    const { path } = saveParameters(values);
+    const latest = this.variants[0];
+    if (!latest?.program) throw unsaved("it is not recorded yet; call it until explain() counts a replay");
+    await latest.save(path);
+  }
+
   reset(): void {
     for (const variant of this.variants) variant.dispose();
     this.variants = [];
   }
 }
 
-const isHost = (tensor: Tensor): boolean =>
-  !tensor.isDisposed && !tensor.storage.isClosed && tensor.storage.memory.device === "host";
+/** The backends whose calls can be recorded. */
+const seams: Readonly<Partial<Record<BackendName, Seam>>> = { cpu: cpuSeam, metal: metalSeam };
+
+const isUsable = (tensor: Tensor, seam: Seam): boolean =>
+  !tensor.isDisposed && !tensor.storage.isClosed && seam.accepts(tensor);
 
 const needsGradient = (value: unknown): boolean =>
   typeof value === "object" &&

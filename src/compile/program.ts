@@ -4,8 +4,10 @@ import type { cpuLibrary } from "../backend/cpu/loader.ts";
 import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
 import { type Lifetime, placeInArena } from "./arena.ts";
 import { rowPlaces } from "./difference.ts";
-import { type Fusion, flatten, fuse } from "./fuse.ts";
-import type { Draw, Entry, RecordedCall, Recording, Step } from "./recording.ts";
+import { type Fusion, fuse } from "./fuse.ts";
+import type { Entry, RecordedCall, Recording } from "./recording.ts";
+import type { ProgramDraw, ProgramFacts } from "./replay.ts";
+import type { Step } from "./tracking.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
 const Code = { call: 0, check: 1, fused: 2 } as const;
@@ -21,12 +23,9 @@ export interface ProgramStep extends Pick<Step, "optimizer" | "slots"> {
   readonly rows: readonly LiveRows[];
 }
 
-export interface ProgramDraw extends Pick<Draw, "generator" | "ahead"> {
-  readonly places: readonly number[];
-}
-
 /** Memory of the program with given contents. */
-interface Buffered {
+export interface Buffered {
+  readonly slot: number;
   readonly bytes: Uint8Array;
   readonly contents: Uint8Array;
   /** Whether the program changes the contents. */
@@ -34,7 +33,7 @@ interface Buffered {
 }
 
 /** A recording as a list of instructions over slots of memory: one slot for each entry, then expected arrays. */
-export class Program {
+export class Program implements ProgramFacts {
   readonly words: Int32Array;
   readonly blocks: Float64Array;
   readonly addresses: Float64Array;
@@ -49,7 +48,9 @@ export class Program {
   private readonly firstCalls: number[] = [];
   private readonly starts: number[] = [];
   private readonly arena: Memory | null;
-  private readonly buffers: Buffered[] = [];
+  readonly buffers: Buffered[] = [];
+  /** The offsets of intermediate results in the arena, by slot. */
+  readonly offsets: ReadonlyMap<number, number>;
   private readonly stopped = new Float64Array(1);
 
   /** @param results the entries whose memory is new in each replay */
@@ -61,9 +62,9 @@ export class Program {
     const doubles = this.placeBlocks();
     this.blocks = new Float64Array(Math.max(doubles, 1));
     for (const [at, { block }] of calls.entries()) this.blocks.set(block, this.starts[at]);
-    for (const { calls: chain, operands } of this.fusions)
+    for (const { calls: chain, links } of this.fusions)
       for (const [at, call] of chain.entries())
-        flatten(calls[call]!, this.blocks.subarray(this.starts[call]), operands[at]!);
+        for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
     const arrays = entries.filter(({ source }) => source === "array");
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
@@ -72,6 +73,7 @@ export class Program {
     const inArena = entries.filter((each) => each.source === "computed" && !results.has(each) && !local.has(each));
     const { offsets, bytes } = placeInArena(inArena.map((entry) => lifetimeOf(entry, this.fusions)));
     this.arenaBytes = bytes;
+    this.offsets = new Map(inArena.map(({ id }, at) => [id, offsets[at]!]));
     this.arena = bytes > 0 ? allocateHost(Math.max(bytes, LARGE)) : null;
     if (this.arena) {
       const base = ptr(this.arena.hostBytes());
@@ -106,7 +108,7 @@ export class Program {
     const bytes = new Uint8Array(new ArrayBuffer(Math.max(contents.byteLength, 8))); // a small array would move
     bytes.set(contents);
     this.addresses[slot] = ptr(bytes);
-    this.buffers.push({ bytes, contents, changes });
+    this.buffers.push({ slot, bytes, contents, changes });
   }
 
   private instructions(expected: ReadonlyMap<Entry, number>): number[] {
@@ -132,14 +134,16 @@ export class Program {
     return words;
   }
 
-  private fusedWords({ calls, count, piece, locals, operands, buffers }: Fusion): number[] {
-    const words = [calls.length, count, piece, buffers];
+  private fusedWords({ calls, units, width, piece, locals, links, buffers }: Fusion): number[] {
+    const words = [calls.length, units, piece, width, buffers];
     for (const [index, at] of calls.entries()) {
       const { call, operands: entries } = this.calls[at]!;
-      words.push(call.ordinal, this.starts[at]!);
-      for (const [operand, kind] of operands[index]!.entries()) {
-        const entry = entries[operand]!;
-        words.push(kind, locals.get(entry) ?? entry.id);
+      const { operands, count } = links[index]!;
+      words.push(call.ordinal, this.starts[at]!, count);
+      for (const [operand, { offset, step }] of operands.entries()) {
+        const entry = entries[operand] ?? null;
+        const buffer = entry && locals.get(entry);
+        words.push(...(typeof buffer === "number" ? [1, buffer] : [0, entry?.id ?? -1]), offset, step);
       }
     }
     return words;

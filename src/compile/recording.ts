@@ -1,14 +1,11 @@
 /** Records a run of a function: the calls of the cpu dylib in order, with the storages that they access. */
-import type { Capture, CapturedCall } from "../observe/capture.ts";
+import type { CapturedCall } from "../observe/capture.ts";
 import { within } from "../observe/within.ts";
-import type { Optimizer } from "../optim/optimizer.ts";
-import type { Slot } from "../optim/slot.ts";
-import { Generator, type GeneratorState } from "../random/generator.ts";
-import type { PhiloxKey } from "../random/philox.ts";
-import { Storage } from "../tensor/storage.ts";
+import type { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { CompileError, placeIn } from "./errors.ts";
 import type { State } from "./state.ts";
+import { Tracking } from "./tracking.ts";
 
 /**
  * Where the memory of an operand comes from: an argument, the gradient of a parameter from an earlier call, a tensor
@@ -38,26 +35,6 @@ export interface Entry {
   changes: number;
 }
 
-/** A number in a block that changes from call to call: a random key, or the coefficients of an optimizer. */
-export interface Draw {
-  readonly generator: Generator;
-  /** The number of the generator's calls since the function began. */
-  readonly ahead: bigint;
-  /** The places of the key in the recorded blocks. */
-  readonly places: { readonly call: number; readonly at: number }[];
-}
-
-/** A step of an optimizer: slots whose step is counted, and the rows of calls that have coefficients. */
-export interface Step {
-  readonly optimizer: Optimizer<never>;
-  readonly slots: readonly Slot<never>[];
-  readonly rows: {
-    readonly call: number;
-    readonly values: () => readonly object[];
-    readonly keys: readonly string[];
-  }[];
-}
-
 export interface RecordedCall {
   readonly call: Pick<CapturedCall, "description" | "ordinal" | "rows">;
   /** The blocks of all rows, each followed by the operands' sizes. */
@@ -69,26 +46,12 @@ export interface RecordedCall {
   readonly place: Error;
 }
 
-/** A generator's state when the function first used it, and the highest offset since. */
-interface GeneratorStart extends GeneratorState {
-  highest: bigint;
-}
-
 /** What a function does in a call. */
-export class Recording implements Capture {
+export class Recording extends Tracking {
   readonly calls: RecordedCall[] = [];
   readonly entries: Entry[] = [];
-  readonly draws: Draw[] = [];
-  readonly steps: Step[] = [];
-  private readonly firstSerial = Storage.nextSerial;
   private readonly byStorage = new Map<Storage, Entry>();
   private readonly hostWritten = new Set<Storage>();
-  /** The draws by the first word of their keys. */
-  private readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
-  private readonly starts = new Map<Generator, GeneratorStart>();
-  /** Why the calls can't be replayed yet; undefined if they can. */
-  unstable: string | undefined;
-  private liveRows: { readonly name: string; readonly rows: () => readonly object[] } | null = null;
   private isInCall = false;
 
   /**
@@ -96,10 +59,12 @@ export class Recording implements Capture {
    * @param gradients the storages of the parameters' gradients
    */
   constructor(
-    private readonly state: State,
+    state: State,
     private readonly inputs: ReadonlyMap<Storage, number>,
     private readonly gradients: ReadonlyMap<Storage, number>,
-  ) {}
+  ) {
+    super(state);
+  }
 
   call(call: CapturedCall, run: () => number, block: () => Float64Array): number {
     const index = this.calls.length;
@@ -192,6 +157,10 @@ export class Recording implements Capture {
     this.steps.at(-1)!.rows.push({ call, values, keys: Object.keys(values()[0]!) });
   }
 
+  dispatched(): void {
+    this.unstable ??= "a kernel ran on another device";
+  }
+
   accessed(storage: object): void {
     if (this.isInCall) return;
     const given = storage as Storage;
@@ -205,49 +174,6 @@ export class Recording implements Capture {
       );
   }
 
-  drew(generator: object, key: object): void {
-    if (!(generator instanceof Generator)) return;
-    const { offset } = generator.getState();
-    const start = this.startOf(generator, offset - 1n);
-    if (offset > start.highest) start.highest = offset;
-    const [first, second] = key as PhiloxKey;
-    const ahead = offset - 1n - start.offset;
-    const known = this.keys.get(first)?.draw;
-    if (known?.generator === generator && known.ahead === ahead) return; // a checkpoint draws a number again
-    if (known) this.unstable ??= "two generators have the same seed";
-    const draw: Draw = { generator, ahead, places: [] };
-    this.draws.push(draw);
-    this.keys.set(first, { second, draw });
-  }
-
-  private startOf(generator: Generator, offset: bigint): GeneratorStart {
-    const start = this.starts.get(generator) ?? { seed: generator.seed, offset, highest: offset };
-    this.starts.set(generator, start);
-    return start;
-  }
-
-  /** Allows a return to an earlier state of the same call, as a checkpoint does. */
-  seeded(generator: object, { seed, offset }: GeneratorState): void {
-    if (!(generator instanceof Generator)) return;
-    const start = this.startOf(generator, generator.getState().offset);
-    if (seed === start.seed && offset >= start.offset && offset <= start.highest) return;
-    throw this.refusal("seeded", "the function seeds a random generator", "seed it before the call");
-  }
-
-  stepped(optimizer: object, slots: readonly object[]): void {
-    if (!(this.state.optimizers as readonly object[]).includes(optimizer))
-      throw this.refusal(
-        "notState",
-        "the function calls step() of an optimizer that is not in its state",
-        "add it: compile(fn, { state: [model, optimizer] })",
-      );
-    this.steps.push({ optimizer: optimizer as Optimizer<never>, slots: slots as readonly Slot<never>[], rows: [] });
-  }
-
-  live(name: string, rows: () => readonly object[]): void {
-    this.liveRows = { name, rows };
-  }
-
   /** Returns the entry of a result's storage, which calls need not access. */
   adopt(storage: Storage): Entry {
     const known = this.byStorage.get(storage);
@@ -255,19 +181,6 @@ export class Recording implements Capture {
     const entry = this.add({ ...this.sourceOf(storage), storage, version: storage.version, first: this.calls.length });
     this.byStorage.set(storage, entry);
     return entry;
-  }
-
-  /** Whether the storage was created during the recording. */
-  isNew(storage: Storage): boolean {
-    return storage.serial >= this.firstSerial;
-  }
-
-  /** The number of keys that each generator served, and its seed. */
-  advances(): { readonly generator: Generator; readonly count: bigint }[] {
-    return [...this.starts].map(([generator, { offset }]) => ({
-      generator,
-      count: generator.getState().offset - offset,
-    }));
   }
 
   /** Ends the recording. @throws {CompileError} if the function changed tensors that are not in its state */
@@ -287,17 +200,7 @@ export class Recording implements Capture {
           "change a clone()",
       );
     }
-    const lost = this.draws.find(({ places }) => places.length === 0);
-    if (lost)
-      throw this.refusal(
-        "random",
-        "the function draws random numbers in JavaScript",
-        "draw them before the call, and pass them as a tensor",
-      );
-  }
-
-  refusal(code: string, what: string, advice: string): CompileError {
-    return new CompileError("compile", code, `${what}${placeIn(new Error())}; ${advice}`);
+    this.refuseLostDraws();
   }
 }
 

@@ -1,25 +1,24 @@
 /** A recorded function for one layout of arguments and state, and its replay. */
-import { ptr } from "bun:ffi";
-import { cpuLibrary } from "../backend/cpu/loader.ts";
-import { errorOf } from "../backend/cpu/status.ts";
 import { setCapture } from "../observe/capture.ts";
 import { detach } from "../ops/gradient/backward.ts";
-import { callKey } from "../random/philox.ts";
-import { bytesOf } from "../tensor/dtype.ts";
-import { allocateHost, type Memory } from "../tensor/memory.ts";
-import { reachOf } from "../tensor/reach.ts";
-import { Storage } from "../tensor/storage.ts";
-import { Tensor } from "../tensor/tensor.ts";
-import { keep } from "../tensor/tidy.ts";
-import { difference } from "./difference.ts";
+import type { MemoryDevice } from "../tensor/memory.ts";
+import type { Storage } from "../tensor/storage.ts";
+import type { Tensor } from "../tensor/tensor.ts";
 import { CompileError } from "./errors.ts";
-import { Program } from "./program.ts";
-import { type Entry, Recording } from "./recording.ts";
-import type { State, StateSnapshot } from "./state.ts";
+import {
+  fromFirst,
+  type GradientChange,
+  type ProgramFacts,
+  type Recorded,
+  type Replay,
+  type ResultLeaf,
+  RUN_PLAINLY,
+  type Seam,
+  type Taken,
+  viewOfInput,
+} from "./replay.ts";
+import type { State } from "./state.ts";
 import { hasLayout, type Layout, layoutOf, leavesOf, mismatch, type Tree, treeOf, valueIn } from "./tree.ts";
-
-/** Returned by {@link Variant.replay} if the call must run plainly, since a check of its values differed. */
-export const RUN_PLAINLY = Symbol("run plainly");
 
 /** Recordings after which a function must have done the same twice in a row. */
 const MOST_RECORDINGS = 5;
@@ -27,57 +26,11 @@ const MOST_RECORDINGS = 5;
 /** Frames of stack traces during a recording: enough to reach the caller's line from within the library. */
 const STACK_FRAMES = 60;
 
-/** A tensor of a result: where its memory comes from. */
-type ResultLeaf = { readonly layout: Layout } & (
-  | { readonly from: "entry"; readonly entry: Entry }
-  | { readonly from: "input"; readonly index: number; readonly isSame: boolean }
-  | { readonly from: "gradient"; readonly index: number }
-  | { readonly from: "tensor"; readonly tensor: Tensor; readonly isSame: boolean }
-);
-
-/** The gradient of a parameter before and after the function. */
-interface GradientChange {
-  readonly before: (Layout & { readonly bytes: number }) | null;
-  /** The new gradient's entry; `"kept"` for the same tensor, null for none. */
-  readonly after: { readonly entry: Entry; readonly layout: Layout } | "kept" | null;
-  readonly disposesBefore: boolean;
-}
-
-interface External {
-  readonly storage: Storage;
-  readonly slot: number;
-  readonly bytes: number;
-  readonly changes: number;
-  memory: Memory | null;
-}
-
-/** The parts of a variant that a replay needs. */
-interface Compiled {
-  readonly program: Program;
-  readonly snapshot: StateSnapshot;
-  readonly result: Tree<ResultLeaf>;
-  readonly created: readonly { readonly entry: Entry; readonly bytes: number; readonly contents: Uint8Array | null }[];
-  readonly inputs: readonly { readonly slot: number; readonly index: number }[];
-  readonly gradientSlots: readonly { readonly slot: number; readonly index: number; readonly changes: number }[];
-  readonly externals: readonly External[];
-  readonly gradients: readonly GradientChange[];
-  readonly advances: readonly { readonly generator: { setState(state: never): unknown }; readonly count: bigint }[];
-  /** The first call that changes memory which outlives the function. */
-  readonly firstChange: number;
-}
-
-interface Taken {
-  readonly recording: Recording;
-  readonly value: unknown;
-  readonly snapshot: StateSnapshot;
-  readonly result: Tree<ResultLeaf>;
-  readonly gradients: readonly GradientChange[];
-}
-
 export interface VariantOptions {
   readonly inputs: Tree<Layout>;
   readonly modes: number;
   readonly isFused: boolean;
+  readonly seam: Seam;
 }
 
 export class Variant {
@@ -85,35 +38,45 @@ export class Variant {
   replays = 0;
   private recordings = 0;
   private last: Taken | null = null;
-  private compiled: Compiled | null = null;
-  private readonly inputs: Tree<Layout>;
-  private readonly modes: number;
-  private readonly isFused: boolean;
+  private replay: Replay | null = null;
+  /** The recording that {@link replay} was made of. */
+  private compiled: Taken | null = null;
+  private readonly layouts: readonly Layout[];
   private readonly parameters: readonly Tensor[];
   private readonly found: Tensor[] = [];
-  /** Why the last replay asked for a plain run. */
-  whyPlain = "";
+  /** The parameters' gradients after the last recording. */
+  private gradientsAfter: readonly (Tensor | null)[] = [];
+  /** Why the function can't be replayed; its calls run plainly. */
+  private whyNever: string | undefined;
+  /** Why the last call could not be recorded. */
+  private whyRecorded: string | undefined;
   /** Why there is no program yet. */
   why = "";
 
   constructor(
     private readonly fn: (...values: never[]) => unknown,
     private readonly state: State,
-    { inputs, modes, isFused }: VariantOptions,
+    private readonly options: VariantOptions,
   ) {
-    [this.inputs, this.modes, this.isFused] = [inputs, modes, isFused];
+    this.layouts = leavesOf(options.inputs);
     this.parameters = [...state.tensors()];
   }
 
-  get program(): Program | null {
-    return this.compiled?.program ?? null;
+  get program(): ProgramFacts | null {
+    return this.replay?.program ?? null;
+  }
+
+  /** Why the last call must run plainly, if {@link run} returned {@link RUN_PLAINLY}. */
+  get whyPlain(): string {
+    return this.whyNever ?? this.whyRecorded ?? this.replay?.whyPlain ?? "";
   }
 
   /** Returns why a call does not fit; undefined if it does. */
   mismatch(values: readonly unknown[], modes: number): string | undefined {
     this.found.length = 0;
-    if (modes !== this.modes) return "noGrad or strict mode differs";
-    const why = mismatch(this.inputs, values, this.found);
+    const { options, found } = this;
+    if (modes !== options.modes) return "the backend, noGrad or strict mode differs";
+    const why = mismatch(options.inputs, values, found) ?? options.seam.whyUnfit(found, this.layouts);
     if (why !== undefined) return why;
     const { compiled } = this;
     if (!compiled) return undefined;
@@ -125,29 +88,46 @@ export class Variant {
       if (grad === null ? before !== null : before === null || !isGradientLike(grad, before))
         return "the gradient of a parameter has another layout";
     }
-    for (let at = 0; at < compiled.externals.length; at++)
-      if (!bindExternal(compiled.externals[at]!, compiled.program.addresses))
-        return "the memory of a tensor has changed";
-    return undefined;
+    return this.replay!.bind() ? undefined : "the memory of a tensor has changed";
   }
 
   /** Runs the function for a call that fits: records it, or replays the recording. */
   run(values: readonly unknown[]): unknown {
-    return this.compiled ? this.replay(this.compiled) : this.record(values);
+    if (this.whyNever !== undefined) return RUN_PLAINLY;
+    this.whyRecorded = this.replay ? undefined : this.options.seam.whyPlain(this.found, this.state);
+    if (this.whyRecorded !== undefined) return RUN_PLAINLY;
+    if (!this.replay) return this.record(values);
+    const result = this.replay.run(this.found);
+    if (result !== RUN_PLAINLY) this.replays++;
+    return result;
   }
 
   // ------------------------------------------------------------------ recording
 
   private record(values: readonly unknown[]): unknown {
+    if (this.last && this.hasChangedSince(this.last)) this.recordings = 1; // a difference may not be the function's
     if (this.recordings >= MOST_RECORDINGS) throw this.unstableError();
     const taken = this.take(values);
     this.recordings++;
-    const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken)) : "it has run once";
-    if (why === undefined) this.compiled = this.compile(taken);
+    this.whyNever = taken.recording.why;
+    if (this.whyNever !== undefined) return taken.value;
+    const { seam, isFused } = this.options;
+    const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken, seam)) : "it has run once";
+    if (why === undefined) {
+      this.replay = seam.compile(taken, { parameters: this.parameters, isFused });
+      this.replay.bind();
+      this.compiled = taken;
+    }
     this.why = why ?? "";
     this.last = this.compiled ? null : taken;
+    this.gradientsAfter = this.last ? this.parameters.map(({ grad }) => grad) : [];
     if (!this.compiled && this.recordings >= MOST_RECORDINGS) throw this.unstableError();
     return taken.value;
+  }
+
+  /** Whether the caller changed the state after a recording, so that the next one may differ. */
+  private hasChangedSince({ snapshot }: Taken): boolean {
+    return snapshot.changed() !== undefined || this.parameters.some(({ grad }, at) => grad !== this.gradientsAfter[at]);
   }
 
   private unstableError(): CompileError {
@@ -161,14 +141,15 @@ export class Variant {
 
   private take(values: readonly unknown[]): Taken {
     const originals = leavesOf(treeOf(values, (tensor) => tensor));
-    const stand = originals.map(standIn);
+    const { seam } = this.options;
+    const stand = originals.map((tensor) => seam.standIn(tensor));
     let next = 0;
     const given = treeOf(values, () => stand[next++]!);
     const before = this.parameters.map(gradientBefore);
-    const recording = new Recording(
+    const recording = seam.record(
       this.state,
-      new Map(stand.map(({ storage }, index) => [storage, index])),
-      new Map(before.flatMap((grad, index) => (grad ? [[grad.tensor.storage, index] as const] : []))),
+      stand,
+      before.map((grad) => grad?.tensor ?? null),
     );
     const started = this.state.snapshot();
     let value: unknown;
@@ -200,10 +181,11 @@ export class Variant {
     return new Set(tensors.map(({ storage }) => storage));
   }
 
-  private resultLeaf(recording: Recording, tensor: Tensor, stand: readonly Tensor[]): ResultLeaf {
+  private resultLeaf(recording: Recorded, tensor: Tensor, stand: readonly Tensor[]): ResultLeaf {
     const layout = layoutOf(tensor);
     const index = stand.findIndex(({ storage }) => storage === tensor.storage);
-    if (index >= 0) return { layout, from: "input", index, isSame: stand[index] === tensor };
+    const first = stand[index];
+    if (first) return { layout: fromFirst(layout, first), from: "input", index, isSame: first === tensor };
     const gradient = this.parameters.findIndex(({ grad }) => grad === tensor);
     if (gradient >= 0) return { layout, from: "gradient", index: gradient };
     if (!recording.isNew(tensor.storage))
@@ -217,139 +199,25 @@ export class Variant {
     return valueIn(tree, (tensor) => {
       const index = stand.findIndex(({ storage }) => storage === tensor.storage);
       if (index < 0) return tensor.edge === null ? tensor : detach(tensor);
-      return stand[index] === tensor ? originals[index] : viewOfInput(originals[index]!, layoutOf(tensor));
+      const first = stand[index]!;
+      return first === tensor ? originals[index] : viewOfInput(originals[index]!, fromFirst(layoutOf(tensor), first));
     });
   }
 
-  private compile({ recording, snapshot, result, gradients }: Taken): Compiled {
-    const results = new Set<Entry>();
-    for (const leaf of leavesOf(result)) if (leaf.from === "entry") results.add(leaf.entry);
-    for (const { after } of gradients) if (after && after !== "kept") results.add(after.entry);
-    const { entries } = recording;
-    const bySource = (source: Entry["source"]) => entries.filter((entry) => entry.source === source);
-    const externals = bySource("external").map(
-      ({ storage, id, bytes, changes }): External => ({ storage: storage!, slot: id, bytes, changes, memory: null }),
-    );
-    const lasting = entries.filter(({ source, changes }) => changes > 0 && source !== "computed" && source !== "host");
-    const firstChange = Math.min(Infinity, ...lasting.map(({ first }) => first));
-    return {
-      ...{
-        program: new Program(recording, results, this.isFused),
-        snapshot,
-        result,
-        externals,
-        gradients,
-        firstChange,
-      },
-      created: [...results].map((entry) => ({ entry, bytes: entry.bytes, contents: entry.contents })),
-      inputs: bySource("input").map(({ id, index }) => ({ slot: id, index })),
-      gradientSlots: bySource("gradient").map(({ id, index, changes }) => ({ slot: id, index, changes })),
-      advances: recording.advances(),
-    };
-  }
-
-  // ------------------------------------------------------------------ replay
-
-  private replay(compiled: Compiled): unknown {
-    const { program, gradients } = compiled;
-    const { addresses } = program;
-    program.restore();
-    for (const { slot, index } of compiled.inputs) addresses[slot] = addressOf(this.found[index]!);
-    for (const { slot, index } of compiled.gradientSlots)
-      addresses[slot] = ptr(this.parameters[index]!.grad!.storage.hostBytes());
-    const created = this.createResults(compiled);
-    const states = this.advanceGenerators(compiled);
-    this.writeSteps(program);
-    const { native } = cpuLibrary();
-    const { status, call } = program.run(native);
-    if (call < program.calls.length || status !== 0) {
-      program.restore(true);
-      for (const storage of created.values()) storage.memory.release();
-      if (call <= compiled.firstChange) {
-        for (const { slots } of program.steps) for (const slot of slots) slot.steps--;
-        for (const [generator, state] of states) generator.setState(state as never);
-        this.whyPlain = status === 0 ? "a check of the values differed" : errorOf(native, status, "compile").message;
-        return RUN_PLAINLY;
-      }
-      if (status === 0)
-        throw new CompileError(
-          "compile",
-          "diverged",
-          "a check of values has another outcome than in the recorded calls, after state was changed; check the " +
-            "values before the function changes state",
-        );
-      const failed = program.calls[Math.min(call, program.calls.length - 1)]!;
-      throw errorOf(native, status, failed.name, failed.call.description.operands);
-    }
-    this.replays++;
-    for (const { storage, changes } of compiled.externals) storage.version += changes;
-    for (const { index, changes } of compiled.gradientSlots) this.parameters[index]!.grad!.storage.version += changes;
-    for (let at = 0; at < gradients.length; at++) this.setGradient(gradients[at]!, this.parameters[at]!, created);
-    return valueIn(compiled.result, (leaf) => this.resultOf(leaf, created));
-  }
-
-  private createResults({ created, program }: Compiled): Map<Entry, Storage> {
-    const made = new Map<Entry, Storage>();
-    for (const { entry, bytes, contents } of created) {
-      const memory = allocateHost(bytes);
-      const held = memory.hostBytes();
-      if (contents) held.set(contents);
-      program.addresses[entry.id] = ptr(held);
-      made.set(entry, new Storage(memory));
-    }
-    return made;
-  }
-
-  /** Serves the keys of the random calls, in the generators' order, and advances the generators. */
-  private advanceGenerators({ program, advances }: Compiled) {
-    const states = new Map(program.draws.map(({ generator }) => [generator, generator.getState()]));
-    for (const { generator, ahead, places } of program.draws) {
-      const { seed, offset } = states.get(generator)!;
-      const key = callKey(seed, BigInt.asUintN(64, offset + ahead));
-      for (const at of places) program.blocks.set(key, at);
-    }
-    for (const { generator, count } of advances) {
-      const before = states.get(generator as never)!;
-      generator.setState({ seed: before.seed, offset: BigInt.asUintN(64, before.offset + count) } as never);
-    }
-    return states;
-  }
-
-  /** Counts the steps of optimizers and writes their coefficients. */
-  private writeSteps({ steps, blocks }: Program): void {
-    for (const { optimizer, slots, rows } of steps) {
-      optimizer.countStep(slots);
-      for (const { values, keys, places } of rows)
-        for (const [row, numbers] of values().entries())
-          for (let at = 0; at < keys.length; at++)
-            blocks[places[row]![at]!] = (numbers as Record<string, number>)[keys[at]!]!;
-    }
-  }
-
-  private setGradient(change: GradientChange, parameter: Tensor, created: ReadonlyMap<Entry, Storage>): void {
-    const { after, before, disposesBefore } = change;
-    if (after === "kept" || (before === null && after === null)) return;
-    const old = parameter.grad;
-    parameter.grad = after && keep(tensorIn(created.get(after.entry)!, after.layout));
-    if (disposesBefore) old?.dispose();
-  }
-
-  private resultOf(leaf: ResultLeaf, created: ReadonlyMap<Entry, Storage>): Tensor {
-    const { layout } = leaf;
-    if (leaf.from === "entry") return tensorIn(created.get(leaf.entry)!, layout);
-    if (leaf.from === "gradient") return this.parameters[leaf.index]!.grad!;
-    if (leaf.from === "tensor") return leaf.isSame ? leaf.tensor : tensorIn(leaf.tensor.storage, layout);
-    const input = this.found[leaf.index]!;
-    return leaf.isSame ? input : viewOfInput(input, layout);
+  /** Saves the program. @throws {CompileError} @throws {FileError} */
+  async save(path: string): Promise<void> {
+    const parts = this.replay!.describe();
+    const { saveProgram } = await import("./saved/save.ts");
+    await saveProgram(path, parts, this.options.inputs);
   }
 
   dispose(): void {
-    this.compiled?.program.dispose();
-    this.compiled = null;
+    this.replay?.dispose();
+    this.replay = null;
   }
 }
 
-function differenceOf(before: Taken, after: Taken): string | undefined {
+function differenceOf(before: Taken, after: Taken, { difference }: Seam): string | undefined {
   const results = [before, after].map(({ result, gradients }) =>
     JSON.stringify([result, gradients], (key, value: unknown) => (key === "tensor" ? 0 : entryIndex(value))),
   );
@@ -368,8 +236,8 @@ function entryIndex(value: unknown): unknown {
   return value;
 }
 
-function gradientChange(recording: Recording, before: GradientBefore | null, { grad }: Tensor): GradientChange {
-  const old = before && { ...before.layout, bytes: before.bytes };
+function gradientChange(recording: Recorded, before: GradientBefore | null, { grad }: Tensor): GradientChange {
+  const old = before && { ...before.layout, bytes: before.bytes, device: before.device };
   const disposesBefore = before?.tensor.isDisposed === true;
   if (grad === null) return { before: old, after: null, disposesBefore };
   if (grad === before?.tensor) return { before: old, after: "kept", disposesBefore };
@@ -381,76 +249,18 @@ interface GradientBefore {
   readonly tensor: Tensor;
   readonly layout: Layout;
   readonly bytes: number;
+  readonly device: MemoryDevice;
 }
 
-const gradientBefore = ({ grad }: Tensor): GradientBefore | null =>
-  grad && { tensor: grad, layout: layoutOf(grad), bytes: grad.storage.memory.byteLength };
+function gradientBefore({ grad }: Tensor): GradientBefore | null {
+  if (grad === null) return null;
+  const { byteLength: bytes, device } = grad.storage.memory;
+  return { tensor: grad, layout: layoutOf(grad), bytes, device };
+}
 
-const isGradientLike = (grad: Tensor, before: Layout & { readonly bytes: number }): boolean =>
+const isGradientLike = (grad: Tensor, before: NonNullable<GradientChange["before"]>): boolean =>
   !grad.isDisposed &&
   grad.offset === before.offset &&
   hasLayout(grad, before) &&
-  grad.storage.memory.device === "host" &&
+  grad.storage.memory.device === before.device &&
   grad.storage.memory.byteLength === before.bytes;
-
-/** Sets the address of a tensor whose memory may have been replaced. Returns false if it no longer fits. */
-function bindExternal(external: External, addresses: Float64Array): boolean {
-  const { memory } = external.storage;
-  if (memory === external.memory) return true;
-  if (memory.device !== "host") return false;
-  memory.hostBuffer(); // a small array moves when its buffer is first needed
-  const bytes = memory.hostBytes();
-  if (bytes.byteLength !== external.bytes) return false;
-  addresses[external.slot] = ptr(bytes);
-  external.memory = memory;
-  return true;
-}
-
-/** The address of an argument's first element in memory. */
-function addressOf(tensor: Tensor): number {
-  const { first, count } = reachOf(tensor);
-  return count === 0 ? 0 : ptr(tensor.storage.hostBytes()) + first * bytesOf(tensor.dtype);
-}
-
-const tensorIn = (storage: Storage, { dtype, shape, strides, offset }: Layout): Tensor =>
-  new Tensor(storage, dtype, shape, strides, offset);
-
-/** Returns a view of an argument, from the layout of the same view of its stand-in. */
-function viewOfInput(input: Tensor, { dtype, shape, strides, offset }: Layout): Tensor {
-  const base = reachOf(input).first * bytesOf(input.dtype);
-  return new Tensor(input.storage, dtype, shape, strides, base / bytesOf(dtype) + offset);
-}
-
-/** Returns a tensor over the part of an argument's memory that it covers, so that other calls may have other parts. */
-function standIn(tensor: Tensor): Tensor {
-  const { dtype, shape, strides, start } = layoutOf(tensor);
-  return new Tensor(new Storage(new PartOfMemory(tensor)), dtype, shape, strides, start);
-}
-
-/** The bytes of an argument. Only native code accesses them: a recording rejects other accesses. */
-class PartOfMemory implements Memory {
-  readonly device = "host";
-  private readonly bytes: Uint8Array;
-
-  constructor(tensor: Tensor) {
-    const { first, count } = reachOf(tensor);
-    const size = bytesOf(tensor.dtype);
-    this.bytes = tensor.storage.hostBytes().subarray(first * size, (first + count) * size);
-  }
-
-  get byteLength(): number {
-    return this.bytes.byteLength;
-  }
-  hostBytes(): Uint8Array {
-    return this.bytes;
-  }
-  hostBuffer(): ArrayBuffer {
-    throw new TypeError("a part of memory has no buffer");
-  }
-  whenReady(): null {
-    return null;
-  }
-  release(): void {
-    // the argument owns the memory
-  }
-}

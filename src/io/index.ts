@@ -1,4 +1,8 @@
-/** Safetensors, GGUF, NumPy, TensorBoard, CSV, Parquet and image files, and training checkpoints. Exported as `io`. */
+/**
+ * Safetensors, GGUF, NumPy, TensorBoard, CSV, Parquet, image and audio files, and training checkpoints. Exported as
+ * `io`.
+ */
+export { type Audio, loadAudio } from "./audio/load.ts";
 export {
   type Checkpoint,
   type CheckpointTypes,

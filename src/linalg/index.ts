@@ -2,6 +2,7 @@
 export { type CrossOptions, cross } from "../ops/matmul/cross.ts";
 export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
 export { choleskyInverse, choleskySolve } from "./cholesky/solve.ts";
+export { type EigResult, eig, eigvals } from "./eig/eig.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./eigh/eigh.ts";
 export { matrixExp } from "./exponential/matrix_exp.ts";
 export {
@@ -43,3 +44,4 @@ export { type SvdOptions, type SvdResult, svd, svdvals } from "./svd/svd.ts";
 export { type SolveTriangularOptions, solveTriangular } from "./triangular/triangular.ts";
 
 import "../ops/methods.ts";
+import "./complex/lowerings.ts";

@@ -2,22 +2,24 @@
  * Operands of linear algebra: their dtypes, shapes and layouts.
  *
  * Primitives accept dense, row-major float32 or float64 matrices in batches of one shape: […, rows, columns]. If a
- * primitive returns `info`, it is one int32 per matrix: 0, or the position of a failure, counted from 1.
+ * primitive returns `info`, it is one int32 per matrix: 0, or the position of a failure, counted from 1. The lowerings
+ * in complex/ compute with complex matrices.
  */
 import { noGrad } from "../autograd/modes.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
+import { conjugate } from "../ops/complex/part.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { contiguous, copyOf } from "../ops/copy/copy.ts";
 import { expand } from "../ops/view/expand.ts";
 import { transpose } from "../ops/view/permute.ts";
-import { type DType, isFloat } from "../tensor/dtype.ts";
+import { type ComplexDType, type DType, hasGradients, isComplex, realDType } from "../tensor/dtype.ts";
 import { broadcastShapes, elementCount, isRowMajor, rowMajorStrides, type Shape, sameShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
  * Checks a matrix or a batch of matrices, and converts it to the compute dtype: float16 and bfloat16 become float32.
  *
- * @throws {DTypeError} if the dtype is not a float. @throws {ShapeError} for a tensor with fewer than two axes.
+ * @throws {DTypeError} if the dtype is not a float or complex. @throws {ShapeError} for a tensor with fewer than two axes.
  */
 export function matrixOperand(operation: string, x: Tensor, name = "a"): Tensor {
   const matrix = floatOperand(operation, x, name);
@@ -38,9 +40,9 @@ export function squareOperand(operation: string, x: Tensor, name = "a"): Tensor 
   return matrix;
 }
 
-/** Checks a float tensor of any shape, and converts it to the compute dtype. */
+/** Checks a float or complex tensor of any shape, and converts it to the compute dtype. */
 export function floatOperand(operation: string, x: Tensor, name = "a"): Tensor {
-  if (!isFloat(x.dtype))
+  if (!hasGradients(x.dtype))
     throw new DTypeError(
       operation,
       "notAFloat",
@@ -49,8 +51,12 @@ export function floatOperand(operation: string, x: Tensor, name = "a"): Tensor {
   return toDType(x, computeDType(x.dtype));
 }
 
-/** The compute dtype of a float dtype. */
-export const computeDType = (dtype: DType): "float32" | "float64" => (dtype === "float64" ? "float64" : "float32");
+/** The compute dtype of a float dtype; a complex dtype itself. */
+export const computeDType = (dtype: DType): "float32" | "float64" | ComplexDType =>
+  isComplex(dtype) || dtype === "float64" ? dtype : "float32";
+
+/** The machine epsilon of the parts of a compute dtype. */
+export const epsilonOf = (dtype: DType): number => (realDType(dtype) === "float64" ? 2 ** -52 : 2 ** -23);
 
 /** @throws {DTypeError} if the dtypes differ. */
 export function checkSameDType(operation: string, a: Tensor, b: Tensor): void {
@@ -77,6 +83,9 @@ const swapped = (list: readonly number[]): number[] => [...list.slice(0, -2), li
 
 /** Transposes matrices, as a view. */
 export const mT = <D extends DType>(x: Tensor<D>): Tensor<D> => transpose(x, -2, -1);
+
+/** The conjugate transpose of matrices; for real ones the transpose, as a view. */
+export const mH = <D extends DType>(x: Tensor<D>): Tensor<D> => conjugate(mT(x)) as Tensor<D>;
 
 /** Broadcasts the batch axes of both operands to one shape. */
 export function broadcastBatches(operation: string, a: Tensor, b: Tensor): [Tensor, Tensor] {

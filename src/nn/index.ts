@@ -196,12 +196,43 @@ export {
 } from "./models/language_model.ts";
 export type { LlamaConfig, RopeConfig } from "./models/llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./models/llama.ts";
+export { createModel } from "./models/loading/create_model.ts";
 export type { GenerationSettings } from "./models/loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
 export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
+export { loadChatProcessor } from "./models/loading/vision_language/processor.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
+export type {
+  DualDescription,
+  LearnedGrid,
+  PatchesDescription,
+  TextPooling,
+  VisionDescription,
+  VisionHead,
+  VisionPooling,
+} from "./models/vision/description.ts";
+export type { DualEncoder } from "./models/vision/dual_encoder.ts";
+export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/processor/description.ts";
+export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
+export { ImageProcessor } from "./models/vision/processor/processor.ts";
+export type { VisionEncoder, VisionStatesOptions } from "./models/vision/vision_encoder.ts";
+export type { ChatProcessor } from "./models/vision_language/chat_processor.ts";
+export type {
+  EncoderTowerDescription,
+  PatchTowerDescription,
+  ProjectorDescription,
+  VisionLanguageDescription,
+} from "./models/vision_language/description.ts";
+export type { EncoderTower } from "./models/vision_language/encoder_tower.ts";
+export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.ts";
+export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
+export type { VisionLanguageModel } from "./models/vision_language/model.ts";
+export type { PatchTower } from "./models/vision_language/patch_tower.ts";
+export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
+export type { WhisperSettings } from "./models/whisper/settings.ts";
+export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
 export {
   type CalibrateOptions,
   type Calibration,
@@ -226,9 +257,18 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
+export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
+export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
+export type { TranscribeOptions } from "./speech/options.ts";
+export { type AudioInput, transcribe } from "./speech/transcribe.ts";
+export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
+export type { WordTime } from "./speech/words.ts";
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
+export { classifyImages, type LabelImagesOptions } from "./tasks/classify_images.ts";
+export type { EmbedDualOptions } from "./tasks/embed_dual.ts";
+export { type EmbedImagesOptions, embedImages } from "./tasks/embed_images.ts";
 export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
 export { type EmbeddingLoss, embeddingBackward } from "./tasks/embedding_backward.ts";
 export {
@@ -238,6 +278,7 @@ export {
   type RankingLossOptions,
 } from "./tasks/embedding_losses.ts";
 export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
+export type { ImageBatchingOptions, ImageInput } from "./tasks/images.ts";
 export type { Tokens } from "./tasks/prompt.ts";
 export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
 export { type Tagged, type TagOptions, tag } from "./tasks/tag.ts";

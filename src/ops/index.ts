@@ -88,6 +88,7 @@ export {
   sub,
 } from "./elementwise/arithmetic.ts";
 export * from "./elementwise/bessel.ts";
+export * from "./elementwise/bessel_oscillating.ts";
 export * from "./elementwise/bessel_scaled.ts";
 export * from "./elementwise/bitwise.ts";
 export { type ClampArguments, type ClampOptions, clamp } from "./elementwise/clamp.ts";
@@ -99,6 +100,7 @@ export * from "./elementwise/divisors.ts";
 export * from "./elementwise/erf.ts";
 export * from "./elementwise/erfcx.ts";
 export * from "./elementwise/exponential.ts";
+export * from "./elementwise/exponents.ts";
 export * from "./elementwise/extrema.ts";
 export * from "./elementwise/float_power.ts";
 export * from "./elementwise/fmax.ts";
@@ -233,6 +235,7 @@ export * from "./reduction/variance.ts";
 export * from "./reduction/without_nan.ts";
 export * from "./scan/cumsum.ts";
 export * from "./scan/diff.ts";
+export * from "./scan/finite_differences.ts";
 export * from "./scan/running_extrema.ts";
 export * from "./softmax/softmax.ts";
 export * from "./sorting/histogram.ts";

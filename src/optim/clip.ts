@@ -10,14 +10,14 @@ import { isShared } from "../distributed/data_parallel.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { full, zeros } from "../ops/creation/full.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
-import { add } from "../ops/elementwise/arithmetic.ts";
+import { abs, add } from "../ops/elementwise/arithmetic.ts";
 import { clamp } from "../ops/elementwise/clamp.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { stack } from "../ops/join/cat.ts";
 import { norm } from "../ops/reduction/norm.ts";
 import type { FoldName } from "../ops/reduction/primitive.ts";
 import { fold, planReduction } from "../ops/reduction/reduce.ts";
-import { accumulationDType } from "../tensor/dtype.ts";
+import { accumulationDType, isComplex, realDType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
 import { euclideanNorm, scaled } from "./gradients/foreach.ts";
@@ -105,7 +105,7 @@ function checkFiniteNorm(norm: number): void {
 function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
   return tidy(() => {
     if (p === 2) return euclideanNorm("clipGradNorm", gradientsOf(owners));
-    const isWide = owners.some(({ grad }) => grad!.dtype === "float64");
+    const isWide = owners.some(({ grad }) => realDType(grad!.dtype) === "float64");
     const norms = owners.map(({ grad }) => toDType(normOf(grad!, p), isWide ? "float64" : "float32"));
     return norms.length === 0 ? zeros([]) : norm(stack(norms), { p });
   });
@@ -124,7 +124,7 @@ function normOfRanks(shared: readonly Tensor[], owners: readonly Tensor[], p: nu
     const exchanged = fromArray(Float64Array.of(p === Infinity ? sharded! : sharded! ** p));
     const all = Number(allReduce(exchanged, { op: p === Infinity ? "max" : "sum" }).item());
     const total = p === Infinity ? Math.max(all, common!) : (all + common! ** p) ** (1 / p);
-    const isWide = [...shared, ...owners].some(({ dtype }) => dtype === "float64");
+    const isWide = [...shared, ...owners].some(({ dtype }) => realDType(dtype) === "float64");
     return full([], total, { dtype: isWide ? "float64" : "float32" });
   });
 }
@@ -135,7 +135,9 @@ const folds: ReadonlyMap<number, FoldName> = new Map([
 ]);
 
 /** The norm of a tensor, in its accumulation dtype. */
-const normOf = (x: Tensor, p: number): Tensor =>
+const normOf = (x: Tensor, p: number): Tensor => foldOf(isComplex(x.dtype) ? abs(x) : x, p);
+
+const foldOf = (x: Tensor, p: number): Tensor =>
   fold(folds.get(p) ?? "normP", x, planReduction("clipGradNorm", x, {}), accumulationDType(x.dtype), p);
 
 const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad }) => grad!);

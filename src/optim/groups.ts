@@ -2,7 +2,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError } from "../core/errors.ts";
 import { listed } from "../core/kinds.ts";
-import { isFloat } from "../tensor/dtype.ts";
+import { hasGradients } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
 /** Parameters as a list, or as a map by name (`model.namedParameters()`), whose names `stateDict()` then uses. */
@@ -105,11 +105,11 @@ function checkParameter(operation: string, name: string, parameter: unknown): as
     );
   parameter.checkAlive(operation);
   const described = parameter.describe();
-  if (!isFloat(parameter.dtype))
+  if (!hasGradients(parameter.dtype))
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected parameter ${name} to have a floating-point dtype, got ${described}`,
+      `expected parameter ${name} to have a floating-point or complex dtype, got ${described}`,
     );
   if (!parameter.isLeaf)
     throw new ArgumentError(

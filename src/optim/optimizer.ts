@@ -9,7 +9,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { formatOptimizer } from "./format.ts";
 import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } from "./groups.ts";
-import { prepareState, type Slot, type Update } from "./slot.ts";
+import { partsOf, prepareState, type Slot, type Update } from "./slot.ts";
 import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
 
 /** Merges options into the defaults. An option that is undefined counts as absent. */
@@ -39,7 +39,8 @@ export abstract class Optimizer<Options extends LearningRate> {
       checkNames(name, options, defaults);
       const group = { ...options, parameters: named.map(({ parameter }) => parameter), initialLr: options.lr };
       this.checkOptions(group);
-      for (const each of named) slots.push({ ...each, group, steps: 0, state: {} });
+      for (const { name: slotName, parameter } of named)
+        slots.push({ name: slotName, owner: parameter, parameter: partsOf(parameter), group, steps: 0, state: {} });
       return group;
     });
     this.slots = slots;
@@ -75,11 +76,11 @@ export abstract class Optimizer<Options extends LearningRate> {
   step(): void {
     for (const group of this.groups) this.checkOptions(group);
     const updates = this.slots.flatMap((slot) => {
-      const { grad } = slot.parameter;
+      const { grad } = slot.owner;
       if (grad === null || slot.parameter.size === 0) return [];
-      slot.parameter.checkAlive(this.name);
+      slot.owner.checkAlive(this.name);
       grad.checkAlive(this.name);
-      return [{ slot, gradient: grad }];
+      return [{ slot, gradient: partsOf(grad) }];
     });
     for (const { slot } of updates) slot.steps++;
     capture?.stepped(
@@ -109,9 +110,9 @@ export abstract class Optimizer<Options extends LearningRate> {
 
   /** Sets all gradients to null. */
   zeroGrad(): void {
-    for (const { parameter } of this.slots) {
-      parameter.grad?.dispose();
-      parameter.grad = null;
+    for (const { owner } of this.slots) {
+      owner.grad?.dispose();
+      owner.grad = null;
     }
   }
 

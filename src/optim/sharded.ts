@@ -96,12 +96,12 @@ class Shares {
   /** Hides the gradients of other ranks' parameters, as a step skips parameters without a gradient. */
   private step(): void {
     const others = this.optimizer.slots.filter((_, at) => this.owners[at] !== rank());
-    const gradients = others.map(({ parameter }) => parameter.grad);
-    for (const { parameter } of others) parameter.grad = null;
+    const gradients = others.map(({ owner }) => owner.grad);
+    for (const { owner } of others) owner.grad = null;
     try {
       this.stepPlain();
     } finally {
-      for (const [at, { parameter }] of others.entries()) parameter.grad = gradients[at]!;
+      for (const [at, { owner }] of others.entries()) owner.grad = gradients[at]!;
     }
     for (const dtype of new Set(this.optimizer.slots.map(({ parameter }) => parameter.dtype)))
       tidy(() => noGrad(() => this.exchange(dtype)));

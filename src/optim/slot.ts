@@ -2,7 +2,8 @@
 import { noGrad } from "../autograd/modes.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { full } from "../ops/creation/full.ts";
-import { accumulationDType } from "../tensor/dtype.ts";
+import { accumulationDType, isComplex } from "../tensor/dtype.ts";
+import { realView } from "../tensor/planes.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
@@ -11,6 +12,9 @@ import type { ParameterGroup } from "./groups.ts";
 /** A parameter and its optimizer state. */
 export interface Slot<Options> {
   readonly name: string;
+  /** The tensor that was given, which has the gradient. */
+  readonly owner: Tensor;
+  /** The owner; if it is complex, a view of its parts, […, 2]. Steps update it, and state tensors have its shape. */
   readonly parameter: Tensor;
   readonly group: ParameterGroup<Options>;
   /** The number of steps that updated the parameter. */
@@ -21,6 +25,9 @@ export interface Slot<Options> {
    */
   state: Record<string, Tensor>;
 }
+
+/** A tensor in the form that steps use: the parts of a complex one, else the tensor itself. */
+export const partsOf = (x: Tensor): Tensor => (isComplex(x.dtype) ? realView(x) : x);
 
 /** A slot in a step, with its gradient. */
 export interface Update<Options> {

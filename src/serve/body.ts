@@ -13,10 +13,49 @@ export async function readBody<T>(request: Request, schema: ZodType<T>, limits: 
   throw problemOf(parsed.error.issues[0]!);
 }
 
+/**
+ * Reads and validates a form. A name that ends with `[]` is a list.
+ *
+ * @throws {ApiError} 400, 408, 413, 415
+ */
+export async function readForm<T>(request: Request, schema: ZodType<T>, limits: Limits): Promise<T> {
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^multipart\/form-data\s*;/i.test(type))
+    throw new ApiError(415, `expected Content-Type: multipart/form-data, got ${type ? JSON.stringify(type) : "none"}`);
+  const bytes = await readBytes(request, limits, limits.formBytes);
+  const fields = new Map<string, unknown>();
+  for (const [name, value] of await formOf(bytes, type)) {
+    const list = name.endsWith("[]") ? name.slice(0, -2) : undefined;
+    if (list === undefined) fields.set(name, value);
+    else fields.set(list, [...((fields.get(list) as unknown[] | undefined) ?? []), value]);
+  }
+  const parsed = schema.safeParse(Object.fromEntries(fields));
+  if (parsed.success) return parsed.data;
+  throw problemOf(parsed.error.issues[0]!);
+}
+
+async function formOf(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<Iterable<[string, unknown]>> {
+  try {
+    const form: unknown = await new Response(bytes, { headers: { "Content-Type": type } }).formData();
+    return form as Iterable<[string, unknown]>;
+  } catch {
+    throw new ApiError(400, "expected a complete form, got a damaged one", "invalid_body");
+  }
+}
+
 const tooLarge = (limit: number): ApiError =>
   new ApiError(413, `expected a body of at most ${limit} bytes`, "body_too_large", null, { Connection: "close" });
 
-async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Limits): Promise<string> {
+async function readText(request: Request, limits: Limits): Promise<string> {
+  const bytes = await readBytes(request, limits, limits.bodyBytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new ApiError(400, "expected a body in UTF-8", "invalid_json");
+  }
+}
+
+async function readBytes(request: Request, { bodySeconds }: Limits, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
   const parts: Uint8Array[] = [];
   let size = 0;
@@ -41,11 +80,7 @@ async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Lim
   } finally {
     clearTimeout(timer);
   }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
-  } catch {
-    throw new ApiError(400, "expected a body in UTF-8", "invalid_json");
-  }
+  return Buffer.concat(parts);
 }
 
 /** Deeper than any valid request. Unlimited depth could exhaust the stack of recursive readers. */

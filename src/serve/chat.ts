@@ -3,6 +3,8 @@
 import type { Format } from "./answer.ts";
 import { ApiError } from "./api_error.ts";
 import type { Part } from "./choice.ts";
+import { reportingImages, withImages } from "./images.ts";
+import type { Limits } from "./limits.ts";
 import { chatChances } from "./log_probabilities.ts";
 import { encoded } from "./prompts.ts";
 import { constraintOf } from "./response_format.ts";
@@ -13,27 +15,49 @@ import { callConstraint, callsOf } from "./tool_choice.ts";
 import type { Order } from "./work.ts";
 
 /** Prepares a chat completion. @throws {ApiError} 400 for a model without a template, or a chat that it rejects. */
-export async function chatOrder(served: ServedModel, request: ChatRequest): Promise<Order> {
+export async function chatOrder(
+  served: ServedModel,
+  request: ChatRequest,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<Order> {
   const { max_completion_tokens, max_tokens, logprobs, top_logprobs } = request;
   if (top_logprobs !== undefined && !logprobs)
     throw new ApiError(400, "top_logprobs requires logprobs: true", null, "top_logprobs");
   return {
     shared: request,
-    prompts: [encoded(served, chatText(served, request), "messages", { addSpecialTokens: false })],
+    ...(await promptOf(served, request, limits, signal)),
     maxTokens: max_completion_tokens ?? max_tokens,
     logProbabilities: logprobs ? (top_logprobs ?? 0) : undefined,
     constraint: (await callConstraint(served, request)) ?? (await constraintOf(served, request.response_format)),
   };
 }
 
-function chatText({ template, name }: ServedModel, request: ChatRequest): string {
+/** A chat with images is converted by the model's processor. */
+async function promptOf(
+  served: ServedModel,
+  request: ChatRequest,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<Pick<Order, "prompts" | "images">> {
+  const { processor, name } = served;
+  const { messages, options, template } = chatParts(served, request);
+  if (!messages.some(({ content }) => Array.isArray(content) && content.some(({ type }) => type !== "text")))
+    return { prompts: [encoded(served, template.render(messages, options), "messages", { addSpecialTokens: false })] };
+  if (!processor) throw new ApiError(400, `the model ${name} does not read images`, "no_images", "messages");
+  const read = await withImages(messages, limits, signal);
+  const { tokens, images } = await reportingImages(() => processor.prompt(read, options));
+  return { prompts: [tokens], images };
+}
+
+function chatParts({ template, name }: ServedModel, request: ChatRequest) {
   const { messages } = request;
   const { tools } = callsOf(request);
   if (!template)
     throw new ApiError(400, `${name} has no chat template; use /v1/completions`, "no_chat_template", "messages");
   if (tools.length > 0 && !template.takesTools)
     throw new ApiError(400, `the chat template of ${name} does not support tools`, "no_tools", "tools");
-  return template.render(messages.map(messageOf), tools.length > 0 ? { tools } : {});
+  return { template, messages: messages.map(messageOf), options: tools.length > 0 ? { tools } : {} };
 }
 
 /** Converts a message for templates, which expect arguments of calls as objects. */

@@ -17,6 +17,7 @@ export interface Place {
 }
 
 const HELP = `/reset       start a new chat
+/image FILE  add an image to the next message
 /save FILE   append the chat to a file as a line of JSON
 /help        show this help
 /exit        quit (also Ctrl-D)
@@ -55,6 +56,7 @@ async function takeLine(session: ChatSession, place: Place, line: string, signal
   try {
     if (word === "") return true;
     if (word === "/reset") session.reset();
+    else if (word === "/image") attach(session, place, others.join(" "));
     else if (word === "/help") place.notes.write(HELP);
     else if (word === "/save") await save(session, place, others.join(" "));
     else if (/^\/[a-z]+$/.test(word!) && others.length === 0) {
@@ -78,6 +80,12 @@ async function answer(session: ChatSession, place: Place, line: string, signal: 
   const broken = signal.aborted ? "interrupted; " : "";
   if (columns !== undefined)
     notes.write(`[${broken}${counted(tokens, "token")}, ${tokensPerSecond.toPrecision(3)} tokens/s]\n`);
+}
+
+/** Adds an image to the next message. */
+function attach(session: ChatSession, { notes }: Place, path: string): void {
+  if (path === "") notes.write("expected a file: /image FILE\n");
+  else session.attach(path);
 }
 
 /** Appends the chat to a file, as a line in the format for fine-tuning. */

@@ -1,8 +1,10 @@
 /** A chat with a model: its messages and the next answer. */
+import { ArgumentError } from "../core/errors.ts";
 import type { CacheFormat } from "../nn/cache/store.ts";
 import { Batcher } from "../nn/generation/batcher.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
 import { StopFinder } from "../nn/generation/stop.ts";
+import type { ImagePrompt } from "../nn/models/vision_language/images.ts";
 import type { ChatMessage } from "../text/chat_template.ts";
 import { type ServedModel, stopTokensOf } from "./served_model.ts";
 
@@ -23,6 +25,8 @@ export interface Pace {
 export class ChatSession implements Disposable {
   private readonly batcher: Batcher;
   private said: ChatMessage[] = [];
+  /** Images of the next message. */
+  private images: string[] = [];
   pace: Pace = { tokens: 0, tokensPerSecond: 0 };
 
   constructor(
@@ -43,6 +47,17 @@ export class ChatSession implements Disposable {
     this.said = system === undefined ? [] : [{ role: "system", content: system }];
   }
 
+  /** Adds the file of an image to the next message. @throws {ArgumentError} `noImages` for a model that reads only text. */
+  attach(path: string): void {
+    if (!this.served.processor)
+      throw new ArgumentError(
+        "chat",
+        "noImages",
+        `expected a vision-language model with a chat template for the image ${path}, got ${this.served.name}`,
+      );
+    this.images.push(path);
+  }
+
   /**
    * Generates the answer to a message in pieces. If the caller stops reading, the pieces so far become the answer.
    *
@@ -50,9 +65,13 @@ export class ChatSession implements Disposable {
    */
   async *say(content: string, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
     const { tokenizer } = this.served;
-    const messages = [...this.said, { role: "user", content }];
+    const { images } = this;
+    const parts = [...images.map((image) => ({ type: "image", image })), { type: "text", text: content }];
+    const messages = [...this.said, { role: "user", content: images.length > 0 ? parts : content }];
     const { system: _, cache: __, ...options } = this.options;
-    const stream = this.batcher.submit([...tokenizer.encode(this.textOf(messages), { addSpecialTokens: false })], {
+    const prompt = await this.promptOf(messages);
+    this.images = [];
+    const stream = this.batcher.submit(prompt, {
       ...defined(this.served.defaults ?? {}),
       ...defined(options),
       stopTokens: stopTokensOf(this.served),
@@ -79,6 +98,12 @@ export class ChatSession implements Disposable {
       this.said = [...messages, { role: "assistant", content: answer }];
       this.pace = { tokens: count, tokensPerSecond: count > 1 ? ((count - 1) * 1000) / (last - first) : 0 };
     }
+  }
+
+  private promptOf(messages: readonly ChatMessage[]): Promise<ImagePrompt> | number[] {
+    const { processor, tokenizer } = this.served;
+    if (processor) return processor.prompt(messages);
+    return [...tokenizer.encode(this.textOf(messages), { addSpecialTokens: false })];
   }
 
   /** Without a template, the chat is written as a dialog, and the answer ends before the next speaker. */

@@ -32,6 +32,8 @@ export interface ChatFlags extends ModelFlags {
   readonly minP?: number;
   readonly repetitionPenalty?: number;
   readonly seed?: number;
+  /** Files of images for the first message. */
+  readonly image?: readonly string[];
 }
 
 export interface ServeFlags extends ModelFlags {
@@ -46,6 +48,7 @@ export interface ServeFlags extends ModelFlags {
   readonly maxTokens?: number;
   readonly maxSeconds?: number;
   readonly maxConnections?: number;
+  readonly imageUrls?: boolean;
 }
 
 /** Prints errors that the user can fix, without a stack trace. */
@@ -68,9 +71,10 @@ const optionsOf = ({ backend, dtype, quantize, adapter, offline }: ModelFlags) =
 export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
   reporting(async () => {
     const { dtype: _, quantize: __, backend: ___, adapter: ____, offline: _____, ...sampling } = flags;
-    const { tokens: maxTokens, ...options } = sampling;
+    const { tokens: maxTokens, image: images = [], ...options } = sampling;
     const chat: ChatOptions = { ...options, maxTokens };
     using session = new ChatSession(await loadServed(path, optionsOf(flags)), chat);
+    for (const image of images) session.attach(image);
     const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
     const columns = isTerminal ? (process.stdout.columns ?? 80) : undefined;
     return await runChatLoop(session, { input: process.stdin, output: process.stdout, notes: process.stderr, columns });
@@ -92,7 +96,8 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
       key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
       batcher: { slots: flags.slots, queue: flags.queue, cache: flags.cache },
       limits: {
-        bodyBytes: flags.maxBody ?? defaultLimits.bodyBytes,
+        ...(flags.maxBody !== undefined && { bodyBytes: flags.maxBody, formBytes: flags.maxBody }),
+        imageUrls: flags.imageUrls ?? defaultLimits.imageUrls,
         tokens: flags.maxTokens ?? defaultLimits.tokens,
         seconds: flags.maxSeconds ?? defaultLimits.seconds,
         connections: flags.maxConnections ?? defaultLimits.connections,

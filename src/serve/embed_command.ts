@@ -26,8 +26,10 @@ export async function runEmbed(file: string, flags: EmbedFlags): Promise<number>
     if (backend) setBackend(backend);
     const texts = linesOf(file);
     const served = await loadAnyServed(folder, { offline });
-    if ("model" in served)
-      throw new ArgumentError("embed", "notAnEncoder", `expected an encoder, got a language model in ${folder}`);
+    if (!("encoder" in served)) {
+      const got = "model" in served ? "a language model" : "a speech recognition model";
+      throw new ArgumentError("embed", "notAnEncoder", `expected an encoder, got ${got} in ${folder}`);
+    }
     using vectors = await embed(served.encoder, texts, options);
     await saveNpy(out, vectors);
     console.log(`wrote ${vectors.shape[0]} vectors of ${vectors.shape[1]} numbers to ${out}`);

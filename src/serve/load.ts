@@ -6,11 +6,17 @@ import { Encoder } from "../nn/models/encoder/encoder.ts";
 import { EncoderDecoder } from "../nn/models/encoder_decoder/encoder_decoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
 import type { LoadableModel } from "../nn/models/loading/opened.ts";
+import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
+import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
+import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
+import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
+import { Whisper } from "../nn/models/whisper/whisper.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
 import { loadTokenizer } from "../text/load_tokenizer.ts";
 import type { ServedEncoder } from "./encoders.ts";
 import type { ServedModel } from "./served_model.ts";
+import type { ServedSpeech } from "./speech.ts";
 
 /**
  * @param options options for loading the model, and the folder of an adapter in PEFT's format
@@ -25,22 +31,29 @@ export async function loadServed(
   if ("model" in served) return served;
   throw new ArgumentError(
     "loadModel",
-    "encoder",
-    `expected a language model, got the encoder ${served.encoder.description.architecture} in ${path}; ` +
-      "use `orchard embed` or `orchard serve`",
+    "encoder" in served ? "encoder" : "speech",
+    "encoder" in served
+      ? `expected a language model, got the encoder ${served.encoder.description.architecture} in ${path}; ` +
+          "use `orchard embed` or `orchard serve`"
+      : `expected a language model, got a speech recognition model in ${path}; use \`orchard transcribe\` or ` +
+          "`orchard serve`",
   );
 }
 
-/** Loads a model to serve, as {@link loadServed} does, but also accepts encoders. */
+/** Loads a model to serve, as {@link loadServed} does, but also accepts encoders and Whisper models. */
 export async function loadAnyServed(
   given: string,
   { adapter, ...options }: LoadModelOptions & { readonly adapter?: string | undefined } = {},
   name?: string,
-): Promise<ServedModel | ServedEncoder> {
+): Promise<ServedModel | ServedEncoder | ServedSpeech> {
   const path = await locateModel("loadModel", given, { offline: options.offline });
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const loaded: LoadedModel<LoadableModel> = await loadModel<LoadableModel>(path, options);
   const { model, generation, chatTemplate } = loaded;
+  if (model instanceof VisionEncoder || model instanceof DualEncoder) {
+    const message = `${path} is an image encoder, which can't be served; use nn.embedImages or nn.classifyImages`;
+    throw new ArgumentError("loadModel", "imageEncoder", message);
+  }
   if (model instanceof EncoderDecoder)
     throw new ArgumentError(
       "loadModel",
@@ -53,17 +66,24 @@ export async function loadAnyServed(
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;
     throw new ArgumentError("loadModel", "otherTokenizer", `${message} ${tokenizer.vocabularySize} in ${path}`);
   }
+  if (model instanceof Whisper) {
+    if (adapter === undefined) return { name: ownName, speech: model };
+    throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of speech models are not supported");
+  }
   if (model instanceof Encoder) {
     if (adapter === undefined) return { name: ownName, encoder: model, tokenizer };
     throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of encoders are not supported");
   }
   if (adapter !== undefined) loadLora(model, adapter);
+  const readsImages = model instanceof VisionLanguageModel && chatTemplate !== undefined && hasImageSettings(path);
+  const processor = readsImages ? loadChatProcessor(path) : undefined;
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: ownName,
     model,
     tokenizer,
     template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokenizer.templateTokens),
+    processor,
     defaults: { temperature, topK, topP, repetitionPenalty },
     stopTokens,
   };

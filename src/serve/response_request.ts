@@ -1,12 +1,18 @@
 /** Requests of OpenAI's Responses API, as far as a local model can answer them, and their conversion to chats. */
 import { z } from "zod";
 import { ApiError, apiErrorOf } from "./api_error.ts";
-import { anything, type ChatRequest, chatRequest, tool as chatTool, ignored, optional } from "./schemas.ts";
+import { anything, type ChatRequest, chatRequest, tool as chatTool, contentOf, ignored, optional } from "./schemas.ts";
 
 const text = z.object({ type: z.enum(["input_text", "output_text", "text", "refusal"]), text: z.string().optional() });
+const image = z.object({ type: z.literal("input_image"), image_url: z.string() });
+const texts = z.union([z.string(), z.array(text).transform((parts) => parts.map((part) => part.text ?? "").join(""))]);
 const content = z.union([
   z.string(),
-  z.array(text).transform((parts) => parts.map((part) => part.text ?? "").join("")),
+  z
+    .array(z.discriminatedUnion("type", [text, image]))
+    .transform((parts) =>
+      contentOf(parts.map((part) => (part.type === "input_image" ? { type: "image_url", url: part.image_url } : part))),
+    ),
 ]);
 
 const message = z.object({
@@ -20,8 +26,11 @@ const call = z.object({
   name: z.string(),
   arguments: z.string(),
 });
-const output = z.object({ type: z.literal("function_call_output"), call_id: z.string(), output: content });
-const item = z.union([call, output, message], "expected a message of texts, a function_call or a function_call_output");
+const output = z.object({ type: z.literal("function_call_output"), call_id: z.string(), output: texts });
+const item = z.union(
+  [call, output, message],
+  "expected a message of texts and images, a function_call or a function_call_output",
+);
 
 const format = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text") }),

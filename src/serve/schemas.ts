@@ -3,15 +3,30 @@
  * unsupported and unknown fields are rejected.
  */
 import { z } from "zod";
+import type { RequestPart } from "./images.ts";
 
 export const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
 
-/** The text of a message: a string or a list of text parts. */
+/** The content of a message: a string or a list of texts and images. */
 const textPart = z.object({ type: z.enum(["text", "refusal"]), text: z.string().optional() });
+const imagePart = z.object({ type: z.literal("image_url"), image_url: z.object({ url: z.string() }) });
 const content = z.union([
   z.string(),
-  z.array(textPart).transform((parts) => parts.map(({ text }) => text ?? "").join("")),
+  z
+    .array(z.discriminatedUnion("type", [textPart, imagePart]))
+    .transform((parts) =>
+      contentOf(parts.map((part) => (part.type === "image_url" ? { type: part.type, url: part.image_url.url } : part))),
+    ),
 ]);
+
+/** Returns parts as one text, or as a list if there are images. */
+export function contentOf(
+  parts: readonly ({ readonly type: string; readonly text?: string | undefined } | RequestPart)[],
+): string | RequestPart[] {
+  const written = parts.map((part): RequestPart => ("url" in part ? part : { type: "text", text: part.text ?? "" }));
+  const isText = (part: RequestPart) => part.type === "text";
+  return written.every(isText) ? written.map((part) => ("text" in part ? part.text : "")).join("") : written;
+}
 
 const toolCall = z.object({
   id: z.string(),

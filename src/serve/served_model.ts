@@ -1,5 +1,6 @@
 /** A model as a server uses it. */
 import type { LanguageModel } from "../nn/models/language_model.ts";
+import type { ChatProcessor } from "../nn/models/vision_language/chat_processor.ts";
 import type { ChatTemplate } from "../text/chat_template.ts";
 
 /** The methods of a tokenizer that a server needs. The tokenizers of `data` and `text` have them. */
@@ -19,6 +20,8 @@ export interface ServedModel {
   readonly tokenizer: ServedTokenizer;
   /** The chat template. Without it, chats are not supported. */
   readonly template?: ChatTemplate | undefined;
+  /** Converts chats with images to prompts. Without it, images are not supported. */
+  readonly processor?: Pick<ChatProcessor, "prompt"> | undefined;
   /** Sampling defaults for parameters that a request omits. */
   readonly defaults?: SamplingDefaults | undefined;
   /** Tokens that end an answer, in addition to the tokenizer's `endOfText`. */

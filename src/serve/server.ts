@@ -4,18 +4,19 @@ import { Batcher, type BatcherOptions } from "../nn/generation/batcher.ts";
 import { Access } from "./access.ts";
 import { type Session, streamedAnswer, wholeAnswer } from "./answer.ts";
 import { ApiError, apiErrorOf, busy } from "./api_error.ts";
-import { readBody } from "./body.ts";
+import { readBody, readForm } from "./body.ts";
 import { chatFormat, chatOrder } from "./chat.ts";
 import { completionFormat, completionOrder } from "./completions.ts";
 import { embeddings } from "./embeddings.ts";
 import { encoderEmbeddings, rerankings, type ServedEncoder } from "./encoders.ts";
-import { defaultLimits, type Limits } from "./limits.ts";
+import { BODY_WITH_IMAGES, defaultLimits, type Limits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { page } from "./page.ts";
 import { chatOf, ofResponses, responseRequest } from "./response_request.ts";
 import { responseFormat } from "./responses.ts";
 import { chatRequest, completionRequest, embeddingRequest, rerankRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
+import { type ServedSpeech, speechAnswer, speechForm } from "./speech.ts";
 import { type Engine, type Order, Work } from "./work.ts";
 
 export interface ServerOptions {
@@ -49,10 +50,13 @@ function pathOf({ url }: Request): string {
   }
 }
 
+/** A model of any kind. */
+export type Served = ServedModel | ServedEncoder | ServedSpeech;
+
 export class ModelServer {
-  private readonly served: ServedModel | ServedEncoder;
+  private readonly served: Served;
   private readonly limits: Limits;
-  /** Generates texts; undefined for an encoder. */
+  /** Generates texts; undefined for other models. */
   private readonly engine: Engine | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly access: Access;
@@ -60,11 +64,13 @@ export class ModelServer {
   private readonly routes: ReadonlyMap<string, Route>;
   private readonly created = Math.floor(Date.now() / 1000);
   private inFlight = 0;
+  /** The end of the last request with a recording: they run one after the other. */
+  private speaking: Promise<unknown> = Promise.resolve();
   private closing = false;
   private idle: (() => void) | undefined;
 
   /** @throws {ArgumentError} for an address that requires a key or is not available. */
-  constructor(served: ServedModel | ServedEncoder, options: ServerOptions = {}) {
+  constructor(served: Served, options: ServerOptions = {}) {
     const { host = "127.0.0.1", port = 8080, key, origins = [] } = options;
     const isLoopback = ["127.0.0.1", "localhost", "::1"].includes(host);
     if (!isLoopback && !key)
@@ -74,7 +80,8 @@ export class ModelServer {
         `expected a key for the address ${host}, which other machines can reach`,
       );
     this.served = served;
-    this.limits = { ...defaultLimits, ...options.limits };
+    const reads = "model" in served && served.processor !== undefined;
+    this.limits = { ...defaultLimits, ...(reads && { bodyBytes: BODY_WITH_IMAGES }), ...options.limits };
     this.access = new Access({ key, origins, isLoopback });
     this.engine =
       "model" in served
@@ -120,6 +127,8 @@ export class ModelServer {
       ["/v1/responses", { ...post, handle: (request) => this.respond(request) }],
       ["/v1/completions", { ...post, handle: (request) => this.complete(request) }],
       ["/v1/embeddings", { ...post, handle: (request) => this.embed(request) }],
+      ["/v1/audio/transcriptions", { ...post, handle: (request) => this.transcribe(request, "transcribe") }],
+      ["/v1/audio/translations", { ...post, handle: (request) => this.transcribe(request, "translate") }],
       ["/v1/rerank", { ...post, handle: (request) => this.rerank(request, true) }],
       ["/v2/rerank", { ...post, handle: (request) => this.rerank(request, false) }],
     ]);
@@ -131,7 +140,7 @@ export class ModelServer {
 
   private get card(): object {
     const { name } = this.served;
-    const { contextLength } = "model" in this.served ? this.served.model : this.served.encoder;
+    const contextLength = contextOf(this.served);
     return {
       id: name,
       object: "model",
@@ -187,20 +196,39 @@ export class ModelServer {
     return route.handle(request);
   }
 
-  /** @throws {ApiError} 404 for an encoder */
+  /** @throws {ApiError} 404 for other models than language models */
   private generating(): Engine {
     if (this.engine) return this.engine;
-    throw new ApiError(
-      404,
-      `the model ${this.served.name} is an encoder, which can't generate text; use /v1/embeddings or /v1/rerank`,
-    );
+    const advice =
+      "speech" in this.served
+        ? "recognizes speech; use /v1/audio/transcriptions"
+        : "is an encoder, which can't generate text; use /v1/embeddings or /v1/rerank";
+    throw new ApiError(404, `the model ${this.served.name} ${advice}`);
+  }
+
+  private async transcribe(request: Request, task: "transcribe" | "translate"): Promise<Response> {
+    const { served, limits } = this;
+    const form = await readForm(request, speechForm, limits);
+    this.checkModel(form.model);
+    if (!("speech" in served)) throw new ApiError(404, `the model ${served.name} does not recognize speech`);
+    const late = AbortSignal.timeout(limits.seconds * 1000);
+    const signal = AbortSignal.any([request.signal, late]);
+    const answer = this.speaking.then(() => speechAnswer(served, form, task, signal));
+    this.speaking = answer.catch(() => undefined);
+    try {
+      return await answer;
+    } catch (error) {
+      if (late.aborted) throw new ApiError(503, `expected an answer within ${limits.seconds} seconds`, "timeout");
+      if (request.signal.aborted) throw new ApiError(400, "the client disconnected");
+      throw error;
+    }
   }
 
   private async chat(request: Request): Promise<Response> {
     const { served, limits } = this.generating();
     const body = await readBody(request, chatRequest, limits);
     this.checkModel(body.model);
-    const order = await chatOrder(served, body);
+    const order = await chatOrder(served, body, limits, request.signal);
     return this.run(request, body, order, () => chatFormat(served, body));
   }
 
@@ -210,7 +238,7 @@ export class ModelServer {
     this.checkModel(body.model);
     const chat = chatOf(body);
     try {
-      const order = await chatOrder(served, chat);
+      const order = await chatOrder(served, chat, limits, request.signal);
       return await this.run(request, chat, order, () => responseFormat(served, body, chat));
     } catch (error) {
       throw ofResponses(error);
@@ -232,7 +260,8 @@ export class ModelServer {
     const body = await readBody(request, embeddingRequest, limits);
     this.checkModel(body.model);
     if ("model" in served) return embeddings(served, limits, body, request.signal);
-    return encoderEmbeddings(served, limits, body);
+    if ("encoder" in served) return encoderEmbeddings(served, limits, body);
+    throw new ApiError(404, `the model ${served.name} recognizes speech, and has no embeddings`);
   }
 
   /** @param returnsDocuments the default of `return_documents`: true for Jina's clients, false for Cohere's */
@@ -240,7 +269,7 @@ export class ModelServer {
     const { served, limits } = this;
     const body = await readBody(request, rerankRequest, limits);
     this.checkModel(body.model);
-    if ("model" in served)
+    if (!("encoder" in served))
       throw new ApiError(404, `the model ${served.name} is not a cross-encoder, so it can't rank documents`);
     return rerankings(served, limits, { ...body, return_documents: body.return_documents ?? returnsDocuments });
   }
@@ -299,4 +328,9 @@ export class ModelServer {
     await Promise.race([this.server.stop(), Bun.sleep(FLUSH_MILLISECONDS / 5)]);
     await this.server.stop(true);
   }
+}
+
+function contextOf(served: Served): number {
+  if ("model" in served) return served.model.contextLength;
+  return "encoder" in served ? served.encoder.contextLength : served.speech.description.contextLength;
 }

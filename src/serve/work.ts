@@ -1,6 +1,7 @@
 /** A request in progress: its texts and its end. */
 import type { Batcher } from "../nn/generation/batcher.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
+import type { ImageInputs } from "../nn/models/vision_language/images.ts";
 import type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 import { ApiError, busy } from "./api_error.ts";
 import { Choice } from "./choice.ts";
@@ -27,6 +28,8 @@ export interface Usage {
 export interface Order {
   readonly shared: Shared;
   readonly prompts: readonly (readonly number[])[];
+  /** The images of the only prompt. */
+  readonly images?: readonly ImageInputs[] | undefined;
   readonly maxTokens: number | undefined;
   readonly logProbabilities?: number | undefined;
   /** The constraint on texts. */
@@ -52,7 +55,10 @@ export class Work {
     try {
       for (const prompt of prompts)
         for (let copy = 0; copy < count; copy++) {
-          const stream = batcher.submit(prompt, { ...options, ...seedOf(shared.seed, copy) });
+          const stream = batcher.submit(order.images ? { tokens: prompt, images: order.images } : prompt, {
+            ...options,
+            ...seedOf(shared.seed, copy),
+          });
           choices.push(new Choice(choices.length, stream, served.tokenizer, stops));
         }
     } catch (error) {

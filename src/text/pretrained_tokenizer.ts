@@ -111,6 +111,8 @@ export class PretrainedTokenizer implements Tokenizer {
   readonly separator: number;
   /** The token that stands for a word to predict, such as `[MASK]`; null if there is none. */
   readonly mask: number | null;
+  /** The token with which shorter texts are padded; null if there is none. */
+  readonly padding: number | null;
   private readonly encoder: Encoder;
   private readonly spelling: Spelling;
   private readonly added = new Map<number, Uint8Array>();
@@ -154,6 +156,7 @@ export class PretrainedTokenizer implements Tokenizer {
     this.endOfText = this.idOf(contentOf(config.eos_token));
     this.beginOfText = this.idOf(contentOf(config.bos_token));
     this.mask = this.idOf(contentOf(config.mask_token));
+    this.padding = this.idOf(contentOf(config.pad_token));
     this.separator = this.endOfText ?? this.idOf(contentOf(config.sep_token)) ?? 0;
   }
 

@@ -34,6 +34,7 @@ export interface TokenizerConfig {
   readonly eos_token?: Named;
   readonly sep_token?: Named;
   readonly mask_token?: Named;
+  readonly pad_token?: Named;
   readonly chat_template?: unknown;
   readonly [field: string]: unknown;
 }

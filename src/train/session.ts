@@ -14,6 +14,7 @@ import type { Schedule } from "../optim/schedule.ts";
 import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
 import { makeModel, makeOptimizer, makeScaler, makeSchedule, makeStopping } from "./model.ts";
+import { compiledParts, compilesByDefault, type StepParts } from "./parts.ts";
 import type { Trainable } from "./run.ts";
 import { writeSample } from "./sample.ts";
 import { presets, type Settings, shapeSettings } from "./settings.ts";
@@ -54,6 +55,14 @@ export async function loadRun(
   );
 }
 
+/** Options of a run that do not change its results. */
+export interface SessionOptions {
+  /**
+   * Whether steps are recorded once and then replayed. Default: on cpu, without ranks and loss scaling.
+   */
+  readonly compile?: boolean | undefined;
+}
+
 /**
  * All randomness comes from `settings.seed`: two sessions with the same settings and text have bit-identical losses.
  */
@@ -67,16 +76,17 @@ export class Session implements Trainee, Trainable {
   readonly schedule: Schedule;
   readonly clip: number;
   readonly stopping: EarlyStopping | undefined;
+  readonly parts: StepParts | undefined;
   step = 0;
   private heldOutBytes: number | undefined;
   /** The positions at the end of the last step, which a checkpoint stores. */
   private committed: { readonly generator: GeneratorState; readonly data: DataPosition };
 
   /** Starts a new run. @throws {DataError} */
-  static async start(settings: Settings, team = Team.alone): Promise<Session> {
+  static async start(settings: Settings, team = Team.alone, options: SessionOptions = {}): Promise<Session> {
     team.checkBatch(settings.batch);
     const tokenizer = await makeTokenizer(settings);
-    return new Session(settings, tokenizer, await openText(settings, tokenizer), team);
+    return new Session(settings, tokenizer, await openText(settings, tokenizer), team, options);
   }
 
   /**
@@ -89,11 +99,12 @@ export class Session implements Trainee, Trainable {
     checkpoint: RunCheckpoint & { readonly extra: SavedRun },
     settings: Settings,
     team = Team.alone,
+    options: SessionOptions = {},
   ): Promise<Session> {
     checkShape(checkpoint, settings);
     team.checkBatch(settings.batch);
     const tokenizer = tokenizerOf(settings, checkpoint.extra.tokenizer);
-    const session = new Session(settings, tokenizer, await openText(settings, tokenizer), team);
+    const session = new Session(settings, tokenizer, await openText(settings, tokenizer), team, options);
     session.restore(checkpoint);
     return session;
   }
@@ -103,6 +114,7 @@ export class Session implements Trainee, Trainable {
     tokenizer: Tokenizer,
     readonly text: TextDataset,
     readonly team: Team,
+    { compile }: SessionOptions,
   ) {
     this.generator.manualSeed(settings.seed);
     this.tokenizer = tokenizer;
@@ -112,6 +124,7 @@ export class Session implements Trainee, Trainable {
     this.schedule = makeSchedule(settings);
     this.clip = settings.clip;
     this.stopping = makeStopping(settings);
+    if (compile ?? compilesByDefault(this)) this.parts = compiledParts(this, team);
     team.join(this.model);
     team.seed(this.generator);
     this.committed = this.position();

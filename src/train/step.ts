@@ -1,11 +1,11 @@
 /** The optimizer step (loss, gradients, gradient norm, update), and the evaluation on held-out data. */
 import { noGrad } from "../autograd/modes.ts";
 import type { LanguageModel } from "../nn/models/language_model.ts";
-import { clipGradNorm } from "../optim/clip.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
-import { type AnyBatch, accumulateGradients, type Exchange, lossOf, sumOf } from "./gradients.ts";
+import { type AnyBatch, type Exchange, lossOf, sumOf } from "./gradients.ts";
 import { checkFinite } from "./not_finite.ts";
+import { plainParts } from "./parts.ts";
 import { Team } from "./team.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
 
@@ -15,20 +15,17 @@ import type { StepResult, Trainee } from "./trainee.ts";
  * @throws {NotFiniteError} if the loss or the gradients are not finite. Then nothing was changed.
  */
 export async function takeStep(trainee: Trainee, batches: readonly AnyBatch[]): Promise<StepResult> {
-  const { model, optimizer, scaler, generator } = trainee;
+  const { optimizer, generator, parts = plainParts(trainee) } = trainee;
   optimizer.scaleLearningRate(trainee.schedule(trainee.step));
   const before = generator.getState();
   optimizer.zeroGrad();
   const exchange = exchangeOf(trainee, batches);
-  using mean = accumulateGradients(model, batches, scaler, exchange);
-  scaler?.unscale(optimizer);
-  using norm = clipGradients(model.parameters(), trainee.clip);
+  const found = parts.gradients(batches, exchange);
+  using mean = found.mean;
+  using norm = found.norm;
   const result = { loss: exchange.team.mean(await numberIn(mean)), gradientNorm: await numberIn(norm) };
   checkFinite(result, trainee, batches, before);
-  if (scaler) {
-    scaler.step(optimizer);
-    scaler.update();
-  } else optimizer.step();
+  parts.update();
   trainee.step++;
   return result;
 }
@@ -39,10 +36,6 @@ function exchangeOf({ team = Team.alone, batch }: Trainee, batches: readonly Any
   const windows = batches[0]!.x.shape[0]!;
   return { team, weight: team.size === 1 ? 1 : team.weightOf(windows, batch ?? windows * team.size) };
 }
-
-/** A `maxNorm` of 0 means no clipping. */
-const clipGradients = (parameters: readonly Tensor[], maxNorm: number): Tensor =>
-  clipGradNorm(parameters, maxNorm === 0 ? Infinity : maxNorm);
 
 /**
  * Computes the mean loss over batches, without gradients and dropout. Chats are weighted by their number of targets.

@@ -25,7 +25,7 @@ import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { TensorBoardLog } from "./listeners/tensorboard.ts";
 import { type Outcome, runSession } from "./run.ts";
-import { loadRun, Session } from "./session.ts";
+import { loadRun, Session, type SessionOptions } from "./session.ts";
 import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
 import { Team } from "./team.ts";
 import { terminalCurve } from "./terminal_curve.ts";
@@ -44,8 +44,10 @@ export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags 
   readonly dashboard?: number | true;
   /** Writes a TensorBoard event file to the run's folder. */
   readonly tensorboard?: true;
-  /** Lists which backend ran each operation. */
+  /** Lists which backend ran each operation. Then steps are not compiled, since replays are not listed. */
   readonly verbose?: true;
+  /** Whether to compile training steps. Default: on cpu. */
+  readonly compile?: boolean;
 }
 
 /**
@@ -127,7 +129,7 @@ async function start(flags: RunFlags, team: Team): Promise<AnySession> {
   const foreign = (["loraAlpha", "loraDropout", "loraTargets", "quantize"] as const).find((name) => name in flags);
   if (foreign !== undefined) throw new ArgumentError("train", "invalidSetting", `${foreign} requires --model`);
   const settings = settingsOf(flags as Partial<Settings>, presets[flags.preset ?? presetFor(getBackend())]);
-  return await Session.start(checkSettings(settings), team);
+  return await Session.start(checkSettings(settings), team, optionsOf(flags));
 }
 
 /** Creates or opens the run's folder on the first rank, and sends its path to the others. */
@@ -150,8 +152,11 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
     checkpoint,
     checkSettings(settingsOf(flags as Partial<Settings>, checkpoint.extra.settings)),
     team,
+    optionsOf(flags),
   );
 }
+
+const optionsOf = ({ compile, verbose }: RunFlags): SessionOptions => ({ compile: verbose ? false : compile });
 
 /**
  * Reads the curves of this run from its log, up to the step from which it resumes. If a step was logged twice, the last

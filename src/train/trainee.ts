@@ -2,6 +2,7 @@ import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
 import type { Generator } from "../random/generator.ts";
+import type { StepParts } from "./parts.ts";
 import type { Team } from "./team.ts";
 
 /** A model in training, with its optimizer. */
@@ -19,6 +20,8 @@ export interface Trainee {
   readonly team?: Team;
   /** Windows of text per pass over all ranks. */
   readonly batch?: number;
+  /** The parts of a step, if they are compiled. */
+  readonly parts?: StepParts | undefined;
   /** The number of steps taken. */
   step: number;
 }

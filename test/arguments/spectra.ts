@@ -41,6 +41,7 @@ export const spectralCalls: Calls = {
     signal.melFilterbank as Call,
     () => [8000, 64, { nMels: 4, fMin: 100, fMax: 3000, scale: "htk", normalized: false, dtype: "float64" }],
   ],
+  resample: [signal.resample as Call, () => [ones([8]), 3, 2]],
   rfft: [fft.rfft as Call, () => [square(), line]],
   rfft2: [fft.rfft2 as Call, () => [square(), many]],
   rfftfreq: [fft.rfftfreq as Call, () => [4, { d: 0.5, dtype: "float64" }]],

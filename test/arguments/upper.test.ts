@@ -63,6 +63,9 @@ const exempt = new Set([
     "data.TextStream",
     "data.WorkerDataset",
     "nn.TokenStream",
+    "diffusion.Pipeline",
+    "diffusion.Sampler",
+    "diffusion.Scheduler",
   ],
   ...["Tensor", "QuantizedTensor", "PerTensorWeights", "SmoothWeights"],
   ...["MetalKernel", "MetalContext", "DeviceBuffer", "metalKernel", "kernelOverride", "output"], // test/backend/metal

@@ -3,16 +3,19 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
+import { diffusionCalls } from "./diffusion.ts";
 import { distributedCalls } from "./distributed.ts";
 import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
+import { smallDual, smallVision } from "./small_vision.ts";
+import { smallWhisper } from "./small_whisper.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
 
-const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
+const { data, io, metrics, nn, ones, optim, tensor, text, zeros, sum } = orchard;
 
 /** The folder where functions write files. */
 let folder = "";
@@ -87,6 +90,8 @@ const encoders = {
   filler: await smallEncoder("ForMaskedLM"),
 };
 
+const whisper = await smallWhisper();
+const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
 const encoderDecoder = await smallEncoderDecoder();
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
@@ -454,7 +459,61 @@ export const calls: Calls = {
   rerank: [nn.rerank as Call, () => [encoders.reranker, "a", ["b"], { topK: 1, batch: 1 }]],
   tag: [nn.tag as Call, () => [encoders.tagger, ["ab"], { aggregate: "none", batch: 1 }]],
   answer: [nn.answer as Call, () => [encoders.reader, "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
+  "embed of images and texts": [
+    nn.embed as Call,
+    () => [smallDual(encoders.plain.tokenizer), ["ab", [1, 2]], { normalize: false, batch: 2 }],
+  ],
+  embedImages: [
+    nn.embedImages as Call,
+    () => [smallVision(), [ones([3, 4, 4], { dtype: "uint8" })], { normalize: false, batch: 2 }],
+  ],
+  classifyImages: [
+    nn.classifyImages as Call,
+    () => [smallVision(2), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],
+  ],
+  "classifyImages with labels": [
+    nn.classifyImages as Call,
+    () => [
+      smallDual(encoders.plain.tokenizer),
+      [ones([3, 4, 4], { dtype: "uint8" })],
+      { labels: ["a", "b"], template: "a{}", batch: 2 },
+    ],
+  ],
+  "VisionEncoder.hiddenStates": [
+    (pixels, options) => smallVision().hiddenStates(pixels, options),
+    () => [ones([1, 3, 4, 4]), { blocks: -1 }],
+  ],
+  ImageProcessor: [
+    make(nn.ImageProcessor),
+    () => [
+      {
+        ...{ size: { kind: "exact", height: 2, width: 2 }, filter: "lanczos", crop: [1, 1], rescale: 0.5 },
+        ...{ mean: [0.5], std: [2], resizesFloats: false },
+      },
+    ],
+  ],
+  "ImageProcessor.process": [
+    (images) => new nn.ImageProcessor({}).process(images),
+    () => [[ones([3, 4, 4], { dtype: "uint8" })]],
+  ],
+  createModel: [nn.createModel as Call, () => [{ model_type: "missing" }, { dtype: "float32" }]],
+  loadImageProcessor: [nn.loadImageProcessor as Call, () => ["missing"]],
+  loadChatProcessor: [nn.loadChatProcessor as Call, () => ["missing"]],
   fillMask: [nn.fillMask as Call, () => [encoders.filler, "a[MASK]", { topK: 1 }]],
+  logMelFeatures: [nn.logMelFeatures as Call, () => [zeros([400]), { nMels: 8 }]],
+  transcribe: [
+    nn.transcribe as Call,
+    () => [
+      whisper,
+      [zeros([1280])],
+      {
+        ...{ language: "en", task: "translate", timestamps: false, wordTimestamps: false, temperature: [0] },
+        ...{ compressionRatioThreshold: 3, logProbabilityThreshold: -2, noSpeechThreshold: 0.5, sampleRate: 16_000 },
+        ...{ conditionOnPreviousText: false, initialPrompt: "a", maxTokens: 2, batch: 1 },
+      },
+    ],
+  ],
+  formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],
   generateBatch: [
     nn.generateBatch as Call,
     () => [
@@ -584,6 +643,7 @@ export const calls: Calls = {
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...distributedCalls,
+  ...diffusionCalls,
   ...distributionCalls,
   ...linalgCalls,
   ...spectralCalls,
@@ -609,6 +669,15 @@ export const calls: Calls = {
     orchard.compile as Call,
     () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
   ],
+  "CompiledFunction.save": [
+    (...values) => {
+      const saved = orchard.compile((x: orchard.Tensor) => x);
+      for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => saved(zeros([2])));
+      return (saved.save as Call)(...values);
+    },
+    () => [join(folder, "a.program")],
+  ],
+  loadProgram: [orchard.loadProgram as Call, () => [join(folder, "none.program")]],
   withBackend: [orchard.withBackend as Call, () => ["cpu", () => 1]],
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
@@ -737,6 +806,7 @@ export const calls: Calls = {
   saveNpy: [io.saveNpy as Call, () => [join(folder, "a.npy"), zeros([2])]],
   loadNpz: [io.loadNpz as Call, () => [join(folder, "none.npz")]],
   saveNpz: [io.saveNpz as Call, () => [join(folder, "a.npz"), { x: zeros([2]) }, { compressed: true }]],
+  loadAudio: [io.loadAudio as Call, () => [join(folder, "none.wav")]],
   loadImage: [
     io.loadImage as Call,
     () => [join(folder, "none.png"), { mode: "gray", channels: "last", orient: false, maxPixels: 9 }],

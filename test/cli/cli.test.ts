@@ -11,8 +11,8 @@ function orchard(...words: string[]) {
 }
 
 const commands = [
-  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "pull", "tune", "metal", "swift"],
-  ...["toolchain", "translate"],
+  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "transcribe", "pull", "tune"],
+  ...["metal", "swift", "toolchain", "translate"],
 ];
 
 test("--help shows every command on stdout", () => {

@@ -16,12 +16,28 @@ const unary: readonly ((x: Tensor) => Tensor)[] = [exp, sin, abs, neg, relu, sig
 type Binary = (a: Tensor, b: Tensor | number) => Tensor;
 const binary = [add, sub, mul, maximum, minimum] as readonly Binary[];
 
+const options = { dim: -1, keepdim: true } as const;
+const folds: readonly ((x: Tensor) => Tensor)[] = [
+  (x) => orchard.sum(x, options),
+  (x) => orchard.mean(x, options),
+  (x) => orchard.amax(x, options),
+  (x) => orchard.amin(x, options),
+  (x) => orchard.logsumexp(x, -1, true),
+];
+
 /** An operation on earlier values of a chain: mostly the latest ones, as in a chain. */
 function drawStep(random: Random, count: number): Step {
   const one = () => Math.max(0, count - 1 - (random.next() < 0.6 ? 0 : random.integer(0, count - 1)));
   const [a, b] = [one(), one()];
-  const kind = random.integer(0, 8);
+  const kind = random.integer(0, 12);
   const [ofOne, ofTwo] = [pick(random, unary), pick(random, binary)];
+  // along rows: a vector that the chain may write, the folds of rows and operations on them, and casts
+  if (kind === 9) return (values) => ofTwo(values[a]!, values[b]!.flatten().narrow(0, 0, values[b]!.shape.at(-1)!));
+  const [fold, ofFold] = [pick(random, folds), pick(random, unary)];
+  if (kind === 10) return (values) => ofTwo(values[a]!, fold(values[b]!));
+  if (kind === 11) return (values) => ofTwo(values[a]!, ofFold(fold(values[b]!).add(1)));
+  const dtype = pick(random, ["float32", "float64", "int32", "bfloat16"] as const);
+  if (kind === 12) return (values) => values[a]!.to(dtype).to(values[a]!.dtype).add(values[b]!);
   if (kind < 3) return (values) => ofOne(values[a]!);
   if (kind < 5) return (values) => ofTwo(values[a]!, values[b]!);
   if (kind < 6) return (values) => orchard.where(values[a]!.gt(0), values[a]!, values[b]!);
@@ -59,7 +75,7 @@ const bits = (values: readonly Tensor[]) =>
   values.map((value) => Bun.hash(value.contiguous().clone().storage.hostBytes()).toString());
 
 describe("drawn chains", () => {
-  const seeds = Array.from({ length: repeats({ usual: 60, all: 2000 }) }, (_, seed) => seed);
+  const seeds = Array.from({ length: repeats({ usual: 80, all: 3000 }) }, (_, seed) => seed);
   const fused: number[] = [];
 
   test.each(seeds)("seed %d", (seed) =>
@@ -83,6 +99,41 @@ describe("drawn chains", () => {
 
   test("most of them were fused", () => {
     expect(fused.filter((count) => count > 1).length).toBeGreaterThan(seeds.length / 2);
+  });
+});
+
+test("rows of a softmax, a norm and a cast are one instruction, with the bits of plain calls", () => {
+  withBackend("cpu", () => {
+    const chains: Readonly<Record<string, readonly [calls: number, fn: (x: Tensor, w: Tensor) => Tensor]>> = {
+      softmax: [
+        5,
+        (x) => {
+          const shifted = x.sub(x.amax(options)).exp();
+          return shifted.div(shifted.sum(options));
+        },
+      ],
+      norm: [
+        9,
+        (x, w) => {
+          const centered = x.sub(x.mean(options));
+          return centered.mul(centered.square().mean(options).add(1e-5).rsqrt()).mul(w).add(w);
+        },
+      ],
+      cast: [3, (x, w) => x.to("bfloat16").to("float32").mul(w)],
+    };
+    for (const [name, [calls, fn]] of Object.entries(chains)) {
+      const compiled = compile(fn);
+      for (const shape of [
+        [64, 130],
+        [3, 50, 384],
+        [1, 5000],
+      ])
+        for (let call = 0; call < 4; call++) {
+          const [x, w] = [orchard.randn(shape), orchard.randn([shape.at(-1)!])];
+          expect([name, bits([compiled(x, w)])]).toEqual([name, bits([fn(x, w)])]);
+        }
+      expect(compiled.explain()).toContain(`${calls} calls, ${calls} of them fused into 1`);
+    }
   });
 });
 

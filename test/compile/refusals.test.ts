@@ -117,11 +117,11 @@ test.each([
 describe("calls that run plainly", () => {
   const square = (x: Tensor) => x.mul(x).sum();
 
-  test.each(["reference", "metal"] as const)("on %s", (backend) => {
+  test("on reference", () => {
     const compiled = compile(square);
     for (let call = 0; call < 4; call++)
-      expect(withBackend(backend, () => compiled(tensor([1, 2, 3]))).item()).toBe(14);
-    expect(compiled.explain()).toBe(`4 calls plain: the backend is ${backend}`);
+      expect(withBackend("reference", () => compiled(tensor([1, 2, 3]))).item()).toBe(14);
+    expect(compiled.explain()).toBe("4 calls plain: the backend is reference");
   });
 
   test("inside of grad", () => {

@@ -5,14 +5,14 @@ import * as orchard from "../../src/index.ts";
 import { compile, manualSeed, nn, optim, type Tensor } from "../../src/index.ts";
 import type { FusedOptimizer, FusedOptions } from "../../src/optim/fused.ts";
 import { hash, Random } from "../ops/samples.ts";
-import { repeats } from "../support/repeats.ts";
+import { repeats, usually } from "../support/repeats.ts";
 
 type Optimizer = FusedOptimizer<FusedOptions>;
 type Step = (x: Tensor, y: Tensor) => unknown;
 
 const { randn, randint } = orchard;
 
-const onCpu = <Result>(body: () => Result): Result => orchard.withBackend("cpu", body);
+const backends = ["cpu", "metal"] as const;
 
 const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = {
   SGD: (parameters) => new optim.SGD(parameters, { lr: 0.05 }),
@@ -73,15 +73,21 @@ function train(name: string, zeroes: string, isCompiled: boolean) {
 }
 
 describe("50 steps with a schedule, dropout, running statistics and clipped gradients", () => {
-  const cases = Object.keys(optimizers).map((name, at) => [name, ["before", "after", "never"][at % 3]!] as const);
-  test.each(cases)("%s, gradients zeroed %s the step", (name, zeroes) => {
-    const [compiled, plain] = onCpu(() => [train(name, zeroes, true), train(name, zeroes, false)] as const);
+  const cases = backends.flatMap((backend) =>
+    Object.keys(optimizers).map((name, at) => [backend, name, ["before", "after", "never"][at % 3]!] as const),
+  );
+  const isUsual = ([backend, name]: (typeof cases)[number]) => backend === "cpu" || ["SGD", "AdamW"].includes(name);
+  test.each(usually(cases, isUsual))("%s: %s, gradients zeroed %s the step", (backend, name, zeroes) => {
+    const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
+    const [compiled, plain] = orchard.withBackend(backend, both);
     expect(compiled.result).toEqual(plain.result);
-    expect(compiled.explained).toMatch(/4[67] replays/);
+    // on metal, batches at offsets of another alignment have a separate program
+    const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].map(([, count]) => Number(count));
+    expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(45);
   });
 });
 
-test("a GPT with dropout and tied weights", () => {
+test.each(backends)("%s: a GPT with dropout and tied weights", (backend) => {
   const run = (isCompiled: boolean) => {
     manualSeed(3);
     const sizes = { vocabularySize: 17, contextLength: 8, layers: 2, heads: 2, width: 16 };
@@ -98,7 +104,8 @@ test("a GPT with dropout and tied weights", () => {
     const losses = Array.from({ length: 12 }, () => own(randint(0, 17, [2, 8]), randint(0, 17, [2, 8])).item());
     return [losses, listOf(model.stateDict())];
   };
-  expect(onCpu(() => run(true))).toEqual(onCpu(() => run(false)));
+  const [compiled, plain] = orchard.withBackend(backend, () => [run(true), run(false)]);
+  expect(compiled).toEqual(plain!);
 });
 
 test("replays leave no objects and no native memory behind", () => {
@@ -154,7 +161,10 @@ describe("guards", () => {
   }
 
   const seeds = Array.from({ length: repeats({ usual: 6, all: 60 }) }, (_, seed) => seed);
-  test.each(seeds)("drawn changes between the calls, seed %d", (seed) => {
-    expect(onCpu(() => run(seed, true))).toEqual(onCpu(() => run(seed, false)));
+  const cases = backends.flatMap((backend) => seeds.map((seed) => [backend, seed] as const));
+  const isUsual = ([backend, seed]: (typeof cases)[number]) => backend === "cpu" || seed === 5;
+  test.each(usually(cases, isUsual))("%s: drawn changes between the calls, seed %d", (backend, seed) => {
+    const [compiled, plain] = orchard.withBackend(backend, () => [run(seed, true), run(seed, false)]);
+    expect(compiled).toEqual(plain!);
   });
 });

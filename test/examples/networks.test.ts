@@ -39,3 +39,20 @@ test("a variational autoencoder's loss falls each epoch, and it draws digits", (
   expect(losses.at(-1)!).toBeLessThan(losses[0]! - 50);
   expect(readFileSync(picture, "utf8")).toContain("Digits that a variational autoencoder drew");
 });
+
+test("a small CLIP learns which description belongs to a drawing, and ranks drawings", () => {
+  const picture = join(folder, "shapes.svg");
+  const { out, losses } = run("examples/search_images.ts", picture, "60");
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! - 0.5);
+  expect(out).toContain("% of the first results are drawings of the sentence");
+  expect(readFileSync(picture, "utf8")).toContain("Drawings that a small CLIP finds by sentences");
+});
+
+test("a diffusion model's loss falls each epoch, and it draws digits", () => {
+  const picture = join(folder, "diffusion.svg");
+  const { losses } = run("examples/diffusion.ts", picture, "320", "3");
+  expect(losses).toHaveLength(3);
+  expect(losses).toEqual(losses.toSorted((a, b) => b - a));
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! - 0.1);
+  expect(readFileSync(picture, "utf8")).toContain("Digits that a diffusion model drew");
+});

@@ -30,6 +30,7 @@ export const commandLines = (model: string): Readonly<Record<string, CommandLine
   merge: { words: ["merge", llama, join(llama, "adapter"), "--out", "merged"], says: /merged/ },
   chat: { words: ["chat", model, "--tokens", "3", "--temperature", "0"], input: "Hello\n", says: /\S/ },
   embed: { words: ["embed", "nothing.txt", "--model", llama, "--out", "x.npy"], says: /nothing\.txt/, exitCode: 1 },
+  transcribe: { words: ["transcribe", "nothing.wav", "--model", "nothing"], says: /nothing/, exitCode: 1 },
   translate: { words: ["translate", "nothing", "a text"], says: /nothing/, exitCode: 1 },
   onnx: { words: ["onnx", "nothing.onnx"], says: /nothing\.onnx/, exitCode: 1 },
   pull: { words: ["pull", "one/model"], says: /HF_ENDPOINT|127\.0\.0\.1/, exitCode: 1 },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
 import * as onnx from "../onnx/write.ts";
 
-const { data, distributed, distributions, io, nn, ones, optim, tensor, text, zeros } = orchard;
+const { data, diffusion, distributed, distributions, io, nn, ones, optim, tensor, text, zeros } = orchard;
 
 /** @throws if the condition of a line is false */
 function holds(condition: boolean): void {
@@ -132,6 +132,11 @@ const ofLayers: Lines = {
   "nn.pytorchInitialization": () => new nn.Linear(2, 2, { initialization: nn.pytorchInitialization }),
   "distributions.Distribution": () => holds(new distributions.Normal(0, 1) instanceof distributions.Distribution),
   "distributions.Transform": () => holds(new distributions.ExpTransform() instanceof distributions.Transform),
+  "diffusion.Scheduler": () => holds(diffusion.ddpm() instanceof diffusion.Scheduler),
+  "diffusion.Sampler": () => holds(diffusion.ddim().sampler(2) instanceof diffusion.Sampler),
+  "diffusion.Pipeline": () =>
+    refused(() => Reflect.construct(diffusion.Pipeline, []), "[Pipeline] it can't be constructed directly"),
+  "diffusion.loadPipeline": () => refused(() => diffusion.loadPipeline("none"), "[loadPipeline]"),
   "optim.Optimizer": () => holds(new optim.SGD([zeros([2], { requiresGrad: true })]) instanceof optim.Optimizer),
   "optim.constant": () => holds(optim.constant()(3) === 1),
   "distributed.DataParallel": () =>
@@ -176,6 +181,14 @@ const ofFiles = (folder: string): Lines => {
       await Bun.write(at("pictures/a/one.png"), await io.encodeImage(pixels(), { format: "png", channels: "last" }));
       holds(new data.ImageFolder(at("pictures")).length === 1);
     },
+    async "io.loadAudio"() {
+      const bytes = Buffer.from(
+        "RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\0\0\0\0\0\0\x08\0data\x01\0\0\0\xc0",
+        "latin1",
+      );
+      const { samples, sampleRate } = await io.loadAudio(bytes);
+      holds(sampleRate === 8000 && samples.item() === 0.5);
+    },
     async "io.loadImage"() {
       await io.saveImage(at("one.png"), pixels(), { channels: "last" });
       const picture = await io.loadImage(at("one.png"), { channels: "last" });
@@ -215,6 +228,12 @@ const ofFiles = (folder: string): Lines => {
     async "io.loadSafetensors"() {
       await io.saveSafetensors(at("x.safetensors"), weights());
       isX(io.loadSafetensors(at("x.safetensors"))["x"]);
+    },
+    async loadProgram() {
+      const double = orchard.compile((x: orchard.Tensor) => x.mul(2));
+      for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => double(ones([1])));
+      await double.save(at("x.program"));
+      holds((orchard.loadProgram(at("x.program"))(ones([1])) as orchard.Tensor).item() === 2);
     },
     async "io.openSafetensors"() {
       await io.saveSafetensors(at("y.safetensors"), weights());

@@ -82,9 +82,12 @@ describe("the package", () => {
 
   test("an optional package is not installed with it, and an error names the version", () => {
     const { peerDependencies, peerDependenciesMeta, devDependencies } = packageFile;
-    expect(peerDependenciesMeta).toEqual({ sharp: { optional: true } });
-    expect(peerDependencies).toEqual({ sharp: devDependencies.sharp });
+    const names = ["@wasm-audio-decoders/flac", "mpg123-decoder", "sharp"] as const;
+    expect(peerDependenciesMeta).toEqual(Object.fromEntries(names.map((name) => [name, { optional: true }])) as never);
+    expect(peerDependencies).toEqual(Object.fromEntries(names.map((name) => [name, devDependencies[name]])) as never);
     expect(read("src/io/image/sharp.ts")).toContain(`const VERSION = "${peerDependencies.sharp}";`);
+    for (const name of ["@wasm-audio-decoders/flac", "mpg123-decoder"] as const)
+      expect(read("src/io/audio/packages.ts")).toContain(`name: "${name}", version: "${peerDependencies[name]}"`);
   });
 
   test("the README, continuous integration and package.json name one version of Bun", () => {

@@ -203,9 +203,10 @@ describe("mistakes are returned in OpenAI's format", () => {
     [
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "x" } }] }] },
       400,
-      "invalid_value",
-      "messages.0.content",
+      "no_images",
+      "messages",
     ],
+    [{ messages: [{ role: "user", content: [{ type: "input_audio" }] }] }, 400, "invalid_value", "messages.0.content"],
     [{ temperature: -1 }, 400, "invalid_value", "temperature"],
     [{ temperature: "hot" }, 400, "invalid_value", "temperature"],
     [{ max_tokens: 0 }, 400, "invalid_value", "max_tokens"],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../src/autograd/modes.ts";
+import { codepaths } from "../../src/backend/codepaths.ts";
 import { getBackend, setBackend } from "../../src/backend/policy.ts";
 import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { fill_ } from "../../src/ops/copy/inplace.ts";
@@ -158,6 +159,49 @@ describe("a run", () => {
     expect(losses.at(-1)).toBeLessThan(losses[0]! - 0.5);
   });
 });
+
+describe("compiled steps", () => {
+  const cases = [
+    ["cpu", small],
+    ["cpu", { ...small, architecture: "llama", accumulate: 2, dtype: "bfloat16" }],
+    ["cpu", { ...small, clip: 0, accumulate: 2 }],
+    ["metal", { ...small, steps: 6, warmup: 1 }],
+  ] as const satisfies readonly (readonly [string, Settings])[];
+
+  test.each(cases)("on %s have the losses, the norms and the weights of plain ones: %o", async (backend, settings) => {
+    const ran = async (compile: boolean) => {
+      const session = await Session.start({ ...settings, evaluateEvery: 3 }, undefined, { compile });
+      const before = callsOfCrossEntropy();
+      const { events } = await run(session);
+      const steps = stepsIn(events).map(({ loss, gradientNorm }) => [loss, gradientNorm]);
+      const weights = session.model.parameters().map((parameter) => parameter.toArray());
+      const { tensors } = session.optimizer.stateDict();
+      const state = Object.values(tensors).map((tensor) => tensor.toArray());
+      return { result: [steps, weights, state], calls: callsOfCrossEntropy() - before };
+    };
+    setBackend(backend);
+    try {
+      const [compiled, plain] = [await ran(true), await ran(false)];
+      expect(compiled.result).toEqual(plain.result);
+      // two recordings, and then replays, which codepaths don't count
+      const steps = settings.accumulate * settings.steps;
+      expect(plain.calls - compiled.calls).toBeGreaterThanOrEqual(steps - 4 * settings.accumulate);
+    } finally {
+      setBackend("cpu");
+    }
+  });
+
+  test("are the default on cpu, and rejected with a loss scaler", async () => {
+    expect((await Session.start(small)).parts).toBeDefined();
+    expect((await Session.start({ ...small, dtype: "float16" })).parts).toBeUndefined();
+    expect((await Session.start(small, undefined, { compile: false })).parts).toBeUndefined();
+    const refused = Session.start({ ...small, dtype: "float16" }, undefined, { compile: true });
+    expect(refused).rejects.toThrow("float16");
+  });
+});
+
+const callsOfCrossEntropy = (): number =>
+  codepaths().reduce((sum, { operation, calls }) => sum + (operation === "crossEntropy" ? calls : 0), 0);
 
 describe("a run that is stopped", () => {
   test("after a step is saved there, and continues with the losses of an uninterrupted run, bit by bit", async () => {

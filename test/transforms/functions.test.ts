@@ -148,12 +148,29 @@ describe("linear algebra under vmap", () => {
   const general = randn([3, 4, 4], { dtype: "float64" });
   const definite = general.matmul(general.transpose(1, 2)).add(library.eye(4, { dtype: "float64" })) as Tensor;
   const right = randn([4, 2], { dtype: "float64" });
+  const turned = randn([4, 4], { dtype: "float64" });
+  const adjoint = (a: Tensor): Tensor => library.conj(a.transpose(0, 1));
+  const ofComplex: Readonly<Record<string, (a: Tensor) => Tensor>> = {
+    "complex cholesky": (a) =>
+      library.viewAsReal(linalg.cholesky(a.matmul(adjoint(a)).add(library.eye(4, { dtype: "complex128" })) as Tensor)),
+    "complex eigh": (a) => linalg.eigh(a.add(adjoint(a)) as Tensor).eigenvalues as Tensor,
+    "complex svd": (a) => library.abs(linalg.svd(a).vh) as Tensor,
+    "complex qr": (a) => library.viewAsReal(linalg.qr(a).r),
+    "complex inv": (a) => library.viewAsReal(linalg.inv(a)),
+    "complex slogdet": (a) => library.viewAsReal(linalg.slogdet(a).sign),
+    "complex pinv": (a) => library.viewAsReal(linalg.pinv(a)),
+    "complex lstsq": (a) => library.viewAsReal(linalg.lstsq(a, library.complex(right, right)).solution),
+  };
   const functions: Readonly<Record<string, (a: Tensor) => Tensor>> = {
     cholesky: (a) => linalg.cholesky(a),
     solve: (a) => linalg.solve(a, right),
     inv: (a) => linalg.inv(a),
     det: (a) => linalg.det(a),
     eigh: (a) => linalg.eigh(a).eigenvectors,
+    eig: (a) => library.abs(linalg.eig(a).eigenvectors) as Tensor,
+    ...Object.fromEntries(
+      Object.entries(ofComplex).map(([name, f]) => [name, (a: Tensor) => f(library.complex(a, turned) as Tensor)]),
+    ),
     svd: (a) => linalg.svd(a).vh,
     qr: (a) => linalg.qr(a).r,
     lstsq: (a) => linalg.lstsq(a, right).solution,

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t task_bytes = 1 << 17;
 constexpr int64_t shortest_streamed_row = 1 << 10;
+constexpr int64_t longest_filled = 1 << 9; // bytes: the loop of `copy` writes longer rows of one element faster
 
 // Sorts the axes by the result's strides, largest first, drops axes of length 1, and merges adjacent axes.
 int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
@@ -43,7 +44,8 @@ bool find_plan(const Nest<2> &nest, int64_t size, CopyPlan &plan) {
   CopyAxis *last = plan.axes + plan.rank - 1;
   if (plan.rank == 0 || last->to != size) return false;
   plan.is_rows = last->from == size;
-  if (plan.is_rows) return true;
+  plan.is_filling = last->from == 0 && plan.rank > 1 && last->size * size <= longest_filled;
+  if (plan.is_rows || plan.is_filling) return true;
   CopyAxis *closest = std::min_element(
       plan.axes, last, [](const CopyAxis &a, const CopyAxis &b) { return distance_of(a.from) < distance_of(b.from); });
   if (closest == last || distance_of(closest->from) >= distance_of(last->from)) return false;
@@ -77,7 +79,7 @@ int64_t count_parts(const CopyPlan &plan, int rank) {
 }
 
 template <class Part> inline void copy_ends(const Addresses &at, int64_t bytes) {
-  Part first, last; // the first and last 16 bytes of the row; they overlap
+  Part first, last; // of the row; they overlap
   std::memcpy(&first, at.from, sizeof(Part));
   std::memcpy(&last, at.from + bytes - sizeof(Part), sizeof(Part));
   std::memcpy(at.to, &first, sizeof(Part));
@@ -98,9 +100,13 @@ inline void copy_row(const Addresses &at, int64_t bytes) {
   struct Part16 {
     char bytes[16];
   };
+  struct Part32 {
+    char bytes[32];
+  };
   const bool is_aligned = (reinterpret_cast<uintptr_t>(at.from) | reinterpret_cast<uintptr_t>(at.to)) % line == 0;
   if (bytes >= long_row && !is_aligned) copy_unaligned(at, bytes);
-  else if (bytes > 32) std::memcpy(at.to, at.from, bytes);
+  else if (bytes > 64) std::memcpy(at.to, at.from, bytes);
+  else if (bytes >= 32) copy_ends<Part32>(at, bytes);
   else if (bytes >= 16) copy_ends<Part16>(at, bytes);
   else if (bytes >= 8) copy_ends<uint64_t>(at, bytes);
   else if (bytes >= 4) copy_ends<uint32_t>(at, bytes);
@@ -130,6 +136,30 @@ void run_rows(Addresses first, const CopyPlan &plan, int64_t size) {
   const bool streamed = is_streamed(bytes) && row_bytes >= shortest_streamed_row;
   parallel_for(bytes, task_bytes,
                [&](int64_t begin, int64_t end) { copy_rows(first, plan, row_bytes, streamed, begin, end); });
+}
+
+template <class T> void fill_rows(Addresses first, const CopyPlan &plan) {
+  const int outer = plan.rank - 1;
+  const CopyAxis next = plan.axes[outer - 1];
+  const int64_t length = plan.axes[outer].size;
+  parallel_for(count_parts(plan, outer), task_bytes / (length * int64_t(sizeof(T))), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end;) {
+      Addresses at = part_at(first, plan, outer, row);
+      for (int64_t left = std::min(end - row, next.size - row % next.size); left > 0; left--, row++) {
+        T element, *to = reinterpret_cast<T *>(at.to);
+        std::memcpy(&element, at.from, sizeof(T));
+        for (int64_t i = 0; i < length; i++) to[i] = element;
+        at.move(next, 1);
+      }
+    }
+  });
+}
+
+void run_filling(Addresses first, const CopyPlan &plan, int64_t size) {
+  if (size == 1) fill_rows<uint8_t>(first, plan);
+  else if (size == 2) fill_rows<uint16_t>(first, plan);
+  else if (size == 4) fill_rows<uint32_t>(first, plan);
+  else fill_rows<uint64_t>(first, plan);
 }
 
 int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
@@ -178,7 +208,8 @@ void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
 bool copy_planned(const Nest<2> &nest, int64_t size, const Addresses &first) {
   CopyPlan plan;
   if (!find_plan(nest, size, plan)) return false;
-  if (plan.is_rows) run_rows(first, plan, size);
+  if (plan.is_filling) run_filling(first, plan, size);
+  else if (plan.is_rows) run_rows(first, plan, size);
   else run_transposed(first, plan, size);
   return true;
 }

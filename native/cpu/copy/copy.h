@@ -22,6 +22,7 @@ struct CopyPlan {
   int rank;
   CopyAxis axes[max_rank];
   bool is_rows;
+  bool is_filling; // each row repeats one element of the source
 };
 
 // The last two axes of a transposed copy, or a block of them. Rows are adjacent in the result.

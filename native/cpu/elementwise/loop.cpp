@@ -449,7 +449,7 @@ void Loop::scatter(const View &view, int64_t start, int64_t length, const char *
   with_size(view.size(), [&](auto element) {
     using T = decltype(element);
     move(view, start, length, [&](char *target, int64_t stride, int64_t at, int64_t count) {
-      if (stride == 1) std::memcpy(target, dense + at * sizeof(T), count * sizeof(T));
+      if (stride == 1) copy_dense(target, dense + at * sizeof(T), count * sizeof(T));
       else copy_to_strided<T>(dense + at * sizeof(T), target, stride, count);
     });
   });

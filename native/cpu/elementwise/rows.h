@@ -120,9 +120,26 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
   }
 }
 
+// For a result in the memory of operands, which are copied tile by tile: those of `compute` must not overlap it.
+template <class Operation, class T, int operands>
+void elementwise_row_in_place(const void *const *inputs, void *out, int64_t count) {
+  alignas(64) T copied[tile];
+  const void *given[operands];
+  for (int64_t start = 0; start < count; start += tile) {
+    const int64_t length = std::min(tile, count - start);
+    T *part = static_cast<T *>(out) + start;
+    std::copy(part, part + length, copied);
+    for (int i = 0; i < operands; i++) given[i] = inputs[i] == out ? copied : static_cast<const T *>(inputs[i]) + start;
+    compute<Operation, T>(given, part, length, std::make_index_sequence<operands>{});
+  }
+}
+
 template <class Operation, class T, int operands>
 void elementwise_row(const void *const *inputs, void *out, int64_t count) {
-  compute<Operation, T>(inputs, out, count, std::make_index_sequence<operands>{});
+  bool is_in_place = false;
+  for (int i = 0; i < operands; i++) is_in_place |= inputs[i] == out;
+  if (is_in_place) elementwise_row_in_place<Operation, T, operands>(inputs, out, count);
+  else compute<Operation, T>(inputs, out, count, std::make_index_sequence<operands>{});
 }
 
 template <class Operation, int operands, int... dtype>

@@ -67,6 +67,7 @@ template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double
   return counted;
 }
 
+// The same for rows that are not adjacent elements, or shorter than a vector.
 template <class T> int64_t add_strided_rows(const BagColumns &bag, double *sums) {
   int64_t counted = 0;
   for (int64_t i = 0; i < bag.count; i++) {
@@ -81,7 +82,7 @@ template <class T> void add_bag(const BagColumns &bag) {
   alignas(64) double sums[bag_columns];
   std::fill_n(sums, bag.columns, 0.0);
   int64_t counted = 0;
-  if (bag.table.column != 1) counted = add_strided_rows<T>(bag, sums);
+  if (bag.table.column != 1 || bag.columns < lanes<double>) counted = add_strided_rows<T>(bag, sums);
   else
     for (int64_t start = 0; start < bag.count; start += most_rows) counted += add_rows<T>(bag, start, sums);
   write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns,

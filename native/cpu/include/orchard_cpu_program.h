@@ -14,10 +14,11 @@ extern "C" {
 //   0 call   function, rows (0: a function that is not called by rows), index of its first block in `blocks`, then a
 //            slot for each operand of each row; -1 for an omitted operand
 //   1 check  two slots and a number of bytes: stops the program if their bytes differ
-//   2 fused  calls, elements, elements of a piece, local buffers; then each call: function, index of its block, and for
-//            each operand its kind (0: its offset moves with the piece, 1: it stays, 2: a local buffer) and its slot or
-//            the number of the buffer. The calls are elementwise ones over one axis. A piece passes through all calls
-//            before the next piece, so a local buffer only holds a piece.
+//   2 fused  calls, units, units of a piece, the most elements of a unit, local buffers; then each call: function,
+//            index of its block, index within the block of the number of units, and for each operand its kind (0:
+//            memory, 1: a local buffer), its slot or the number of the buffer, the index within the block of its
+//            offset, and the elements from one unit to the next. A unit is an element or a row. A piece passes through
+//            all calls before the next piece, so a local buffer only holds a piece.
 // `stopped` gets the number of complete instructions. If a call fails, its status is returned; if a check stops the
 // program, ORCHARD_CPU_OK.
 ORCHARD_CPU_API int32_t orchard_cpu_run_program(const int32_t *program, int32_t words, const double *blocks,

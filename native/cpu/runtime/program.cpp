@@ -15,7 +15,7 @@ using namespace orchard;
 namespace {
 
 enum class Code : int32_t { call = 0, check = 1, fused = 2 };
-enum class OperandKind : int32_t { moving = 0, fixed = 1, local = 2 };
+enum class OperandKind : int32_t { memory = 0, local = 1 };
 
 // The largest element has 8 bytes.
 constexpr int64_t largest_element = 8;
@@ -47,13 +47,19 @@ private:
   int64_t count_, next_ = 0;
 };
 
+struct FusedOperand {
+  OperandKind kind;
+  int64_t place;  // a slot or a local buffer; -1 if the operand is omitted
+  int64_t offset; // the index of its offset in the block
+  int64_t step;   // the elements from one unit to the next
+};
+
 // A call in a fused instruction, whose block each thread copies.
 struct FusedCall {
   const ExportedFunction *function;
   const double *block;
-  int64_t doubles, operands;
-  OperandKind kinds[most_fused_operands];
-  int64_t places[most_fused_operands]; // a slot or a local buffer
+  int64_t doubles, operands, count; // `count`: the index of the number of units in the block
+  FusedOperand operand[most_fused_operands];
 };
 
 class Program {
@@ -123,31 +129,36 @@ private:
     if (call.operands > most_fused_operands || call.doubles > most_fused_doubles)
       fail(ORCHARD_CPU_INVALID_ARGUMENT, std::string(call.function->name) + " can't be fused");
     call.block = block_of(call.doubles);
+    const int64_t fields = call.doubles - call.operands;
+    call.count = reader_.below(fields);
     for (int64_t at = 0; at < call.operands; at++) {
-      call.kinds[at] = static_cast<OperandKind>(reader_.below(3));
-      call.places[at] = reader_.below(call.kinds[at] == OperandKind::local ? locals : slots_);
+      FusedOperand &operand = call.operand[at];
+      operand.kind = static_cast<OperandKind>(reader_.below(2));
+      operand.place = operand.kind == OperandKind::local ? reader_.below(locals) : reader_.below(slots_, -1);
+      operand.offset = reader_.below(fields);
+      operand.step = reader_.below(1 << 20);
     }
     return call;
   }
 
-  // The block of an elementwise call ends with the offsets of its operands (LoopBlock), and then their sizes. Its shape
-  // is one axis, at `shape`, counted from the end of the block: strides, then offsets, follow it.
+  // Computes `count` units from `start` on. The block ends with the operands' sizes.
   void run_piece(const FusedCall &call, int64_t start, int64_t count, char *locals, int64_t local_bytes) const {
     double block[most_fused_doubles];
     std::memcpy(block, call.block, size_t(call.doubles) * sizeof(double));
     double *sizes = block + call.doubles - call.operands;
-    double *offsets = sizes - call.operands;
-    double *shape = offsets - 8 * (call.operands + 1);
-    *shape = double(count);
+    block[call.count] = double(count);
     void *operands[most_fused_operands];
     for (int64_t at = 0; at < call.operands; at++) {
-      if (call.kinds[at] == OperandKind::local) {
-        operands[at] = locals + call.places[at] * local_bytes;
+      const FusedOperand &operand = call.operand[at];
+      if (operand.kind == OperandKind::local) {
+        operands[at] = locals + operand.place * local_bytes;
         sizes[at] = double(local_bytes);
-        offsets[at] = 0;
+        block[operand.offset] = 0;
+      } else if (operand.place < 0) {
+        operands[at] = nullptr;
       } else {
-        operands[at] = addresses_[size_t(call.places[at])];
-        if (call.kinds[at] == OperandKind::moving) offsets[at] += double(start);
+        operands[at] = addresses_[size_t(operand.place)];
+        block[operand.offset] += double(operand.step * start);
       }
     }
     call.function->call(block, Operands(operands, reinterpret_cast<const Whole *>(sizes)));
@@ -155,11 +166,13 @@ private:
 
   void fused() {
     const int64_t calls = reader_.below(1 << 20), count = reader_.whole(), piece = reader_.below(1 << 20, 1);
-    const int64_t locals = reader_.below(1 << 10), local_bytes = piece * largest_element;
-    if (count < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a number of elements of at least 0");
+    const int64_t width = reader_.below(1 << 20, 1);
+    const int64_t locals = reader_.below(1 << 10), local_bytes = piece * width * largest_element;
+    if (count < 0 || piece * width >= 1 << 20)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at least 0 units, and pieces of less than 2^20 elements");
     chain_.clear();
     for (int64_t at = 0; at < calls; at++) chain_.push_back(read_fused_call(locals));
-    const int64_t grain = (parallel_elements + piece - 1) / piece;
+    const int64_t grain = std::max<int64_t>(1, parallel_elements / (piece * width));
     const int64_t pieces = (count + piece - 1) / piece, blocks = (pieces + grain - 1) / grain;
     std::vector<Failure> failures(size_t(blocks), Failure{ORCHARD_CPU_OK, ""});
     parallel_for(pieces, grain, [&](int64_t begin, int64_t end) {

@@ -66,7 +66,18 @@ rules(alongAxes("dim", "axes"), "gather", "scatter", "scatterOthers");
 rules(product, "matmul", "addmm", "linear");
 rules(broadcasting, "reductionDerivative");
 rules(leading, "triangle", "oneHot", "lossGradient");
-rules(denseLeading, "cholesky", "eigh", "geqrf", "householderProduct", "ldlFactor", "ldlSolve", "lstsq", "luFactor");
+rules(
+  denseLeading,
+  "cholesky",
+  "eig",
+  "eigh",
+  "geqrf",
+  "householderProduct",
+  "ldlFactor",
+  "ldlSolve",
+  "lstsq",
+  "luFactor",
+);
 rules(denseLeading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
 
 /** Returns the call for all examples, or null if it must run once for each. */

@@ -31,7 +31,7 @@ export function cachedModel(cache: string, reference: Reference): Cached | undef
   if (snapshot === undefined) return undefined;
   const { quantization } = reference;
   if (quantization === undefined && hasWeights(snapshot))
-    return { path: snapshot, isComplete: hasTokenizer(snapshot) && hasModules(snapshot) };
+    return { path: snapshot, isComplete: hasInputs(snapshot) && hasModules(snapshot) };
   return cachedGguf(snapshot, reference);
 }
 
@@ -67,7 +67,10 @@ const tokenizers = [
   ...["tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json"],
   ...["spiece.model", "sentencepiece.bpe.model"],
 ];
-const hasTokenizer = (snapshot: string): boolean => tokenizers.some((name) => existsSync(join(snapshot, name)));
+/** Image encoders have a processor instead of a tokenizer. */
+const processors = ["preprocessor_config.json", "processor_config.json"];
+const hasInputs = (snapshot: string): boolean =>
+  [...tokenizers, ...processors].some((name) => existsSync(join(snapshot, name)));
 
 /** Whether each module of sentence-transformers has its files. Only some modules have a config. */
 const hasModules = (snapshot: string): boolean =>

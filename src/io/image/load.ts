@@ -1,12 +1,10 @@
 /** Loads images as tensors. */
-import { constants } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
-import { FileError, FileFormatError } from "../../core/errors.ts";
+import { FileFormatError } from "../../core/errors.ts";
 import { aNumber, aPath, choice, either, flag, someBytes } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { fileError } from "../file_errors.ts";
+import { readWhole } from "../read_whole.ts";
 import { type ChannelOrder, hasAlpha, type ImageMode, imageModes, inMode, modeOf, toTensor } from "./channels.ts";
 import { isPicture } from "./format.ts";
 import { type ImageMetadata, type Sharp, sharp } from "./sharp.ts";
@@ -56,7 +54,7 @@ export async function loadImage(...values: unknown[]): Promise<Tensor> {
   const make = await sharp("loadImage");
   const path = typeof source === "string" ? source : "(bytes)";
   const fail: Fail = (code, message) => new FileFormatError("loadImage", code, path, message);
-  const bytes = given ?? (await readWhole(path));
+  const bytes = given ?? (await readWhole("loadImage", path));
   if (!isPicture(bytes))
     throw fail("unknownFormat", "expected a PNG, JPEG, WebP, GIF, TIFF or AVIF file, got another format");
   const metadata = await decoded(() => make(bytes, { limitInputPixels: false }).metadata(), fail);
@@ -91,20 +89,4 @@ function checkSize({ width, height }: ImageMetadata, maxPixels: number, fail: Fa
     "tooManyPixels",
     `expected at most ${maxPixels} pixels, got ${height} x ${width}; the option maxPixels allows more`,
   );
-}
-
-/** Reads a regular file; a device or a pipe might have no end. */
-async function readWhole(path: string): Promise<Uint8Array> {
-  let file: FileHandle | undefined;
-  try {
-    const { open } = await import("node:fs/promises"); // which takes 2 ms to load
-    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    if (!(await file.stat()).isFile())
-      throw new FileError("loadImage", "notAFile", path, "expected a file, got a folder, a device or a pipe");
-    return await file.readFile();
-  } catch (cause) {
-    throw fileError("loadImage", path, cause);
-  } finally {
-    await file?.close();
-  }
 }

@@ -2,9 +2,9 @@
 import { DTypeError } from "../../core/errors.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
-import { tensor } from "../../ops/creation/tensor.ts";
+import { fromPairs, tensor } from "../../ops/creation/tensor.ts";
 import { permute } from "../../ops/view/permute.ts";
-import { bytesOf, dtypeFacts } from "../../tensor/dtype.ts";
+import { bytesOf, dtypeFacts, isComplex, realDType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { describes, encodeHeader, type Fail, parseHeader } from "./header.ts";
@@ -17,16 +17,18 @@ export function decodeArray(bytes: Uint8Array, fail: Fail): Tensor {
   if (expected !== found)
     throw fail("sizeDiffers", `expected ${expected} bytes of ${dtype}[${shape.join(", ")}], got ${found}`);
   const elements = new Uint8Array(bytes.subarray(start)); // copied, so that it is aligned
-  if (isBigEndian) swap(elements, bytesOf(dtype));
+  if (isBigEndian) swap(elements, bytesOf(realDType(dtype)));
   if (dtype === "bool" && elements.some((byte) => byte > 1))
     throw fail("badBool", "expected booleans to be bytes of 0 and 1");
   const values = new dtypeFacts[dtype].array(elements.buffer as ArrayBuffer);
   const storedShape = isFortran ? shape.toReversed() : shape;
-  const made: Tensor = tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...storedShape] });
+  const made: Tensor = isComplex(dtype)
+    ? fromPairs(values as Float32Array, storedShape)
+    : tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...storedShape] });
   return isFortran ? contiguous(permute(made, [...shape.keys()].reverse())) : made;
 }
 
-/** Reverses the bytes of each element. */
+/** Reverses the bytes of each number. */
 function swap(bytes: Uint8Array, size: number): void {
   if (size === 1) return;
   for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();

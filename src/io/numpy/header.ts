@@ -28,14 +28,14 @@ const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
 /** NumPy's limit of headers. */
 const MOST_HEADER_BYTES = 10_000;
 
-/** NumPy's types by kind and size. int16, uint16, uint64, complex numbers and strings are not supported. */
+/** NumPy's types by kind and size. int16, uint16, uint64 and strings are not supported. */
 const dtypes: Readonly<Record<string, DType>> = {
   ...{ f8: "float64", f4: "float32", f2: "float16", i8: "int64", i4: "int32", u4: "uint32" },
-  ...{ i1: "int8", u1: "uint8", b1: "bool" },
+  ...{ i1: "int8", u1: "uint8", b1: "bool", c8: "complex64", c16: "complex128" },
 };
 const descriptions: Readonly<Partial<Record<DType, string>>> = {
   ...{ float64: "<f8", float32: "<f4", float16: "<f2", int64: "<i8", int32: "<i4", uint32: "<u4" },
-  ...{ int8: "|i1", uint8: "|u1", bool: "|b1" },
+  ...{ int8: "|i1", uint8: "|u1", bool: "|b1", complex64: "<c8", complex128: "<c16" },
 };
 
 /** Whether .npy files support a dtype. */

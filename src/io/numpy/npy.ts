@@ -10,8 +10,8 @@ import { withFileErrors } from "../file_errors.ts";
 import { decodeArray, encodeArray } from "./array.ts";
 
 /**
- * Loads the array of a .npy file as a tensor. It supports floats of 16, 32 and 64 bits, the integer dtypes of tensors,
- * and booleans, in either byte order, row-major or column-major. No code in the file is run: arrays of Python objects
+ * Loads the array of a .npy file as a tensor. It supports floats of 16, 32 and 64 bits, complex numbers of 64 and 128
+ * bits, the integer dtypes of tensors, and booleans, in either byte order, row-major or column-major. No code in the file is run: arrays of Python objects
  * are rejected.
  *
  * @example

@@ -13,7 +13,7 @@ export const fileDTypes = {
   U64: { bits: 64, dtype: null },
   I64: { bits: 64, dtype: "int64" },
   F64: { bits: 64, dtype: "float64" },
-  C64: { bits: 64, dtype: null },
+  C64: { bits: 64, dtype: "complex64" },
   F32: { bits: 32, dtype: "float32" },
   U32: { bits: 32, dtype: "uint32" },
   I32: { bits: 32, dtype: "int32" },
@@ -41,9 +41,9 @@ const entries = Object.entries(fileDTypes) as [FileDTypeName, FileDType][];
 
 const namesByDType = new Map(entries.map(([name, { dtype }], order) => [dtype, { name, order }]));
 
-/** The name of a tensor dtype in files, and its rank in the order of writing. */
-export function fileDTypeOf(dtype: DType): { readonly name: FileDTypeName; readonly order: number } {
-  return namesByDType.get(dtype)!;
+/** The name of a tensor dtype in files, and its rank in the order of writing; undefined for complex128. */
+export function fileDTypeOf(dtype: DType): { readonly name: FileDTypeName; readonly order: number } | undefined {
+  return namesByDType.get(dtype);
 }
 
 /** The dtype of a name; undefined if the format has no such name. */

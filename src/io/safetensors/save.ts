@@ -6,7 +6,7 @@ import { anObject, aPath } from "../../core/kinds.ts";
 import { named, operand, parameters, reading } from "../../core/parameters.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import type { QuantizedTensor } from "../../quant/quantized_tensor.ts";
-import { bytesOf, isComplex } from "../../tensor/dtype.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type FileWriter, writeAtomically } from "../atomic.ts";
 import { fileDTypeOf } from "./dtypes.ts";
@@ -103,14 +103,15 @@ function checkTensor(operation: string, name: string, tensor: unknown) {
   if (!Tensor.isTensor(tensor))
     throw new ArgumentError(operation, "notATensor", `expected "${name}" to be a tensor, got ${describeValue(tensor)}`);
   tensor.checkAlive(operation);
-  if (isComplex(tensor.dtype))
+  const described = fileDTypeOf(tensor.dtype);
+  if (described === undefined)
     throw new DTypeError(
       operation,
       "complex",
-      `expected "${name}" to have a real dtype, got ${tensor.describe()}; save viewAsReal(x), and load it with ` +
-        "viewAsComplex()",
+      `expected "${name}" to have a dtype of the format, which has no ${tensor.dtype}, got ${tensor.describe()}; save ` +
+        "viewAsReal(x), and load it with viewAsComplex()",
     );
-  const { name: dtype, order } = fileDTypeOf(tensor.dtype);
+  const { name: dtype, order } = described;
   return { name, key: Buffer.from(name), dtype, order, tensor };
 }
 

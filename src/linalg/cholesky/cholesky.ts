@@ -7,11 +7,11 @@ import { toDType } from "../../ops/copy/cast.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { tril } from "../../ops/indexing/triangle.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
-import { denseOrTransposed, mT, squareOperand, stridesLike } from "../matrices.ts";
+import { denseOrTransposed, mH, squareOperand, stridesLike } from "../matrices.ts";
 import { solveTriangular } from "../triangular/triangular.ts";
 import { choleskyCpu } from "./cholesky.cpu.ts";
 import { choleskyMetal } from "./cholesky.metal.ts";
@@ -79,15 +79,18 @@ const notDefinite = (minor: number): string => `is not positive definite: its le
 
 function factorize(operation: string, a: Tensor, upper: boolean): CholeskyResult {
   const matrix = squareOperand(operation, a);
-  const { factor, info } = lowerFactor(operation, upper ? mT(matrix) : matrix);
-  return { factor: toDType(upper ? mT(factor) : factor, a.dtype), info };
+  const { factor, info } = lowerFactor(operation, upper ? mH(matrix) : matrix);
+  return { factor: toDType(upper ? mH(factor) : factor, a.dtype), info };
 }
 
+/** A Hermitian matrix without the rounding of its diagonal, which is real. Real matrices are returned unchanged. */
+const hermitianPart = (x: Tensor): Tensor => (isComplex(x.dtype) ? mul(add(x, mH(x)), 0.5) : x);
+
 /**
- * Computes the lower factor of float32 or float64 matrices.
+ * Computes the lower factor of float32, float64 or complex matrices.
  *
- * With Φ(X) the lower triangle of X with its diagonal halved, the gradient is L⁻ᵀ sym(Φ(Lᵀ L̄)) L⁻¹, where sym adds the
- * transpose and halves. Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
+ * With Φ(X) the lower triangle of X with its diagonal halved, the gradient is L⁻ᴴ sym(Φ(Lᴴ L̄)) L⁻¹, where sym adds the
+ * conjugate transpose and halves. Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
  */
 function lowerFactor(operation: string, a: Tensor): CholeskyResult {
   const dense = denseOrTransposed(a);
@@ -101,11 +104,18 @@ function lowerFactor(operation: string, a: Tensor): CholeskyResult {
     undefined,
     operation,
   ) as [Tensor, Tensor<"int32">];
-  record(operation, [a], [factor], [factor], ([gradient], [l]) => {
-    const inner = tril(matmul(mT(l), gradient));
-    const symmetric = mul(add(inner, mT(tril(inner, { diagonal: -1 }))), 0.5);
-    const left = solveTriangular(mT(l), symmetric, { upper: true });
-    return [solveTriangular(l, left, { upper: false, left: false })];
-  });
+  record(
+    operation,
+    [a],
+    [factor],
+    [factor],
+    ([gradient], [l]) => {
+      const inner = tril(matmul(mH(l), gradient));
+      const symmetric = mul(add(inner, mH(tril(inner, { diagonal: -1 }))), 0.5);
+      const left = solveTriangular(mH(l), hermitianPart(symmetric), { upper: true });
+      return [solveTriangular(l, left, { upper: false, left: false })];
+    },
+    "none",
+  );
   return { factor, info };
 }

@@ -15,7 +15,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
-import { broadcastBatches, checkSameDType, matrixOperand, mT, squareOperand } from "../matrices.ts";
+import { broadcastBatches, checkSameDType, matrixOperand, mH, squareOperand } from "../matrices.ts";
 import { triangularSolution } from "../triangular/triangular.ts";
 import type { CholeskyOptions } from "./cholesky.ts";
 
@@ -46,9 +46,9 @@ export function choleskySolve(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected b with ${factor.shape.at(-1)} rows for factors ${l.describe()}, got ${b.describe()}`,
     );
-  const [left, right] = broadcastBatches(operation, upper ? mT(factor) : factor, side);
+  const [left, right] = broadcastBatches(operation, upper ? mH(factor) : factor, side);
   const half = triangularSolution(operation, left, right, { upper: false, unitDiagonal: false });
-  return toDType(triangularSolution(operation, mT(left), half, { upper: true, unitDiagonal: false }), b.dtype);
+  return toDType(triangularSolution(operation, mH(left), half, { upper: true, unitDiagonal: false }), b.dtype);
 }
 const solveParameters = parameters("choleskySolve", {
   b: operand(aTensor),
@@ -76,10 +76,10 @@ export function choleskyInverse(...values: unknown[]): Tensor {
   const operation = "choleskyInverse";
   const { l, upper } = inverseParameters(values);
   const factor = squareOperand(operation, l, "l");
-  const lower = upper ? mT(factor) : factor;
+  const lower = upper ? mH(factor) : factor;
   const identity = expand(eye(lower.shape.at(-1)!, { dtype: lower.dtype }), lower.shape);
   const half = triangularSolution(operation, lower, identity, { upper: false, unitDiagonal: false });
-  const result = toDType(matmul(mT(half), half), l.dtype);
+  const result = toDType(matmul(mH(half), half), l.dtype);
   if (lower.size === 0) return result;
   checkInfo(operation, firstZero(lower), (row) => `is singular: element ${row} of the diagonal is 0`, [result]);
   return result;

@@ -9,11 +9,12 @@ import { add, mul, sub } from "../../ops/elementwise/arithmetic.ts";
 import { div } from "../../ops/elementwise/division.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { checkPhases, withoutDiagonal } from "../complex/phases.ts";
 import { checkInfo } from "../info.ts";
-import { dense, isTransposed, mT, squareOperand } from "../matrices.ts";
+import { dense, isTransposed, mH, mT, squareOperand } from "../matrices.ts";
 import { eighCpu } from "./eigh.cpu.ts";
 import { eighMetal } from "./eigh.metal.ts";
 import { eighReference } from "./eigh.reference.ts";
@@ -34,7 +35,7 @@ export interface EighOptions {
 /** Eigenvalues in ascending order, with eigenvectors in the same order. */
 export interface EighResult<D extends DType = DType> {
   /** […, n] */
-  readonly eigenvalues: Tensor<D>;
+  readonly eigenvalues: Tensor<RealOf<D>>;
   /** […, n, n]: one eigenvector per column. */
   readonly eigenvectors: Tensor<D>;
 }
@@ -66,7 +67,7 @@ export function eigh<D extends DType>(a: Tensor<D>, ...options: Given<EighOption
 export function eigh(...values: unknown[]): EighResult {
   const { a, UPLO } = eighParameters(values);
   const { eigenvalues, eigenvectors } = decompose("eigh", squareOperand("eigh", a), UPLO === "U");
-  return { eigenvalues: toDType(eigenvalues, a.dtype), eigenvectors: toDType(eigenvectors, a.dtype) };
+  return { eigenvalues: toDType(eigenvalues, realDType(a.dtype)), eigenvectors: toDType(eigenvectors, a.dtype) };
 }
 
 /**
@@ -83,7 +84,7 @@ export function eigh(...values: unknown[]): EighResult {
  * @throws {LinAlgError} as {@link eigh}. @throws {ShapeError} for a matrix that is not square.
  * @throws {DTypeError} if the dtype is not a float.
  */
-export function eigvalsh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): Tensor<D>;
+export function eigvalsh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): Tensor<RealOf<D>>;
 export function eigvalsh(...values: unknown[]): Tensor {
   const { a, UPLO } = eigvalshParameters(values);
   const matrix = squareOperand("eigvalsh", a);
@@ -91,49 +92,62 @@ export function eigvalsh(...values: unknown[]): Tensor {
   const eigenvalues = needsGradient(matrix)
     ? decompose("eigvalsh", matrix, upper).eigenvalues
     : run("eigvalsh", matrix, { upper, vectors: false })[0];
-  return toDType(eigenvalues, a.dtype);
+  return toDType(eigenvalues, realDType(a.dtype));
 }
 
-/** Computes λ and V of float32 or float64 matrices, and records the gradient. */
-function decompose(operation: string, a: Tensor, upper: boolean): EighResult {
+/** Computes λ and V of float32, float64 or complex matrices, and records the gradient. */
+function decompose(operation: string, a: Tensor, upper: boolean): Record<keyof EighResult, Tensor> {
   const [eigenvalues, eigenvectors] = run(operation, a, { upper, vectors: true }) as [Tensor, Tensor];
   const results = [eigenvalues, eigenvectors] as const;
-  record(operation, [a], results, results, ([ofValues, ofVectors], [values, vectors]) => [
-    gradientOf(ofValues, ofVectors, values, vectors),
-  ]);
+  record(
+    operation,
+    [a],
+    results,
+    results,
+    ([ofValues, ofVectors], [values, vectors]) => [gradientOf(operation, ofValues, ofVectors, values, vectors)],
+    "none",
+  );
   return { eigenvalues, eigenvectors };
 }
 
 /**
- * With K the antisymmetric part of Vᵀ V̄, the gradient is V (diag(λ̄) + K / E) Vᵀ, where E[i, j] = λⱼ − λᵢ and K's
+ * With K the anti-Hermitian part of Vᴴ V̄, the gradient is V (diag(λ̄) + K / E) Vᴴ, where E[i, j] = λⱼ − λᵢ and K's
  * diagonal is 0. Source: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
  * differentiation", 2008, section 3.1, with the gradient projected on the tangent space of orthogonal matrices, as in
  * PyTorch's linalg_eig_backward.
  */
-function gradientOf(ofValues: Tensor | null, ofVectors: Tensor | null, values: Tensor, vectors: Tensor): Tensor | null {
+function gradientOf(
+  operation: string,
+  ofValues: Tensor | null,
+  ofVectors: Tensor | null,
+  values: Tensor,
+  vectors: Tensor,
+): Tensor | null {
   const parts: Tensor[] = [];
   if (ofValues !== null) parts.push(mul(vectors, unsqueeze(ofValues, -2)));
   if (ofVectors !== null) {
-    const product = matmul(mT(vectors), ofVectors);
-    const antisymmetric = mul(sub(product, mT(product)), 0.5);
+    const product = matmul(mH(vectors), ofVectors);
+    checkPhases(operation, product);
+    const skew = mul(sub(product, mH(product)), 0.5);
+    const antisymmetric = isComplex(skew.dtype) ? withoutDiagonal(skew) : skew;
     const gaps = sub(unsqueeze(values, -2), unsqueeze(values, -1));
     const divisors = add(gaps, eye(values.shape.at(-1)!, { dtype: values.dtype }));
     parts.push(matmul(vectors, div(antisymmetric, divisors)));
   }
   const [first, second] = parts;
   if (first === undefined) return null;
-  return matmul(second === undefined ? first : add(first, second), mT(vectors));
+  return matmul(second === undefined ? first : add(first, second), mH(vectors));
 }
 
 /** Runs the primitive, and returns the eigenvalues, and the eigenvectors if they are computed. */
 function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
   const size = a.shape.at(-1)!;
-  const isFlipped = isTransposed(a); // avoids a copy: the other triangle of the transpose is read
+  const isFlipped = !isComplex(a.dtype) && isTransposed(a); // avoids a copy: the other triangle of the transpose is read
   const [eigenvalues, info, ...eigenvectors] = executeMany(
     eighPrimitive,
     [dense(isFlipped ? mT(a) : a)],
     [
-      { shape: a.shape.slice(0, -1), dtype: a.dtype },
+      { shape: a.shape.slice(0, -1), dtype: realDType(a.dtype) },
       { shape: a.shape.slice(0, -2), dtype: "int32" },
       ...(vectors ? [{ shape: a.shape, dtype: a.dtype }] : []),
     ],

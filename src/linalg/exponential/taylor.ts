@@ -6,7 +6,7 @@
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, realDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 export const degrees = [1, 2, 4, 8, 12, 18] as const;
@@ -26,7 +26,7 @@ const norms: Readonly<Record<"float32" | "float64", readonly number[]>> = {
 
 /** Chooses the polynomial for a norm, and the number of times to halve the matrix first. */
 export function planOf(norm: number, dtype: DType): { degree: Degree; squarings: number } {
-  const limits = norms[dtype === "float64" ? "float64" : "float32"];
+  const limits = norms[realDType(dtype) === "float64" ? "float64" : "float32"];
   const at = limits.findIndex((limit) => norm <= limit);
   if (at >= 0) return { degree: degrees[at]!, squarings: 0 };
   return { degree: 18, squarings: Number.isFinite(norm) ? Math.ceil(Math.log2(norm / limits.at(-1)!)) : 0 };

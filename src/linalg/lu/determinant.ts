@@ -1,8 +1,11 @@
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { conjugate } from "../../ops/complex/part.ts";
+import { complexOf, imag } from "../../ops/complex/parts.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { arange } from "../../ops/creation/arange.ts";
+import { zerosLike } from "../../ops/creation/full.ts";
 import { abs, add, mul, sign, sub } from "../../ops/elementwise/arithmetic.ts";
 import { eq, lt } from "../../ops/elementwise/comparison.ts";
 import { log } from "../../ops/elementwise/logarithm.ts";
@@ -14,10 +17,10 @@ import { diagonal } from "../../ops/view/diagonal.ts";
 import { embed } from "../../ops/view/embed.ts";
 import { expand } from "../../ops/view/expand.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { squareOperand } from "../matrices.ts";
+import { epsilonOf, squareOperand } from "../matrices.ts";
 import { factorize, type LuFactors, permuteRows, unitLower } from "./factor.ts";
 import { solveFactored } from "./solve.ts";
 
@@ -26,7 +29,7 @@ export interface SignedLog<D extends DType = DType> {
   /** 1, −1, or 0 for a singular matrix; of the shape of the batch. It has no gradient. */
   readonly sign: Tensor<D>;
   /** log |det A|, of the shape of the batch; −∞ for a singular matrix. */
-  readonly logabsdet: Tensor<D>;
+  readonly logabsdet: Tensor<RealOf<D>>;
 }
 
 const declared = { a: operand(aTensor) } as const;
@@ -73,7 +76,7 @@ export function slogdet<D extends DType>(a: Tensor<D>): SignedLog<D>;
 export function slogdet(...values: unknown[]): SignedLog {
   const { a } = slogdetParameters(values);
   const result = signedLog("slogdet", squareOperand("slogdet", a));
-  return { sign: toDType(result.sign, a.dtype), logabsdet: toDType(result.logabsdet, a.dtype) };
+  return { sign: toDType(result.sign, a.dtype), logabsdet: toDType(result.logabsdet, realDType(a.dtype)) };
 }
 
 /**
@@ -92,18 +95,42 @@ export function logdet<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function logdet(...values: unknown[]): Tensor {
   const { a } = logdetParameters(values);
   const { sign: determinantSign, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
+  if (isComplex(a.dtype)) return add(log(determinantSign), logabsdet) as Tensor;
   return toDType(where(lt(determinantSign, 0), Number.NaN, logabsdet), a.dtype);
 }
 
 function signedLog(operation: string, a: Tensor): SignedLog {
   const { lu, pivots } = noGrad(() => factorize(operation, a, true));
   const pivotValues = diagonalOf(lu);
-  const determinantSign = noGrad(() => mul(parity(pivots, a.dtype), prod(sign(pivotValues), { dim: -1 })));
+  const determinantSign = noGrad(() => mul(parity(pivots, realDType(a.dtype)), prod(sign(pivotValues), { dim: -1 })));
   const logabsdet = noGrad(() => sum(log(abs(pivotValues)), { dim: -1 }));
-  record(operation, [a], [logabsdet], [a, lu, pivots], ([gradient], [x, factors, swaps]) => [
-    solveFactored(operation, x, scaledIdentity(gradient, x), { lu: factors, pivots: swaps, adjoint: true }),
-  ]);
-  return { sign: determinantSign, logabsdet };
+  const inverseOf = (x: Tensor, scale: Tensor, factors: LuFactors): Tensor =>
+    solveFactored(operation, x, scaledIdentity(scale, x), { ...factors, adjoint: true });
+  if (!isComplex(a.dtype))
+    record(operation, [a], [logabsdet], [a, lu, pivots], ([gradient], [x, factors, swaps]) => [
+      inverseOf(x, gradient, { lu: factors, pivots: swaps }),
+    ]);
+  else
+    record(
+      operation,
+      [a],
+      [determinantSign, logabsdet],
+      [a, lu, pivots, determinantSign],
+      ([ofSign, ofLog], [x, factors, swaps, phase]) => [
+        conjugate(inverseOf(x, scaleOfLog(ofSign, ofLog, phase), { lu: factors, pivots: swaps })),
+      ],
+      "none",
+    );
+  return { sign: determinantSign, logabsdet } as SignedLog;
+}
+
+/**
+ * The conjugate of the gradient of log det A = log |det A| + i arg det A. The sign is exp(i arg), so that of arg is
+ * Im(conj(sign) · gradient).
+ */
+function scaleOfLog(ofSign: Tensor | null, ofLog: Tensor | null, phase: Tensor): Tensor {
+  const angle = ofSign && (imag(mul(conjugate(ofSign), phase) as Tensor) as Tensor);
+  return complexOf("slogdet", ofLog ?? zerosLike(angle!), angle ?? zerosLike(ofLog!));
 }
 
 /** The sign of the permutation: −1 for an odd number of swaps. */
@@ -121,7 +148,7 @@ function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
 
 /** The determinant of A = P L U. The gradient flows to A. */
 function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
-  const result = noGrad(() => mul(parity(pivots, a.dtype), prod(diagonalOf(lu), { dim: -1 })));
+  const result = noGrad(() => mul(parity(pivots, realDType(a.dtype)), prod(diagonalOf(lu), { dim: -1 })));
   record("det", [a], [result], [a, lu, pivots], ([gradient], [savedA, factors, swaps]) => [
     savedA.size === 0 ? savedA : cofactors(gradient, savedA, { lu: factors, pivots: swaps }),
   ]);
@@ -134,7 +161,7 @@ function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
  * gives 0, however large the inverse.
  */
 function cofactors(gradient: Tensor, a: Tensor, { lu, pivots }: LuFactors): Tensor {
-  const epsilon = a.dtype === "float64" ? 2 ** -52 : 2 ** -23;
+  const epsilon = epsilonOf(a.dtype);
   const isRecorded = isGradEnabled();
   const { factors, moved } = noGrad(() => {
     const change = pivotChange(a, lu, isRecorded ? Math.sqrt(epsilon) : epsilon);

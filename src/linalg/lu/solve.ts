@@ -4,6 +4,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { conjugate } from "../../ops/complex/part.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add, neg } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
@@ -51,7 +52,7 @@ export interface SolveResult<D extends DType = DType> {
 export interface LuSolveOptions {
   /** Solves A X = B if true, X A = B if false. Default true. */
   left?: boolean;
-  /** Uses Aᵀ instead of A. Default false. */
+  /** Uses Aᵀ instead of A, or Aᴴ if it is complex. Default false. */
   adjoint?: boolean;
 }
 
@@ -240,9 +241,10 @@ export function luSolve(...values: unknown[]): Tensor {
   checkSameDType(operation, lu, b);
   checkPivots(lu, pivots);
   checkInnerSize(operation, lu, b, left);
-  const [factors, sides] = broadcastBatches(operation, square, left ? right : mT(right));
+  const conjugated = adjoint ? conjugate : (x: Tensor) => x; // Aᴴ X = B is Aᵀ conj(X) = conj(B)
+  const [factors, sides] = broadcastBatches(operation, square, conjugated(left ? right : mT(right)));
   const swaps = expand(pivots, factors.shape.slice(0, -1));
-  const x = solveByFactors(factors, swaps as Tensor<"int32">, sides, left ? adjoint : !adjoint);
+  const x = conjugated(solveByFactors(factors, swaps as Tensor<"int32">, sides, left ? adjoint : !adjoint));
   return toDType(left ? x : mT(x), lu.dtype);
 }
 

@@ -13,7 +13,7 @@ import { amax, amin } from "../../ops/reduction/extrema.ts";
 import { norm } from "../../ops/reduction/norm.ts";
 import { floatOperand, planReduction, type ReductionOptions } from "../../ops/reduction/reduce.ts";
 import { reshape } from "../../ops/view/reshape.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealOf } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -43,13 +43,12 @@ export interface VectorNormOptions<D extends DType = DType> extends ReductionOpt
 export function vectorNorm<D extends DType>(
   x: Tensor<D>,
   ...options: Given<Omit<VectorNormOptions, "dtype">, ["ord", "dim", "keepdim"]>
-): Tensor<D>;
-export function vectorNorm<D extends DType>(x: Tensor, options: VectorNormOptions<D> & { dtype: D }): Tensor<D>;
+): Tensor<RealOf<D>>;
+export function vectorNorm<D extends DType>(x: Tensor, options: VectorNormOptions<D> & { dtype: D }): Tensor<RealOf<D>>;
 export function vectorNorm(...values: unknown[]): Tensor {
   const { x, ord, dim, keepdim, dtype } = vectorNormParameters(values);
-  const input = dtype
-    ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype)
-    : floatOperand("vectorNorm", x, undefined);
+  const converted = toDType(x, floatOperand("vectorNorm", x, dtype, true).dtype);
+  const input = isComplex(converted.dtype) ? abs(converted) : converted;
   const isScaled = input.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || input.size === 0;
   return underName("vectorNorm", () =>
     isScaled ? norm(input, { p: ord, dim, keepdim }) : scaledNorm(input, ord, dim, keepdim),

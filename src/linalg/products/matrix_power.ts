@@ -6,7 +6,7 @@ import { clone } from "../../ops/copy/copy.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { expand } from "../../ops/view/expand.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { inv } from "../lu/inverse.ts";
@@ -30,7 +30,7 @@ export function matrixPower(...values: unknown[]): Tensor {
   const { a, n } = matrixPowerParameters(values);
   const matrix = squareNumbers(a);
   if (n === 0) return clone(expand(eye(a.shape.at(-1)!, { dtype: a.dtype }), a.shape));
-  if (n < 0 && !isFloat(a.dtype))
+  if (n < 0 && !hasGradients(a.dtype))
     throw new DTypeError("matrixPower", "notAFloat", `expected floats for a negative power, got ${a.describe()}`);
   const base = n < 0 ? inv(matrix) : matrix;
   return toDType(n === 1 ? clone(base) : power(base, Math.abs(n)), a.dtype);
@@ -41,7 +41,7 @@ const matrixPowerParameters = parameters("matrixPower", {
 });
 
 function squareNumbers(a: Tensor): Tensor {
-  if (isFloat(a.dtype)) return squareOperand("matrixPower", a);
+  if (hasGradients(a.dtype)) return squareOperand("matrixPower", a);
   if (a.dtype === "bool") throw new DTypeError("matrixPower", "bool", `expected numbers, got ${a.describe()}`);
   if (a.rank < 2 || a.shape.at(-1) !== a.shape.at(-2))
     throw new ShapeError("matrixPower", "notSquare", `expected a to be square, got ${a.describe()}`);

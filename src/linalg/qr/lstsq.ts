@@ -7,7 +7,7 @@ import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { empty } from "../../ops/creation/full.ts";
-import { add, mul, square, sub } from "../../ops/elementwise/arithmetic.ts";
+import { abs, add, mul, square, sub } from "../../ops/elementwise/arithmetic.ts";
 import { gt } from "../../ops/elementwise/comparison.ts";
 import { div } from "../../ops/elementwise/division.ts";
 import { where } from "../../ops/elementwise/where.ts";
@@ -16,12 +16,21 @@ import { sum } from "../../ops/reduction/sum.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
 import { everyExample } from "../../tensor/batched.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealDType, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
-import { broadcastBatches, checkSameDType, computeDType, dense, floatOperand, matrixOperand, mT } from "../matrices.ts";
+import {
+  broadcastBatches,
+  checkSameDType,
+  computeDType,
+  dense,
+  epsilonOf,
+  floatOperand,
+  matrixOperand,
+  mH,
+} from "../matrices.ts";
 import { svd } from "../svd/svd.ts";
 import { lstsqCpu } from "./lstsq.cpu.ts";
 import { lstsqMetal } from "./lstsq.metal.ts";
@@ -57,11 +66,11 @@ export interface LstsqResult<D extends DType = DType> {
   /** […, n, k] */
   readonly solution: Tensor<D>;
   /** […, k]: the squared norms of the columns of A X − B if m > n and every matrix has rank n; else empty. */
-  readonly residuals: Tensor<D>;
+  readonly residuals: Tensor<RealOf<D>>;
   /** The rank of each matrix, int64; empty if the driver does not find it. */
   readonly rank: Tensor<"int64">;
   /** […, min(m, n)], if the driver computes them; else empty. No gradient flows through them. */
-  readonly singularValues: Tensor<D>;
+  readonly singularValues: Tensor<RealOf<D>>;
 }
 
 /**
@@ -103,12 +112,12 @@ export function lstsq(...values: unknown[]): LstsqResult {
       solution,
     ]);
   const residuals = residualsOf(operands, solution, rank);
-  const result = (x: Tensor): Tensor => toDType(isVector && x.size > 0 ? squeeze(x, -1) : x, a.dtype);
+  const result = (x: Tensor): Tensor => toDType(isVector && x.size > 0 ? squeeze(x, -1) : x, realDType(a.dtype));
   return {
     solution: toDType(isVector ? squeeze(solution, -1) : solution, a.dtype),
-    residuals: result(residuals),
+    residuals: result(residuals) as Tensor<RealDType>,
     rank: rank ? toDType(rank, "int64") : empty([0], { dtype: "int64" }),
-    singularValues: toDType(singularValues ?? empty([0]), a.dtype),
+    singularValues: toDType(singularValues ?? empty([0]), realDType(a.dtype) as RealDType),
   };
 }
 const lstsqParameters = parameters("lstsq", {
@@ -120,7 +129,7 @@ const lstsqParameters = parameters("lstsq", {
 
 /** Machine epsilon times the larger size. */
 const defaultRcond = ({ dtype, shape }: Tensor): number =>
-  (computeDType(dtype) === "float64" ? 2 ** -52 : 2 ** -23) * Math.max(shape.at(-1)!, shape.at(-2)!);
+  epsilonOf(computeDType(dtype)) * Math.max(shape.at(-1)!, shape.at(-2)!);
 
 function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
   if (right.shape.at(-2) === a.shape.at(-2)) return;
@@ -139,8 +148,9 @@ function residualsOf([a, b]: readonly [Tensor, Tensor], x: Tensor, rank: Tensor 
     everyExample(rank)
       .dataSync()
       .every((each) => Number(each) === columns);
-  if (rows <= columns || !isDetermined()) return empty([0], { dtype: a.dtype as "float32" });
-  return sum(square(sub(matmul(a, x), b)), -2);
+  if (rows <= columns || !isDetermined()) return empty([0], { dtype: realDType(a.dtype) as "float32" });
+  const difference = sub(matmul(a, x), b);
+  return sum(square(isComplex(difference.dtype) ? abs(difference) : difference), -2);
 }
 
 interface Settings {
@@ -157,23 +167,30 @@ interface LeastSquares {
 }
 
 /**
- * Computes X = A⁺ B. The gradient of B is Y = A⁺ᵀ X̄, and that of A is
- * −Y Xᵀ + (B − A X) (A⁺ Y)ᵀ + A⁺ᵀ X (X̄ − Aᵀ Y)ᵀ, which takes solutions with A and Aᵀ. Source: G. Golub and V. Pereyra,
+ * Computes X = A⁺ B. The gradient of B is Y = A⁺ᴴ X̄, and that of A is
+ * −Y Xᴴ + (B − A X) (A⁺ Y)ᴴ + A⁺ᴴ X (X̄ − Aᴴ Y)ᴴ, which solves systems with A and Aᴴ. Source: G. Golub and V. Pereyra,
  * "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973, 4.12.
  */
 function leastSquares(a: Tensor, b: Tensor, settings: Settings): LeastSquares {
   const isByValues = settings.driver === "gelsd" || settings.driver === "gelss";
   const result = noGrad(() => (isByValues ? bySingularValues : byReflections)(a, b, settings));
   const { solution } = result;
-  record("lstsq", [a, b], [solution], [a, b, solution], ([gradient], [savedA, right, x], needs) => {
-    const solve = (matrix: Tensor, y: Tensor): Tensor => leastSquares(matrix, y, settings).solution;
-    const [turned, given] = [mT(savedA), gradient];
-    const y = solve(turned, given);
-    if (!needs[0]) return [null, y];
-    const outside = matmul(sub(right, matmul(savedA, x)), mT(solve(savedA, y)));
-    const free = matmul(solve(turned, x), mT(sub(given, matmul(turned, y))));
-    return [sub(add(outside, free), matmul(y, mT(x))), needs[1] ? y : null];
-  });
+  record(
+    "lstsq",
+    [a, b],
+    [solution],
+    [a, b, solution],
+    ([gradient], [savedA, right, x], needs) => {
+      const solve = (matrix: Tensor, y: Tensor): Tensor => leastSquares(matrix, y, settings).solution;
+      const [turned, given] = [mH(savedA), gradient];
+      const y = solve(turned, given);
+      if (!needs[0]) return [null, y];
+      const outside = matmul(sub(right, matmul(savedA, x)), mH(solve(savedA, y)));
+      const free = matmul(solve(turned, x), mH(sub(given, matmul(turned, y))));
+      return [sub(add(outside, free), matmul(y, mH(x))), needs[1] ? y : null];
+    },
+    "none",
+  );
   return result;
 }
 
@@ -199,7 +216,7 @@ function byReflections(a: Tensor, b: Tensor, { driver, rcond }: Settings): Least
 function bySingularValues(a: Tensor, b: Tensor, { rcond }: Settings): LeastSquares {
   const { u, s, vh } = svd(a, { fullMatrices: false });
   const isKept = s.size === 0 ? gt(s, 0) : gt(s, mul(narrow(s, -1, 0, 1), rcond));
-  const projected = matmul(mT(u), b);
+  const projected = matmul(mH(u), b);
   const scaled = where(unsqueeze(isKept, -1), div(projected, unsqueeze(s, -1)), 0) as Tensor;
-  return { solution: matmul(mT(vh), scaled), rank: sum(isKept, -1), singularValues: s };
+  return { solution: matmul(mH(vh), scaled), rank: sum(isKept, -1), singularValues: s };
 }

@@ -83,10 +83,17 @@ function factorize(operation: string, a: Tensor, mode: QrMode): QrResult {
     { width },
     operation,
   ) as [Tensor, Tensor];
-  record(operation, [a], [q, r], [q, r], ([ofQ, ofR], [savedQ, savedR]) => {
-    if (mode === "complete" && rows > columns) throw noGradient(operation, a);
-    return [qrGradient(savedQ, savedR, ofQ ?? null, ofR ?? null)];
-  });
+  record(
+    operation,
+    [a],
+    [q, r],
+    [q, r],
+    ([ofQ, ofR], [savedQ, savedR]) => {
+      if (mode === "complete" && rows > columns) throw noGradient(operation, a);
+      return [qrGradient(savedQ, savedR, ofQ ?? null, ofR ?? null)];
+    },
+    "none",
+  );
   return { q: mode === "r" ? empty([0], { dtype: dtype as "float32" }) : q, r };
 }
 

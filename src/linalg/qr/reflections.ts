@@ -9,8 +9,9 @@ import { sum } from "../../ops/reduction/sum.ts";
 import { diagonal } from "../../ops/view/diagonal.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
+import { isComplex } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { mT } from "../matrices.ts";
+import { mH, mT } from "../matrices.ts";
 import { solveTriangular } from "../triangular/triangular.ts";
 
 /** The first or last columns or rows of matrices, as views. */
@@ -77,8 +78,8 @@ export function reflectionGradients(
 
 /**
  * Computes the gradient of A = Q R, where Q has min(m, n) columns. For at least as many rows as columns it is
- * (Q̄ + Q sym(R R̄ᵀ − Q̄ᵀ Q)) R⁻ᵀ, where sym copies the lower triangle onto the upper one. For A = [X Y] with X square
- * and R = [U W], Y adds Y W̄ᵀ = Q W W̄ᵀ to Q̄, and the gradient of Y is Q W̄. Sources: S. Walter and L. Lehmann,
+ * (Q̄ + Q sym(R R̄ᴴ − Q̄ᴴ Q)) R⁻ᴴ, where sym copies the conjugate of the lower triangle onto the upper one. For A = [X Y] with X square
+ * and R = [U W], Y adds Y W̄ᴴ = Q W W̄ᴴ to Q̄, and the gradient of Y is Q W̄. Sources: S. Walter and L. Lehmann,
  * "Algorithmic differentiation of linear algebra functions", 2010, 4.5; D. Roberts and L. Roberts, "QR and LQ
  * decomposition matrix backpropagation algorithms", 2020, 4.
  */
@@ -87,17 +88,20 @@ export function qrGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor
   if (rows >= columns) return tallGradient(q, r, ofQ, ofR);
   const w = lastColumns(r, rows);
   const ofW = ofR && lastColumns(ofR, rows);
-  const outer = ofW && matmul(q, matmul(w, mT(ofW)));
+  const outer = ofW && matmul(q, matmul(w, mH(ofW)));
   const gradient = tallGradient(q, firstColumns(r, rows), plus(ofQ, outer), ofR && firstColumns(ofR, rows));
   return ofW ? cat([gradient, matmul(q, ofW)], -1) : padColumns(gradient, columns);
 }
 
 function tallGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {
-  const product = ofR && matmul(r, mT(ofR));
-  const inner = plus(product, ofQ && neg(matmul(mT(ofQ), q)))!;
+  const product = ofR && matmul(r, mH(ofR));
+  const inner = plus(product, ofQ && neg(matmul(mH(ofQ), q)))!;
   const lower = tril(inner);
-  const all = plus(matmul(q, add(lower, mT(tril(lower, { diagonal: -1 })))), ofQ)!;
-  return solveTriangular(mT(r), all, { upper: false, left: false });
+  const whole = add(lower, mH(tril(lower, { diagonal: -1 })));
+  // The diagonal of R is real, so that of the sum is too.
+  const symmetric = isComplex(whole.dtype) ? mul(add(whole, mH(whole)), 0.5) : whole;
+  const all = plus(matmul(q, symmetric), ofQ)!;
+  return solveTriangular(mH(r), all, { upper: false, left: false });
 }
 
 const plus = (a: Tensor | null, b: Tensor | null): Tensor | null => (a && b ? add(a, b) : (a ?? b));

@@ -10,7 +10,7 @@ import { where } from "../../ops/elementwise/where.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { select } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { invEx } from "../lu/inverse.ts";
@@ -41,14 +41,14 @@ const condParameters = parameters("cond", { a: operand(aTensor), p: optional(eit
  * @throws {ShapeError} for a matrix that is not square if the order requires it, and a tensor with fewer than two axes.
  * @throws {DTypeError} if the dtype is not a float.
  */
-export function cond<D extends DType>(a: Tensor<D>, ...options: Given<CondOptions, ["p"]>): Tensor<D>;
+export function cond<D extends DType>(a: Tensor<D>, ...options: Given<CondOptions, ["p"]>): Tensor<RealOf<D>>;
 export function cond(...values: unknown[]): Tensor {
   const { a, p } = condParameters(values);
   const order = p ?? 2;
   const matrix = (Math.abs(order as number) === 2 ? matrixOperand : squareOperand)("cond", a);
   if (matrix.shape.at(-1) === 0 || matrix.shape.at(-2) === 0)
-    return zeros(matrix.shape.slice(0, -2), { dtype: a.dtype });
-  return toDType(conditionOf(matrix, order), a.dtype);
+    return zeros(matrix.shape.slice(0, -2), { dtype: realDType(a.dtype) });
+  return toDType(conditionOf(matrix, order), realDType(a.dtype));
 }
 
 function conditionOf(a: Tensor, order: MatrixNormOrder): Tensor {

@@ -9,7 +9,7 @@ import { floatOperand } from "../../ops/reduction/reduce.ts";
 import { sum } from "../../ops/reduction/sum.ts";
 import { movedim } from "../../ops/view/permute.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -68,12 +68,12 @@ const matrixNormParameters = parameters("matrixNorm", {
 export function matrixNorm<D extends DType>(
   a: Tensor<D>,
   ...options: Given<Omit<MatrixNormOptions, "dtype">, ["ord", "dim", "keepdim"]>
-): Tensor<D>;
-export function matrixNorm<D extends DType>(a: Tensor, options: MatrixNormOptions<D> & { dtype: D }): Tensor<D>;
+): Tensor<RealOf<D>>;
+export function matrixNorm<D extends DType>(a: Tensor, options: MatrixNormOptions<D> & { dtype: D }): Tensor<RealOf<D>>;
 export function matrixNorm(...values: unknown[]): Tensor {
   const operation = "matrixNorm";
   const { a, ord, dim, keepdim, dtype } = matrixNormParameters(values);
-  const input = toDType(a, floatOperand(operation, a, dtype).dtype);
+  const input = toDType(a, floatOperand(operation, a, dtype, true).dtype);
   const [rows, columns] = axesOf(operation, input, dim);
   const ofAxes = (result: Tensor): Tensor =>
     keepdim ? [rows, columns].sort((i, j) => i - j).reduce((x, at) => unsqueeze(x, at), result) : result;
@@ -99,7 +99,7 @@ export function matrixNormOf(operation: string, a: Tensor, ord: MatrixNormOrder)
   const extreme = (x: Tensor): Tensor => extremeOf(x, (ord as number) < 0);
   if (ord !== "nuc" && size !== 2) return extreme(norm(a, { p: 1, dim: size === 1 ? -2 : -1 }));
   const values = singularValues(operation, toDType(a, computeDType(a.dtype)));
-  return toDType(ord === "nuc" ? sum(values, { dim: -1 }) : extreme(values), a.dtype);
+  return toDType(ord === "nuc" ? sum(values, { dim: -1 }) : extreme(values), realDType(a.dtype));
 }
 
 /** The smallest or largest element along the last axis. The largest of no elements is 0, since none is negative. */

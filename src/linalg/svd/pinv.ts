@@ -11,7 +11,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { eigh } from "../eigh/eigh.ts";
-import { matrixOperand, mT, squareOperand } from "../matrices.ts";
+import { matrixOperand, mH, squareOperand } from "../matrices.ts";
 import { areSignificant, type RankOptions, rankParameters, type Tolerances } from "./rank_tolerance.ts";
 import { factorize } from "./svd.ts";
 
@@ -43,9 +43,14 @@ type RankDecision = Tolerances & { readonly hermitian: boolean };
 
 function recorded(a: Tensor, options: RankDecision): Tensor {
   const result = noGrad(() => pseudoinverse(a, options));
-  record("pinv", [a], [result], [a, result], ([gradient], [savedA, inverse]) => [
-    gradientOf(mT(gradient), savedA, inverse),
-  ]);
+  record(
+    "pinv",
+    [a],
+    [result],
+    [a, result],
+    ([gradient], [savedA, inverse]) => [gradientOf(mH(gradient), savedA, inverse)],
+    "none",
+  );
   return result;
 }
 
@@ -56,31 +61,31 @@ function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
     unsqueeze(where(areSignificant(values, a, options), reciprocal(values), 0), -2);
   if (options.hermitian) {
     const { eigenvalues, eigenvectors } = eigh(a);
-    return matmul(mul(eigenvectors, invert(eigenvalues)), mT(eigenvectors));
+    return matmul(mul(eigenvectors, invert(eigenvalues)), mH(eigenvectors));
   }
   const { u, s, vh } = factorize("pinv", a, false);
-  return matmul(mul(mT(vh), invert(s)), mT(u));
+  return matmul(mul(mH(vh), invert(s)), mH(u));
 }
 
 /**
- * With G the transposed gradient, P = A⁺ and K = G P, the gradient of a wide A is
+ * With G the conjugate transpose of the gradient, P = A⁺ and K = G P, the gradient of a wide A is
  *
- *   −(P K)ᵀ + K Pᵀ − A P K Pᵀ + Pᵀ P (G − K A),
+ *   −(P K)ᴴ + K Pᴴ − A P K Pᴴ + Pᴴ P (G − K A),
  *
  * and the same in another order if A is tall, so that all products are of the smaller size. Source: G. Golub, V.
  * Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate",
  * 1973.
  */
 function gradientOf(g: Tensor, a: Tensor, p: Tensor): Tensor {
-  const pt = mT(p);
+  const pt = mH(p);
   if (a.shape.at(-2)! <= a.shape.at(-1)!) {
     const k = matmul(g, p);
     const kpt = matmul(k, pt);
     const inside = sub(kpt, matmul(matmul(a, p), kpt));
-    return add(sub(inside, mT(matmul(p, k))), matmul(matmul(pt, p), sub(g, matmul(k, a))));
+    return add(sub(inside, mH(matmul(p, k))), matmul(matmul(pt, p), sub(g, matmul(k, a))));
   }
   const k = matmul(p, g);
   const ptk = matmul(pt, k);
   const outside = matmul(matmul(sub(g, matmul(a, k)), p), pt);
-  return add(add(outside, neg(mT(matmul(k, p)))), sub(ptk, matmul(matmul(ptk, p), a)));
+  return add(add(outside, neg(mH(matmul(k, p)))), sub(ptk, matmul(matmul(ptk, p), a)));
 }

@@ -12,6 +12,7 @@ import { amax } from "../../ops/reduction/extrema.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { epsilonOf } from "../matrices.ts";
 
 /** Options that decide which singular values count as 0. */
 export interface RankOptions {
@@ -41,8 +42,7 @@ export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | Tenso
  * @param values […, k], of the matrix `a`; k > 0
  */
 export function areSignificant(values: Tensor, a: Tensor, { atol, rtol }: Tolerances): Tensor {
-  const epsilon = a.dtype === "float64" ? 2 ** -52 : 2 ** -23;
-  const usual = Math.max(...a.shape.slice(-2)) * epsilon;
+  const usual = Math.max(...a.shape.slice(-2)) * epsilonOf(a.dtype);
   const least = ofMatrices(atol ?? 0, values);
   const relative = rtol === undefined ? (where(gt(least, 0), 0, usual) as Tensor) : ofMatrices(rtol, values);
   const sizes = abs(values);

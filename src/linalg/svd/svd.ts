@@ -5,7 +5,7 @@ import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { narrow } from "../../ops/view/slice.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
@@ -36,7 +36,7 @@ export interface SvdResult<D extends DType = DType> {
   /** […, m, m], or […, m, k]. */
   readonly u: Tensor<D>;
   /** […, k], in descending order. */
-  readonly s: Tensor<D>;
+  readonly s: Tensor<RealOf<D>>;
   /** Vᵀ: […, n, n], or […, k, n]. */
   readonly vh: Tensor<D>;
 }
@@ -63,7 +63,7 @@ export function svd<D extends DType>(a: Tensor<D>, ...options: Given<SvdOptions,
 export function svd(...values: unknown[]): SvdResult {
   const { a, fullMatrices } = svdParameters(values);
   const { u, s, vh } = factorize("svd", matrixOperand("svd", a), fullMatrices);
-  return { u: toDType(u, a.dtype), s: toDType(s, a.dtype), vh: toDType(vh, a.dtype) };
+  return { u: toDType(u, a.dtype), s: toDType(s, realDType(a.dtype)), vh: toDType(vh, a.dtype) };
 }
 
 /**
@@ -78,10 +78,10 @@ export function svd(...values: unknown[]): SvdResult {
  * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
  * tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
-export function svdvals<D extends DType>(a: Tensor<D>): Tensor<D>;
+export function svdvals<D extends DType>(a: Tensor<D>): Tensor<RealOf<D>>;
 export function svdvals(...values: unknown[]): Tensor {
   const { a } = svdvalsParameters(values);
-  return toDType(singularValues("svdvals", matrixOperand("svdvals", a)), a.dtype);
+  return toDType(singularValues("svdvals", matrixOperand("svdvals", a)), realDType(a.dtype));
 }
 
 /** @internal Computes the singular values of float32 or float64 matrices. */
@@ -92,14 +92,16 @@ export function singularValues(operation: string, a: Tensor): Tensor {
 /** @internal Computes the decomposition of float32 or float64 matrices. */
 export function factorize(operation: string, a: Tensor, full: boolean): Factors {
   const { u, s, vh } = run(operation, a, { vectors: true, full }) as Factors;
-  record(operation, [a], [u, s, vh], [u, s, vh], (gradients, saved) => {
-    const [ofU, ofS, ofVh] = gradients;
-    const [savedU, values, others] = saved;
+  const gradient: Parameters<typeof record<[Tensor], [Tensor, Tensor, Tensor], [Tensor, Tensor, Tensor]>>[4] = (
+    [ofU, ofS, ofVh],
+    [savedU, values, others],
+  ) => {
     const count = values.shape.at(-1)!;
     const part = <T extends Tensor | null>(x: T, axis: number) => (x && full ? narrow(x, axis, 0, count) : x) as T;
     const factors = { u: part(savedU, -1), s: values, vh: part(others, -2) };
-    return [svdGradient(factors, { u: part(ofU, -1), s: ofS, vh: part(ofVh, -2) })];
-  });
+    return [svdGradient(operation, factors, { u: part(ofU, -1), s: ofS, vh: part(ofVh, -2) })];
+  };
+  record(operation, [a], [u, s, vh], [u, s, vh], gradient, "none");
   return { u, s, vh };
 }
 
@@ -117,7 +119,7 @@ function specsOf({ shape, dtype }: Tensor, { vectors, full }: SvdAttributes): Ou
   const batch = shape.slice(0, -2);
   const [rows, columns] = shape.slice(-2) as [number, number];
   const count = Math.min(rows, columns);
-  const s = { shape: [...batch, count], dtype };
+  const s = { shape: [...batch, count], dtype: realDType(dtype) };
   const info = { shape: batch, dtype: "int32" } as const;
   if (!vectors) return [s, info];
   const u = { shape: [...batch, rows, full ? rows : count], dtype };

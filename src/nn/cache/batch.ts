@@ -1,11 +1,10 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { isArray } from "../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
-import { tensor } from "../../ops/creation/tensor.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type Attend, AttentionCache, KeyValueCache, type Positions } from "./cache.ts";
+import { type Attend, AttentionCache, KeyValueCache, type Positions, rowsFrom } from "./cache.ts";
 import { type AttendStep, steppedTogether } from "./step.ts";
 import type { KeysAndValues } from "./store.ts";
 
@@ -24,8 +23,18 @@ class AttentionCacheBatch extends AttentionCache {
   }
 
   override positionsOf(tokens: number): Positions {
-    const rows = this.members.map(({ position }) => Array.from({ length: tokens }, (_, at) => position + at));
-    return tensor(rows, { dtype: "int32" });
+    return rowsFrom(
+      this.members.map((member) => member.positionIn(0)),
+      tokens,
+    );
+  }
+
+  override positionIn(row: number): number {
+    return this.members[row]!.positionIn(0);
+  }
+
+  override continueAt(next: readonly number[]): void {
+    for (const [row, member] of this.members.entries()) member.continueAt([next[row]!]);
   }
 
   override attend(queries: Tensor, { keys, values }: KeysAndValues, attend: Attend): Tensor {

@@ -2,6 +2,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { layerCount, position, size, windowList } from "../layers/kinds.ts";
 import { type AttendStep, type StepPlace, steppedTogether } from "./step.ts";
@@ -21,6 +22,12 @@ export type Attend = (queries: Tensor, held: KeysAndValues) => Tensor;
 
 /** @internal Positions of new tokens: that of the first, or that of each as int32 [batch, tokens]. */
 export type Positions = number | Tensor<"int32">;
+
+/** From a length on, tokens of each row have positions that differ from their places by a number. */
+interface Shift {
+  readonly from: number;
+  readonly rows: readonly number[];
+}
 
 /** Options of {@link AttentionCache}. */
 export interface AttentionCacheOptions {
@@ -47,6 +54,13 @@ const keyValueCacheParameters = parameters("KeyValueCache", {
   windows: named(windowList),
 });
 
+/** @internal Returns the positions of tokens in rows that start at `firsts`: int32 [rows, tokens]. */
+export const rowsFrom = (firsts: readonly number[], tokens: number): Tensor<"int32"> =>
+  tensor(
+    firsts.map((first) => Array.from({ length: tokens }, (_, at) => first + at)),
+    { dtype: "int32" },
+  );
+
 /**
  * The keys and values of the tokens that one attention layer has processed, so that only new tokens are computed.
  *
@@ -67,6 +81,8 @@ export class AttentionCache implements Disposable {
   /** The position of the first token in the store. */
   private base = 0;
   private store: TokenStore | null = null;
+  /** In the order of their lengths. */
+  private shifts: readonly Shift[] = [];
 
   /** @throws {ArgumentError} for a limit or a window below 1, and an unknown format. */
   constructor(limit: number, options?: AttentionCacheOptions);
@@ -104,9 +120,24 @@ export class AttentionCache implements Disposable {
     return store.read(this.seen - this.base - held, held);
   }
 
+  /** @internal Sets the position of the next token in each row. An image has more tokens than positions. */
+  continueAt(next: readonly number[]): void {
+    if (next.every((position, row) => position === this.positionIn(row))) return;
+    const rows = next.map((position) => position - this.seen);
+    this.shifts = [...this.shifts.filter(({ from }) => from < this.seen), { from: this.seen, rows }];
+  }
+
+  /** @internal Returns the position of the next token in a row. */
+  positionIn(row: number): number {
+    const rows = this.shifts.findLast(({ from }) => from <= this.seen)?.rows ?? [];
+    return this.seen + (rows[row] ?? 0);
+  }
+
   /** @internal Returns the positions of the next tokens. */
-  positionsOf(_tokens: number): Positions {
-    return this.seen;
+  positionsOf(tokens: number): Positions {
+    const count = this.shifts.findLast(({ from }) => from <= this.seen)?.rows.length ?? 1;
+    const firsts = Array.from({ length: count }, (_, row) => this.positionIn(row));
+    return firsts.every((first) => first === firsts[0]) ? firsts[0]! : rowsFrom(firsts, tokens);
   }
 
   /** @internal Appends keys and values, and attends to everything that the new tokens may attend to. */
@@ -128,7 +159,7 @@ export class AttentionCache implements Disposable {
     const { room } = this.reserve(count, like);
     const end = this.seen - this.base + count;
     const rows = Math.min(end, this.window - 1 + count);
-    return { room, position: this.seen, first: end - rows, rows };
+    return { room, position: this.positionIn(0), first: end - rows, rows };
   }
 
   /** @internal Advances the position after tokens were written to the place that {@link placeOf} returned. */
@@ -163,6 +194,7 @@ export class AttentionCache implements Disposable {
       );
     }
     this.seen = length;
+    this.shifts = this.shifts.filter(({ from }) => from <= length);
   }
 
   /** @internal Replaces the rows of the batch: row i becomes row `rows[i]`. Beam search continues some rows twice. */
@@ -217,6 +249,7 @@ export class AttentionCache implements Disposable {
   reset(): void {
     this.seen = 0;
     this.base = 0;
+    this.shifts = [];
   }
 
   /** Removes all tokens and frees the memory. */
@@ -268,6 +301,16 @@ export class KeyValueCache implements Disposable {
   /** @internal Returns the positions of the next tokens. */
   positionsOf(tokens: number): Positions {
     return this.layers[0]!.positionsOf(tokens);
+  }
+
+  /** @internal Returns the position of the next token in a row. */
+  positionIn(row: number): number {
+    return this.layers[0]!.positionIn(row);
+  }
+
+  /** @internal Sets the position of the next token in each row. */
+  continueAt(next: readonly number[]): void {
+    for (const layer of this.layers) layer.continueAt(next);
   }
 
   /** Number of cached tokens that a later token may attend to; the maximum over the layers. */

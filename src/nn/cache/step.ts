@@ -27,6 +27,8 @@ export interface StepPlace {
 /** @internal The methods of a cache that a step calls. */
 export interface StepCache {
   placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace;
+  /** The position of the next token in a row. */
+  positionIn(row: number): number;
   advance(count: number): void;
 }
 
@@ -49,7 +51,9 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   }
   const rooms = places.map(({ room }) => room);
   const sequences = Array.from({ length: batch }, (_, row) =>
-    caches.length === 1 ? { ...places[0]!, room: 0, batch: row } : { ...places[row]!, room: row, batch: 0 },
+    caches.length === 1
+      ? { ...places[0]!, position: caches[0]!.positionIn(row), room: 0, batch: row }
+      : { ...places[row]!, room: row, batch: 0 },
   );
   const out = noGrad(() => attentionStep(operands, rooms, { ...formula, sequences, heads, kvHeads }));
   for (const cache of caches) cache.advance(count);

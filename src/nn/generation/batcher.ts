@@ -11,7 +11,8 @@ import { KeyValueCacheBatch } from "../cache/batch.ts";
 import type { CacheFormat } from "../cache/store.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
+import type { ImagePrompt } from "../models/vision_language/images.ts";
+import { aModel, promptOrImages, readPrompt, type Tokens } from "../tasks/prompt.ts";
 import { aCacheFormat, type BatchOptions, batchParameters, settingsOf } from "./options.ts";
 import { Sequence } from "./sequence.ts";
 import { type Job, Slot } from "./slot.ts";
@@ -44,7 +45,7 @@ const readOptions = parameters("Batcher", {
   promptChunk: named(aNumber(count), 256),
   cache: named(aCacheFormat),
 });
-const readSubmit = parameters("Batcher.submit", { tokens: operand(prompt), ...batchParameters });
+const readSubmit = parameters("Batcher.submit", { tokens: operand(promptOrImages), ...batchParameters });
 
 /**
  * Generates several sequences at once (continuous batching). One pass through the weights computes the next token of
@@ -103,26 +104,26 @@ export class Batcher implements Disposable {
   /**
    * Starts generating a sequence, or queues it until a slot is free.
    *
-   * @param tokens the prompt: at least one token, and fewer than the model's context
+   * @param tokens the prompt, or a prompt with images: at least one token, and fewer than the model's context
    * @param options those of `generate`, and `logProbabilities`
    * @returns the generated tokens, as they are computed
    *
    * @throws {ArgumentError} for an option out of range, a prompt that is empty or too long, a token that is not in the
    * vocabulary, and `queueFull`. @throws {DisposedError} after `dispose()`.
    */
-  submit(tokens: Tokens, options?: BatchOptions): TokenStream;
+  submit(tokens: Tokens | ImagePrompt, options?: BatchOptions): TokenStream;
   submit(...values: unknown[]): TokenStream {
     const { tokens, ...options } = readSubmit(values);
     if (this.closed)
       throw new DisposedError("Batcher.submit", "disposed", "the batcher was used after dispose(); create a new one");
     const { signal, ...settings } = settingsOf("Batcher.submit", options);
-    const prompt = checkTokens("Batcher.submit", tokens, this.model.vocabularySize);
+    const { tokens: prompt, placed } = readPrompt("Batcher.submit", tokens, this.model);
     this.checkLength(prompt.length);
     if (this.isFull) throw queueFull(this.queueLimit);
     const room = this.model.contextLength - prompt.length;
     const sequence = new Sequence(prompt, { ...settings, maxTokens: Math.min(settings.maxTokens, room) });
     const stream = new TokenStream();
-    this.queue.push({ sequence, stream, signal });
+    this.queue.push({ sequence, stream, signal, placed, keys: placed?.keys ?? prompt });
     this.start();
     return stream;
   }
@@ -149,9 +150,9 @@ export class Batcher implements Disposable {
       this.admit();
       const busy = this.slots.filter(({ isBusy }) => isBusy);
       if (busy.length === 0) return;
-      const reading = busy.find(({ pending }) => pending.length > 1);
-      if (reading) await this.advance([reading], Math.min(reading.pending.length, this.promptChunk));
-      const ready = busy.filter(({ isBusy, pending }) => isBusy && pending.length === 1);
+      const reading = busy.find(({ isReading }) => isReading);
+      if (reading) await this.advance([reading], reading.partOf(this.promptChunk));
+      const ready = busy.filter(({ isBusy, isReading, pending }) => isBusy && !isReading && pending.length === 1);
       if (ready.length > 0) await this.advance(ready, 1);
       else if (!reading) await Promise.race([...busy.map(({ deciding }) => deciding), patience()]);
     }
@@ -173,7 +174,7 @@ export class Batcher implements Disposable {
       const job = free.length > 0 ? this.queue.shift() : undefined;
       if (!job) return;
       if (job.sequence.isFull) job.stream.finish("length");
-      else free.reduce((best, slot) => (slot.isBetterFor(job.sequence.prompt, best) ? slot : best)).take(job);
+      else free.reduce((best, slot) => (slot.isBetterFor(job, best) ? slot : best)).take(job);
     }
   }
 
@@ -204,7 +205,8 @@ export class Batcher implements Disposable {
     const rows = slots.map(({ pending }) => pending.slice(0, tokens));
     const caches = slots.map(({ cache }) => cache);
     const cache = caches.length === 1 ? caches[0]! : new KeyValueCacheBatch(caches);
-    return this.model.forward(tensor(rows, { dtype: "int32" }), { cache, lastOnly: true });
+    const placed = slots.length === 1 ? slots[0]!.placedPart(tokens) : undefined;
+    return this.model.forward(tensor(rows, { dtype: "int32" }), { cache, placed, lastOnly: true });
   }
 
   /** Fails all sequences and queued requests with a `DisposedError`, and frees the caches. */

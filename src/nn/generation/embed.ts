@@ -13,7 +13,9 @@ import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
 import type { LanguageModel } from "../models/language_model.ts";
+import type { DualEncoder } from "../models/vision/dual_encoder.ts";
 import { MOST_TEXTS } from "../tasks/batches.ts";
+import { type EmbedDualOptions, embedDualTexts, isForDual } from "../tasks/embed_dual.ts";
 import { type EmbedTextsOptions, embedTexts, isForEncoder } from "../tasks/embed_texts.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
 
@@ -51,9 +53,10 @@ const readCall = parameters("embed", {
  * this. The model runs in evaluation mode without gradients. A language model runs one text at a time, an encoder in
  * batches; the event loop runs in between.
  *
- * @param texts for an encoder: texts, or tokens with special tokens. Texts that are too long are truncated. For a
- * language model: the tokens of each text, at least one, and at most the model's context
- * @param options see {@link EmbedTextsOptions} for an encoder, {@link EmbedOptions} for a language model
+ * @param texts for an encoder, or a model of images and texts: texts, or tokens with special tokens. Texts that are too
+ * long are truncated. For a language model: the tokens of each text, at least one, and at most the model's context
+ * @param options see {@link EmbedTextsOptions} for an encoder, {@link EmbedDualOptions} for a model of images and
+ * texts, {@link EmbedOptions} for a language model
  * @returns float32 [texts, width]
  *
  * @example
@@ -77,8 +80,14 @@ export function embed(
   texts: readonly (string | Tokens)[],
   options?: EmbedTextsOptions,
 ): Promise<Tensor<"float32">>;
+export function embed(
+  model: DualEncoder,
+  texts: readonly (string | Tokens)[],
+  options?: EmbedDualOptions,
+): Promise<Tensor<"float32">>;
 export async function embed(...values: unknown[]): Promise<Tensor> {
   if (reading("embed", () => isForEncoder(values))) return embedTexts(values);
+  if (reading("embed", () => isForDual(values))) return embedDualTexts(values);
   const { model, texts, pooling, normalize: isUnit } = readCall(values);
   const lists = texts.map((tokens) => checkTokens("embed", tokens, model.vocabularySize));
   const rows: Tensor[] = [];

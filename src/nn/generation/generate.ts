@@ -8,7 +8,8 @@ import { tidy } from "../../tensor/tidy.ts";
 import type { KeyValueCache } from "../cache/cache.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
+import type { ImagePrompt, PlacedPrompt } from "../models/vision_language/images.ts";
+import { aModel, promptOrImages, type ReadPrompt, readPrompt, type Tokens } from "../tasks/prompt.ts";
 import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
 import { Sequence } from "./sequence.ts";
 import { generateDrafted } from "./speculative.ts";
@@ -22,54 +23,69 @@ import { generateDrafted } from "./speculative.ts";
  * positions, which all shift by one: each further token recomputes the last `contextLength` tokens. A prompt longer
  * than the context is cut to its last `contextLength` tokens.
  *
- * @param tokens the prompt, at least one token
+ * @param tokens the prompt, at least one token; or a prompt with images, which must fit the context together with the
+ * generated tokens
  * @param options how tokens are sampled, and when generation stops: see {@link GenerateOptions}
  *
  * @example
  * const options = { maxTokens: 20, temperature: 0.8, topK: 50, seed: 1 };
  * for await (const token of generate(model, [1, 2, 3], options)) console.log(token);
  *
- * @throws {ArgumentError} at once for an option out of range, an empty prompt, and a token that is not in the
- * vocabulary. During generation: {@link ArgumentError} for logits of NaN, and the signal's reason.
+ * @throws {ArgumentError} at once for an option out of range, an empty prompt, a token that is not in the vocabulary,
+ * and images that do not match the model or the tokens. During generation: {@link ArgumentError} for logits of NaN, and the signal's reason.
  */
 export function generate(
   model: LanguageModel,
-  tokens: Tokens,
+  tokens: Tokens | ImagePrompt,
   options?: GenerateOptions,
 ): AsyncGenerator<number, void, undefined>;
 export function generate(...values: unknown[]): AsyncGenerator<number, void, undefined> {
   const { model, tokens, ...options } = readCall(values);
-  const prompt = checkTokens("generate", tokens, model.vocabularySize);
   const settings = settingsOf("generate", options);
-  if (!settings.draft) return run(model, prompt, settings);
-  checkDraft(model, settings.draft, prompt.length, settings);
-  return generateDrafted(model, settings.draft, prompt, settings);
+  const prompt = readPrompt("generate", tokens, model);
+  if (!settings.draft) return run(model, prompt, withRoom(model, prompt, settings));
+  checkDraft(model, settings.draft, prompt, settings);
+  return generateDrafted(model, settings.draft, prompt.tokens, settings);
+}
+
+/** An image cannot be cut from a full context: generation then ends. @throws {ArgumentError} `promptTooLong` */
+function withRoom({ contextLength }: LanguageModel, prompt: ReadPrompt, settings: GenerateSettings): GenerateSettings {
+  if (!prompt.placed) return settings;
+  const room = contextLength - prompt.tokens.length;
+  if (room >= 0) return { ...settings, maxTokens: Math.min(settings.maxTokens, room) };
+  const message = `expected at most ${contextLength} tokens with images, got ${prompt.tokens.length}; use smaller ones`;
+  throw new ArgumentError("generate", "promptTooLong", message);
 }
 
 function checkDraft(
   { vocabularySize, contextLength }: LanguageModel,
   draft: LanguageModel,
-  length: number,
+  { tokens: { length }, placed }: ReadPrompt,
   { constraint, useCache }: GenerateSettings,
 ): void {
   const fail = (message: string) => new ArgumentError("generate", "unfitDraft", message);
   if (draft.vocabularySize !== vocabularySize)
     throw fail(`expected a draft with the model's vocabulary of ${vocabularySize} tokens, got ${draft.vocabularySize}`);
+  if (placed) throw fail("draft is not supported for a prompt with images; remove the option");
   if (constraint || !useCache) throw fail("draft requires useCache: true and no constraint; remove one of the options");
   const most = Math.min(contextLength, draft.contextLength);
   if (length > most) throw fail(`expected a prompt of at most ${most} tokens, the smaller context, got ${length}`);
 }
 
-const readCall = parameters("generate", { model: operand(aModel), tokens: operand(prompt), ...generateParameters });
+const readCall = parameters("generate", {
+  model: operand(aModel),
+  tokens: operand(promptOrImages),
+  ...generateParameters,
+});
 
 async function* run(
   model: LanguageModel,
-  prompt: readonly number[],
+  { tokens, placed }: ReadPrompt,
   { signal, useCache, cache, ...settings }: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
-  using sequence = new Sequence(prompt, settings);
-  using decoder = new Decoder(model, useCache ? model.newCache({ format: cache }) : null);
-  let next = prompt;
+  using sequence = new Sequence(tokens, settings);
+  using decoder = new Decoder(model, useCache ? model.newCache({ format: cache }) : null, placed);
+  let next: readonly number[] = tokens;
   while (!sequence.isFull) {
     await yieldToEventLoop();
     signal?.throwIfAborted();
@@ -88,6 +104,7 @@ class Decoder implements Disposable {
   constructor(
     private readonly model: LanguageModel,
     private cache: KeyValueCache | null,
+    private readonly placed: PlacedPrompt | undefined,
   ) {}
 
   /** Feeds tokens to the model, and returns the logits of the next one. */
@@ -99,16 +116,25 @@ class Decoder implements Disposable {
   }
 
   private compute(added: readonly number[]): Tensor {
-    const { model, cache } = this;
+    const { model, cache, placed: prompt } = this;
+    if (prompt && (!cache || cache.position === 0)) {
+      const placed = prompt.part(0, this.tokens.length);
+      return model.forward(rowOf(this.tokens), { cache: cache ?? undefined, placed, lastOnly: true });
+    }
     if (cache && (model.hasRelativePositions || cache.position + added.length <= model.contextLength))
       return model.forward(rowOf(added.slice(-model.contextLength)), { cache, lastOnly: true });
-    this[Symbol.dispose](); // every position has shifted, so the cached keys are stale
+    this.dropCache(); // every position has shifted, so the cached keys are stale
     return model.forward(rowOf(this.tokens), { lastOnly: true });
   }
 
-  [Symbol.dispose](): void {
+  private dropCache(): void {
     this.cache?.dispose();
     this.cache = null;
+  }
+
+  [Symbol.dispose](): void {
+    this.dropCache();
+    this.placed?.[Symbol.dispose]();
   }
 }
 

@@ -1,5 +1,6 @@
 /** A slot of a batch: a key/value cache, and the sequence that uses it. */
 import type { KeyValueCache } from "../cache/cache.ts";
+import type { PlacedImages, PlacedPrompt } from "../models/vision_language/images.ts";
 import type { Sequence } from "./sequence.ts";
 import type { TokenStream } from "./token_stream.ts";
 
@@ -8,12 +9,16 @@ export interface Job {
   readonly sequence: Sequence;
   readonly stream: TokenStream;
   readonly signal: AbortSignal | undefined;
+  /** The images of the prompt and their places, if it has any. */
+  readonly placed: PlacedPrompt | undefined;
+  /** The tokens of the prompt, with numbers below 0 for those of images, which differ between images. */
+  readonly keys: readonly number[];
 }
 
 /** @internal */
 export class Slot {
   /**
-   * Tokens whose keys and values are in the cache. They stay after a sequence ends, for a prompt with the same prefix.
+   * Keys of the tokens whose keys and values are in the cache: see {@link Job}. They stay after a sequence ends, for a prompt with the same prefix.
    */
   private tokens: number[] = [];
   /** Tokens that are not computed yet: the rest of the prompt, or the token that was generated last. */
@@ -33,18 +38,18 @@ export class Slot {
    * Whether its cache shares a longer prefix with a prompt than another slot's; in a tie, whether it was used less
    * recently.
    */
-  isBetterFor(prompt: readonly number[], other: Slot): boolean {
-    const more = this.sharedWith(prompt) - other.sharedWith(prompt);
+  isBetterFor(job: Job, other: Slot): boolean {
+    const more = this.sharedWith(job) - other.sharedWith(job);
     return more > 0 || (more === 0 && this.lastUse < other.lastUse);
   }
 
   /** Starts a sequence. The last token of the prompt is always computed, because its logits are needed. */
   take(job: Job): void {
     const { prompt } = job.sequence;
-    const shared = this.sharedWith(prompt);
+    const shared = this.sharedWith(job);
     if (shared === 0) this.cache.reset();
     else this.cache.truncate(shared);
-    this.tokens = prompt.slice(0, shared);
+    this.tokens = job.keys.slice(0, shared);
     this.pending = prompt.slice(shared);
     this.job = job;
     job.stream.reusedTokens = shared;
@@ -53,16 +58,39 @@ export class Slot {
   /**
    * Length of the prefix that the cache already has; 0 if a sliding window dropped keys that the rest would attend to.
    */
-  private sharedWith(prompt: readonly number[]): number {
-    const most = Math.min(this.tokens.length, prompt.length - 1);
+  private sharedWith({ keys, placed }: Job): number {
+    const most = Math.min(this.tokens.length, keys.length - 1);
     let shared = 0;
-    while (shared < most && this.tokens[shared] === prompt[shared]) shared++;
+    while (shared < most && this.tokens[shared] === keys[shared]) shared++;
+    while (placed?.isJoined(shared)) shared--;
     return this.cache.canTruncate(shared) ? shared : 0;
+  }
+
+  /** Whether the rest of a prompt is to be computed, which another slot's tokens can't be computed with. */
+  get isReading(): boolean {
+    return this.pending.length > 1 || this.placedCount > 0;
+  }
+
+  /** The number of pending tokens of a prompt with images. */
+  private get placedCount(): number {
+    return Math.max(0, (this.job?.placed?.length ?? 0) - this.tokens.length);
+  }
+
+  /** Returns the number of pending tokens to compute together: about `most`, and all of an image that needs it. */
+  partOf(most: number): number {
+    let count = Math.min(this.pending.length, most);
+    while (this.job?.placed?.isJoined(this.tokens.length + count)) count++;
+    return count;
+  }
+
+  /** Returns the images among the next `count` pending tokens. Call it within `noGrad`. */
+  placedPart(count: number): PlacedImages | undefined {
+    return this.placedCount > 0 ? this.job!.placed!.part(this.tokens.length, count) : undefined;
   }
 
   /** Takes the logits after the next `tokens` pending tokens. Sampling may finish later. */
   accept(logits: ArrayLike<number>, tokens: number): void {
-    this.tokens.push(...this.pending.slice(0, tokens));
+    for (const token of this.pending.slice(0, tokens)) this.tokens.push(this.job?.keys[this.tokens.length] ?? token);
     this.pending = this.pending.slice(tokens);
     const { job } = this;
     if (!job || this.pending.length > 0) return;
@@ -102,6 +130,7 @@ export class Slot {
   /** Frees the slot for another sequence. */
   release(): void {
     this.job?.sequence[Symbol.dispose]();
+    this.job?.placed?.[Symbol.dispose]();
     this.job = undefined;
     this.deciding = undefined;
     this.pending = [];

@@ -1,7 +1,8 @@
 import { either, listOf, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import { aModel, prompt, type Tokens } from "../tasks/prompt.ts";
+import type { ImagePrompt } from "../models/vision_language/images.ts";
+import { aModel, promptOrImages, type Tokens } from "../tasks/prompt.ts";
 import { generate } from "./generate.ts";
 import { type GenerateOptions, generateParameters } from "./options.ts";
 import { StopFinder } from "./stop.ts";
@@ -26,7 +27,7 @@ export interface GenerateTextOptions extends GenerateOptions {
  * Generates the text that follows a prompt, and yields it in pieces. A character whose bytes span several tokens is
  * yielded once it is complete.
  *
- * @param prompt a text, or its tokens; at least one token. It is not part of the yielded text
+ * @param prompt a text, or its tokens, or a prompt with images; at least one token. It is not part of the yielded text
  * @param options those of {@link generate}, and `stop`; the default of `stopTokens` is the tokenizer's `endOfText`
  *
  * @example
@@ -38,13 +39,13 @@ export interface GenerateTextOptions extends GenerateOptions {
 export function generateText(
   model: LanguageModel,
   tokenizer: TextCodec,
-  prompt: string | Tokens,
+  prompt: string | Tokens | ImagePrompt,
   options?: GenerateTextOptions,
 ): AsyncGenerator<string, void, undefined>;
 export function generateText(...values: unknown[]): AsyncGenerator<string, void, undefined> {
   const { model, tokenizer, prompt, stop = [], ...options } = readCall(values);
   const stopTokens = options.stopTokens ?? [tokenizer.endOfText ?? []].flat();
-  const tokens = typeof prompt === "string" ? tokenizer.encode(prompt) : (prompt as Tokens);
+  const tokens = typeof prompt === "string" ? tokenizer.encode(prompt) : (prompt as Tokens | ImagePrompt);
   return pieces(generate(model, tokens, { ...options, stopTokens }), tokenizer.decoder(), new StopFinder(stop));
 }
 
@@ -70,7 +71,7 @@ const stops: Kind<readonly string[]> = {
 const readCall = parameters("generateText", {
   model: operand(aModel),
   tokenizer: operand(codec),
-  prompt: operand(either(text, prompt)),
+  prompt: operand(either(text, promptOrImages)),
   ...generateParameters,
   stop: named(stops),
 });

@@ -5,7 +5,7 @@ import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { isArray } from "../../core/kinds.ts";
 import { operand, optionalOperand, parameters, unlisted } from "../../core/parameters.ts";
 import { detach } from "../../ops/gradient/backward.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { hasGradients } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
@@ -16,8 +16,8 @@ import { readIndex } from "./slots.ts";
 /** Returns a leaf that requires gradients as it is, and for any other tensor a new parameter that shares its memory. */
 function parameterOf(operation: string, value: unknown): Tensor {
   const { x } = unlisted(operation, { x: operand(aTensor) })([value]);
-  if (!isFloat(x.dtype))
-    throw new DTypeError(operation, "notAFloat", `expected tensors of floats, got ${x.describe()}`);
+  if (!hasGradients(x.dtype))
+    throw new DTypeError(operation, "notAFloat", `expected tensors of floats or complex numbers, got ${x.describe()}`);
   if (x.requiresGrad && x.isLeaf) return x;
   const parameter: Tensor = keep(noGrad(() => detach(x)));
   parameter.requiresGrad = true;
@@ -35,7 +35,7 @@ const isParameter = (value: unknown): value is Tensor => value instanceof Tensor
  * const scales = new ParameterList([ones([4]), ones([4])]);
  * scales.items.reduce((x, scale) => mul(x, scale), randn([2, 4]));
  *
- * @throws {ArgumentError} for anything but tensors. @throws {DTypeError} for tensors that are not floating-point.
+ * @throws {ArgumentError} for anything but tensors. @throws {DTypeError} for tensors of other dtypes than floats and complex numbers.
  */
 export class ParameterList extends Module<never[], never> {
   /** A copy of the list of parameters. */
@@ -90,7 +90,7 @@ const parameterListParameters = parameters("ParameterList", {
  * add(mul(randn([2, 4]), affine.get("scale")), affine.get("shift"));
  *
  * @throws {ArgumentError} for anything but tensors, and for names that are empty, contain a dot or are properties of a
- * module. @throws {DTypeError} for tensors that are not floating-point.
+ * module. @throws {DTypeError} for tensors of other dtypes than floats and complex numbers.
  */
 export class ParameterDict extends Module<never[], never> {
   constructor(tensors?: Readonly<Record<string, Tensor>>);

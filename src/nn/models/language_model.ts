@@ -1,10 +1,11 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
-import { aNumber, choice, flag, instanceOf, listOf } from "../../core/kinds.ts";
+import { aNumber, anObject, choice, flag, instanceOf, listOf } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";
 import { named, parameters, reading } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { KeyValueCacheBatch } from "../cache/batch.ts";
 import { KeyValueCache, type KeyValueCacheOptions, type Positions } from "../cache/cache.ts";
 import { cacheFormats } from "../cache/store.ts";
 import { checkpoint } from "../layers/checkpoint.ts";
@@ -20,6 +21,15 @@ import type { AttentionInputs } from "./decoder/attention.ts";
 import { normalize, type ResidualStream, sumOf } from "./decoder/residual_stream.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
 import { checkTokenMatrix } from "./tokens.ts";
+import {
+  aImage,
+  type ImageInputs,
+  type ImagePrompt,
+  type PlacedImages,
+  type PlacedPrompt,
+  withDeepFeatures,
+  withFeatures,
+} from "./vision_language/images.ts";
 
 /** Optional inputs of a {@link LanguageModel}. */
 export interface LanguageModelInputs {
@@ -43,6 +53,13 @@ export interface LanguageModelInputs {
    * cache. Default false.
    */
   readonly checkpoint?: boolean | undefined;
+  /**
+   * The images that image tokens stand for, in the order of the tokens; for a {@link VisionLanguageModel}. Cannot be
+   * combined with segments. Default: none.
+   */
+  readonly images?: readonly ImageInputs[] | undefined;
+  /** @internal Images that are already placed, instead of `images`. */
+  readonly placed?: PlacedImages | undefined;
 }
 
 const wholeFromZero: NumberRule = {
@@ -56,6 +73,8 @@ const readInputs = parameters("LanguageModel.forward", {
   padding: named(listOf(aNumber(wholeFromZero), "a list of whole numbers")),
   segments: named(listOf(listOf(aNumber(wholeFromZero), "a list of lengths"), "a list of lengths for each row")),
   checkpoint: named(flag, false),
+  images: named(listOf(aImage, "a list of images that a processor returned")),
+  placed: named(anObject<PlacedImages>("placed images")),
 });
 
 /** Options of {@link LanguageModel.newCache}. */
@@ -72,6 +91,7 @@ export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInpu
 export interface BlockInputs {
   readonly cache?: KeyValueCache | undefined;
   readonly isCheckpointed?: boolean;
+  readonly placed?: PlacedImages | undefined;
   readonly blockInputs: Omit<AttentionInputs, "cache">;
 }
 
@@ -118,7 +138,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    * @throws {ShapeError} @throws {ArgumentError} @throws {DTypeError} as {@link forward}.
    */
   hiddenStates(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
-    const { cache, lastOnly, padding, segments, checkpoint: isCheckpointed } = readInputs([inputs]);
+    const { cache, lastOnly, padding, segments, checkpoint: isCheckpointed, ...others } = readInputs([inputs]);
     const name = this.constructor.name;
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
@@ -126,24 +146,30 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     if (cache && (segments || isCheckpointed)) throw notWithCache(name, segments ? "segments" : "checkpoint");
     const blockInputs = segments
       ? segmentInputs(name, tokens, segments, padding)
-      : padding && paddedInputs(name, tokens, positions, padding, this.contextLength);
+      : padding && paddedInputs(name, tokens, cache, padding, this.contextLength);
+    const placed = others.placed ?? (others.images && this.placeImages(tokens, others.images, inputs!));
     const lengths = this.lengthsOf(tokens, { cache, padding, segments });
     const stream = this.throughBlocks(tokens, positions, {
       cache,
       isCheckpointed,
-      blockInputs: { ...blockInputs, lengths },
+      placed,
+      blockInputs: { ...blockInputs, lengths, ...(placed && this.placedInputs(placed, position, blockInputs?.mask)) },
     });
+    if (placed) cache?.continueAt(placed.next.map((next, row) => next + (padding?.[row] ?? 0)));
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
   /** @internal Returns the residual stream after the last block. */
   protected throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
-    const { cache, isCheckpointed = false, blockInputs } = inputs;
-    let stream: ResidualStream = { residual: this.embed(tokens, blockInputs.positions ?? positions) };
-    for (const [index, block] of this.blocks.entries())
+    const { cache, isCheckpointed = false, placed, blockInputs } = inputs;
+    const embedded = this.embed(tokens, blockInputs.positions ?? positions);
+    let stream: ResidualStream = { residual: placed ? withFeatures(embedded, placed) : embedded };
+    for (const [index, block] of this.blocks.entries()) {
       stream = isCheckpointed
         ? { residual: checkpoint((x) => block.forward(x, blockInputs), stream.residual) }
         : advanced(block, stream, { cache: cache?.layers[index], ...blockInputs });
+      if (placed) stream = withDeepFeatures(stream, placed, index);
+    }
     return stream;
   }
 
@@ -158,6 +184,21 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   /** @internal Returns the lengths of texts for models whose rotations depend on them. */
   protected lengthsOf(_tokens: Tensor, _inputs: TextInputs): readonly number[] | undefined {
     return undefined;
+  }
+
+  /** @internal Computes the features of images, and their places. @throws {ArgumentError} `noImages` */
+  protected placeImages(_tokens: Tensor, _images: readonly ImageInputs[], _inputs: LanguageModelInputs): PlacedImages {
+    throw noImages(this.constructor.name);
+  }
+
+  /** @internal Returns the inputs of attention that depend on the places of images. */
+  protected placedInputs(_placed: PlacedImages, _position: number, _mask?: Tensor<"bool">): Partial<AttentionInputs> {
+    return {};
+  }
+
+  /** @internal Prepares a prompt with images for generation. @throws {ArgumentError} `noImages` */
+  placedPrompt(operation: string, _prompt: ImagePrompt): PlacedPrompt {
+    throw noImages(operation);
   }
 
   /** @internal Computes the logits of normalized hidden states. */
@@ -233,18 +274,18 @@ const advanced = (block: DecodingBlock, stream: ResidualStream, inputs: Attentio
 export function paddedInputs(
   operation: string,
   tokens: Tensor,
-  position: Positions,
+  cache: KeyValueCache | undefined,
   padding: readonly number[],
   contextLength: number,
 ): Required<Pick<AttentionInputs, "positions" | "mask">> {
-  if (typeof position !== "number")
+  if (cache instanceof KeyValueCacheBatch)
     throw new ArgumentError(
       operation,
       "invalidPadding",
       "padding is not supported for a batch of caches, since each cache has a separate position",
     );
   const [batch, count] = tokens.shape as readonly [number, number];
-  const length = position + count;
+  const length = (cache?.position ?? 0) + count;
   if (padding.length !== batch || padding.some((count) => count >= length))
     throw new ArgumentError(
       operation,
@@ -260,7 +301,8 @@ export function paddedInputs(
   const positions = new Int32Array(batch * count);
   const isToken = new Uint8Array(batch * length);
   for (const [row, rowPadding] of padding.entries()) {
-    for (let at = 0; at < count; at++) positions[row * count + at] = Math.max(0, position + at - rowPadding);
+    const first = (cache?.positionIn(row) ?? 0) - rowPadding;
+    for (let at = 0; at < count; at++) positions[row * count + at] = Math.max(0, first + at);
     isToken.fill(1, row * length + rowPadding, (row + 1) * length);
   }
   return {
@@ -268,6 +310,13 @@ export function paddedInputs(
     mask: tensor(isToken, { shape: [batch, 1, 1, length], dtype: "bool" }),
   };
 }
+
+const noImages = (operation: string): ArgumentError =>
+  new ArgumentError(
+    operation,
+    "noImages",
+    "expected a prompt without images, since the model reads only text; load a vision-language model",
+  );
 
 const notWithCache = (operation: string, name: string): ArgumentError =>
   new ArgumentError(operation, "withCache", `${name} cannot be combined with a cache, which holds one text per row`);

@@ -124,6 +124,14 @@ export async function valuesOfRows(x: Tensor): Promise<Float32Array[]> {
   return Array.from({ length: x.shape[0]! }, (_, row) => values.slice(row * size, (row + 1) * size));
 }
 
+/** @internal Returns rows of equal lengths as a tensor. */
+export function matrixOf(rows: readonly Float32Array[]): Tensor<"float32"> {
+  const width = rows[0]!.length;
+  const all = new Float32Array(rows.length * width);
+  for (const [row, values] of rows.entries()) all.set(values, row * width);
+  return tensor(all, { shape: [rows.length, width] });
+}
+
 /** @internal Returns e^score / Σ e^score. */
 export function softmaxOf(scores: ArrayLike<number>): number[] {
   const list = Array.from(scores);

@@ -91,7 +91,8 @@ export async function classify(...values: unknown[]): Promise<Classification[][]
   );
 }
 
-function labeled({ labels }: Encoder, scores: Float32Array): Classification[] {
+/** @internal Returns labels with their probabilities, the most probable first. */
+export function labeled({ labels }: Pick<Encoder, "labels">, scores: Float32Array): Classification[] {
   const { names, scores: kind } = labels ?? { names: [], scores: "softmax" };
   const list = kind === "softmax" ? softmaxOf(scores) : Array.from(scores, kind === "sigmoid" ? sigmoidOf : Number);
   return list

@@ -3,7 +3,6 @@ import { ArgumentError } from "../../core/errors.ts";
 import { choice, either, flag, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, unlisted } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
-import { tensor } from "../../ops/creation/tensor.ts";
 import { normalize } from "../../ops/distance/normalize.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -16,6 +15,7 @@ import {
   type BatchingOptions,
   inBatches,
   MOST_TEXTS,
+  matrixOf,
   type Row,
   tokenizerOf,
   valuesOfRows,
@@ -43,7 +43,8 @@ export interface EmbedTextsOptions extends BatchingOptions {
 }
 
 const item = either(text, prompt as Kind<ArrayLike<unknown> | Tensor>);
-const someItems: Kind<readonly (string | ArrayLike<unknown> | Tensor)[]> = {
+/** @internal */
+export const someItems: Kind<readonly (string | ArrayLike<unknown> | Tensor)[]> = {
   expected: "a list of texts, or of lists of tokens",
   parse(value, operation, name) {
     if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
@@ -80,10 +81,7 @@ export async function embedTexts(values: readonly unknown[]): Promise<Tensor> {
     ({ tokens, lengths, tokenTypes }) => vectorsOf(call, model.hiddenStates(tokens, { lengths, tokenTypes }), lengths),
     valuesOfRows,
   );
-  const width = vectors[0]!.length;
-  const all = new Float32Array(vectors.length * width);
-  for (const [row, vector] of vectors.entries()) all.set(vector, row * width);
-  return tensor(all, { shape: [vectors.length, width] });
+  return matrixOf(vectors);
 }
 
 /** @throws {ArgumentError} `unknownPrompt` */

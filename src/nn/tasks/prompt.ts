@@ -4,6 +4,7 @@ import { listOf } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { LanguageModel } from "../models/language_model.ts";
+import { aImage, type ImagePrompt, type PlacedPrompt } from "../models/vision_language/images.ts";
 
 /** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
 export type Tokens = ArrayLike<number> | Tensor;
@@ -24,6 +25,41 @@ export const prompt: Kind<ArrayLike<unknown> | Tensor> = {
     return value;
   },
 };
+
+/** @internal Tokens, or a prompt with images. */
+export const promptOrImages: Kind<ArrayLike<unknown> | Tensor | ImagePrompt> = {
+  expected: "a list of tokens, a tensor, or a prompt with tokens and images",
+  parse: (value, operation, name) => (hasImages(value) ? value : prompt.parse(value, operation, name)),
+};
+
+const imageList = listOf(aImage, "a list of images that a processor returned");
+
+function hasImages(value: unknown): value is ImagePrompt {
+  if (typeof value !== "object" || value === null || Tensor.isTensor(value) || !("images" in value)) return false;
+  return Array.isArray((value as Partial<ImagePrompt>).tokens);
+}
+
+/** @internal A prompt as generation reads it. */
+export interface ReadPrompt {
+  readonly tokens: number[];
+  /** Its images and their places, if it has any. Disposing of it frees their features. */
+  readonly placed: PlacedPrompt | undefined;
+}
+
+/**
+ * @internal Reads a prompt. @throws {ArgumentError} as {@link checkTokens}, and for images that the model can't read.
+ */
+export function readPrompt(
+  operation: string,
+  given: ArrayLike<unknown> | Tensor | ImagePrompt,
+  model: LanguageModel,
+): ReadPrompt {
+  if (!hasImages(given)) return { tokens: checkTokens(operation, given, model.vocabularySize), placed: undefined };
+  const tokens = checkTokens(operation, given.tokens, model.vocabularySize);
+  const images = imageList.parse(given.images, operation, "images");
+  if (!images) throw new ArgumentError(operation, "wrongType", `expected images to be ${imageList.expected}`);
+  return { tokens, placed: images.length > 0 ? model.placedPrompt(operation, { tokens, images }) : undefined };
+}
 
 /**
  * @internal Returns the tokens of a prompt. @throws {ArgumentError} for an empty prompt, and tokens outside the

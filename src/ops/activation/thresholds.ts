@@ -98,6 +98,11 @@ export function softshrink(...values: unknown[]): Tensor {
 softshrink.method = "same" as const;
 const softshrinkParameters = parameters("softshrink", shrinking);
 
+const replaceBelow: Ternary = defineTernary("threshold", {
+  reference: { float: (x, above, value) => (x <= above ? value : x) },
+  gradient: (g, [x, above], needs) => [needs[0] ? (where(le(x, above), 0, g) as Tensor) : null, null, null],
+});
+
 /**
  * Replaces elements that are not above a threshold by a value, with gradient 0. NaN stays NaN.
  *
@@ -108,7 +113,9 @@ export function threshold<D extends DType>(x: Tensor<D>, threshold: number, valu
 export function threshold(...values: unknown[]): Tensor {
   const { x, threshold: above, value } = thresholdParameters(values);
   const input = isInteger(x.dtype) ? x : floatOperand("threshold", x, undefined);
-  return underName("threshold", () => tidy(() => where(le(input, above), value, input) as Tensor));
+  if (isInteger(x.dtype))
+    return underName("threshold", () => tidy(() => where(le(input, above), value, input) as Tensor));
+  return replaceBelow([input, scalarTensor(above, input.dtype), scalarTensor(value, input.dtype)]);
 }
 threshold.method = "same" as const;
 const thresholdParameters = parameters("threshold", {

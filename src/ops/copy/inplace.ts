@@ -1,8 +1,9 @@
 /**
  * Operations that change a tensor in place. They are not recorded, and reject tensors that take part in a graph.
  *
- * Each computes a new tensor and copies it, so operands may share memory with the target. Each increments the version
- * of the storage, so that a backward pass detects changed saved tensors.
+ * Each computes a new tensor and copies it if operands share memory with the target or the target is a view. Otherwise
+ * it writes into the target. Each increments the version of the storage, so that a backward pass detects changed saved
+ * tensors.
  */
 
 import { AutogradError } from "../../autograd/node.ts";
@@ -14,7 +15,7 @@ import { aScalar, aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { type AlphaOptions, alphaParameter, mul, plainAdd, plainSub, scaledBy } from "../elementwise/arithmetic.ts";
-import { renamed } from "../elementwise/define.ts";
+import { computeInPlace, renamed } from "../elementwise/define.ts";
 import { type DivOptions, floorDivide, roundingParameter, trueDivide, truncDivide } from "../elementwise/division.ts";
 import { checkNoBools, scalarTensor } from "../elementwise/operands.ts";
 import type { BinaryOperation, Operand } from "../elementwise/types.ts";
@@ -121,6 +122,7 @@ const compute = {
 function update<T extends Tensor>(operation: string, x: T, other: Operand, computeWith: BinaryOperation): T {
   checkTarget(operation, x, other instanceof Tensor ? [other] : []);
   if (other instanceof Tensor) checkBroadcast(operation, x, other);
+  if (computeInPlace(computeWith, x, [other])) return x;
   return storeResult(operation, x, computeWith(x, other));
 }
 

@@ -1,4 +1,5 @@
 /** Addition of scaled products and quotients. */
+import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
@@ -9,7 +10,8 @@ import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, mul } from "./arithmetic.ts";
+import { add, mul, neg } from "./arithmetic.ts";
+import { defineTernary, type Ternary } from "./define.ts";
 import { div } from "./division.ts";
 import { promoteOperands } from "./operands.ts";
 import type { Operand, ResultOf } from "./types.ts";
@@ -44,7 +46,7 @@ export function addcmul<X extends Operand, A extends Operand>(
 ): Tensor<ResultOf<X, A>>;
 export function addcmul(...values: unknown[]): Tensor {
   const { x, a, b, value } = addcmulParameters(values);
-  return scaled("addcmul", [x, a, b], value, mul);
+  return scaled("addcmul", [x, a, b], value, { combine: mul, added: addProduct });
 }
 addcmul.method = "promoted" as const;
 const addcmulParameters = parameters("addcmul", three);
@@ -73,17 +75,36 @@ export function addcdiv(...values: unknown[]): Tensor {
       "notAFloat",
       `expected floats, got ${factors[0]!.describe()}; convert with toDType()`,
     );
-  return scaled("addcdiv", [x, a, b], value, div);
+  return scaled("addcdiv", [x, a, b], value, { combine: div, added: addQuotient });
 }
 addcdiv.method = "promoted" as const;
 const addcdivParameters = parameters("addcdiv", three);
+
+const addProduct: Ternary = defineTernary("addcmul", {
+  reference: { float: (x, a, b) => x + a * b },
+  gradient: (g, [, a, b], needs) => [g, needs[1] ? mul(g, b) : null, needs[2] ? mul(g, a) : null],
+});
+
+const addQuotient: Ternary = defineTernary("addcdiv", {
+  reference: { float: (x, a, b) => x + a / b },
+  gradient(g, [, a, b], needs) {
+    const part = needs[1] || needs[2] ? div(g, b) : null;
+    return [g, part, needs[2] ? neg(mul(part!, div(a, b))) : null];
+  },
+});
+
+interface Combination {
+  readonly combine: (a: Tensor, b: Tensor) => Tensor;
+  /** x + combine(a, b) in one pass, for floats. */
+  readonly added: Ternary;
+}
 
 /** Computes floats in the accumulation dtype and rounds once. */
 function scaled(
   operation: string,
   operands: readonly Operand[],
   value: number,
-  combine: (a: Tensor, b: Tensor) => Tensor,
+  { combine, added }: Combination,
 ): Tensor {
   broadcastShapes(operation, ...operands.map((each) => (each instanceof Tensor ? each.shape : [])));
   return underName(operation, () =>
@@ -92,10 +113,21 @@ function scaled(
       const { dtype } = promoted[0]!;
       if (!isFloat(dtype) && !Number.isInteger(value))
         throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
+      if (hasOnePass(promoted, value)) {
+        const [x, a, b] = promoted as [Tensor, Tensor, Tensor];
+        return added([x, value === 1 ? a : mul(a, value), b]);
+      }
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
       const [x, a, b] = promoted.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
       const combined = combine(a, b);
       return toDType(add(x, value === 1 ? combined : mul(combined, value)) as Tensor, dtype);
     }),
   );
+}
+
+/** 16-bit floats with a factor or a gradient need intermediate results in float32. */
+function hasOnePass(operands: readonly Tensor[], value: number): boolean {
+  const { dtype } = operands[0]!;
+  if (dtype === "float32" || dtype === "float64") return true;
+  return isFloat(dtype) && value === 1 && !needsGradient(...operands);
 }

@@ -14,6 +14,14 @@ export function bessel(order: 0 | 1, x: number): number {
   return order === 1 && x < 0 ? -value : value;
 }
 
+/** Computes e^−|x| times the function of order 0 or 1 at x, which does not overflow. */
+export function scaledBessel(order: 0 | 1, x: number): number {
+  const magnitude = Math.abs(x);
+  const isNear = magnitude <= FAR;
+  const value = isNear ? Math.exp(-magnitude) * nearby(order, magnitude) : scaledFaraway(order, magnitude);
+  return order === 1 && x < 0 ? -value : value;
+}
+
 function nearby(order: 0 | 1, x: number): number {
   let sum = 1;
   for (let k = NEAR_TERMS; k >= 1; k--) sum = 1 + (sum * (x / 2) ** 2) / (k * (k + order));
@@ -22,8 +30,12 @@ function nearby(order: 0 | 1, x: number): number {
 
 function faraway(order: 0 | 1, x: number): number {
   if (x === Number.POSITIVE_INFINITY) return x;
+  const root = Math.exp(x / 2); // multiplied twice, since exp(x) overflows before the function does
+  return root * scaledFaraway(order, x) * root;
+}
+
+function scaledFaraway(order: 0 | 1, x: number): number {
   let sum = 1;
   for (let k = FAR_TERMS; k >= 1; k--) sum = 1 + (sum * ((2 * k - 1) ** 2 - 4 * order)) / (8 * k * x);
-  const root = Math.exp(x / 2); // multiplied twice, since exp(x) overflows before the function does
-  return (root / Math.sqrt(2 * Math.PI * x)) * sum * root;
+  return sum / Math.sqrt(2 * Math.PI) / Math.sqrt(x);
 }

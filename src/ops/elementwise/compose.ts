@@ -1,6 +1,5 @@
 /** Elementwise functions that are composed of other operations, with their gradients. */
 import { noGrad } from "../../autograd/modes.ts";
-import { AutogradError } from "../../autograd/node.ts";
 import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
@@ -35,10 +34,6 @@ export function composeUnary(name: string, { compute, gradient }: Composition): 
     { method: "float" },
   ) as FloatOperation;
 }
-
-/** The error for a gradient of an operand by which no derivative is known in closed form. */
-export const withoutDerivative = (operation: string, name: string): AutogradError =>
-  new AutogradError(operation, "noGradient", `there is no derivative with respect to ${name}; detach() it`);
 
 /** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
 export function polynomialOf(x: Tensor, coefficients: readonly number[]): Tensor {

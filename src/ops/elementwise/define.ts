@@ -6,11 +6,17 @@
  */
 
 import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
+import { capturing } from "../../backend/capture.ts";
+import { executeUpdate } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { coversStorage } from "../../backend/snapshot.ts";
 import { operand, parameters, unlisted } from "../../core/parameters.ts";
-import { realDType } from "../../tensor/dtype.ts";
+import { capture } from "../../observe/capture.ts";
+import { isComplex, realDType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
-import { broadcastShapes } from "../../tensor/shape.ts";
+import { broadcastShapes, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { executeElementwise } from "../copy/layout.ts";
@@ -154,7 +160,7 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
     };
   };
   const method = isPredicate ? "bool" : isReal ? "real" : takes === "floats" ? "float" : "same";
-  return publish({ name, operands: 1, takes, isPredicate }, make, row, method);
+  return publish({ name, operands: 1, takes, isPredicate }, make, row, method, isReal ? undefined : primitive);
 }
 
 /** Defines an operation on pairs of elements. */
@@ -191,7 +197,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       return output;
     };
   };
-  return publish({ name, operands: 2, takes, isPredicate }, make, row, isPredicate ? "bool" : "promoted");
+  return publish({ name, operands: 2, takes, isPredicate }, make, row, isPredicate ? "bool" : "promoted", primitive);
 }
 
 /** Computes an operation on three elements. A call may pass another gradient rule. */
@@ -220,9 +226,54 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
   return compute;
 }
 
+/** What {@link computeInPlace} needs of a defined operation. */
+interface InPlace {
+  readonly operation: string;
+  readonly primitive: Primitive<undefined>;
+  readonly operands: 1 | 2;
+  readonly takes: Kind;
+  readonly isPredicate: boolean;
+}
+const inPlace = new WeakMap<object, InPlace>();
+
+/**
+ * Runs a defined operation, whose first operand is x, and writes its result over x. The caller has checked that x can
+ * be changed.
+ *
+ * @returns false, without an effect, if the operation has to compute a new tensor: x is a view or of another dtype, the
+ * result has another shape, an operand shares x's memory, or calls are being recorded
+ */
+export function computeInPlace(compute: object, x: Tensor, rest: readonly unknown[]): boolean {
+  const found = inPlace.get(compute);
+  if (found === undefined || rest.length !== found.operands - 1) return false;
+  if (capture !== null || capturing() !== undefined || isComplex(x.dtype) || !coversStorage(x)) return false;
+  const { operation, primitive, takes } = found;
+  if (found.isPredicate && x.dtype !== "bool") return false;
+  if (found.operands === 1) {
+    if (operandDType(operation, x.dtype, takes) !== x.dtype || liftingOf([x], undefined)) return false;
+    executeUpdate(primitive, [x], [], undefined, operation);
+    return true;
+  }
+  const [other] = rest;
+  if (!isOperand(other) || liftingOf(Tensor.isTensor(other) ? [x, other] : [x], undefined)) return false;
+  const [left, right] = promoteOperands(operation, [x, other], takes);
+  if (left !== x || right.storage === x.storage || !fits(right.shape, x.shape)) return false;
+  executeUpdate(primitive, [x], [right], undefined, operation);
+  return true;
+}
+
+/** Whether a shape can be broadcast to another one. */
+const fits = (shape: Shape, whole: Shape): boolean =>
+  shape.length <= whole.length &&
+  shape.every((size, axis) => size === 1 || size === whole[whole.length - shape.length + axis]);
+
 type Make = (operation: string) => (...operands: never[]) => Tensor;
 
-/** Makes the function of a definition and registers it. */
+/**
+ * Makes the function of a definition and registers it.
+ *
+ * @param primitive if its result has the dtype of the operands, or bools of all
+ */
 function publish(
   definition: Omit<Definition, "compute">,
   make: Make,
@@ -231,8 +282,14 @@ function publish(
     isPublic = operation === definition.name,
   }: Pick<Row<unknown>, "operation" | "isPublic">,
   method: string,
+  primitive?: Primitive<undefined>,
 ): unknown {
-  const marked = (name: string) => Object.assign(make(name), { method });
+  const { operands, takes, isPredicate } = definition;
+  const marked = (name: string) => {
+    const made = Object.assign(make(name), { method });
+    if (primitive && operands !== 3) inPlace.set(made, { operation: name, primitive, operands, takes, isPredicate });
+    return made;
+  };
   const compute = marked(operation);
   if (isPublic) parameters(operation, definition.operands === 1 ? unaryOperand : binaryOperands);
   makers.set(compute, marked);

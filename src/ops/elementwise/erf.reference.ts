@@ -14,6 +14,32 @@ export function erfc(x: number): number {
   return !(x >= 1) ? 1 - erf(x) : complementByFraction(x);
 }
 
+/** Computes exp(x²) · erfc(x). */
+export function erfcx(x: number): number {
+  return !(x >= 1) ? Math.exp(x * x) * (1 - erf(x)) : 1 / (Math.sqrt(Math.PI) * fractionOf(x));
+}
+
+/** Computes ln Φ(x), the logarithm of the normal distribution function: erfc(−x/√2)/2 or its complement. */
+export function logNdtr(x: number): number {
+  const a = Math.abs(x) * Math.SQRT1_2;
+  return x < -1 ? Math.log(erfcx(a) / 2) - (x * x) / 2 : Math.log1p(-erfc(x * Math.SQRT1_2) / 2);
+}
+
+/** Steps of Newton's method on ln Φ(x) = ln p, which is concave, so that they converge from below. */
+const NEWTON_STEPS = 7;
+
+/** Computes Φ⁻¹(p): by erfinv in the middle, and in the tails by Newton's method. */
+export function ndtri(p: number): number {
+  if (!(p >= 0 && p <= 1)) return Number.NaN;
+  if (p > 0.5) return -ndtri(1 - p);
+  if (p > 0.1) return -Math.SQRT2 * erfinv(1 - 2 * p);
+  if (p === 0) return Number.NEGATIVE_INFINITY;
+  let x = -Math.sqrt(-2 * Math.log(p));
+  for (let step = 0; step < NEWTON_STEPS; step++)
+    x += (Math.log(p) - logNdtr(x)) * erfcx(-x * Math.SQRT1_2) * Math.sqrt(Math.PI / 2);
+  return x;
+}
+
 /** Computes erf(x) as 2/√π · exp(−x²) · x · (1 + 2x²/3 · (1 + 2x²/5 · (1 + …))), whose terms are all positive. */
 function bySeries(x: number): number {
   let sum = 1;
@@ -22,10 +48,12 @@ function bySeries(x: number): number {
 }
 
 /** Computes erfc(x) = exp(−x²)/√π · 1/(x + ½/(x + 1/(x + (3/2)/(x + …)))). */
-function complementByFraction(x: number): number {
+const complementByFraction = (x: number): number => Math.exp(-x * x) / (Math.sqrt(Math.PI) * fractionOf(x));
+
+function fractionOf(x: number): number {
   let fraction = x;
   for (let n = 300; n >= 1; n--) fraction = x + n / 2 / fraction;
-  return Math.exp(-x * x) / (Math.sqrt(Math.PI) * fraction);
+  return fraction;
 }
 
 /**

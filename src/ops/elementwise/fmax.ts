@@ -1,18 +1,10 @@
 /** Maximum and minimum that ignore NaN. */
-import { underName } from "../../backend/dispatch.ts";
-import { operand, parameters } from "../../core/parameters.ts";
-import { isFloat } from "../../tensor/dtype.ts";
-import { tensorOrScalar } from "../../tensor/kinds.ts";
-import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
-import { maximum, minimum } from "./extrema.ts";
-import { promoteOperands } from "./operands.ts";
+import { chosen } from "./chosen.ts";
+import { defineBinary } from "./define.ts";
 import { isnan } from "./predicates.ts";
-import type { BinaryOperation, Operand, ResultOf } from "./types.ts";
+import type { BinaryOperation } from "./types.ts";
 import { where } from "./where.ts";
-
-const pair = { a: operand(tensorOrScalar), b: operand(tensorOrScalar) } as const;
 
 /**
  * Returns the larger of each pair of elements, with broadcasting; if one is NaN, the other. Equal elements share the
@@ -23,13 +15,12 @@ const pair = { a: operand(tensorOrScalar), b: operand(tensorOrScalar) } as const
  *
  * @throws {ShapeError} if the shapes can't be broadcast together.
  */
-export function fmax<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
-export function fmax(...values: unknown[]): Tensor {
-  const { a, b } = fmaxParameters(values);
-  return ofNumbers("fmax", maximum, a, b);
-}
-fmax.method = "promoted" as const;
-const fmaxParameters = parameters("fmax", pair);
+export const fmax: BinaryOperation = defineBinary("fmax", {
+  takes: "everything",
+  saves: "operands",
+  reference: { float: (a, b) => (a > b || Number.isNaN(b) ? a : b), integer: (a, b) => (a > b ? a : b) },
+  gradient: (g, a, b) => [ofNumber(g, a, b, chosen(g, b, a)), ofNumber(g, b, a, chosen(g, a, b))],
+});
 
 /**
  * Returns the smaller of each pair of elements, with broadcasting; if one is NaN, the other. Equal elements share the
@@ -40,21 +31,13 @@ const fmaxParameters = parameters("fmax", pair);
  *
  * @throws {ShapeError} if the shapes can't be broadcast together.
  */
-export function fmin<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
-export function fmin(...values: unknown[]): Tensor {
-  const { a, b } = fminParameters(values);
-  return ofNumbers("fmin", minimum, a, b);
-}
-fmin.method = "promoted" as const;
-const fminParameters = parameters("fmin", pair);
+export const fmin: BinaryOperation = defineBinary("fmin", {
+  takes: "everything",
+  saves: "operands",
+  reference: { float: (a, b) => (a < b || Number.isNaN(b) ? a : b), integer: (a, b) => (a < b ? a : b) },
+  gradient: (g, a, b) => [ofNumber(g, a, b, chosen(g, a, b)), ofNumber(g, b, a, chosen(g, b, a))],
+});
 
-/** Computes the extremum after replacing each NaN by the other operand. */
-const ofNumbers = (operation: string, extremum: BinaryOperation, a: Operand, b: Operand): Tensor =>
-  underName(operation, () =>
-    tidy(() => {
-      const [left, right] = promoteOperands(operation, [a, b]);
-      broadcastShapes(operation, left.shape, right.shape);
-      if (!isFloat(left.dtype)) return extremum(left, right);
-      return extremum(where(isnan(left), right, left), where(isnan(right), left, right));
-    }),
-  );
+/** Returns the gradient of x: g if the other operand is NaN, 0 if only x is, else that of numbers. */
+const ofNumber = (g: Tensor, x: Tensor, other: Tensor, ofNumbers: Tensor): Tensor =>
+  where(isnan(other), g, where(isnan(x), 0, ofNumbers)) as Tensor;

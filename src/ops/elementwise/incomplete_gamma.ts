@@ -11,7 +11,6 @@ import { toDType } from "../copy/cast.ts";
 import { expand } from "../view/expand.ts";
 import { add, mul, neg, sub } from "./arithmetic.ts";
 import { eq, ge, lt } from "./comparison.ts";
-import { withoutDerivative } from "./compose.ts";
 import { div } from "./division.ts";
 import { exp } from "./exponential.ts";
 import { lgamma } from "./gamma.ts";
@@ -21,6 +20,7 @@ import { logicalAnd, logicalOr } from "./logic.ts";
 import { promoteOperands } from "./operands.ts";
 import type { Operand, ResultOf } from "./types.ts";
 import { where } from "./where.ts";
+import { withoutDerivative } from "./without_derivative.ts";
 import { xlogy } from "./xlogy.ts";
 
 /** The shape from which x p(x) is computed by Stirling's series. */

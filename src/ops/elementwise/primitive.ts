@@ -18,7 +18,8 @@ export const unaryOperations = enumeration("Unary", {
     ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
     ...["sin", "cos", "tan", "asin", "acos", "atan"],
     ...["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"],
-    ...["erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "i0", "i1", "ndtr", "entr"],
+    ...["erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "ndtr", "entr"],
+    ...["i0", "i1", "i0e", "i1e", "erfcx", "logNdtr", "ndtri"],
     ...["sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
     ...["softsign", "mish", "logSigmoid", "tanhshrink"],
   ],
@@ -28,7 +29,7 @@ export const unaryOperations = enumeration("Unary", {
 });
 export type UnaryName = NameOf<typeof unaryOperations>;
 
-const sums = ["add", "mul", "maximum", "minimum", "heaviside"] as const;
+const sums = ["add", "mul", "maximum", "minimum", "fmax", "fmin", "heaviside"] as const;
 const divisions = ["sub", "floorDivide", "truncDivide", "remainder", "fmod", "pow"] as const;
 const bitOperations = ["bitwiseAnd", "bitwiseOr", "bitwiseXor"] as const;
 
@@ -48,7 +49,7 @@ export type BinaryName = NameOf<typeof binaryOperations>;
 /** Operations on three elements. The first operand of `choices` is a bool. */
 export const ternaryOperations = enumeration("Ternary", {
   choices: ["where"],
-  floats: ["clamp", "lerp", "softplus", "elu", "shrink", "huber"],
+  floats: ["clamp", "lerp", "addcmul", "addcdiv", "threshold", "softplus", "elu", "shrink", "huber"],
   integers: ["clamp"],
 });
 export type TernaryName = NameOf<typeof ternaryOperations>;

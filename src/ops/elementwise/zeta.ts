@@ -11,13 +11,13 @@ import { toDType } from "../copy/cast.ts";
 import { expand } from "../view/expand.ts";
 import { add, mul, neg, sub } from "./arithmetic.ts";
 import { eq, gt } from "./comparison.ts";
-import { withoutDerivative } from "./compose.ts";
 import { div } from "./division.ts";
 import { logicalAnd } from "./logic.ts";
 import { promoteOperands } from "./operands.ts";
 import { pow } from "./power.ts";
 import type { Operand, ResultOf } from "./types.ts";
 import { where } from "./where.ts";
+import { withoutDerivative } from "./without_derivative.ts";
 
 /** The number of terms that are added one by one. */
 const TERMS = 10;

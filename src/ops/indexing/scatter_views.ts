@@ -1,4 +1,4 @@
-import { underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -6,18 +6,26 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { select, slice } from "../view/slice.ts";
-import { setAt } from "./set_at.ts";
+import { checkSourceDType } from "./scatter_add.ts";
+import { withView } from "./with_view.ts";
 
-/** Throws unless the source has the shape of the elements that it replaces. */
-function checkSource(operation: string, source: Tensor, view: Tensor): void {
-  if (sameShape(source.shape, view.shape)) return;
-  throw new ShapeError(
-    operation,
-    "shapesDiffer",
-    `expected source to have the shape [${view.shape.join(", ")}] of the elements that it replaces, got ` +
-      source.describe(),
-  );
+/** Returns a copy of x with a view of it replaced by the source. */
+function replaced(operation: string, x: Tensor, source: Tensor, take: (whole: Tensor) => Tensor): Tensor {
+  return tidy(() => {
+    const view = take(x);
+    if (!sameShape(source.shape, view.shape))
+      throw new ShapeError(
+        operation,
+        "shapesDiffer",
+        `expected source to have the shape [${view.shape.join(", ")}] of the elements that it replaces, got ` +
+          source.describe(),
+      );
+    checkSourceDType(operation, x, source);
+    checkElements(operation, [x]);
+    return withView(x, take, source);
+  });
 }
 
 /**
@@ -36,8 +44,7 @@ export function selectScatter(...values: unknown[]): Tensor {
   const { x, source, dim, index } = selectScatterParameters(values);
   return underName("selectScatter", () => {
     const axis = normalizeAxis("selectScatter", dim, x.rank);
-    checkSource("selectScatter", source, select(x, axis, index));
-    return setAt(x, [...new Array<":">(axis).fill(":"), index], source);
+    return replaced("selectScatter", x, source, (whole) => select(whole, axis, index));
   });
 }
 selectScatter.method = "same" as const;
@@ -79,13 +86,8 @@ export function sliceScatter(...values: unknown[]): Tensor {
   const { x, source, dim, start, end, step } = sliceScatterParameters(values);
   return underName("sliceScatter", () => {
     const axis = normalizeAxis("sliceScatter", dim, x.rank);
-    const view = slice(x, axis, { start, ...(end !== undefined && { end }), step });
-    checkSource("sliceScatter", source, view);
-    const size = x.shape[axis]!;
-    const first = Math.min(Math.max(start < 0 ? start + size : start, 0), size);
-    const last = first + view.shape[axis]! * step;
-    if (view.shape[axis] === 0) return setAt(x, [...new Array<":">(axis).fill(":"), "0:0"], source);
-    return setAt(x, [...new Array<":">(axis).fill(":"), `${first}:${Math.min(last, size)}:${step}`], source);
+    const bounds = { start, ...(end !== undefined && { end }), step };
+    return replaced("sliceScatter", x, source, (whole) => slice(whole, axis, bounds));
   });
 }
 sliceScatter.method = "same" as const;

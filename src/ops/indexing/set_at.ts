@@ -1,6 +1,4 @@
 /** Assignment to indexed elements: the counterpart of `at`. */
-import { noGrad } from "../../autograd/modes.ts";
-import { record } from "../../autograd/record.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, listOf } from "../../core/kinds.ts";
@@ -11,10 +9,9 @@ import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes, type Shape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { clone, copyInto } from "../copy/copy.ts";
+import { contiguous } from "../copy/copy.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
-import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { indexAddAlong } from "./adjoint.ts";
@@ -22,6 +19,7 @@ import { checkSomethingToName, type IndexDType } from "./indices.ts";
 import { maskedFill } from "./masked_fill.ts";
 import { scatterAlong } from "./scatter.ts";
 import { basicView, completed, type Index, indexList, type Rows, rowsOf, type Step } from "./steps.ts";
+import { withView } from "./with_view.ts";
 
 /** Options of {@link setAt} and {@link indexPut}. */
 export interface SetAtOptions {
@@ -121,11 +119,13 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
       const part = (given: Shape): Tensor => broadcastTo(operation, written, given);
       if (lists.length === 0) return withView(x, take, accumulate ? add(view, part(view.shape)) : part(view.shape));
       const index = rowsOf(operation, view, lists);
-      const source = reshape(index.first(part(shapeOf(index))), [index.places.size, ...index.others]);
+      const source = reshape(index.first(part(index.placedShape)), [index.places.size, ...index.others]);
       const rows = accumulate
         ? indexAddAlong(index.rows, index.places, source, 0, 1, operation)
         : replacedRows(operation, index, source);
-      return withView(x, take, index.asView(rows));
+      const result = index.asView(rows);
+      const isCopy = rows !== index.rows && steps.every((step) => "list" in step || isWholeAxis(step));
+      return isCopy ? contiguous(result) : withView(x, take, result);
     }),
   );
 }
@@ -148,11 +148,6 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
 const isWholeAxis = (step: Step): boolean =>
   "bounds" in step && (step.bounds.start ?? null) === null && (step.bounds.end ?? null) === null && !step.bounds.step;
 
-/** The shape of the indexed elements. */
-function shapeOf({ placed, shape, others }: Rows): Shape {
-  return tidy(() => placed(expand(filled([], "bool", false), [...shape, ...others])).shape);
-}
-
 function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
   let lead = value;
   while (lead.rank > shape.length && lead.shape[0] === 1) lead = reshape(lead, lead.shape.slice(1)); // as PyTorch does
@@ -163,21 +158,6 @@ function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
       `expected a value that can be broadcast to [${shape.join(", ")}], got ${value.describe()}`,
     );
   return expand(lead, shape);
-}
-
-/** Returns a copy of x with a view of it overwritten. */
-function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Tensor {
-  const output = noGrad(() => clone(x));
-  noGrad(() => {
-    const view = take(output);
-    if (view.size > 0) copyInto(view, value);
-  });
-  const { shape, dtype } = value;
-  record("setAt", [x, value], [output], [], ([gradient], _saved, needs) => [
-    needs[0] ? withView(gradient, take, expand(filled([], dtype, 0), shape)) : null,
-    needs[1] ? take(gradient) : null,
-  ]);
-  return output;
 }
 
 /** Replaces rows. If several values have the same row, the last one wins. */

@@ -186,6 +186,8 @@ export interface Rows {
   readonly shape: Shape;
   /** The axes of the view that are not indexed. */
   readonly others: Shape;
+  /** The shape of the indexed elements: that of the index and the others, each in their place. */
+  readonly placedShape: Shape;
   /** Moves the axes of the index from the front to their place in the result. */
   readonly placed: (taken: Tensor) => Tensor;
   /** The inverse of `placed`. */
@@ -210,7 +212,7 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
   return {
     rows: reshape(together, [elementCount(sizes), ...others]),
     places: reshape(placesAmong(operation, indices, sizes, shape), [elementCount(shape)]),
-    ...{ shape, others },
+    ...{ shape, others, placedShape: [...others.slice(0, start), ...shape, ...others.slice(start)] },
     placed: (taken) => (start === 0 ? taken : movedim(taken, front, moved)),
     first: (given) => (start === 0 ? given : movedim(given, moved, front)),
     asView: (rows) => movedim(reshape(rows, together.shape), leading, axes),

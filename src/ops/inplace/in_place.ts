@@ -1,9 +1,11 @@
 /** Methods in place, made of functions that return a new tensor. */
+import { needsGradient } from "../../autograd/record.ts";
 import { OrchardError, ShapeError } from "../../core/errors.ts";
 import { expectTensor } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { checkTarget, storeResult } from "../copy/inplace.ts";
+import { computeInPlace } from "../elementwise/define.ts";
 
 /** A function whose first operand is the tensor. */
 type Compute = (x: never, ...rest: never) => Tensor;
@@ -29,6 +31,7 @@ export function inPlace(
   return (x, ...rest) => {
     expectTensor(name, "x", x);
     checkTarget(name, x, []);
+    if (!rest.some(isInGraph) && underMethod(name, operation, () => computeInPlace(compute, x, rest))) return x;
     const result = underMethod(name, operation, () => call(x, ...rest));
     if (result === x) return x;
     // The result is recorded exactly if an operand is.
@@ -42,6 +45,8 @@ export function inPlace(
     return storeResult(name, x, result);
   };
 }
+
+const isInGraph = (operand: unknown): boolean => Tensor.isTensor(operand) && needsGradient(operand);
 
 /** Runs the function of a method; errors name the method. */
 function underMethod<Result>(name: string, operation: string, body: () => Result): Result {

@@ -1,13 +1,15 @@
-import { record } from "../../autograd/record.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
 import { checkElements, empty, underName } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aScalar, aTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { checkShape, formatShape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { copyInto, copyOf } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
@@ -31,7 +33,7 @@ export interface PadOptions {
 export type PadMode = "constant" | "reflect" | "replicate" | "circular";
 
 /**
- * Returns a copy with elements added at both ends of the last axes. Each element of the result is written once.
+ * Returns a copy with elements added at both ends of the last axes.
  *
  * @param padding the number of elements before and after the last axis, then the one before it, and so on; a negative
  * number crops
@@ -77,9 +79,12 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
   return underName("pad", () =>
     tidy(() => {
       const cropped = crop(x, before, after);
+      const added = (sizes: Sizes): Sizes => sizes.map((size) => Math.max(size, 0));
+      const [leads, tails] = [added(before), added(after)];
+      for (const [axis, size] of cropped.shape.entries()) checkBorder(size, leads[axis]!, tails[axis]!, mode);
+      if (isWrittenInPlace(x)) return bordered(cropped, leads, tails, mode);
       const result = cropped.shape.reduce(
-        (partial, _size, axis) =>
-          borderAlong(partial, axis, Math.max(before[axis]!, 0), Math.max(after[axis]!, 0), mode),
+        (partial, _size, axis) => borderAlong(partial, axis, leads[axis]!, tails[axis]!, mode),
         cropped,
       );
       return result === cropped ? copyOf("pad", result) : result;
@@ -87,9 +92,58 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
   );
 }
 
-function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: Border): Tensor {
-  if (lead === 0 && tail === 0) return x;
+type Sizes = readonly number[];
+
+/** Whether borders can be copied within the result. A device may have to repeat a copy, after its source changed. */
+const isWrittenInPlace = (x: Tensor): boolean =>
+  firstBackend() !== "metal" && !needsGradient(x) && !isComplex(x.dtype) && liftingOf([x], undefined) === undefined;
+
+/** Copies x into the result, then its borders along each axis, from the last axis to the first. */
+function bordered(x: Tensor, leads: Sizes, tails: Sizes, mode: Border): Tensor {
+  const sizes = x.shape;
+  const output = empty(
+    checkShape(
+      "pad",
+      sizes.map((size, axis) => leads[axis]! + size + tails[axis]!),
+    ),
+    x.dtype,
+    {},
+    "pad",
+  );
+  if (x.size === 0) return output;
+  /** The part of the result that is complete along the axes from `end` on. */
+  const within = (end: number): Tensor =>
+    sizes.slice(0, end).reduce<Tensor>((view, size, axis) => narrow(view, axis, leads[axis]!, size), output);
+  copyInto(within(sizes.length), x);
+  for (let axis = sizes.length - 1; axis >= 0; axis--) {
+    const [lead, size, tail] = [leads[axis]!, sizes[axis]!, tails[axis]!];
+    if (lead === 0 && tail === 0) continue;
+    const whole = within(axis);
+    const [before, after] = sidesOf(narrow(whole, axis, lead, size), axis, lead, tail, mode);
+    if (lead > 0) copyInto(narrow(whole, axis, 0, lead), before);
+    if (tail > 0) copyInto(narrow(whole, axis, lead + size, tail), after);
+  }
+  return output;
+}
+
+/** Returns views of x with the elements before and after it along an axis. */
+function sidesOf(x: Tensor, axis: number, lead: number, tail: number, mode: Border): [Tensor, Tensor] {
   const size = x.shape[axis]!;
+  const part = (start: number, count: number): Tensor => narrow(x, axis, start, count);
+  const end = (start: number, count: number): Tensor => expand(part(start, 1), x.shape.with(axis, count));
+  if (mode === "replicate") return [end(0, lead), end(size - 1, tail)];
+  if (mode === "circular") return [part(size - lead, lead), part(0, tail)];
+  return [reversed(part(Math.min(1, size - 1), lead), axis), reversed(part(size - 1 - tail, tail), axis)];
+}
+
+/** A view with an axis reversed. Only copies accept its negative stride. */
+function reversed({ storage, dtype, shape, strides, offset }: Tensor, axis: number): Tensor {
+  const last = Math.max(shape[axis]! - 1, 0) * strides[axis]!;
+  return new Tensor(storage, dtype, shape, strides.with(axis, -strides[axis]!), offset + last);
+}
+
+function checkBorder(size: number, lead: number, tail: number, mode: Border): void {
+  if (lead === 0 && tail === 0) return;
   const most = { reflect: Math.max(size - 1, 0), circular: size, replicate: size === 0 ? 0 : Infinity }[mode];
   if (Math.max(lead, tail) > most)
     throw new ArgumentError(
@@ -98,6 +152,11 @@ function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: 
       `expected padding of at most ${most} for mode "${mode}" of an axis of ${size} elements, got ` +
         Math.max(lead, tail),
     );
+}
+
+function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: Border): Tensor {
+  if (lead === 0 && tail === 0) return x;
+  const size = x.shape[axis]!;
   const part = (start: number, count: number): Tensor => narrow(x, axis, start, count);
   const sides = {
     reflect: () => [flip(part(1, lead), axis), flip(part(size - 1 - tail, tail), axis)],
@@ -160,7 +219,7 @@ function padded<D extends DType>(
       whole,
     );
   tidy(() => {
-    if (output.size <= FEW) copyInto(output, filling);
+    if (output.size <= FEW || hasShortRows(output, inputShape)) copyInto(output, filling);
     else writeBorder(output, inputShape, before, filling);
     if (x.size > 0) copyInto(inside(output), x);
   });
@@ -170,6 +229,12 @@ function padded<D extends DType>(
 
 /** Up to this many elements, filling the whole result takes less time than the calls for the parts of its border. */
 const FEW = 1 << 14;
+
+/** Up to this length of the last axis, filling the whole result takes less time than many short parts of rows. */
+const SHORT = 256;
+
+const hasShortRows = ({ shape }: Tensor, inside: readonly number[]): boolean =>
+  shape.at(-1)! <= SHORT && shape.at(-1) !== inside.at(-1);
 
 /** Fills two slabs for each axis. Later slabs exclude the ones that are already filled. */
 function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], filling: Tensor): void {

@@ -5,6 +5,7 @@ import { toDType } from "../copy/cast.ts";
 import { add, mul, neg } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
+import { logicalNot } from "../elementwise/logic.ts";
 import { where } from "../elementwise/where.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
@@ -29,8 +30,16 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
   const logarithms = toDType(given, accumulationDType(given.dtype));
   const ignored = eq(targets, ignoreIndex);
   const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
-  const factors = maskedFill(factorsOf(safe, given, call), ignored, 0);
   const picked = squeeze(gather(logarithms, unsqueeze(safe, axis), { dim: axis }), { dim: axis });
+  if (!call.weight && labelSmoothing === 0) {
+    const losses = maskedFill(neg(picked), ignored, 0) as Tensor;
+    const counts = () => sum(toDType(logicalNot(ignored), losses.dtype));
+    return toDType(
+      reduction === "mean" ? (div(sum(losses), counts()) as Tensor) : reduced(losses, reduction),
+      given.dtype,
+    );
+  }
+  const factors = maskedFill(factorsOf(safe, given, call), ignored, 0);
   const terms = mul(maskedFill(picked, ignored, 0), factors);
   const losses = neg(
     labelSmoothing === 0

@@ -11,9 +11,13 @@ import { clamp } from "../elementwise/clamp.ts";
 import { indexSelectAlong } from "../indexing/adjoint.ts";
 import type { Taps } from "./taps.ts";
 
-/** @internal Resizes x, of dtype uint8, along one axis. */
-export function resampledBytes(x: Tensor, axis: number, taps: Taps): Tensor {
-  const { places, weights, bits } = wholeWeights(taps);
+/**
+ * @internal Resizes x, of dtype uint8, along one axis.
+ *
+ * @param fixed the number of fractional bits of weights. Default: PyTorch's
+ */
+export function resampledBytes(x: Tensor, axis: number, taps: Taps, fixed?: number): Tensor {
+  const { places, weights, bits } = wholeWeights(taps, fixed);
   const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
   const terms = places.map((indices, tap) => {
     const taken = toDType(indexSelectAlong(x, tensor(indices), axis, "interpolate"), "int32");
@@ -36,14 +40,18 @@ interface WholeTaps {
  * Converts weights to integers with as many fractional bits as fit below 2¹⁵ for the largest weight. At most 22 bits:
  * with more, a sum of bytes could overflow int32.
  */
-function wholeWeights({ places, weights }: Taps): WholeTaps {
+function wholeWeights({ places, weights }: Taps, fixed: number | undefined): WholeTaps {
   const merged = mergedWeights(places, weights!);
   const largest = Math.max(0, ...merged.map((each) => each.reduce((most, weight) => Math.max(most, weight), 0)));
-  let bits = 0;
-  while (bits < 22 && Math.floor(0.5 + largest * 2 ** (bits + 1)) < 2 ** 15) bits++;
-  const whole = (weight: number): number => Math.sign(weight) * Math.floor(Math.abs(weight) * 2 ** bits + 0.5);
+  let bits = fixed ?? 0;
+  while (fixed === undefined && bits < 22 && Math.floor(0.5 + largest * 2 ** (bits + 1)) < 2 ** 15) bits++;
+  const whole = (weight: number): number => wholeWeight(weight, bits);
   return { places, weights: merged.map((each) => Int32Array.from(each, whole)), bits };
 }
+
+/** @internal Returns a weight times 2^bits, rounded to the nearest integer. */
+export const wholeWeight = (weight: number, bits: number): number =>
+  Math.sign(weight) * Math.floor(Math.abs(weight) * 2 ** bits + 0.5);
 
 /**
  * Merges the weights of taps that read the same element, which happens at borders: the sum is rounded, not each weight.

@@ -6,7 +6,7 @@
 import type { AxisMap } from "../pooling/resample.ts";
 
 /** The interpolation along one axis. */
-export type Resampling = "nearest" | "nearest-exact" | "linear" | "cubic";
+export type Resampling = "nearest" | "nearest-exact" | "linear" | "cubic" | FilterName;
 
 /** For each element of the result, the input elements and their weights. */
 export interface Taps {
@@ -117,14 +117,29 @@ function cubic({ size, output }: Axis, at: (index: number) => number): Taps {
   };
 }
 
+/** The filters of antialiased resizing. */
+export type FilterName = "linear" | "cubic" | "lanczos" | "box" | "hamming";
+
+/** sin(πx) / (πx) */
+const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
+
+/** The weight at a distance, which is 0 from the distance `support` on. Source: Pillow's `Resample.c`. */
+const filters: Readonly<Record<FilterName, { support: number; weight: (distance: number) => number }>> = {
+  box: { support: 0.5, weight: (x) => (x > -0.5 && x <= 0.5 ? 1 : 0) },
+  linear: { support: 1, weight: (x) => Math.max(1 - Math.abs(x), 0) },
+  hamming: { support: 1, weight: (x) => (Math.abs(x) < 1 ? sinc(x) * (0.54 + 0.46 * Math.cos(Math.PI * x)) : 0) },
+  cubic: { support: 2, weight: (x) => keys(x, -0.5) },
+  lanczos: { support: 3, weight: (x) => (x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0) },
+};
+
 /**
  * Computes antialiased taps as Pillow does: the filter is scaled by the distance of result elements, and its weights
  * are normalized to a sum of 1.
  */
 function filtered({ size, output }: Axis, step: number, resampling: Resampling): Taps {
   const wide = Math.max(step, 1);
-  const reach = (resampling === "cubic" ? 2 : 1) * wide;
-  const filter = (x: number): number => (resampling === "cubic" ? keys(x, -0.5) : Math.max(1 - Math.abs(x), 0));
+  const { support, weight: filter } = filters[resampling as FilterName];
+  const reach = support * wide;
   const windows = Array.from({ length: output }, (_, index) => {
     const center = step * (index + 0.5);
     const start = Math.max(Math.trunc(center - reach + 0.5), 0);

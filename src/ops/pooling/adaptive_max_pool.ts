@@ -1,5 +1,7 @@
 /** Adaptive max pooling, and max unpooling. */
+import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -11,7 +13,9 @@ import { tidy } from "../../tensor/tidy.ts";
 import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
 import { anIndex, type IndexDType } from "../indexing/indices.ts";
 import { scatterAlong } from "../indexing/scatter.ts";
+import { amax } from "../reduction/extrema.ts";
 import { filled } from "../view/embed.ts";
+import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
@@ -116,8 +120,10 @@ function adaptiveMaxPool(
   if (x.shape.slice(-rank).includes(0))
     throw new ShapeError(operation, "noElements", `expected elements along the last axes, got ${x.describe()}`);
   checkShape(operation, [...x.shape.slice(0, -rank), ...sizes]);
+  const isOfAll = elementCount(sizes) === 1 && !returnIndices && !needsGradient(x) && !liftingOf([x], undefined);
   return underName(operation, () =>
     tidy(() => {
+      if (isOfAll) return amax(x, { dim: sizes.map((_, at) => at - rank), keepdim: true });
       const { values, indices } = largestOfWindows(
         operation,
         x,
@@ -243,7 +249,7 @@ function maxUnpool(
     tidy(() => {
       const flat = <D extends DType>(each: Tensor<D>): Tensor<D> =>
         reshape(each, [elementCount(lead), elementCount(each.shape.slice(-rank))]);
-      const whole = filled([elementCount(lead), elementCount(sizes)], x.dtype, 0, operation);
+      const whole = expand(filled([1, 1], x.dtype, 0, operation), [elementCount(lead), elementCount(sizes)]);
       return reshape(scatterAlong(operation, whole, flat(indices), flat(x), 1), shape);
     }),
   );

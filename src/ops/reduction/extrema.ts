@@ -1,3 +1,4 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
@@ -7,16 +8,19 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { copyOf } from "../copy/copy.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { renamed } from "../elementwise/define.ts";
 import { div } from "../elementwise/division.ts";
 import { maximum, minimum } from "../elementwise/extrema.ts";
+import { reshape } from "../view/reshape.ts";
 import { selectAt, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./primitive.ts";
 import {
   extremum,
   fold,
+  isOfOne,
   planReduction,
   type ReductionArguments,
   type ReductionOptions,
@@ -96,7 +100,9 @@ function sharedExtremum<D extends DType>(
 ): Tensor<D> {
   const plan = planReduction(operation, x, options);
   refuseEmpty(operation, x, plan);
-  const output = fold(name, x, plan, x.dtype);
+  const output = isOfOne(x, plan)
+    ? noGrad(() => copyOf(operation, reshape(x, plan.shape)))
+    : fold(name, x, plan, x.dtype);
   record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
     const whole = saved.shape;
     const shares = evenShares(ties(saved, expandResult(result, plan, whole)), plan);

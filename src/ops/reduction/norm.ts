@@ -1,3 +1,4 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { aNumber, axes, either, flag } from "../../core/kinds.ts";
 import { type Given, type Kind, operand, optional, parameters } from "../../core/parameters.ts";
@@ -5,11 +6,20 @@ import { type DType, isComplex, type RealOf } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { abs, mul } from "../elementwise/arithmetic.ts";
+import { reshape } from "../view/reshape.ts";
 import { dividedWhereNotZero, powerDerivative, signOf, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { evenShares } from "./extrema.ts";
 import type { FoldName } from "./primitive.ts";
-import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
+import {
+  floatOperand,
+  fold,
+  isOfOne,
+  planReduction,
+  type ReductionOptions,
+  type ReductionPlan,
+  refuseEmpty,
+} from "./reduce.ts";
 
 /** Options of {@link norm}: the axes, whether they are kept, and the order. */
 export interface NormOptions extends ReductionOptions {
@@ -42,7 +52,8 @@ export function norm(...values: unknown[]): Tensor {
   const input = isComplex(x.dtype) ? abs(x) : floatOperand("norm", x);
   const plan = planReduction("norm", input, { dim, keepdim });
   if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
-  const output = fold(foldOf(p), input, plan, input.dtype, p);
+  const output =
+    isOfOne(input, plan) && p !== 0 ? magnitudes(input, plan) : fold(foldOf(p), input, plan, input.dtype, p);
   record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const derivative = normDerivative(saved, expandResult(result, plan, saved.shape), p, plan);
     return [mul(expandResult(gradient, plan, saved.shape), derivative)];
@@ -56,6 +67,9 @@ const normParameters = parameters("norm", {
   dim: optional(axes),
   keepdim: optional(flag, false),
 });
+
+/** The norm of one element of any order but 0. */
+const magnitudes = (x: Tensor, { shape }: ReductionPlan): Tensor => noGrad(() => abs(reshape(x, shape)) as Tensor);
 
 function foldOf(p: number): FoldName {
   const special: ReadonlyMap<number, FoldName> = new Map([

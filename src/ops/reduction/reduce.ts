@@ -86,6 +86,13 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
   return { axes: reduced, kept, shape: keepdim ? kept : sizes.filter((_, axis) => !reduced.includes(axis)), count };
 }
 
+/** In elements: smaller reductions take no longer than the view of {@link isOfOne}. */
+const FEWEST = 512;
+
+/** Whether each result is of one element, along axes of size 1: copies are faster than such reductions. */
+export const isOfOne = ({ size }: Tensor, { axes, count }: ReductionPlan): boolean =>
+  count === 1 && axes.length > 0 && size >= FEWEST;
+
 /** Runs a reduction with one result. */
 export const fold = (name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType, parameter = 0): Tensor =>
   execute(folds[name], [x], plan.shape, dtype, { axes: plan.axes, parameter });

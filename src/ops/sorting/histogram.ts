@@ -197,8 +197,8 @@ export function histogram(...values: unknown[]): Histogram<DType> {
         const wide = accumulationDType(x.dtype);
         const each = weight && toDType(weight, wide);
         const counts = toDType(countsOf(x, edges, each, !(bins instanceof Tensor)), wide) as Tensor;
-        const widths = diff(toDType(edges, wide));
-        const hist = density ? (div(div(counts, widths), sum(counts)) as Tensor) : counts;
+        const densities = () => div(div(counts, diff(toDType(edges, wide))), sum(counts)) as Tensor;
+        const hist = density ? densities() : counts;
         return { hist: toDType(hist, x.dtype), binEdges: toDType(edges, x.dtype) };
       }),
     ),
@@ -267,9 +267,9 @@ function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [nu
     );
   const margin = first < last ? 0 : operation === "histc" ? 1 : 0.5;
   const [from, to] = [first - margin, last + margin];
-  const edges = Float64Array.from({ length: bins + 1 }, (_, at) =>
-    at === bins ? to : from + ((to - from) * at) / bins,
-  );
+  const edges = new Float64Array(bins + 1);
+  for (let at = 0; at < bins; at++) edges[at] = from + ((to - from) * at) / bins;
+  edges[bins] = to;
   return tensor(edges, { dtype: x.dtype });
 }
 

@@ -18,6 +18,7 @@ import { where } from "../elementwise/where.ts";
 import { take } from "../indexing/take.ts";
 import { any } from "../reduction/logic.ts";
 import { flatten } from "../view/flatten.ts";
+import { select } from "../view/slice.ts";
 import { searchsorted } from "./searchsorted.ts";
 import { sort } from "./sort.ts";
 
@@ -56,8 +57,19 @@ const isinParameters = parameters("isin", {
   invert: named(flag, false),
 });
 
+/** Up to this many elements, comparing with each takes less time than sorting and searching them. */
+const FEW = 8;
+
+/** Compares with each of a few elements. */
+function foundAmongFew(elements: Tensor, others: Tensor): Tensor<"bool"> {
+  let isThere = eq(elements, select(others, 0, 0));
+  for (let at = 1; at < others.size; at++) isThere = logicalOr(isThere, eq(elements, select(others, 0, at)));
+  return isThere;
+}
+
 /** Searches by bisection: an element is present if it equals the element at its insertion position. */
 function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
+  if (others.size <= FEW) return foundAmongFew(elements, others);
   if (isFloat(elements.dtype)) return foundNumbers(elements, others);
   const [wanted, among] = [elements, others].map((each) => (each.dtype === "bool" ? toDType(each, "uint8") : each));
   return foundAmong(wanted!, among!);

@@ -9,8 +9,9 @@ import { contiguous } from "../../ops/copy/copy.ts";
 import { zeros } from "../../ops/creation/full.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { norm } from "../../ops/reduction/norm.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { accumulationDType, type DType, isComplex } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { partsOf } from "../slot.ts";
 import { chunksOf } from "./chunks.ts";
 import { normsCpu } from "./norms.cpu.ts";
 import { normsMetal } from "./norms.metal.ts";
@@ -42,9 +43,10 @@ export const scalePrimitive = definePrimitive({
 
 /** √ Σ g² over all elements of all gradients, in float32 (float64 if any gradient is float64), in a fixed order. */
 export function euclideanNorm(operation: string, gradients: readonly Tensor[]): Tensor {
-  const widest = widestDType(gradients);
-  const norms = batchesOf(gradients).map((indices) => {
-    const members = indices.map((index) => contiguous(gradients[index]!));
+  const parts = gradients.map(partsOf);
+  const widest = widestDType(parts);
+  const norms = batchesOf(parts).map((indices) => {
+    const members = indices.map((index) => contiguous(parts[index]!));
     const chunks = members.reduce((total, { size }) => total + chunksOf(size), 0);
     const dtype = accumulationDType(members[0]!.dtype);
     return toDType(execute(normsPrimitive, members, [chunks], dtype, undefined, operation), widest);
@@ -55,11 +57,16 @@ export function euclideanNorm(operation: string, gradients: readonly Tensor[]): 
 /** Returns new tensors: the gradients times a one-element tensor, without reading it back. */
 export function scaled(operation: string, gradients: readonly Tensor[], factor: Tensor): Tensor[] {
   const results: Tensor[] = [];
-  for (const indices of batchesOf(gradients)) {
-    const members = indices.map((index) => contiguous(gradients[index]!));
+  const parts = gradients.map((gradient) => partsOf(contiguous(gradient)));
+  for (const indices of batchesOf(parts)) {
+    const members = indices.map((index) => contiguous(parts[index]!));
     const inputs = [toDType(factor, accumulationDType(members[0]!.dtype)), ...members];
     const products = executeMany(scalePrimitive, inputs, members, undefined, operation);
-    for (const [at, index] of indices.entries()) results[index] = products[at]!;
+    for (const [at, index] of indices.entries()) {
+      const { dtype, shape } = gradients[index]!;
+      const { storage } = products[at]!;
+      results[index] = isComplex(dtype) ? new Tensor(storage, dtype, shape) : products[at]!;
+    }
   }
   return results;
 }

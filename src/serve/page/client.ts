@@ -1,8 +1,9 @@
 /** The chat page: shows the messages and streams the answers. */
 import { eventsOf } from "./events.ts";
+import { acceptImages, takeImages } from "./images.ts";
 import { type Kind, MessageView } from "./message.ts";
 import { currentSettings, onSettings, samplingOf, showSettings, withSystem } from "./settings.ts";
-import { keep, type Message, restored } from "./store.ts";
+import { contentOf, imagesOf, keep, type Message, restored, textOf } from "./store.ts";
 
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const [said, state, text] = [element("said"), element("state"), element<HTMLTextAreaElement>("text")];
@@ -30,7 +31,8 @@ async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   throw new Error(error?.message ?? `the server answered with ${response.status}`);
 }
 
-const show = (kind: Kind, content: string): MessageView => new MessageView(said, kind, content);
+const show = (kind: Kind, content: string, images?: readonly string[]): MessageView =>
+  new MessageView(said, kind, content, images);
 
 /** Sets the chat and stores it for reloads. */
 function remember(next: readonly Message[]): void {
@@ -67,11 +69,11 @@ function setAnswering(controller: AbortController | undefined): void {
   state.textContent = controller ? "answering" : "";
 }
 
-async function say(content: string): Promise<void> {
+async function say(content: string, images: readonly string[]): Promise<void> {
   if (model === "") await loadModel();
   const before = messages;
-  const dialog = [...before, { role: "user", content } as const];
-  show("user", content);
+  const dialog = [...before, { role: "user", content: contentOf(content, images) } as const];
+  show("user", content, images);
   const message = show("assistant", "");
   const controller = new AbortController();
   setAnswering(controller);
@@ -105,7 +107,7 @@ function submit(): void {
   const content = text.value;
   if (answering || content.trim() === "") return;
   text.value = "";
-  say(content).catch(problem);
+  say(content, takeImages()).catch(problem);
 }
 
 form.addEventListener("submit", (event) => {
@@ -141,7 +143,8 @@ keyForm.addEventListener("submit", (event) => {
 const kept = restored();
 showSettings(kept.settings);
 messages = kept.messages;
-for (const { role, content } of messages) if (role !== "system") show(role, content);
+for (const message of messages) if (message.role !== "system") show(message.role, textOf(message), imagesOf(message));
 onSettings(() => remember(messages));
+acceptImages(problem);
 text.focus();
 loadModel().catch(problem);

@@ -1,4 +1,5 @@
 /** The view of a message: its text, which may grow, and a button that copies it. */
+import { pictureOf } from "./images.ts";
 import { rendered } from "./markdown.ts";
 
 export type Kind = "user" | "assistant" | "error";
@@ -10,11 +11,11 @@ export class MessageView {
   #text = "";
   #isDue = false;
 
-  constructor(parent: HTMLElement, kind: Kind, text: string) {
+  constructor(parent: HTMLElement, kind: Kind, text: string, images: readonly string[] = []) {
     this.#kind = kind;
     this.#article.className = kind;
     this.#body.className = "body";
-    this.#article.append(this.#body);
+    this.#article.append(...images.map(pictureOf), this.#body);
     if (kind !== "error") this.#article.append(this.#copyButton());
     parent.append(this.#article);
     this.add(text);

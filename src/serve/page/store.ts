@@ -2,8 +2,27 @@
 
 export interface Message {
   readonly role: "system" | "user" | "assistant";
-  readonly content: string;
+  readonly content: string | readonly Part[];
 }
+
+/** A part of a message with images. */
+export type Part =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string } };
+
+/** Returns the text of a message. */
+export const textOf = ({ content }: Message): string =>
+  typeof content === "string" ? content : content.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+/** Returns the images of a message as data URLs. */
+export const imagesOf = ({ content }: Message): readonly string[] =>
+  typeof content === "string" ? [] : content.flatMap((part) => (part.type === "image_url" ? part.image_url.url : []));
+
+/** Returns the content of a message. */
+export const contentOf = (text: string, images: readonly string[]): Message["content"] =>
+  images.length === 0
+    ? text
+    : [...images.map((url) => ({ type: "image_url", image_url: { url } }) as const), { type: "text", text }];
 
 /** The texts of the settings' fields by name. An empty text means the server's default. */
 export type Settings = Readonly<Record<string, string>>;

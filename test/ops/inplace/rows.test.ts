@@ -276,3 +276,50 @@ describe("rules of every method", () => {
     expect(failureOf(() => o.tensor([2]).floatPower_(2))?.message).toStartWith("[floatPower_] the result is float64");
   });
 });
+
+/** Operations whose elements are computed in one pass, in several, and by two formulas. */
+const inOnePass = ["exp", "neg", "square", "bitwiseNot", "mul", "sub", "div", "atan2"] as const;
+const inSeveral = ["sin", "cos", "tan", "pow", "remainder", "floorDivide"] as const;
+const ofOne = new Set<string>(["exp", "neg", "square", "bitwiseNot", "sin", "cos", "tan"]);
+
+/** A second operand: a number, a vector, one element, the tensor itself, or elements that it shares. */
+const partners: readonly ((x: Tensor, random: Random) => unknown)[] = [
+  (_, random) => random.integer(1, 4),
+  (x, random) => drawn(random, x.shape, x.dtype, 1, 5),
+  (x, random) => drawn(random, [1], x.dtype, 1, 5),
+  (x) => x,
+  (x) => o.narrow(x, 0, 0, 1),
+];
+
+describe.each(["cpu", "metal", "reference"] as const)("in the tensor's memory on %s", (backend) => {
+  test("drawn lengths, angles of any size, and operands that share the memory", () =>
+    withBackend(backend, () => {
+      const random = new Random(41);
+      for (let round = repeats({ usual: 40, all: 1000 }); round > 0; round--) {
+        const name = one(random, [...inOnePass, ...inSeveral]);
+        const dtype = name === "bitwiseNot" ? "int32" : one(random, ["float32", "float16", "float32"] as const);
+        const high = one(random, [4, 3e4, dtype === "float32" ? 3e7 : 4]);
+        const x = drawn(random, [random.integer(1, 5000)], dtype, 0.5, high);
+        const rest = ofOne.has(name) ? [] : [one(random, partners)(x, random)];
+        const expected = (o as unknown as Record<string, Method>)[name]!(x, ...rest).toArray();
+        (x as unknown as Record<string, Method>)[`${name}_`]!(...rest);
+        expect({ name, rest, elements: x.toArray() }).toEqual({ name, rest, elements: expected });
+      }
+    }));
+
+  test("nothing is copied, unless the tensor is a view or an operand shares its memory", () =>
+    withBackend(backend, () => {
+      const copies = () => o.codepaths().reduce((sum, each) => sum + (each.operation === "copy" ? each.calls : 0), 0);
+      const copiesOf = (body: () => unknown): number => {
+        const before = copies();
+        body();
+        return copies() - before;
+      };
+      const [x, y] = [o.ones([2, 3]), o.ones([3])];
+      for (const body of [() => x.add_(1), () => x.mul_(y), () => x.exp_(), () => x.atan2_(y), () => x.sub_(0.5)])
+        expect(copiesOf(body)).toBe(0);
+      for (const body of [() => x.mul_(o.select(x, 0, 1)), () => o.select(x, 0, 0).add_(1), () => x.gt_(y)])
+        expect(copiesOf(body)).toBe(1);
+      expect(x.dtype).toBe("float32");
+    }));
+});

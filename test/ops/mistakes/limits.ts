@@ -15,7 +15,7 @@ const everyElement =
   "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
   "zerosLike onesLike emptyLike randLike randnLike bernoulli isposinf isneginf";
 /** These reduce, or accept a number too. */
-const others: readonly Name[] = ["logsumexp", "trapezoid", "mvlgamma"];
+const others: readonly Name[] = ["ldexp", "logsumexp", "trapezoid", "mvlgamma"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
   ["full", () => [[COUNT], 1], noMemory, "bytes"],

@@ -200,6 +200,7 @@ export const sizes = [
     ["groupNorm", ({ x }) => [x, 0], "expected numGroups to be a whole number of at least 1", "got 0"],
     ["kthvalue", () => [three(), 4], "got 4", "a whole number from 1 to 3"],
     ...each("quantile nanquantile", () => [three(), 1.5], "expected q to be from 0 to 1", "got 1.5"),
+    ["gradient", () => [three(), { edgeOrder: 3 }], "expected edgeOrder to be 1 or 2", "got 3"],
     ["diff", () => [three(), -1], "expected n to be a whole number of at least 0", "got -1"],
     ["tensorSplit", () => [three(), 0], "expected a number of parts", "got 0"],
     ["tensorSplit", () => [three(), [0.5]], "expected an index to be a whole number", "got 0.5"],

@@ -2,7 +2,7 @@
 import { definitions } from "../../../../src/ops/elementwise/define.ts";
 import * as operations from "../../../../src/ops/index.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
-import type { Values } from "../case.ts";
+import type { Operand, Values } from "../case.ts";
 import { type Draw, operand } from "../draw.ts";
 import { at, type Drawn, each, type Family } from "../family.ts";
 
@@ -32,6 +32,13 @@ function dtypeFor(draw: Draw, takes: string): DType {
   if (takes === "bits") return draw.pick(["int32", "int64", "uint8", "bool"]);
   return takes === "floats" || draw.chance(0.8) ? draw.float() : draw.pick(["int32", "int64"]);
 }
+
+/** A Bessel function. Results are not compared: PyTorch's omit the leading coefficients of some denominators. */
+const bessel = (draw: Draw, name: string): Drawn => ({
+  operands: floats(draw, 1, { low: 0.1, high: 30 }),
+  compared: null,
+  theirs: { name: `special.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}` },
+});
 
 const valuesFor = (dtype: DType, name = ""): Values =>
   dtype === "bool" ? { low: 0, high: 1 } : (domains[name] ?? (isWhole(dtype) ? { low: 1, high: 9 } : "normal"));
@@ -151,6 +158,13 @@ export const elementwise: Family = {
     gradients: draw.chance(0.2),
     theirs: { name: `special.${name}` },
   })),
+  ...each("besselJ0 besselJ1 besselY0 besselY1 modifiedBesselK0 modifiedBesselK1", bessel),
+  ...each("scaledModifiedBesselK0 scaledModifiedBesselK1", bessel),
+  frexp: (draw) => ({ operands: floats(draw, 1), compared: 0 }),
+  ldexp: (draw) => {
+    const [x] = floats(draw, 1) as [Operand];
+    return { operands: [x, operand(draw, x.shape, { dtype: "int32" })] };
+  },
   ndtri: (draw) => ({ operands: floats(draw, 1, { low: 0.05, high: 0.95 }), theirs: { name: "special.ndtri" } }),
   logNdtr: (draw) => ({ operands: floats(draw, 1), theirs: { name: "special.log_ndtr" } }),
   ...each("gammainc gammaincc zeta", (draw, name) => ({

@@ -110,6 +110,7 @@ const linalgDrawings: Family = {
   ...each("inv invEx det slogdet lu luFactor luFactorEx", ofSquare("wellConditioned")),
   ...each("logdet cond matrixRank pinv eigvalsh eigh ldlFactor ldlFactorEx", ofSquare("positiveDefinite")),
   ...each("matrixExp matrixNorm vectorNorm", ofSquare("wellConditioned")),
+  ...each("eig eigvals", ofSquare("wellConditioned", { compared: null })), // the order of eigenvalues differs
   choleskyInverse: ofSquare("positiveDefinite", { compared: null }),
   choleskySolve: (draw) => {
     const drawn = systems(draw, "positiveDefinite");

@@ -128,6 +128,10 @@ export const reductions: Family = {
     const { dim, operands } = along(draw);
     return { operands, options: { dim } };
   },
+  gradient(draw) {
+    const { dim, operands } = along(draw, { dtype: "float32" });
+    return { operands, options: { dim }, compared: 0 };
+  },
   ...each("trapezoid cumulativeTrapezoid", (draw) => {
     const { dim, operands } = along(draw, { dtype: "float32" });
     return { operands, options: { dim }, slack: 64 };

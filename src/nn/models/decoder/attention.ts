@@ -1,11 +1,13 @@
 /** Attention of a {@link Decoder}. */
-import { anObject, listOf, someNumber } from "../../../core/kinds.ts";
+import { anObject, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { type Kind, named, unlisted } from "../../../core/parameters.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../../ops/attention/step.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
+import { rope as ropeOf } from "../../../ops/position/rope.ts";
+import type { RopeTables } from "../../../ops/position/tables.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
@@ -39,6 +41,12 @@ export interface AttentionInputs {
    * rotations depend on it. Default: the cached tokens and these.
    */
   readonly lengths?: readonly number[] | undefined;
+  /** @internal The rotation of each token of x, instead of its position. */
+  readonly rotation?: RopeTables | undefined;
+  /** @internal Cumulative lengths of sequences that x concatenates, for a batch of 1: see {@link flashAttention}. */
+  readonly bounds?: readonly number[] | undefined;
+  /** @internal Whether the mask replaces causal attention: tokens may attend to later ones. Default false. */
+  readonly isExact?: boolean | undefined;
 }
 
 /** @internal The kinds of {@link AttentionInputs}. */
@@ -47,6 +55,9 @@ export const attentionInputs = {
   mask: named(aTensor as Kind<Tensor<"bool">>),
   positions: named(aTensor as Kind<Tensor<"int32">>),
   lengths: named(listOf(someNumber, "a list of lengths")),
+  rotation: named(anObject<RopeTables>("tables of cosines and sines")),
+  bounds: named(listOf(someNumber, "a list of bounds")),
+  isExact: named(flag, false),
 } as const;
 
 const readInputs = unlisted("DecoderAttention.forward", attentionInputs);
@@ -104,13 +115,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     super();
     const layer = layerOptions(options);
     const { heads, keyValueHeads, headWidth, queryKeyValueBias: bias, outputBias, fused, queryKeyNorm } = attention;
-    const projection = (count: number) => new Linear(width, count * headWidth, { ...layer, bias });
+    const { keyBias = bias } = attention;
+    const projection = (count: number, hasBias = bias) =>
+      new Linear(width, count * headWidth, { ...layer, bias: hasBias });
     const norm = (count: number) =>
       queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
     this.#description = attention;
     const isWhole = !fused && !attention.latent;
     this.query = isWhole ? projection(heads) : null;
-    this.key = isWhole ? projection(keyValueHeads) : null;
+    this.key = isWhole ? projection(keyValueHeads, keyBias) : null;
     this.value = isWhole ? projection(keyValueHeads) : null;
     this.latent = attention.latent ? new LatentProjection({ ...layer, width, attention }) : null;
     this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;
@@ -123,18 +136,21 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
-    const { cache, mask, positions: given, lengths: rowLengths } = readInputs([inputs]);
+    const { cache, mask, positions: given, lengths: rowLengths, rotation, bounds, isExact } = readInputs([inputs]);
     const { scale, softcap, rope, temperature } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
-    const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
+    const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(stepped);
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
-    const rotated = (heads: Tensor, norm: RMSNorm | null) => rotate(this.split(heads, norm), rope, positions, lengths);
+    const rotated = (projected: Tensor, norm: RMSNorm | null) => {
+      const heads = this.split(projected, norm);
+      return rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths);
+    };
     const valueWidth = this.#description.latent?.valueWidth;
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null, valueWidth) };
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
-    const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
+    const options = { scale, softcap, cuSeqlens: bounds, dropout: this.activeDropout(), ...this.reach(isExact) };
     const attend: Attend = (queries, { keys, values }) =>
       flashAttention(queries, keys, values, {
         ...options,
@@ -149,9 +165,10 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return this.training ? (this.#description.dropout ?? 0) : 0;
   }
 
-  private reach(): Pick<FlashAttentionOptions, "causal" | "window"> {
+  private reach(isExact: boolean): Pick<FlashAttentionOptions, "causal" | "window"> {
     const { window, bidirectional = false } = this.#description;
     const left = window === undefined ? undefined : window - 1;
+    if (isExact) return { causal: false, ...(left !== undefined && { window: { left } }) };
     return { causal: !bidirectional, ...(left !== undefined && { window: bidirectional ? left : { left } }) };
   }
 

@@ -150,7 +150,7 @@ export class Decoder extends LanguageModel {
   }
 
   private recompute(...[tokens, { cache, padding, length }]: Parameters<Recompute>): void {
-    const padded = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
+    const padded = padding && paddedInputs(this.constructor.name, tokens, undefined, padding, this.contextLength);
     this.throughBlocks(tokens, 0, { cache, blockInputs: { ...padded, lengths: [length] } });
   }
 

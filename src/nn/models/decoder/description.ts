@@ -78,6 +78,8 @@ export interface AttentionDescription {
   readonly headWidth: number;
   /** Whether the projections of queries, keys and values have biases. */
   readonly queryKeyValueBias: boolean;
+  /** Whether the projection of keys, if it is separate, has a bias. Default `queryKeyValueBias`. */
+  readonly keyBias?: boolean | undefined;
   /** Whether the output projection has a bias. */
   readonly outputBias: boolean;
   /** Queries, keys and values come from latent vectors. Default: each is one projection of the input. */
@@ -144,6 +146,13 @@ export interface RopeDescription {
   readonly dim?: number | undefined;
   /** How rotations are scaled for a longer context. Default: no scaling. */
   readonly scaling?: RopeScaling | DynamicScaling | LongScaling | undefined;
+  /**
+   * For each pair, which position of an image's token rotates it: 0 for time, 1 for the row, 2 for the column. A token
+   * of text has one position. Default: every token has one position.
+   *
+   * Source: P. Wang et al., "Qwen2-VL", 2024, section 2.1 (M-RoPE).
+   */
+  readonly axes?: readonly (0 | 1 | 2)[] | undefined;
 }
 
 /**
@@ -187,7 +196,7 @@ export interface FeedForwardDescription {
   /** Whether there is a gate projection. */
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
-  readonly activation: "silu" | "gelu" | "geluTanh" | "relu" | "reluSquared";
+  readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
   /** Whether the projections have biases. */
   readonly bias: boolean;
   /** Whether the down projection has a bias. Default: as `bias`. */

@@ -27,6 +27,8 @@ export const activations = {
   silu: (x: Tensor) => silu(x),
   gelu: (x: Tensor) => gelu(x),
   geluTanh: (x: Tensor) => gelu(x, { approximate: "tanh" }),
+  // CLIP's x · sigmoid(1.702 · x). Source: D. Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+  quickGelu: (x: Tensor) => mul(x, sigmoid(mul(x, 1.702))) as Tensor,
   relu: (x: Tensor) => relu(x),
   reluSquared: (x: Tensor) => square(relu(x)),
 } as const;
@@ -71,12 +73,12 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
     const { activation, gated, hidden, fused, clamped } = this.#description;
     if (!gated) return activations[activation](this.up!.forward(x));
     if (clamped) return this.clampedProduct(x, clamped);
-    const isRelu = activation === "relu" || activation === "reluSquared";
-    if (!this.gateUp && !isRelu) return gatedLayers(x, this.gate!, this.up!, activation);
+    const isApart = activation === "relu" || activation === "reluSquared" || activation === "quickGelu";
+    if (!this.gateUp && !isApart) return gatedLayers(x, this.gate!, this.up!, activation);
     const [gate, up] = this.gateUp
       ? inOrder(split(this.gateUp.forward(x), hidden, { dim: -1 }), fused)
       : [this.gate!.forward(x), this.up!.forward(x)];
-    return isRelu ? mul(activations[activation](gate), up) : gatedProduct(activation, gate, up);
+    return isApart ? mul(activations[activation](gate), up) : gatedProduct(activation, gate, up);
   }
 
   private clampedProduct(x: Tensor, { alpha, limit }: NonNullable<FeedForwardDescription["clamped"]>): Tensor {

@@ -14,6 +14,7 @@ import { projectedLayers } from "../../quantized/projected_layers.ts";
 import { rotate } from "../decoder/rotation.ts";
 import type { EncoderAttentionDescription } from "./description.ts";
 import { type Distances, distanceScores } from "./distances.ts";
+import { type GridRotation, rotateOnGrid } from "./grid_rotation.ts";
 
 /** @internal What the blocks of an encoder share in one call. */
 export interface EncoderInputs {
@@ -23,6 +24,8 @@ export interface EncoderInputs {
   readonly bias: Tensor | undefined;
   /** DeBERTa's embeddings of distances. */
   readonly distances: Distances | undefined;
+  /** The rotation of tokens that have a place on a grid, such as the patches of an image. Default: none. */
+  readonly rotation?: GridRotation | undefined;
 }
 
 /** Options of {@link EncoderAttention}. */
@@ -53,27 +56,29 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
 
   constructor({ width, attention, ...options }: EncoderAttentionOptions) {
     super();
-    const { heads, headWidth, bias, fused, distances } = attention;
+    const { heads, headWidth, bias, biases = {}, fused, distances } = attention;
     const layer = { ...layerOptions(options), bias };
-    const projection = (isThere: boolean, count = 1) =>
-      isThere ? new Linear(width, count * heads * headWidth, layer) : null;
+    const projection = (isThere: boolean, count = 1, hasBias = bias) =>
+      isThere ? new Linear(width, count * heads * headWidth, { ...layer, bias: hasBias }) : null;
     this.#description = attention;
-    this.query = projection(!fused);
-    this.key = projection(!fused);
-    this.value = projection(!fused);
+    this.query = projection(!fused, 1, biases.query);
+    this.key = projection(!fused, 1, biases.key);
+    this.value = projection(!fused, 1, biases.value);
     this.queryKeyValue = projection(fused, 3);
     this.distanceKey = projection(distances?.ofKeys === true && !distances.shared);
     this.distanceQuery = projection(distances?.ofQueries === true && !distances.shared);
-    this.output = new Linear(heads * headWidth, width, layer);
+    this.output = new Linear(heads * headWidth, width, { ...layer, bias: biases.output ?? bias });
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
-  override forward(x: Tensor, { mask, bias, distances }: EncoderInputs): Tensor {
-    const { heads, headWidth, scale, window, rope } = this.#description;
+  override forward(x: Tensor, { mask, bias, distances, rotation }: EncoderInputs): Tensor {
+    const { heads, headWidth, scale, window, rope, causal } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = [x.shape[1]!];
-    const [queries, keys] = [q, k].map((rows) => rotate(this.split(rows), rope, 0, lengths)) as [Tensor, Tensor];
-    const options = { scale, mask, window, bias: this.scores(queries, keys, bias, distances) };
+    const [queries, keys] = [q, k].map((rows) =>
+      rotateOnGrid(rotate(this.split(rows), rope, 0, lengths), rotation),
+    ) as [Tensor, Tensor];
+    const options = { scale, mask, window, causal, bias: this.scores(queries, keys, bias, distances) };
     const attended = flashAttention(queries, keys, this.split(v), options);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
   }

@@ -87,6 +87,8 @@ export interface EncoderLayerDescription {
   readonly attention: EncoderAttentionDescription;
   /** The feed-forward of the block. */
   readonly feedForward: FeedForwardDescription;
+  /** Whether the results of attention and feed-forward have a learned factor for each element. Default false. */
+  readonly layerScale?: boolean | undefined;
 }
 
 /** Attention of one block. */
@@ -97,6 +99,10 @@ export interface EncoderAttentionDescription {
   readonly headWidth: number;
   /** Whether the projections have biases. */
   readonly bias: boolean;
+  /** Projections that differ from `bias`. Default: none. */
+  readonly biases?: Readonly<Partial<Record<"query" | "key" | "value" | "output", boolean>>> | undefined;
+  /** Whether a token attends only to itself and the tokens before it. Default false. */
+  readonly causal?: boolean | undefined;
   /** Whether queries, keys and values are one projection, in this order. */
   readonly fused: boolean;
   /** Factor of the scores. Default 1 / √headWidth. */

@@ -15,7 +15,8 @@ import type { NormDescription } from "../decoder/description.ts";
 import { activations } from "../decoder/feed_forward.ts";
 import type { EncoderActivation, HeadDescription } from "./description.ts";
 
-const headActivations: Readonly<Record<EncoderActivation, (x: Tensor) => Tensor>> = {
+/** @internal The activations of heads. */
+export const headActivations: Readonly<Record<EncoderActivation, (x: Tensor) => Tensor>> = {
   ...activations,
   relu: (x) => relu(x),
   tanh: (x) => tanh(x) as Tensor,

@@ -5,8 +5,8 @@ import { withFileErrors } from "../../../io/file_errors.ts";
 import { isJsonObject, parseJson } from "../../../io/json.ts";
 
 /** @internal Reads `config.json` in a folder. @throws {FileError} @throws {FileFormatError} */
-export function readConfig(operation: string, folder: string): object {
-  const path = join(folder, "config.json");
+export function readConfig(operation: string, folder: string, name = "config.json"): object {
+  const path = join(folder, name);
   const text = withFileErrors(operation, path, () => readFileSync(path, "utf8"));
   const fail = (message: string) => new FileFormatError(operation, "invalidConfig", path, message);
   const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));

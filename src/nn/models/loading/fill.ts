@@ -103,7 +103,7 @@ function reader(source: WeightSource): (step: Step) => Tensor | QuantizedTensor 
 function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Storing): Tensor | QuantizedTensor {
   if (QuantizedTensor.isQuantized(read)) return quantizedPart(read, step.change, dtype);
   const { becomes } = step;
-  const changed = changedBy(read, step.change);
+  const changed = step.change?.kind === "reshaped" ? reshape(read, [...step.shape]) : changedBy(read, step.change);
   if (isDType(becomes)) {
     const converted = changed.dtype === becomes ? ownRows(changed, step.change) : toDType(changed, becomes);
     const value = step.change?.kind === "plusOne" ? add(converted, 1) : converted;

@@ -73,11 +73,15 @@ export function generationOfGguf({ metadata }: GgufReader): GenerationSettings {
   };
 }
 
-/** Reads a folder's chat template: `chat_template.jinja`, or a field of `tokenizer_config.json`. */
+/**
+ * Reads a folder's chat template: `chat_template.jinja`, or a field of `tokenizer_config.json`; or of
+ * `chat_template.json`, which older versions write for models that read images.
+ */
 export function chatTemplateOf(folder: string): string | undefined {
   const path = join(folder, "chat_template.jinja");
   if (existsSync(path)) return withFileErrors("loadModel", path, () => readFileSync(path, "utf8"));
-  const value = settingsIn(folder, "tokenizer_config.json").get("chat_template");
+  const read = (name: string) => settingsIn(folder, name).get("chat_template");
+  const value = read("chat_template.json") ?? read("tokenizer_config.json");
   if (typeof value === "string") return value;
   // There may be several templates by name, such as one for tools.
   const named: unknown = Array.isArray(value)

@@ -34,8 +34,8 @@ export function describeFolder(folder: string): Described & { readonly config: o
   return { name, description, config, settings };
 }
 
-/** @throws {FileFormatError} for an odd number of elements of a head, which can't rotate in pairs. */
-function checkRotations({ layers }: DecoderDescription, settings: Settings): void {
+/** @internal @throws {FileFormatError} for an odd number of elements of a head, which can't rotate in pairs. */
+export function checkRotations({ layers }: DecoderDescription, settings: Settings): void {
   for (const { attention } of layers) {
     const { rope, headWidth } = attention;
     const rotated = rope?.dim ?? headWidth;
@@ -100,7 +100,8 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
   return { ...ofText(name, completed(name, text)), tied: settings.flag("tie_word_embeddings", true) };
 }
 
-function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
+/** @internal Describes a decoder whose settings are complete: see {@link completed}. */
+export function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
   const counted = name === "gpt2" ? "n_layer" : "num_hidden_layers";
   const count = config.whole(counted);
   if (count > MOST_LAYERS) throw config.wrong(counted, `at most ${MOST_LAYERS}`, count);
@@ -115,10 +116,12 @@ const activations: Readonly<Record<string, FeedForwardDescription["activation"]>
   gelu: "gelu",
   gelu_new: "geluTanh",
   gelu_pytorch_tanh: "geluTanh",
+  quick_gelu: "quickGelu",
   relu2: "reluSquared",
 };
 
-function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
+/** @internal Reads the name of an activation. @throws {ArgumentError} `unknownActivation` */
+export function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
   const activationName = config.textIfAny(name) ?? "";
   const activation = Object.hasOwn(activations, activationName) ? activations[activationName] : undefined;
   if (activation !== undefined) return activation;

@@ -36,6 +36,11 @@ import type { LoadableModel, Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
 import { ggufSource } from "./source.ts";
+import { isDual, isVision } from "./vision/architectures.ts";
+import { openVision } from "./vision/open.ts";
+import { isVisionLanguage } from "./vision_language/describe.ts";
+import { openVisionLanguage } from "./vision_language/open.ts";
+import { openWhisper } from "./whisper.ts";
 
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
@@ -88,11 +93,12 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model from a Hugging Face folder or a GGUF file, an {@link Encoder} such as BERT, or an {@link
- * EncoderDecoder} such as T5 from a folder. Name the type of such a model in TypeScript: `loadModel<nn.Encoder>(path)`.
- * A folder has `config.json` and one or more
- * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md` and
- * `docs/encoders.md` list the supported architectures and methods. Weights that keep their dtype are mapped from the
+ * Loads a language model from a Hugging Face folder or a GGUF file. From a folder, it also loads an {@link Encoder}
+ * such as BERT, a {@link VisionEncoder} such as ViT, a {@link DualEncoder} such as CLIP, an {@link EncoderDecoder} such
+ * as T5, and a {@link Whisper} model. Name the type of such a model in TypeScript: `loadModel<nn.Encoder>(path)`. A
+ * folder has `config.json` and one or more safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or
+ * fp8. `docs/models.md`, `docs/encoders.md`, `docs/vision.md`, `docs/speech.md` and `docs/translation.md` list the
+ * supported architectures and methods. Weights that keep their dtype are mapped from the
  * file. Other weights are converted one at a time, so that no weight is in memory twice.
  *
  * A name such as `owner/name` is a model on the hub at `HF_ENDPOINT`. It is loaded from the cache that Hugging Face's
@@ -152,8 +158,13 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 
 function openFolder(path: string): Opened {
   const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
-  if (isEncoderDecoder(given.model_type)) return openEncoderDecoder(path, given.model_type, given);
-  if (isEncoder(given.model_type)) return openEncoder(path, given.model_type, given);
+  const { model_type: type } = given;
+  if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
+  if (isEncoder(type)) return openEncoder(path, type, given);
+  if (isVision(type) || isDual(type)) return openVision(path, type, given);
+  if (type === "whisper") return openWhisper(path, given);
+  const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
+  if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);

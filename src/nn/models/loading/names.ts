@@ -25,6 +25,8 @@ export type Change =
       readonly count: number;
       readonly headWidth: number;
     }
+  /** The same elements with other axes, such as axes of size 1. */
+  | { readonly kind: "reshaped" }
   /** Some rows of a parameter that the model fuses and the checkpoint does not. Only presets have such parameters. */
   | { readonly kind: "rows"; readonly first: number; readonly count: number };
 
@@ -172,7 +174,7 @@ const gpt2: Names = {
 };
 
 /** Prefixes of a bare model, of a model with a head, and of vision-language models. */
-const modelPrefixes = ["model.", "", "language_model.model.", "model.language_model."];
+const modelPrefixes = ["model.", "", "language_model.model.", "model.language_model.", "model.text_model."];
 
 const huggingFace = (name: ArchitectureName): Names => ({
   top: {

@@ -3,12 +3,15 @@ import type { LayerOptions } from "../../layers/initialization.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 import type { Encoder } from "../encoder/encoder.ts";
 import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
+import type { DualEncoder } from "../vision/dual_encoder.ts";
+import type { VisionEncoder } from "../vision/vision_encoder.ts";
+import type { Whisper } from "../whisper/whisper.ts";
 import type { GenerationSettings } from "./generation.ts";
 import type { Place, Style } from "./names.ts";
 import type { WeightSource } from "./source.ts";
 
 /** The models that {@link loadModel} returns. */
-export type LoadableModel = Decoder | Encoder | EncoderDecoder;
+export type LoadableModel = Decoder | Encoder | EncoderDecoder | VisionEncoder | DualEncoder | Whisper;
 
 /** An open folder or file, and the model that it describes. */
 export interface Opened extends Disposable {

@@ -104,7 +104,10 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
     const stored = source.describe(name);
     const isChanged = end === "weight" || place.change?.kind === "heads" || place.change?.kind === "part";
     const change = isChanged ? changeOf(stored, place.change) : undefined;
-    const got = change?.kind === "heads" && stored.format !== null ? undefined : shapeAfter(stored.shape, change);
+    const got =
+      change?.kind === "heads" && stored.format !== null
+        ? undefined
+        : shapeAfter(stored.shape, change, parameter.shape);
     const isReadable = stored.format !== null || (stored.dtype !== null && isFloat(stored.dtype));
     if (!isReadable || !got || !sameShape(got, parameter.shape)) {
       const text = { got: `${stored.type}${formatShape(stored.shape)}`, expected: expectedShape(parameter, change) };
@@ -139,7 +142,8 @@ function changeOf(stored: StoredTensor, change: Change | undefined): Change | un
   return change?.kind === "transposed" ? undefined : change;
 }
 
-function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined {
+function shapeAfter(shape: Shape, change: Change | undefined, wanted: Shape): Shape | undefined {
+  if (change?.kind === "reshaped") return elementCount(shape) === elementCount(wanted) ? wanted : shape;
   if (change?.kind === "transposed") return shape.toReversed();
   if (change?.kind === "heads") {
     const groups = shape[0]! / (change.of * change.headWidth);
@@ -160,7 +164,7 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
   const isPart = change?.kind === "part" && !change.transposed && change.alternate === undefined;
-  const isView = change === undefined || isPart || change.kind === "rows";
+  const isView = change === undefined || isPart || change.kind === "rows" || change.kind === "reshaped";
   const isMapped = isSame && !stored.isComputed && isView;
   const count = elementCount(shape);
   const isRead = isMapped && stored.byteLength < LEAST_MAPPED_BYTES;
@@ -186,7 +190,7 @@ function wantedOf(
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
-    /\.(router|sharedGate)$/.test(path) ||
+    /^tower\.|\.(router|sharedGate)$/.test(path) ||
     (module instanceof Embedding && !/(^|\.)(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;

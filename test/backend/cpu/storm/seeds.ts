@@ -309,6 +309,26 @@ function transforms(): void {
 
 type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
 
+/** Factorizations of complex matrices. */
+function complexMatrices(dtype: "complex64" | "complex128"): void {
+  const { linalg } = library;
+  const draw = (rows: number, columns: number) => library.randn([2, rows, columns], { dtype });
+  const square = draw(5, 5);
+  const definite = library.matmul(square, library.conj(square.transpose(-2, -1)));
+  linalg.cholesky(library.add(definite, library.eye(5, { dtype }))).dataSync();
+  linalg.solve(square, draw(5, 3)).dataSync();
+  linalg.eigh(definite).eigenvectors.dataSync();
+  linalg.eig(square).eigenvectors.dataSync();
+  for (const [rows, columns] of [
+    [6, 4],
+    [4, 6],
+  ] as const) {
+    linalg.qr(draw(rows, columns), { mode: "complete" }).q.dataSync();
+    linalg.svd(draw(rows, columns)).u.dataSync();
+    linalg.lu(draw(rows, columns)).u.dataSync();
+  }
+}
+
 /** Functions that no operation's call reaches. */
 function further(): void {
   otherDtypes();
@@ -337,6 +357,8 @@ function further(): void {
     library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
     gradientsOf(() => library.linalg.eigh(matrix()).eigenvalues);
     gradientsOf(() => library.linalg.svdvals(matrix()));
+    complexMatrices(dtype === "float32" ? "complex64" : "complex128");
+    library.linalg.eig(matrix()).eigenvectors.dataSync();
     reflections(dtype);
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }

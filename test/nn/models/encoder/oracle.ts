@@ -1,10 +1,12 @@
 /** Small encoders of `transformers` with their results: scripts/fixtures/models/encoders.py. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { packageRoot } from "../../../../src/core/paths.ts";
 import { io, nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
 import type { EncoderName } from "../../../../src/nn/models/loading/encoder/architectures.ts";
+import { errorOf, weight } from "../weights.ts";
+
+export { errorOf, weight };
 
 export type Shapes = Readonly<Record<string, number[]>>;
 export type Task = "none" | "classify" | "tag" | "answer" | "fillMask";
@@ -36,20 +38,6 @@ export const answers = io.loadSafetensors(`${fixture}.safetensors`);
 export const names = Object.keys(families) as EncoderName[];
 export const lengths = Array.from(answers["lengths"]!.dataSync(), Number);
 
-/** Returns the numbers that the function `weight` of configs.py returns. */
-export function weight(name: string, shape: readonly number[]): Tensor {
-  const count = shape.reduce((product, size) => product * size, 1);
-  const offset = shape.length === 1 && name.endsWith("weight") ? 1 : 0;
-  const hash = crc32(name);
-  const values = Float32Array.from({ length: count }, (_, index) => {
-    let h = Math.imul(index + hash, 0x9e3779b1);
-    h = Math.imul(h ^ (h >>> 15), 0x85ebca77);
-    h ^= h >>> 13;
-    return (h >>> 0) / 2 ** 32 - 0.5 + offset;
-  });
-  return tensor(values, { shape: [...shape] });
-}
-
 export const configOf = (name: EncoderName, { task, change, missing }: Case): Readonly<Record<string, unknown>> => {
   const { config, classes } = families[name];
   const changed = Object.entries({ architectures: [classes[task]], ...config, ...change });
@@ -77,16 +65,4 @@ export const kept = (out: Tensor): Tensor =>
 export function outputOf(model: nn.Encoder, { types }: Pick<Case, "types">): Tensor {
   const tokenTypes = types ? answers["tokenTypes"]! : undefined;
   return kept(noGrad(() => model.forward(answers["tokens"]!, { lengths, tokenTypes })));
-}
-
-/** The largest difference, relative to the largest number. */
-export function errorOf(got: Tensor, want: Tensor): number {
-  const [a, b] = [got, want].map((x) => Array.from(x.dataSync(), Number)) as [number[], number[]];
-  if (a.length !== b.length) return Infinity;
-  let [error, largest] = [0, 0];
-  for (const [at, value] of b.entries()) {
-    error = Math.max(error, Math.abs(value - a[at]!));
-    largest = Math.max(largest, Math.abs(value));
-  }
-  return Number.isNaN(error) ? Infinity : error / largest;
 }

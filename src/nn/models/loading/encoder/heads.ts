@@ -76,8 +76,8 @@ function modernPooling(config: Settings): "first" | "mean" {
   throw config.wrong("classifier_pooling", "cls or mean", pooling);
 }
 
-/** Returns the names of labels: `id2label`, or as many as `num_labels` says. */
-function namesOf(config: Settings): string[] {
+/** @internal Returns the names of labels: `id2label`, or as many as `num_labels` says. */
+export function namesOf(config: Settings): string[] {
   const given = config.inner("id2label");
   const count = given ? given.names.length : (config.wholeIfAny("num_labels") ?? 2);
   return Array.from({ length: count }, (_, index) => given?.textIfAny(`${index}`) ?? `LABEL_${index}`);
@@ -104,8 +104,8 @@ export function labelsOf(config: Settings, { task, outputs }: HeadDescription): 
   return { names: namesOf(config), scores: task === "tag" ? "softmax" : scoresOf(config, outputs), relevance };
 }
 
-/** As the text classification pipeline of `transformers`. */
-function scoresOf(config: Settings, outputs: number): LabelScores {
+/** @internal As the classification pipelines of `transformers`. */
+export function scoresOf(config: Settings, outputs: number): LabelScores {
   const problem = config.textIfAny("problem_type");
   const known: Readonly<Record<string, LabelScores>> = {
     regression: "identity",

@@ -1,0 +1,311 @@
+// Eigenvalues and eigenvectors of any square matrix. All is computed in float64.
+#include "complex_reflection.h"
+#include "real_schur.h"
+
+using namespace orchard;
+
+namespace {
+
+using Number = Complex<double>;
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+struct EigBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole size;
+  Flag complex;
+  Flag vectors;
+};
+
+// Returns the power of two with the exponent of the largest element, or 1 for a zero matrix.
+double scale_of(const Number *a, int64_t count) {
+  double largest = 0;
+  for (int64_t i = 0; i < count; i++) largest = std::max({largest, std::abs(a[i].re), std::abs(a[i].im)});
+  return largest == 0 ? 1 : std::ldexp(1.0, std::max(std::ilogb(largest), -1020));
+}
+
+// Scales A to D⁻¹ A D by powers of two, until the norms of row i and column i are similar for every i. Source: B. N.
+// Parlett, C. Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors", 1969.
+void balance(Number *a, double *scales, int64_t n) {
+  std::fill_n(scales, n, 1.0);
+  for (bool is_done = false; !is_done;) {
+    is_done = true;
+    for (int64_t i = 0; i < n; i++) {
+      double row = 0, column = 0, factor = 1;
+      for (int64_t j = 0; j < n; j++) {
+        if (j == i) continue;
+        row += size_of(a[i * n + j]);
+        column += size_of(a[j * n + i]);
+      }
+      if (row == 0 || column == 0) continue;
+      const double before = row + column;
+      for (; column < row / 2; column *= 4) factor *= 2;
+      for (; column >= row * 2; column /= 4) factor /= 2;
+      if ((column + row) / factor >= 0.95 * before) continue;
+      if (!(scales[i] * factor > 1e-100 && scales[i] * factor < 1e100)) continue;
+      is_done = false;
+      scales[i] *= factor;
+      for (int64_t j = 0; j < n; j++) {
+        a[i * n + j] = a[i * n + j] * (1 / factor);
+        a[j * n + i] = a[j * n + i] * factor;
+      }
+    }
+  }
+}
+
+// A = A H for the columns from `first` on of all rows.
+void reflect_columns(const Number *v, double tau, Number *a, int64_t n, int64_t first) {
+  for (int64_t i = 0; tau != 0 && i < n; i++) {
+    Number *row = a + i * n, inner = {0, 0};
+    for (int64_t j = first; j < n; j++) inner = inner + row[j] * v[j];
+    for (int64_t j = first; j < n; j++) row[j] = row[j] - inner * conjugate(v[j]) * tau;
+  }
+}
+
+// A = Q H Qᴴ, where H is 0 below the first diagonal under the main one. Q is formed from the right, so that its first
+// column stays e₁. `work` has 2 n elements.
+void to_hessenberg(Number *a, Number *q, int64_t n, Number *work) {
+  Number *v = work, *row = work + n;
+  std::fill_n(q, n * n, Number{0, 0});
+  for (int64_t i = 0; i < n; i++) q[i * n + i] = {1, 0};
+  for (int64_t k = 0; k + 2 < n; k++) {
+    const int64_t first = k + 1;
+    for (int64_t i = first; i < n; i++) v[i] = a[i * n + k];
+    const ComplexReflection<double> found = reflect(v + first, n - first);
+    reflect_rows(v + first, found.tau, a + first * n + first, n - first, n - first, n, row);
+    reflect_columns(v, found.tau, a, n, first);
+    reflect_columns(v, found.tau, q, n, first);
+    a[first * n + k] = found.beta;
+    for (int64_t i = first + 1; i < n; i++) a[i * n + k] = {0, 0};
+  }
+}
+
+// A rotation [c, s; −s̄, c] with a real c.
+struct Rotation {
+  double c;
+  Number s;
+
+  // Makes the second of two elements 0.
+  Rotation(Number first, Number second) : c(1), s{0, 0} {
+    const double sizes[] = {absolute(first), absolute(second)}, norm = std::hypot(sizes[0], sizes[1]);
+    if (sizes[1] == 0) return;
+    c = sizes[0] / norm;
+    s = phase_of(first) * conjugate(second) * (1 / norm);
+  }
+  void rows(Number *a, int64_t stride, int64_t first, int64_t last) const {
+    for (int64_t j = first; j < last; j++) {
+      const Number x = a[j], y = a[stride + j];
+      a[j] = x * c + s * y;
+      a[stride + j] = y * c - conjugate(s) * x;
+    }
+  }
+  void columns(Number *a, int64_t stride, int64_t rows) const { // by the conjugate transpose, from the right
+    for (int64_t i = 0; i < rows; i++) {
+      const Number x = a[i * stride], y = a[i * stride + 1];
+      a[i * stride] = x * c + conjugate(s) * y;
+      a[i * stride + 1] = y * c - s * x;
+    }
+  }
+};
+
+Number square_root(Number a) {
+  const double size = absolute(a), re = std::sqrt((size + std::abs(a.re)) / 2);
+  if (re == 0) return {0, 0};
+  return a.re >= 0 ? Number{re, a.im / (2 * re)} : Number{std::abs(a.im) / (2 * re), a.im < 0 ? -re : re};
+}
+
+// Returns the eigenvalue of the trailing 2 x 2 block that is closer to its last element (Wilkinson's shift). Every
+// tenth iteration uses another shift, which ends cycles.
+Number shift_of(const Number *h, int64_t n, int64_t last, int iteration) {
+  const Number *row = h + last * n, *above = row - n;
+  if (iteration % 10 == 0) return row[last] + Number{size_of(row[last - 1]), 0};
+  const Number half = (above[last - 1] - row[last]) * 0.5, product = above[last] * row[last - 1];
+  const Number root = square_root(half * half + product);
+  const bool is_same = half.re * root.re + half.im * root.im >= 0;
+  const Number divisor = is_same ? half + root : half - root;
+  return size_of(divisor) == 0 ? row[last] : row[last] - product / divisor;
+}
+
+// Makes a Hessenberg matrix upper triangular by unitary rotations, which also multiply Q. Returns whether the iteration
+// converged. `rotations` has room for n.
+bool complex_schur(Number *h, Number *q, int64_t n, Rotation *rotations) {
+  int iteration = 0;
+  for (int64_t last = n - 1; last > 0;) {
+    int64_t first = last;
+    for (; first > 0; first--) {
+      const double around = size_of(h[first * (n + 1)]) + size_of(h[(first - 1) * (n + 1)]);
+      if (size_of(h[first * n + first - 1]) <= epsilon * (around == 0 ? 1 : around)) break;
+    }
+    if (first > 0) h[first * n + first - 1] = {0, 0};
+    if (first == last) {
+      last--;
+      iteration = 0;
+      continue;
+    }
+    if (++iteration > 300) return false;
+    const Number shift = shift_of(h, n, last, iteration);
+    for (int64_t k = first; k <= last; k++) h[k * (n + 1)] = h[k * (n + 1)] - shift;
+    for (int64_t k = first; k < last; k++) {
+      rotations[k] = Rotation(h[k * (n + 1)], h[(k + 1) * n + k]);
+      rotations[k].rows(h + k * n, n, k, n);
+      h[(k + 1) * n + k] = {0, 0};
+    }
+    for (int64_t k = first; k < last; k++) {
+      rotations[k].columns(h + k, n, k + 2);
+      rotations[k].columns(q + k, n, n);
+    }
+    for (int64_t k = first; k <= last; k++) h[k * (n + 1)] = h[k * (n + 1)] + shift;
+  }
+  return true;
+}
+
+// Computes the Schur form of a real Hessenberg matrix, then makes its 2 x 2 blocks triangular by complex rotations.
+// The eigenvalues of a block are conjugates, that with a positive imaginary part first. Returns whether the iteration
+// converged. `work` has 2 n² + 2 n elements.
+bool real_matrix_schur(Number *h, Number *q, int64_t n, double *work) {
+  double *t = work, *v = t + n * n, *re = v + n * n, *im = re + n;
+  for (int64_t i = 0; i < n * n; i++) t[i] = h[i].re, v[i] = q[i].re;
+  if (!RealSchur{t, v, re, im, n}.run()) return false;
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < n; j++) {
+      const bool is_stored = j >= i || (j == i - 1 && im[j] > 0);
+      h[i * n + j] = {is_stored ? t[i * n + j] : 0, 0};
+      q[i * n + j] = {v[i * n + j], 0};
+    }
+  for (int64_t k = 0; k + 1 < n; k++) {
+    if (!(im[k] > 0)) continue;
+    const Number value = {re[k], im[k]};
+    // The first column of a block minus its second eigenvalue is an eigenvector of the first one.
+    const Rotation rotation(h[k * (n + 1)] - conjugate(value), h[(k + 1) * n + k]);
+    rotation.rows(h + k * n, n, k, n);
+    rotation.columns(h + k, n, k + 2);
+    rotation.columns(q + k, n, n);
+  }
+  for (int64_t k = 0; k < n; k++) h[k * (n + 1)] = {re[k], im[k]};
+  return true;
+}
+
+// Solves (T − T[k, k]) x = 0 with x[k] = 1. Equal eigenvalues are treated as if they differed by a rounding. x is
+// scaled down where it would overflow.
+void triangular_vector(const Number *t, int64_t n, int64_t k, double norm, Number *x) {
+  x[k] = {1, 0};
+  for (int64_t i = k; i-- > 0;) {
+    Number sum = {0, 0}, divisor = t[k * (n + 1)] - t[i * (n + 1)];
+    for (int64_t j = i + 1; j <= k; j++) sum = sum + t[i * n + j] * x[j];
+    const double least = epsilon * norm;
+    if (size_of(divisor) < least) divisor = {least, 0};
+    x[i] = sum / divisor;
+    const double size = size_of(x[i]);
+    if (size < 1e100) continue;
+    for (int64_t j = i; j <= k; j++) x[j] = x[j] * (1 / size);
+  }
+}
+
+// Scales a vector to norm 1, with a positive element of largest absolute value.
+void normalize(Number *x, int64_t n) {
+  double largest = 0, sum = 0;
+  for (int64_t i = 0; i < n; i++) largest = std::max({largest, std::abs(x[i].re), std::abs(x[i].im)});
+  if (largest == 0) return;
+  Number leading = {0, 0};
+  for (int64_t i = 0; i < n; i++) {
+    x[i] = x[i] * (1 / largest);
+    const double size = x[i].re * x[i].re + x[i].im * x[i].im;
+    sum += size;
+    // Elements that differ by roundings count as equal.
+    if (size > (1 + 64 * epsilon) * (leading.re * leading.re + leading.im * leading.im)) leading = x[i];
+  }
+  const Number factor = conjugate(phase_of(leading)) * (1 / std::sqrt(sum));
+  for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor;
+}
+
+// The matrix whose eigenvalues and eigenvectors are computed, and memory for them. The vectors are columns of `found`.
+struct Problem {
+  int64_t n;
+  bool is_complex;
+  Number *a, *q, *found, *values, *work;
+  double *scales, *real; // `real` has room for n rotations, and for a real Schur form
+
+  static int64_t elements(int64_t n) { return scratch_product({n, 8 * n + 14}); }
+  Problem(int64_t n, bool is_complex, double *memory) : n(n), is_complex(is_complex) {
+    a = reinterpret_cast<Number *>(memory), q = a + n * n, found = q + n * n, values = found + n * n, work = values + n;
+    scales = reinterpret_cast<double *>(work + 2 * n), real = scales + n;
+  }
+
+  bool solve(bool vectors) {
+    const double scale = scale_of(a, n * n);
+    for (int64_t i = 0; i < n * n; i++) a[i] = a[i] * (1 / scale);
+    balance(a, scales, n);
+    to_hessenberg(a, q, n, work);
+    const bool is_solved = is_complex ? complex_schur(a, q, n, reinterpret_cast<Rotation *>(real))
+                                      : real_matrix_schur(a, q, n, real);
+    for (int64_t k = 0; k < n; k++) values[k] = a[k * (n + 1)] * scale;
+    if (is_solved && vectors) find_vectors();
+    return is_solved;
+  }
+
+private:
+  void find_vectors() {
+    double norm = 0;
+    for (int64_t i = 0; i < n * n; i++) norm = std::max(norm, size_of(a[i]));
+    for (int64_t k = 0; k < n; k++) {
+      Number *x = work, *product = x + n;
+      const bool is_second = !is_complex && values[k].im < 0; // its vector is a conjugate
+      if (!is_second) {
+        triangular_vector(a, n, k, norm == 0 ? 1 : norm, x);
+        for (int64_t i = 0; i < n; i++) {
+          product[i] = {0, 0};
+          for (int64_t j = 0; j <= k; j++) product[i] = product[i] + q[i * n + j] * x[j];
+          product[i] = product[i] * scales[i];
+        }
+        normalize(product, n);
+      }
+      for (int64_t i = 0; i < n; i++) {
+        found[i * n + k] = is_second ? conjugate(found[i * n + k - 1]) : product[i];
+        if (!is_complex && values[k].im == 0) found[i * n + k].im = 0;
+      }
+    }
+  }
+};
+
+template <class T> void store(const Number *from, T *to, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    to[2 * i] = static_cast<T>(from[i].re);
+    to[2 * i + 1] = static_cast<T>(from[i].im);
+  }
+}
+
+// Info is 1 if an element is not finite, and 2 if the iteration did not converge; results are NaN then.
+template <class T> int32_t solve_one(const T *a, T *values, T *vectors, Problem problem) {
+  const int64_t n = problem.n, parts = problem.is_complex ? 2 : 1;
+  int32_t info = are_finite(a, n * n * parts) ? 0 : 1;
+  for (int64_t i = 0; i < n * n; i++) problem.a[i] = {a[i * parts], problem.is_complex ? a[i * parts + 1] : T(0)};
+  if (info == 0 && !problem.solve(vectors != nullptr)) info = 2;
+  if (info != 0) {
+    std::fill_n(values, 2 * n, std::numeric_limits<T>::quiet_NaN());
+    if (vectors) std::fill_n(vectors, 2 * n * n, std::numeric_limits<T>::quiet_NaN());
+    return info;
+  }
+  store(problem.values, values, n);
+  if (vectors) store(problem.found, vectors, n * n);
+  return 0;
+}
+
+void eig(const EigBlock &block, Operands operands) {
+  with_real(block.dtype, [&](auto real) {
+    using T = decltype(real);
+    const int64_t batch = block.batch, n = block.size, parts = block.complex ? 2 : 1;
+    const T *a = operands.inputs<T>(0, 0, matrices(batch, n, n * parts));
+    T *values = operands.results<T>(1, 0, matrices(batch, 1, 2 * n));
+    int32_t *info = operands.results<int32_t>(2, 0, Extent(batch));
+    T *vectors = block.vectors ? operands.results<T>(3, 0, matrices(batch, n, 2 * n)) : nullptr;
+    if (batch == 0) return;
+    for_each_matrix<double>(batch, 100 * n * n * n, Problem::elements(n), [&](int64_t at, double *memory) {
+      T *found = vectors ? vectors + at * 2 * n * n : nullptr;
+      info[at] = solve_one(a + at * n * n * parts, values + at * 2 * n, found, {n, block.complex, memory});
+    });
+  });
+}
+
+ORCHARD_FUNCTION("complexEig", eig, EigBlock, 4)
+
+} // namespace

@@ -1,0 +1,236 @@
+/** Checks programs of untrusted files: every index, and every number of bytes that native code trusts. */
+import type { NativeFunction } from "../../backend/cpu/tables.ts";
+import { bytesOf, isDType } from "../../tensor/dtype.ts";
+import { MAX_RANK } from "../../tensor/shape.ts";
+import type { Tree } from "../tree.ts";
+import type { SavedJson, SavedLayout, SavedLeaf } from "./format.ts";
+
+/** Throws the error of a file. */
+export type Fail = (message: string) => never;
+
+const MOST_DEPTH = 64;
+
+const isWhole = (value: unknown, below = Number.MAX_SAFE_INTEGER): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < below;
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns the first and the last element of a layout, from the start of its memory; null if it has none. */
+export function extentOf({ shape, strides, offset }: SavedLayout): { first: number; last: number } | null {
+  let [first, last] = [offset, offset];
+  for (const [axis, size] of shape.entries()) {
+    if (size === 0) return null;
+    const span = (size - 1) * strides[axis]!;
+    if (span < 0) first += span;
+    else last += span;
+  }
+  return { first, last };
+}
+
+/** The number of bytes from the first element of an argument to its last. */
+export function inputBytes(layout: SavedLayout): number {
+  const extent = extentOf(layout);
+  return extent ? (extent.last - extent.first + 1) * bytesOf(layout.dtype) : 0;
+}
+
+/** Checks a layout. @param isFree whether its offset may be negative, as that of a view of an argument */
+export function checkLayout(value: unknown, fail: Fail, isFree = false): SavedLayout {
+  if (!isRecord(value)) return fail("a layout is not an object");
+  const { dtype, shape, strides, offset } = value;
+  if (!isDType(dtype)) return fail("a tensor has an unknown dtype");
+  if (!isList(shape) || shape.length > MAX_RANK || !shape.every((size) => isWhole(size, 2 ** 40)))
+    return fail("a shape is not a list of sizes");
+  if (!isList(strides) || strides.length !== shape.length || !strides.every(isStep))
+    return fail("strides are not a list of one number per axis");
+  if (!(isFree ? isStep(offset) : isWhole(offset, 2 ** 40))) return fail("an offset is not a number of elements");
+  const layout = value as unknown as SavedLayout;
+  const extent = extentOf(layout);
+  if (extent && !(Math.abs(extent.first) < 2 ** 45 && Math.abs(extent.last) < 2 ** 45))
+    return fail("a tensor is too large");
+  return layout;
+}
+
+const isStep = (value: unknown): boolean => Number.isSafeInteger(value) && Math.abs(value as number) < 2 ** 40;
+
+/** Checks a tree, and converts its leaves. */
+export function checkTree<Leaf>(value: unknown, leafOf: (leaf: unknown) => Leaf, fail: Fail, depth = 0): Tree<Leaf> {
+  if (!isRecord(value) || depth > MOST_DEPTH) return fail("expected a tree of arguments or results");
+  const { kind, items, keys } = value;
+  if (kind === "leaf") return { kind, leaf: leafOf(value["leaf"]) };
+  if (kind === "value" && typeof value["value"] === "string") return { kind, value: value["value"] };
+  if (!isList(items)) return fail("expected a list of arguments or results");
+  const children = items.map((item) => checkTree(item, leafOf, fail, depth + 1));
+  if (kind === "array") return { kind, items: children };
+  if (
+    kind !== "object" ||
+    !isList(keys) ||
+    keys.length !== items.length ||
+    !keys.every((key) => typeof key === "string")
+  )
+    return fail("expected an object of arguments or results");
+  return { kind, keys: keys as string[], items: children };
+}
+
+/** The bytes of memory by kind. */
+export interface Sizes {
+  readonly inputs: readonly number[];
+  readonly state: readonly number[];
+  readonly constants: readonly number[];
+}
+
+/** Checks a result's tensor: that its elements are in its memory. */
+export function checkLeaf(value: unknown, inputs: readonly SavedLayout[], json: SavedJson, sizes: Sizes, fail: Fail) {
+  if (!isRecord(value)) return fail("a result is not an object");
+  const { from, index } = value;
+  const layout = checkLayout(value["layout"], fail, from === "input");
+  const memory =
+    from === "input"
+      ? sizes.inputs
+      : from === "state"
+        ? sizes.state
+        : from === "result"
+          ? json.results.map(({ bytes }) => bytes)
+          : fail("a result has no memory");
+  if (!isWhole(index, memory.length)) return fail("a result has no memory");
+  const extent = extentOf(layout);
+  const size = bytesOf(layout.dtype);
+  if (extent && (extent.first < 0 || (extent.last + 1) * size > memory[index]!))
+    return fail("a result is outside of its memory");
+  if (from === "input" && (bytesOf(inputs[index]!.dtype) % size !== 0 || typeof value["isSame"] !== "boolean"))
+    return fail("a result is no view of an argument");
+  return value as unknown as SavedLeaf;
+}
+
+/** Checks the JSON except its trees. */
+export function checkJson(value: unknown, doubles: number, fail: Fail): SavedJson {
+  if (!isRecord(value)) return fail("its JSON is not an object");
+  const { slots, results, draws } = value;
+  for (const key of ["arenaBytes", "state", "constants", "advance"])
+    if (!isWhole(value[key], 2 ** 48)) return fail(`${key} is not a whole number`);
+  if (!isList(slots) || !slots.every(isRecord)) return fail("slots is not a list of objects");
+  if (!isList(results) || !results.every((each) => isRecord(each) && isWhole(each["bytes"], 2 ** 48)))
+    return fail("results is not a list of sizes");
+  const isPlace = (place: unknown) => isWhole(place, doubles - 1);
+  const isDraw = (draw: unknown) =>
+    isRecord(draw) && isWhole(draw["ahead"]) && isList(draw["places"]) && draw["places"].every(isPlace);
+  if (!isList(draws) || !draws.every(isDraw)) return fail("draws is not a list of random numbers");
+  return value as unknown as SavedJson;
+}
+
+/** Returns the bytes of each slot; −1 for an unused one. */
+export function slotBytes({ slots, arenaBytes, results }: SavedJson, sizes: Sizes, fail: Fail): number[] {
+  const of = (list: readonly number[], index: unknown): number =>
+    isWhole(index, list.length) ? list[index]! : fail("a slot has no memory");
+  return slots.map((slot) => {
+    if (slot.kind === "unused") return -1;
+    if (slot.kind === "input") return of(sizes.inputs, slot.index);
+    if (slot.kind === "state") return of(sizes.state, slot.index);
+    if (slot.kind === "constant") return of(sizes.constants, slot.index);
+    if (slot.kind === "result")
+      return of(
+        results.map(({ bytes }) => bytes),
+        slot.index,
+      );
+    if (slot.kind !== "arena") return fail("a slot is of an unknown kind");
+    const isInside = isWhole(slot.offset) && isWhole(slot.bytes) && slot.offset + slot.bytes <= arenaBytes;
+    return isInside ? slot.bytes : fail("a slot is outside of its memory");
+  });
+}
+
+/** Reads instructions, whose format `orchard_cpu_program.h` has. */
+class Words {
+  private at = 0;
+
+  constructor(
+    private readonly words: Int32Array,
+    private readonly fail: Fail,
+  ) {}
+
+  get isAtEnd(): boolean {
+    return this.at >= this.words.length;
+  }
+
+  /** Returns the next number, which must be below `limit`. */
+  next(limit: number, least = 0): number {
+    const value = this.words[this.at++];
+    if (value === undefined || value < least || value >= limit) return this.fail("an instruction has a wrong number");
+    return value;
+  }
+}
+
+/**
+ * Checks that the operands' sizes in the blocks are those of the slots, and that random numbers don't replace them.
+ * Returns the number of instructions.
+ */
+export function checkInstructions(
+  { words, blocks }: { readonly words: Int32Array; readonly blocks: Float64Array },
+  {
+    bytes,
+    functions,
+    draws,
+  }: {
+    readonly bytes: readonly number[];
+    readonly functions: readonly NativeFunction[];
+    readonly draws: SavedJson["draws"];
+  },
+  fail: Fail,
+): number {
+  const sizePlaces = new Set<number>();
+  const reader = new Words(words, fail);
+  const limit = 2 ** 31;
+  const checkSize = (place: number, slot: number) => {
+    sizePlaces.add(place);
+    const size = blocks[place]!;
+    const most = slot < 0 ? -1 : bytes[slot]!;
+    if (slot >= 0 && most < 0) fail("an instruction uses an unused slot");
+    if (!(slot < 0 ? size === -1 : Number.isInteger(size) && size >= 0 && size <= most))
+      fail("an operand has another size than its memory");
+  };
+  const blockOf = (rows: number) => {
+    const { blockBytes, operands } = functions[reader.next(functions.length)]!;
+    return { operands, length: blockBytes / 8, doubles: (blockBytes / 8 + operands) * Math.max(rows, 1) };
+  };
+  const startOf = (doubles: number) => reader.next(blocks.length - doubles + 1);
+  const call = () => {
+    const ordinal = blockOf(1);
+    const rows = reader.next(1 << 24);
+    const stride = ordinal.length + ordinal.operands;
+    const start = startOf(stride * Math.max(rows, 1));
+    for (let row = 0; row < Math.max(rows, 1); row++)
+      for (let at = 0; at < ordinal.operands; at++)
+        checkSize(start + row * stride + ordinal.length + at, reader.next(bytes.length, -1));
+  };
+  const fused = () => {
+    const [calls] = [reader.next(1 << 20), reader.next(limit), reader.next(1 << 20, 1), reader.next(1 << 20, 1)];
+    const locals = reader.next(1 << 10);
+    for (let at = 0; at < calls; at++) {
+      const { operands, length, doubles } = blockOf(1);
+      const start = startOf(doubles);
+      reader.next(length);
+      for (let operand = 0; operand < operands; operand++) {
+        const isLocal = reader.next(2) === 1;
+        const place = reader.next(isLocal ? locals : bytes.length, isLocal ? 0 : -1);
+        if (!isLocal) checkSize(start + length + operand, place);
+        for (const most of [length, 1 << 20]) reader.next(most);
+      }
+    }
+  };
+  let count = 0;
+  for (; !reader.isAtEnd; count++) {
+    const code = reader.next(3);
+    if (code === 0) call();
+    else if (code === 2) fused();
+    else {
+      const [first, second] = [reader.next(bytes.length), reader.next(bytes.length)];
+      const length = reader.next(limit);
+      if (length > bytes[first]! || length > bytes[second]!) fail("a check reads outside of its memory");
+    }
+  }
+  for (const { places } of draws)
+    for (const place of places)
+      if (sizePlaces.has(place) || sizePlaces.has(place + 1)) fail("a random number replaces the size of an operand");
+  return count;
+}

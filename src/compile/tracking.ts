@@ -1,0 +1,139 @@
+/** What all recordings follow: generators, steps of optimizers, and refusals. */
+import type { Capture, CapturedCall, CapturedDispatch } from "../observe/capture.ts";
+import type { Optimizer } from "../optim/optimizer.ts";
+import type { Slot } from "../optim/slot.ts";
+import { Generator, type GeneratorState } from "../random/generator.ts";
+import type { PhiloxKey } from "../random/philox.ts";
+import { Storage } from "../tensor/storage.ts";
+import { CompileError, placeIn } from "./errors.ts";
+import type { State } from "./state.ts";
+
+/** A number in a block that changes from call to call: a random key, or the coefficients of an optimizer. */
+export interface Draw {
+  readonly generator: Generator;
+  /** The number of the generator's calls since the function began. */
+  readonly ahead: bigint;
+  /** The places of the key in the recorded blocks. */
+  readonly places: { readonly call: number; readonly at: number }[];
+}
+
+/** A step of an optimizer: slots whose step is counted, and the rows of calls that have coefficients. */
+export interface Step {
+  readonly optimizer: Optimizer<never>;
+  readonly slots: readonly Slot<never>[];
+  readonly rows: {
+    readonly call: number;
+    readonly values: () => readonly object[];
+    readonly keys: readonly string[];
+  }[];
+}
+
+/** A generator's state when the function first used it, and the highest offset since. */
+interface GeneratorStart extends GeneratorState {
+  highest: bigint;
+}
+
+/** Follows what a replay computes again: the keys of random numbers, and the steps of optimizers. */
+export abstract class Tracking implements Capture {
+  readonly draws: Draw[] = [];
+  readonly steps: Step[] = [];
+  protected readonly firstSerial = Storage.nextSerial;
+  /** The draws by the first word of their keys. */
+  protected readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
+  private readonly starts = new Map<Generator, GeneratorStart>();
+  /** Why the calls can't be replayed yet; undefined if they can. */
+  unstable: string | undefined;
+  /** Why no call of this kind can be replayed; undefined if they can. */
+  why: string | undefined;
+  protected liveRows: { readonly name: string; readonly rows: () => readonly object[] } | null = null;
+
+  constructor(protected readonly state: State) {}
+
+  abstract call(call: CapturedCall, run: () => number, block: () => Float64Array): number;
+  abstract dispatched(dispatch: CapturedDispatch): void;
+  abstract accessed(storage: object): void;
+
+  drew(generator: object, key: object): void {
+    if (!(generator instanceof Generator)) return;
+    const { offset } = generator.getState();
+    const start = this.startOf(generator, offset - 1n);
+    if (offset > start.highest) start.highest = offset;
+    const [first, second] = key as PhiloxKey;
+    const ahead = offset - 1n - start.offset;
+    const known = this.keys.get(first)?.draw;
+    if (known?.generator === generator && known.ahead === ahead) return; // a checkpoint draws a number again
+    if (known) this.unstable ??= "two generators have the same seed";
+    const draw: Draw = { generator, ahead, places: [] };
+    this.draws.push(draw);
+    this.keys.set(first, { second, draw });
+  }
+
+  private startOf(generator: Generator, offset: bigint): GeneratorStart {
+    const start = this.starts.get(generator) ?? { seed: generator.seed, offset, highest: offset };
+    this.starts.set(generator, start);
+    return start;
+  }
+
+  /** Allows a return to an earlier state of the same call, as a checkpoint does. */
+  seeded(generator: object, { seed, offset }: GeneratorState): void {
+    if (!(generator instanceof Generator)) return;
+    const start = this.startOf(generator, generator.getState().offset);
+    if (seed === start.seed && offset >= start.offset && offset <= start.highest) return;
+    throw this.refusal("seeded", "the function seeds a random generator", "seed it before the call");
+  }
+
+  stepped(optimizer: object, slots: readonly object[]): void {
+    if (!(this.state.optimizers as readonly object[]).includes(optimizer))
+      throw this.refusal(
+        "notState",
+        "the function calls step() of an optimizer that is not in its state",
+        "add it: compile(fn, { state: [model, optimizer] })",
+      );
+    this.steps.push({ optimizer: optimizer as Optimizer<never>, slots: slots as readonly Slot<never>[], rows: [] });
+  }
+
+  live(name: string, rows: () => readonly object[]): void {
+    this.liveRows = { name, rows };
+  }
+
+  /** The rows of {@link live}, computed for the parameters of a dispatch. Only devices have them. */
+  liveParameters(_bytesOf: (rows: readonly never[]) => Uint8Array): void {
+    this.liveRows = null;
+  }
+
+  checked(_position: object, _errorAt: (position: number) => Error | undefined): void {
+    this.why ??= "values are checked after the call";
+  }
+
+  unsupported(why: string): void {
+    this.why ??= why;
+  }
+
+  /** Whether the storage was created during the recording. */
+  isNew(storage: Storage): boolean {
+    return storage.serial >= this.firstSerial;
+  }
+
+  /** The number of keys that each generator served, and its seed. */
+  advances(): { readonly generator: Generator; readonly count: bigint }[] {
+    return [...this.starts].map(([generator, { offset }]) => ({
+      generator,
+      count: generator.getState().offset - offset,
+    }));
+  }
+
+  /** @throws {CompileError} if the key of a random call is in no recorded number */
+  protected refuseLostDraws(): void {
+    const lost = this.draws.find(({ places }) => places.length === 0);
+    if (lost)
+      throw this.refusal(
+        "random",
+        "the function draws random numbers in JavaScript",
+        "draw them before the call, and pass them as a tensor",
+      );
+  }
+
+  protected refusal(code: string, what: string, advice: string): CompileError {
+    return new CompileError("compile", code, `${what}${placeIn(new Error())}; ${advice}`);
+  }
+}

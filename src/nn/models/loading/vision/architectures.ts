@@ -1,0 +1,132 @@
+/**
+ * The supported image encoders, as differences from ViT, and the keys of their `config.json`. ViT has a class token,
+ * learned positions, LayerNorm before attention and feed-forward, biases, and an MLP. Each row follows the
+ * architecture's code in Hugging Face's `transformers` 5.23.0, whose config classes have these fields and defaults.
+ */
+import type { Json } from "../../../../io/json.ts";
+import type { LearnedGrid } from "../../vision/description.ts";
+
+type Fields = Readonly<Record<string, Json>>;
+
+/** How an image encoder differs from ViT. */
+export interface VisionArchitecture {
+  /** Name for users. */
+  readonly title: string;
+  /** The fields of the config with their default values. */
+  readonly fields: Fields;
+  /** The tokens before the patches. Default: a class token. */
+  readonly tokens?: "none" | "distillation" | "registers";
+  /** How learned positions are resized; or rotary positions. Default: bicubic without antialiasing. */
+  readonly positions?: Omit<LearnedGrid, "kind"> | "rotary";
+  /** Whether the projection of patches has no bias, or is a linear layer. Default: a convolution with bias. */
+  readonly patches?: "noBias" | "flat";
+  /** Whether there is a norm of the embeddings, and the final norm is of the pooled state only. */
+  readonly pooledNorm?: boolean;
+  /** Whether attention and feed-forward have layer scales. */
+  readonly layerScale?: boolean;
+  /** The fields with the biases of attention. Default: all projections have one. */
+  readonly biases?: Readonly<Record<"query" | "key" | "value" | "output", string>>;
+  /** The feed-forward. Default: an MLP of `intermediate_size`. */
+  readonly feedForward?: "ratio" | "gatedIfConfigured";
+  /** How states are pooled. Default: the first token's state. */
+  readonly pooling?: "dense" | "attention";
+  /** What a classifier reads. Default: the first token's state. */
+  readonly classified?: "patches" | "firstAndPatches";
+}
+
+const sizes = {
+  ...{ hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, num_channels: 3, image_size: 224 },
+  ...{ hidden_act: "gelu", patch_size: 16 },
+} as const satisfies Fields;
+const labels = { id2label: null, num_labels: null, problem_type: null, architectures: null } as const satisfies Fields;
+const vit = {
+  ...{ ...sizes, ...labels, intermediate_size: 3072, layer_norm_eps: 1e-12, qkv_bias: true },
+  ...{ pooler_output_size: null, pooler_act: "tanh" },
+} as const satisfies Fields;
+const dinov2 = {
+  ...{ ...sizes, ...labels, mlp_ratio: 4, layer_norm_eps: 1e-6, patch_size: 14, qkv_bias: true },
+  use_swiglu_ffn: false,
+} as const satisfies Fields;
+const clip = {
+  ...{ ...sizes, ...labels, intermediate_size: 3072, patch_size: 32, hidden_act: "quick_gelu" },
+  ...{ layer_norm_eps: 1e-5, projection_dim: 512 },
+} as const satisfies Fields;
+const siglip = {
+  ...{ ...sizes, ...labels, intermediate_size: 3072, hidden_act: "gelu_pytorch_tanh", layer_norm_eps: 1e-6 },
+  vision_use_head: true,
+} as const satisfies Fields;
+const { image_size: _, ...withoutSize } = siglip;
+const attentionBias = { query: "qkv_bias", key: "qkv_bias", value: "qkv_bias", output: "" };
+const dino = { layerScale: true, classified: "firstAndPatches", feedForward: "ratio", biases: attentionBias } as const;
+
+/** The image encoders by the `model_type` of a config; those of CLIP and SigLIP are in its `vision_config`. */
+export const visionArchitectures = {
+  vit: { title: "ViT, DINO", fields: vit, biases: attentionBias, pooling: "dense" },
+  deit: { title: "DeiT", fields: vit, biases: attentionBias, pooling: "dense", tokens: "distillation" },
+  dinov2: { ...dino, title: "DINOv2", fields: dinov2 },
+  dinov2_with_registers: {
+    ...{ ...dino, title: "DINOv2 with registers", fields: { ...dinov2, patch_size: 16, num_register_tokens: 4 } },
+    ...{ tokens: "registers", positions: { mode: "bicubic", antialias: true } },
+  },
+  dinov3_vit: {
+    title: "DINOv3",
+    fields: {
+      ...{ ...sizes, ...labels, hidden_size: 384, intermediate_size: 1536, num_attention_heads: 6 },
+      ...{ layer_norm_eps: 1e-5, rope_theta: 100, query_bias: true, key_bias: false, value_bias: true },
+      ...{ proj_bias: true, mlp_bias: true, use_gated_mlp: false, num_register_tokens: 0 },
+    },
+    ...{ layerScale: true, tokens: "registers", positions: "rotary", feedForward: "gatedIfConfigured" },
+    biases: { query: "query_bias", key: "key_bias", value: "value_bias", output: "proj_bias" },
+  },
+  clip_vision_model: {
+    ...{ title: "CLIP", fields: clip, patches: "noBias", pooledNorm: true, classified: "patches" },
+  },
+  siglip_vision_model: {
+    ...{ title: "SigLIP", fields: siglip, tokens: "none", pooling: "attention", classified: "patches" },
+  },
+  siglip2_vision_model: {
+    ...{ title: "SigLIP 2 NaFlex", fields: { ...withoutSize, num_patches: 256 }, tokens: "none", patches: "flat" },
+    ...{ pooling: "attention", classified: "patches", positions: { mode: "bilinear", antialias: true } },
+  },
+} as const satisfies Readonly<Record<string, VisionArchitecture>>;
+
+/** The name of an image encoder's architecture. */
+export type VisionName = keyof typeof visionArchitectures;
+
+const text = {
+  ...{ hidden_size: 512, intermediate_size: 2048, num_hidden_layers: 12, num_attention_heads: 8 },
+  ...{ max_position_embeddings: 77, hidden_act: "quick_gelu", layer_norm_eps: 1e-5, vocab_size: 49_408 },
+  ...{ eos_token_id: 49_407, pad_token_id: 1 },
+} as const satisfies Fields;
+const siglipText = {
+  ...{ ...text, hidden_size: 768, intermediate_size: 3072, num_attention_heads: 12, max_position_embeddings: 64 },
+  ...{ hidden_act: "gelu_pytorch_tanh", layer_norm_eps: 1e-6, vocab_size: 32_000, projection_size: null },
+} as const satisfies Fields;
+
+/** Models of images and texts by `model_type`, with the row of the image encoder and the fields of the text encoder. */
+export const dualArchitectures = {
+  clip: { title: "CLIP", vision: "clip_vision_model", text, fields: { projection_dim: 512 } },
+  siglip: { title: "SigLIP, SigLIP 2", vision: "siglip_vision_model", text: siglipText, fields: {} },
+  siglip2: { title: "SigLIP 2 NaFlex", vision: "siglip2_vision_model", text: siglipText, fields: {} },
+} as const satisfies Readonly<Record<string, { title: string; vision: VisionName; text: Fields; fields: Fields }>>;
+
+/** The name of an architecture of images and texts. */
+export type DualName = keyof typeof dualArchitectures;
+
+/** Whether a `model_type` is that of an image encoder. */
+export const isVision = (type: unknown): type is VisionName =>
+  typeof type === "string" && Object.hasOwn(visionArchitectures, type);
+
+/** Whether a `model_type` is that of a model of images and texts. */
+export const isDual = (type: unknown): type is DualName =>
+  typeof type === "string" && Object.hasOwn(dualArchitectures, type);
+
+/** Returns a row with the general type, for code that reads any field. */
+export const visionRow = (name: VisionName): VisionArchitecture => visionArchitectures[name];
+
+/** Keys without an effect on results in evaluation mode, in any of these architectures. */
+export const visionNotes: ReadonlySet<string> = new Set([
+  ...["encoder_stride", "layerscale_value", "drop_path_rate", "apply_layernorm", "reshape_hidden_states"],
+  ...["use_mask_token", "pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale", "stage_names", "out_features"],
+  ...["out_indices", "initializer_factor", "logit_scale_init_value", "return_class_token", "pooler_hidden_size"],
+]);

@@ -1,0 +1,43 @@
+/** Descriptions of image processors as data. */
+
+/** The filters with which images are resized; their names are Pillow's. */
+export type ImageFilter = "nearest" | "box" | "bilinear" | "hamming" | "bicubic" | "lanczos";
+
+/** The size that images are resized to. */
+export type ImageSize =
+  /** Height and width. */
+  | { readonly kind: "exact"; readonly height: number; readonly width: number }
+  /** The shorter side, and at most the longer one; the ratio of the sides is kept. */
+  | { readonly kind: "shortest"; readonly side: number; readonly longest?: number | undefined }
+  /** The largest size within height and width with the ratio of the sides. */
+  | { readonly kind: "within"; readonly height: number; readonly width: number }
+  /** Height and width as multiples of a number, with nearly the ratio of the sides, and an area between two bounds. */
+  | { readonly kind: "area"; readonly multiple: number; readonly least: number; readonly most: number }
+  /** The largest size of whole patches, at most `most` of them, with nearly the ratio of the sides. */
+  | { readonly kind: "patches"; readonly patch: number; readonly most: number }
+  /** Height and width as multiples of a number; with `keepsRatio`, one factor that changes the sides the least. */
+  | {
+      readonly kind: "multiple";
+      readonly height: number;
+      readonly width: number;
+      readonly multiple: number;
+      readonly keepsRatio: boolean;
+    };
+
+/** How images become the input of a model. Steps without a setting are omitted. */
+export interface ImageProcessing {
+  /** The size that images are resized to. Default: their size. */
+  readonly size?: ImageSize | undefined;
+  /** The filter for resizing. Default `"bilinear"`. */
+  readonly filter?: ImageFilter | undefined;
+  /** Height and width of a crop of the center; smaller images get a border of zeros. Default: no crop. */
+  readonly crop?: readonly [height: number, width: number] | undefined;
+  /** The factor of bytes, such as 1 / 255. Default 1. */
+  readonly rescale?: number | undefined;
+  /** The mean of each channel, which is subtracted. Default: none. */
+  readonly mean?: readonly number[] | undefined;
+  /** The standard deviation of each channel, by which channels are divided. Default: none. */
+  readonly std?: readonly number[] | undefined;
+  /** Whether images are resized as floats, without rounding to bytes. Default false. */
+  readonly resizesFloats?: boolean | undefined;
+}

@@ -1,0 +1,146 @@
+/** How the prompts of each family represent images. */
+import { ArgumentError } from "../../../core/errors.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
+import { stack } from "../../../ops/join/cat.ts";
+import { resizeBytes } from "../../../ops/picture/pillow.ts";
+import { expand } from "../../../ops/view/expand.ts";
+import { permute } from "../../../ops/view/permute.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import { narrow } from "../../../ops/view/slice.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
+import { bytesOf, filters, type ImageProcessor } from "../vision/processor/processor.ts";
+import type { ImageLayout } from "./chat_processor.ts";
+
+/** Sizes of {@link patchLayout}. */
+export interface PatchSizes {
+  /** Height and width of a patch in pixels. */
+  readonly patch: number;
+  /** The number of frames of a patch; an image is repeated. */
+  readonly frames: number;
+  /** Rows and columns of patches that become one token. */
+  readonly merge: number;
+}
+
+/** Qwen: images of any size, in the order of {@link patchesOf}. */
+export const patchLayout = (
+  processor: ImageProcessor,
+  { patch, frames, merge }: PatchSizes,
+  token: string,
+): ImageLayout => ({
+  placeholder: token,
+  prepare(image) {
+    const [height, width] = image.shape.slice(1) as [number, number];
+    if (Math.max(height, width) > 200 * Math.min(height, width))
+      throw new ArgumentError(
+        "ChatProcessor.prompt",
+        "imageTooNarrow",
+        `expected an image whose longer side is at most 200 times the shorter one, got ${height} x ${width}`,
+      );
+    return tidy(() => {
+      const pixels: Tensor = processor.process(image);
+      const grid = [pixels.shape[2]! / patch, pixels.shape[3]! / patch] as const;
+      const blocks = reshape(pixels, [3, 1, grid[0] / merge, merge, patch, grid[1] / merge, merge, patch]);
+      const repeated = expand(blocks, [3, frames, ...blocks.shape.slice(2)]);
+      const patches = reshape(permute(repeated, [2, 5, 3, 6, 0, 1, 4, 7]), [grid[0] * grid[1], -1]);
+      const tokens = (grid[0] * grid[1]) / merge ** 2;
+      return { inputs: { pixels: patches, grid, tokens }, text: token.repeat(tokens) };
+    });
+  },
+});
+
+/** Gemma 3 and LLaVA: images of one size, with the same number of tokens. */
+export const fixedLayout = (
+  processor: ImageProcessor,
+  count: number,
+  token: string,
+  around?: { readonly placeholder: string; readonly before: string; readonly after: string },
+): ImageLayout => ({
+  placeholder: around?.placeholder ?? token,
+  prepare: (image) => ({
+    inputs: inputsOf([processor.process(image)], count),
+    text: `${around?.before ?? ""}${token.repeat(count)}${around?.after ?? ""}`,
+  }),
+});
+
+/** Joins crops [1, 3, height, width]. */
+const inputsOf = (crops: readonly Tensor[], tokens: number) => ({
+  pixels: reshape(stack(crops), [crops.length, ...crops[0]!.shape.slice(1)]),
+  ...{ grid: [1, 1] as const, tokens: crops.length * tokens },
+});
+
+/** Sizes of {@link tileLayout}. */
+export interface TileSizes {
+  /** The longer side to which images are resized first; 0: images keep their size. */
+  readonly longest: number;
+  /** Height and width of a tile. */
+  readonly tile: number;
+  /** Whether images are split; else an image is one tile. */
+  readonly splits: boolean;
+  /** The number of tokens of a tile. */
+  readonly count: number;
+}
+
+/** SmolVLM and Idefics3: tiles of an image row by row, then the image in the size of a tile. */
+export const tileLayout = (processor: ImageProcessor, sizes: TileSizes, token: string): ImageLayout => ({
+  placeholder: token,
+  prepare: (image) =>
+    tidy(() => {
+      const { tile, splits, count } = sizes;
+      const { filter = "lanczos" } = processor.description;
+      const resized = (x: Tensor, size: readonly [number, number]): Tensor =>
+        toDType(resizeBytes(x, size, filters[filter]), "uint8");
+      const bytes = bytesOf(image);
+      const first = sizes.longest > 0 ? resized(bytes, longestSize(bytes, sizes.longest)) : bytes;
+      const whole = splits ? resized(first, tiledSize(first, tile)) : first;
+      const [rows, columns] = splits ? [whole.shape[1]! / tile, whole.shape[2]! / tile] : [1, 1];
+      const run = token.repeat(count);
+      if (rows * columns === 1)
+        return {
+          inputs: inputsOf([processor.process(whole)], count),
+          text: `${FAKE}<global-img>${run}${FAKE}`,
+        };
+      const crops: Tensor[] = [];
+      let text = "";
+      for (let row = 0; row < rows; row++) {
+        for (let column = 0; column < columns; column++) {
+          const crop = narrow(narrow(whole, 1, row * tile, tile), 2, column * tile, tile);
+          crops.push(processor.process(crop));
+          text += `${FAKE}<row_${row + 1}_col_${column + 1}>${run}`;
+        }
+        text += "\n";
+      }
+      crops.push(processor.process(whole));
+      return { inputs: inputsOf(crops, count), text: `${text}\n${FAKE}<global-img>${run}${FAKE}` };
+    }),
+});
+
+const FAKE = "<fake_token_around_image>";
+
+/** The largest side of an image. */
+const MOST_SIDE = 4096;
+
+/** The longer side becomes `longest`, at most 4096, and the shorter one even. */
+function longestSize({ shape }: Tensor, longest: number): readonly [number, number] {
+  const [height, width] = shape.slice(1) as [number, number];
+  const even = (side: number) => Math.trunc(side) + (Math.trunc(side) % 2);
+  const ratio = width / height;
+  const sides = width >= height ? [even(longest / ratio), longest] : [longest, even(longest * ratio)];
+  return withinMost(sides.map((side) => Math.max(1, side)) as [number, number]);
+}
+
+function withinMost([height, width]: readonly [number, number]): readonly [number, number] {
+  if (Math.max(height, width) <= MOST_SIDE) return [height, width];
+  const ratio = width / height;
+  const sides = width >= height ? [MOST_SIDE / ratio, MOST_SIDE] : [MOST_SIDE, MOST_SIDE * ratio];
+  return sides.map((side) => Math.max(1, Math.trunc(side))) as [number, number];
+}
+
+/** Both sides become multiples of `tile`, the shorter one as the ratio of the resized sides says. */
+function tiledSize({ shape }: Tensor, tile: number): readonly [number, number] {
+  const [height, width] = shape.slice(1) as [number, number];
+  const up = (side: number) => Math.ceil(side / tile) * tile;
+  const ratio = width / height;
+  if (width >= height) return [up(Math.trunc(up(width) / ratio)), up(width)];
+  return [up(height), up(Math.trunc(up(height) * ratio))];
+}

@@ -1,0 +1,125 @@
+/** Runs images through an image encoder in batches of equal sizes. */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { either, instanceOf, listOf, text } from "../../core/kinds.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { type FloatDType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { inEvaluation } from "../layers/module.ts";
+import { DualEncoder } from "../models/vision/dual_encoder.ts";
+import type { ImageProcessor } from "../models/vision/processor/processor.ts";
+import { VisionEncoder } from "../models/vision/vision_encoder.ts";
+import { MOST_TEXTS, valuesOfRows } from "./batches.ts";
+
+/** An image: a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1. */
+export type ImageInput = string | Tensor;
+
+/** Options of all functions that run an image encoder. */
+export interface ImageBatchingOptions {
+  /** The maximum number of images in a batch. Images of a batch have one size after processing. Default 16. */
+  readonly batch?: number | undefined;
+}
+
+/** @internal The default of `batch`. */
+export const IMAGE_BATCH = 16;
+/** @internal */
+export const aVisionEncoder: Kind<VisionEncoder> = instanceOf(VisionEncoder, "an image encoder");
+/** @internal */
+export const aDualEncoder: Kind<DualEncoder> = instanceOf(DualEncoder, "a model of images and texts");
+/** @internal */
+export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
+
+const anImage = either(text, aTensor as Kind<Tensor>);
+const list = listOf(anImage, "a list of images: paths, or tensors [channels, height, width]") as Kind<ImageInput[]>;
+/** @internal */
+export const someImages: Kind<ImageInput[]> = {
+  expected: list.expected,
+  parse(value, operation, name) {
+    const parsed = list.parse(value, operation, name);
+    return parsed && parsed.length > 0 && parsed.length <= MOST_TEXTS ? parsed : undefined;
+  },
+};
+
+function processorOf(operation: string, model: VisionEncoder | DualEncoder): ImageProcessor {
+  if (model.processor) return model.processor;
+  throw new ArgumentError(
+    operation,
+    "noProcessor",
+    "expected a model with an image processor; load a folder with preprocessor_config.json, or set model.processor",
+  );
+}
+
+/**
+ * @internal Computes a list of numbers for each image, in batches. The model runs in evaluation mode without gradients;
+ * the event loop runs between batches.
+ *
+ * @param compute computes a tensor whose first axis is the batch
+ *
+ * @throws {ArgumentError} `noProcessor`, and the errors of `io.loadImage`.
+ */
+export async function overImages(
+  operation: string,
+  model: VisionEncoder | DualEncoder,
+  images: readonly ImageInput[],
+  size: number,
+  compute: (pixels: Tensor) => Tensor,
+): Promise<Float32Array[]> {
+  const processor = processorOf(operation, model);
+  const found = new Array<Float32Array>(images.length);
+  const waiting = new Map<string, { at: number; pixels: Tensor }[]>();
+  const flush = async (key: string) => {
+    const members = waiting.get(key)!;
+    waiting.delete(key);
+    await yieldToEventLoop();
+    const run = () =>
+      toDType(
+        compute(
+          inDTypeOf(
+            model,
+            cat(
+              members.map(({ pixels }) => pixels),
+              0,
+            ),
+          ),
+        ),
+        "float32",
+      );
+    const result = tidy(() => noGrad(() => inEvaluation(model, run)));
+    for (const { pixels } of members) pixels.dispose();
+    const rows = await valuesOfRows(result);
+    result.dispose();
+    for (const [row, { at }] of members.entries()) found[at] = rows[row]!;
+  };
+  try {
+    for (const [at, image] of images.entries()) {
+      const pixels = await pixelsOf(processor, image);
+      const key = pixels.shape.join();
+      const members = waiting.get(key) ?? [];
+      waiting.set(key, [...members, { at, pixels }]);
+      if (members.length + 1 === size) await flush(key);
+    }
+    for (const key of [...waiting.keys()]) await flush(key);
+  } finally {
+    for (const members of waiting.values()) for (const { pixels } of members) pixels.dispose();
+  }
+  return found;
+}
+
+async function pixelsOf(processor: ImageProcessor, image: ImageInput): Promise<Tensor> {
+  if (typeof image !== "string") return processor.process(image);
+  const { loadImage } = await import("../../io/image/load.ts");
+  const loaded = await loadImage(image);
+  const pixels = processor.process(loaded);
+  loaded.dispose();
+  return pixels;
+}
+
+function inDTypeOf(model: VisionEncoder | DualEncoder, pixels: Tensor): Tensor {
+  const { dtype } = ("vision" in model ? model.vision : model).embeddings.patch.weight;
+  return isFloat(dtype) ? toDType(pixels, dtype as FloatDType) : pixels;
+}
