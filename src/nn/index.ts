@@ -13,7 +13,7 @@ export {
   type GeneratedText,
   generateBatch,
 } from "./generation/batch/generate_batch.ts";
-export type { EarlyStopping, GenerateBatchOptions } from "./generation/batch/options.ts";
+export type { GenerateBatchOptions } from "./generation/batch/options.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
 export { generate } from "./generation/generate.ts";
@@ -183,6 +183,7 @@ export type { Pooling, SentenceDescription, SentenceHead, SentenceStep } from ".
 export type { EncoderDecoderDescription } from "./models/encoder_decoder/description.ts";
 export type { EncodedTexts } from "./models/encoder_decoder/encoded.ts";
 export type { DecodeInputs, EncoderDecoder, Seq2SeqLossInputs } from "./models/encoder_decoder/encoder_decoder.ts";
+export type { BatchDefaults, EarlyStopping } from "./models/encoder_decoder/texts.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";
 export type { Gpt2Config } from "./models/gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./models/gpt.ts";

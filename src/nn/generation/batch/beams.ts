@@ -4,6 +4,7 @@
  * Of all continuations of the running beams, the best K = (stop tokens + 1) · beams are considered, at least 2 · beams.
  * Those that end are results if they are among the best `beams` of the K; the best `beams` of the others run on.
  */
+import { ArgumentError } from "../../../core/errors.ts";
 import { largestFirst } from "../sampling.ts";
 import type { BatchSettings } from "./options.ts";
 import { applyRules } from "./rules.ts";
@@ -104,9 +105,8 @@ export class BeamSearch {
     for (const [from, { tokens, score }] of this.running.entries()) {
       const row = rows[from]!;
       applyRules(row, { tokens, count }, this.settings);
-      const sums = Float64Array.from(row, (value) => Math.fround(value + score));
-      for (const token of largestFirst(sums, Math.min(this.kept, sums.length)))
-        found.push({ tokens: [...tokens, token], score: sums[token]!, from });
+      for (const [token, sum] of topOf(row, score, this.kept))
+        found.push({ tokens: [...tokens, token], score: sum, from });
     }
     return best(found, this.kept);
   }
@@ -119,6 +119,29 @@ export class BeamSearch {
     const worst = Math.min(...this.finished.map(({ score }) => score));
     return this.finished.some(({ isFinished }) => possible > (isFinished ? worst : WORST));
   }
+}
+
+/**
+ * Returns the tokens with the largest sums ln p + score, and the sums, in descending order; the first of ties. A single
+ * pass keeps the best ones sorted, since few values of a large vocabulary are among them.
+ *
+ * @throws {ArgumentError} for NaN
+ */
+function topOf(row: Float32Array, score: number, count: number): (readonly [token: number, sum: number])[] {
+  const top: (readonly [token: number, sum: number])[] = [];
+  let worst = -Infinity;
+  for (let token = 0; token < row.length; token++) {
+    const sum = Math.fround(row[token]! + score);
+    if (sum <= worst && top.length === count) continue;
+    if (Number.isNaN(sum))
+      throw new ArgumentError("generateBatch", "notFinite", "expected logits without NaN; are the weights finite?");
+    let at = top.length;
+    while (at > 0 && top[at - 1]![1] < sum) at--;
+    top.splice(at, 0, [token, sum]);
+    if (top.length > count) top.pop();
+    worst = top.at(-1)![1];
+  }
+  return top;
 }
 
 /** Returns the items with the largest scores in descending order; the first of ties. */

@@ -4,10 +4,8 @@ import { aNumber, choice, either, flag, listOf, someNumber } from "../../../core
 import { count, finite, type NumberRule } from "../../../core/options.ts";
 import { named, type Parsed } from "../../../core/parameters.ts";
 import { Generator } from "../../../random/generator.ts";
+import type { BatchDefaults, EarlyStopping } from "../../models/encoder_decoder/texts.ts";
 import { type GenerateOptions, generateParameters, type Sampling } from "../options.ts";
-
-/** When beam search ends: see {@link GenerateBatchOptions.earlyStopping}. */
-export type EarlyStopping = boolean | "never";
 
 /** Options of {@link generateBatch}. */
 export interface GenerateBatchOptions
@@ -50,9 +48,6 @@ export interface GenerateBatchOptions
   /** The maximum number of texts in a batch. Default 16. */
   readonly batch?: number | undefined;
 }
-
-/** @internal The defaults that a model's files give. */
-export type BatchDefaults = Omit<GenerateBatchOptions, "seed" | "generator" | "signal" | "batch">;
 
 /** Far more beams or results than any search needs. */
 const MOST_ROWS = 1024;
@@ -111,7 +106,7 @@ export interface BatchSettings {
 const usual = {
   ...{ maxTokens: 256, minTokens: 0, numBeams: 1, lengthPenalty: 1, earlyStopping: false, noRepeatNgramSize: 0 },
   ...{ repetitionPenalty: 1, badWords: [], temperature: 0, topK: Infinity },
-} as const satisfies BatchDefaults;
+} as const satisfies BatchDefaults & GenerateBatchOptions;
 
 /** Returns the options that are given. */
 const givenOf = <O extends object>(options: O): Partial<O> =>

@@ -12,7 +12,6 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
 import { KeyValueCache } from "../../cache/cache.ts";
-import type { BatchDefaults } from "../../generation/batch/options.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, zeroParameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
@@ -24,7 +23,7 @@ import { checkTokenMatrix } from "../tokens.ts";
 import { CrossDecoder } from "./decoder.ts";
 import type { EncoderDecoderDescription } from "./description.ts";
 import { EncodedTexts } from "./encoded.ts";
-import type { TextSettings } from "./texts.ts";
+import type { BatchDefaults, TextSettings } from "./texts.ts";
 
 /** Optional inputs of {@link EncoderDecoder.decode}. */
 export interface DecodeInputs {

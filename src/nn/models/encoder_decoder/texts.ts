@@ -1,5 +1,22 @@
 /** What an {@link EncoderDecoder} needs to read and write texts, besides its tokenizer. */
-import type { BatchDefaults } from "../../generation/batch/options.ts";
+
+/** When beam search ends: see the option `earlyStopping` of `nn.generateBatch`. */
+export type EarlyStopping = boolean | "never";
+
+/** Defaults of the options of `nn.generateBatch`, which a model's files give. */
+export interface BatchDefaults {
+  readonly maxTokens?: number | undefined;
+  readonly minTokens?: number | undefined;
+  readonly stopTokens?: Iterable<number> | undefined;
+  readonly numBeams?: number | undefined;
+  readonly lengthPenalty?: number | undefined;
+  readonly earlyStopping?: EarlyStopping | undefined;
+  readonly noRepeatNgramSize?: number | undefined;
+  readonly repetitionPenalty?: number | undefined;
+  readonly forcedBeginToken?: number | undefined;
+  readonly forcedEndToken?: number | undefined;
+  readonly badWords?: readonly (readonly number[])[] | undefined;
+}
 
 /** A task of T5, such as `translation_en_to_de`. */
 export interface TextTask {

@@ -38,10 +38,10 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** Parts of classes whose head is that of the language model, or that have none. */
-const heads = /(ForConditionalGeneration|MTModel|WithLMHeadModel|[^r]Model|[^e]rModel)$/;
+/** The ends of classes whose head is that of the language model, or that have none. */
+const generating = /(ForConditionalGeneration|Model)$/;
 
-/** Which parts of a model a folder has. */
+/** Whether a folder has the encoder alone. */
 export const isEncoderAlone = (config: { readonly architectures?: unknown }): boolean =>
   Array.isArray(config.architectures) && /EncoderModel$/.test(String(config.architectures[0]));
 
@@ -111,7 +111,7 @@ function completed(name: EncoderDecoderName, config: Settings): Settings {
 function checkClass(config: Settings): void {
   const list = config.get("architectures");
   const className = Array.isArray(list) ? list[0] : undefined;
-  if (className !== undefined && !heads.test(String(className)))
+  if (className !== undefined && !generating.test(String(className)))
     throw config.refused(
       "unsupportedHead",
       `expected a model that generates texts, such as …ForConditionalGeneration, got "${className}"`,

@@ -1,8 +1,7 @@
 /** What the files of an encoder-decoder model say about generation, languages and tasks. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { BatchDefaults, EarlyStopping } from "../../../generation/batch/options.ts";
-import type { TextSettings } from "../../encoder_decoder/texts.ts";
+import type { BatchDefaults, EarlyStopping, TextSettings } from "../../encoder_decoder/texts.ts";
 import { settingsIn, tokensIn } from "../generation.ts";
 import type { Settings } from "../settings.ts";
 import { type EncoderDecoderName, encoderDecoderFields } from "./architectures.ts";
