@@ -53,7 +53,9 @@ export async function runClassFiles(files: readonly string[], runFile: RunFile):
   return { passed, failed };
 }
 
-/** Runs failed files again, when nothing else runs. A class fails if a file fails twice; the remarks have both results. */
+/**
+ * Runs failed files again, when nothing else runs. A class fails if a file fails twice; the remarks have both results.
+ */
 export async function runAgain({ passed, failed }: FirstRun, runFile: RunFile): Promise<PartCounts> {
   const counts = [...passed];
   const remarks: string[] = [];

@@ -27,6 +27,7 @@ function linspace32(start: number, end: number, count: number): number[] {
 
 /** Names of schedules of β. */
 export const betaSchedules = ["linear", "scaledLinear", "squaredCosine"] as const;
+/** How the variance of the noise grows over the training steps. */
 export type BetaSchedule = (typeof betaSchedules)[number];
 
 /** The variance β of the noise that each training step adds. */
@@ -52,6 +53,7 @@ export function cumulativeAlphas(betas: readonly number[]): number[] {
 
 /** Names of the ways to choose timesteps. */
 export const timestepSpacings = ["leading", "trailing", "linspace"] as const;
+/** How a sampler chooses its timesteps among the training steps. */
 export type TimestepSpacing = (typeof timestepSpacings)[number];
 
 interface Spaced {

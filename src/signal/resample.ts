@@ -18,7 +18,7 @@ const BETA = 5;
 
 const aRate = aNumber({
   holds: (rate) => Number.isSafeInteger(rate) && rate >= 1 && rate <= 2 ** 24,
-  expected: "a whole number from 1 to 2^24",
+  expected: "a whole number from 1 to 16777216",
 });
 
 const readCall = parameters("resample", { x: operand(aTensor), from: operand(aRate), to: operand(aRate) });

@@ -102,6 +102,7 @@ const differences: Readonly<Record<string, Difference>> = {
   "oneHot.numClasses": [null, -1, "-1 is PyTorch's way to leave it out"],
   "meshgrid.indexing": ["ij", null, same],
   "sliceScatter.start": [0, null, same],
+  "gradient.spacing": [1, null, same],
   "cdist.computeMode": ["donotUseMmForEuclidDist", "use_mm_for_euclid_dist_if_necessary", "exact for every size"],
   "randint.dtype": [null, 4, "without it the result is int64, PyTorch's number 4"],
   "trilIndices.dtype": ["int64", 4, "PyTorch's number 4 is int64"],

@@ -57,6 +57,10 @@ const words: readonly (readonly [pattern: string, sides: (first: number, second:
   [`a number other than 0`, () => ({ taken: [1, -1, Number.MIN_VALUE], refused: [0, -0] })],
   [`a number of at least ${N}(?:, or Infinity|, Infinity included)`, (least) => both(atLeast(least), infinite)],
   [`a number above ${N}, or Infinity`, (limit) => both(above(limit), infinite)],
+  [
+    `a number of at most ${N}, or -Infinity`,
+    (most) => both(atMost(most), { taken: [Number.NEGATIVE_INFINITY], refused: [Number.NaN] }),
+  ],
 ];
 
 function sidesOf(expected: string): Sides | undefined {

@@ -41,7 +41,9 @@ function deformConv(call: Call): Tensor {
   return bias ? ops.add(result, ops.reshape(bias, [-1, ...layout.outputs.map(() => 1)])) : result;
 }
 
-/** The places to sample, from −1 to 1: [batch · offset groups, taps · first output size, …, axes], the last axis first. */
+/**
+ * The places to sample, from −1 to 1: [batch · offset groups, taps · first output size, …, axes], the last axis first.
+ */
 function gridOf(call: Call, offset: Tensor, { kernel, sizes, outputs, offsetGroups }: Layout): Tensor {
   const rank = kernel.length;
   const numbers = (name: string, byDefault: number) =>

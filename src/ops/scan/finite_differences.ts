@@ -45,8 +45,8 @@ const gradientParameters = parameters("gradient", {
 
 /**
  * Estimates the derivative of a sampled function along each axis: by central differences, which are exact for
- * parabolas, and at the edges by one-sided differences. This is PyTorch's and NumPy's `gradient`; for derivatives of programs, see
- * {@link grad}.
+ * parabolas, and at the edges by one-sided differences. This is PyTorch's and NumPy's `gradient`; for derivatives of
+ * programs, see {@link grad}.
  *
  * @param x samples, with more than `edgeOrder` along each axis; integers become float32
  * @returns a tensor of the shape of x for each axis of `dim`
