@@ -1,7 +1,7 @@
 import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { flag, instanceOf } from "../../../core/kinds.ts";
-import { named, parameters } from "../../../core/parameters.ts";
+import { named, parameters, reading } from "../../../core/parameters.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -242,7 +242,7 @@ export class EncoderDecoder extends Module<
 
   private checkTargets(tokens: Tensor, encoded: EncodedTexts, before: number): void {
     checkTokenMatrix("EncoderDecoder", tokens);
-    if (!(encoded instanceof EncodedTexts))
+    if (!reading("EncoderDecoder.decode", () => encoded instanceof EncodedTexts))
       throw new ArgumentError(
         "EncoderDecoder",
         "notEncoded",
