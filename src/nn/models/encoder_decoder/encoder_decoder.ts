@@ -1,6 +1,7 @@
+import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { flag, instanceOf } from "../../../core/kinds.ts";
-import { named, parameters } from "../../../core/parameters.ts";
+import { named, parameters, reading } from "../../../core/parameters.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -239,8 +240,15 @@ export class EncoderDecoder extends Module<
     return new Map(places.map(({ path, names }) => [path, names[0]!]));
   }
 
-  private checkTargets(tokens: Tensor, { lengths }: EncodedTexts, before: number): void {
+  private checkTargets(tokens: Tensor, encoded: EncodedTexts, before: number): void {
     checkTokenMatrix("EncoderDecoder", tokens);
+    if (!reading("EncoderDecoder.decode", () => encoded instanceof EncodedTexts))
+      throw new ArgumentError(
+        "EncoderDecoder",
+        "notEncoded",
+        `expected encoded to be a result of encode(), got ${describeValue(encoded)}`,
+      );
+    const { lengths } = encoded;
     const [rows, count] = tokens.shape as readonly [number, number];
     if (before + count > this.contextLength)
       throw new ShapeError(
