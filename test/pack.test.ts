@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, wri
 import { basename, dirname, join, normalize } from "node:path";
 import packageFile from "../package.json";
 import { linkProblems, linksOf } from "../scripts/docs/links.ts";
+import { unpackedKernels } from "../scripts/release/assets.ts";
 import { cpuLibraryName, libraryName, packageRoot } from "../src/core/paths.ts";
 import * as library from "../src/index.ts";
 import { testCommands, testDocuments, testEntries } from "./pack/installed.ts";
@@ -58,7 +59,7 @@ describe("the tarballs", () => {
       /^src\/vendor\/(?:LICENSES\.md|\w+\.ttf)$/,
       /^src\/bundle\/(?:bytecode\.js\.jsc|(?:bytecode|library)\.js\.map)$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
-      /^src\/serve\/page\/(?:client|events|markdown|message|settings|store)\.ts$/,
+      /^src\/serve\/page\/(?:client|events|images|markdown|message|settings|store)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
       /^swift\/(?:Package\.swift|Sources\/.*)$/,
     ];
@@ -280,7 +281,7 @@ describe("in an empty project", () => {
   });
 
   test("kernels are embedded in the JavaScript, each with the text of its file", () => {
-    const kernels = JSON.parse(readFileSync(join(installed, "src", "kernels.json"), "utf8")) as Record<string, string>;
+    const kernels = unpackedKernels(readFileSync(join(installed, "src", "kernels.json"), "utf8"));
     const files = [...new Bun.Glob("**/*.{metal,h}").scanSync({ cwd: join(packageRoot, "kernels") })].sort();
     expect(Object.keys(kernels)).toEqual(files);
     for (const file of files) expect(kernels[file]).toBe(readFileSync(join(packageRoot, "kernels", file), "utf8"));

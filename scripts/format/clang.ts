@@ -19,7 +19,11 @@ export const clangFiles = (): string[] =>
  * Returns the lines that `clang-format` would change, as `file:line`. The nearest `.clang-format` above a file applies.
  */
 export async function clangProblems(files: readonly string[], folder: string = packageRoot): Promise<string[]> {
-  const { output, status } = await run([process.execPath, program, "--dry-run", "-Werror", ...files], { cwd: folder });
+  const results = [];
+  for (const some of portions(files))
+    results.push(await run([process.execPath, program, "--dry-run", "-Werror", ...some], { cwd: folder }));
+  const output = results.map((result) => result.output).join("\n");
+  const status = results.find((result) => result.status !== 0)?.status ?? 0;
   const lines = [...Bun.stripANSI(output).matchAll(/^(.+:\d+):\d+: error: code should be clang-formatted/gm)];
   const problems = [...new Set(lines.map(([, line]) => line!))];
   return status !== 0 && problems.length === 0 ? [`clang-format: ${output.trim()}`] : problems;
@@ -27,5 +31,14 @@ export async function clangProblems(files: readonly string[], folder: string = p
 
 /** Formats in place. A second pass may align lines that the first one wrapped. */
 export async function clangFormat(files: readonly string[], folder: string = packageRoot): Promise<void> {
-  for (let pass = 0; pass < 2; pass++) await run([process.execPath, program, "-i", ...files], { cwd: folder });
+  for (const some of portions(files))
+    for (let pass = 0; pass < 2; pass++) await run([process.execPath, program, "-i", ...some], { cwd: folder });
 }
+
+/** WebAssembly's stack holds the arguments: hundreds of paths overflow it. */
+const MOST_FILES = 200;
+
+const portions = (files: readonly string[]): (readonly string[])[] =>
+  Array.from({ length: Math.ceil(files.length / MOST_FILES) }, (_, at) =>
+    files.slice(at * MOST_FILES, (at + 1) * MOST_FILES),
+  );

@@ -27,13 +27,26 @@ export const packaged = {
     }
     return found.get(platform);
   },
-  kernels: () => require("../kernels.json"),
+  kernels: () => (kernels ??= unpacked(require("../kernels.json").zstd)),
 };
+let kernels;
+const unpacked = (text) => JSON.parse(Bun.zstdDecompressSync(Buffer.from(text, "base64")).toString());
 `;
 }
 
-/** Returns the text of every file in `kernels/`, by path. */
-export function kernelTexts(): Record<string, string> {
+/** Returns the JSON that bundles contain: the text of every file in `kernels/`, by path, compressed. */
+export function packedKernels(): string {
+  const bytes = Bun.zstdCompressSync(JSON.stringify(kernelTexts()), { level: 19 });
+  return JSON.stringify({ zstd: bytes.toBase64() });
+}
+
+/** Returns the texts in {@link packedKernels}. */
+export function unpackedKernels(json: string): Record<string, string> {
+  const { zstd } = JSON.parse(json) as { zstd: string };
+  return JSON.parse(Bun.zstdDecompressSync(Uint8Array.fromBase64(zstd)).toString()) as Record<string, string>;
+}
+
+function kernelTexts(): Record<string, string> {
   const folder = join(packageRoot, "kernels");
   const files = [...new Bun.Glob("**/*.{metal,h}").scanSync({ cwd: folder })].sort();
   return Object.fromEntries(files.map((file) => [file, readFileSync(join(folder, file), "utf8")]));

@@ -4,7 +4,7 @@
  */
 import { rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { decode, encode } from "@jridgewell/sourcemap-codec";
+import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-codec";
 import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
@@ -147,13 +147,15 @@ const requiring = (text: string): string =>
 async function shortened(path: string): Promise<void> {
   const map = (await Bun.file(path).json()) as { readonly sources: readonly string[]; readonly mappings: string };
   const lines = decode(map.mappings).map((segments) =>
-    segments.filter((segment, at) => {
-      const before = segments[at - 1];
-      return before === undefined || before[1] !== segment[1] || before[2] !== segment[2];
-    }),
+    segments
+      .filter((segment, at) => {
+        const before = segments[at - 1];
+        return before === undefined || before[1] !== segment[1] || before[2] !== segment[2];
+      })
+      .map((segment) => segment.slice(0, 4) as SourceMapSegment),
   );
   const sourcesContent = map.sources.map(() => null);
-  await Bun.write(path, JSON.stringify({ ...map, sourcesContent, mappings: encode(lines) }));
+  await Bun.write(path, JSON.stringify({ ...map, names: [], sourcesContent, mappings: encode(lines) }));
 }
 
 /** An import from another module of the library: `import { a, b } from "./c.js";`. */

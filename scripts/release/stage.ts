@@ -13,8 +13,9 @@ import { withLinks } from "../docs/links.ts";
 import { repositoryAddress } from "../docs/site.ts";
 import { pruneDeclarations } from "../vendor/declarations.ts";
 import { vendorPackages } from "../vendor/vendor.ts";
-import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
+import { packagedModule, packedKernels, platformDeclarations, platformModule } from "./assets.ts";
 import { bundleLibrary, packedModule } from "./bundle.ts";
+import { compactModules, removeUnused } from "./compact.ts";
 import { glibcNeeded } from "./glibc.ts";
 
 const { name, version } = packageFile;
@@ -46,10 +47,12 @@ export async function stageMain(folder: string): Promise<void> {
   await rm(join(folder, "kernels", ".clang-format"), { force: true });
   for (const page of pages) await copyPage(page, folder);
   await pruneDeclarations(folder);
+  await compactModules(folder);
   await vendorPackages(folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
-  await Bun.write(join(folder, "src", "kernels.json"), JSON.stringify(kernelTexts()));
+  await Bun.write(join(folder, "src", "kernels.json"), packedKernels());
   await bundleLibrary(folder);
+  await removeUnused(folder);
   await linkDocuments(folder, repositoryPage());
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
 }

@@ -1,4 +1,5 @@
 /** Draws a graph as an SVG: a box for each node, in the order in which values flow from top to bottom. */
+import { counted } from "../core/plural.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Step } from "./graph.ts";
 import type { OnnxValue } from "./model.ts";
@@ -56,6 +57,7 @@ export async function drawGraph(drawn: Drawn): Promise<string> {
   const frame = `viewBox="0 0 ${size[0]} ${size[1]}" width="${size[0]}" height="${size[1]}"`;
   const text = `font-family="Inter, sans-serif" font-size="${FONT.size}" text-anchor="middle" fill="#0f172a"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${frame} ${text}>
+<title>${counted(drawn.steps.length, "node")} of an ONNX graph</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 ${[...paths, ...shapes].join("\n")}
 </svg>

@@ -1,7 +1,8 @@
 /** Requests of OpenAI's Responses API, as far as a local model can answer them, and their conversion to chats. */
-import { z } from "zod";
+import type { infer as Infer } from "zod";
 import { ApiError, apiErrorOf } from "./api_error.ts";
 import { anything, type ChatRequest, chatRequest, tool as chatTool, contentOf, ignored, optional } from "./schemas.ts";
+import { z } from "./zod.ts";
 
 const text = z.object({ type: z.enum(["input_text", "output_text", "text", "refusal"]), text: z.string().optional() });
 const image = z.object({ type: z.literal("input_image"), image_url: z.string() });
@@ -82,7 +83,7 @@ export const responseRequest = z.strictObject({
   tool_choice: optional(toolChoice),
 });
 
-export type ResponseRequest = z.infer<typeof responseRequest>;
+export type ResponseRequest = Infer<typeof responseRequest>;
 
 /** Whether log probabilities are requested. */
 export const hasChances = ({ include, top_logprobs }: ResponseRequest): boolean =>
@@ -133,14 +134,14 @@ function messagesOf({ instructions, input }: ResponseRequest): Message[] {
   return messages;
 }
 
-function formatOf(chosen: z.infer<typeof format> | undefined): ChatRequest["response_format"] {
+function formatOf(chosen: Infer<typeof format> | undefined): ChatRequest["response_format"] {
   if (chosen?.type !== "json_schema") return chosen;
   const { type, ...json_schema } = chosen;
   return { type, json_schema };
 }
 
 function choiceOf(choice: ResponseRequest["tool_choice"]): ChatRequest["tool_choice"] {
-  const chosen = ({ type, name }: z.infer<typeof named>) => ({ type, function: { name } });
+  const chosen = ({ type, name }: Infer<typeof named>) => ({ type, function: { name } });
   if (typeof choice !== "object") return choice;
   if (choice.type === "function") return chosen(choice);
   return { type: choice.type, allowed_tools: { mode: choice.mode, tools: choice.tools.map(chosen) } };

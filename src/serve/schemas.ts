@@ -2,10 +2,11 @@
  * The schemas of OpenAI's API, as far as a local model can answer requests. Fields of `ignored` have no effect;
  * unsupported and unknown fields are rejected.
  */
-import { z } from "zod";
+import type { infer as Infer, ZodType } from "zod";
 import type { RequestPart } from "./images.ts";
+import { z } from "./zod.ts";
 
-export const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
+export const optional = <T extends ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
 
 /** The content of a message: a string or a list of texts and images. */
 const textPart = z.object({ type: z.enum(["text", "refusal"]), text: z.string().optional() });
@@ -155,9 +156,9 @@ export const rerankRequest = z.strictObject({
   return_documents: optional(z.boolean()),
 });
 
-export type ChatRequest = z.infer<typeof chatRequest>;
-export type CompletionRequest = z.infer<typeof completionRequest>;
-export type EmbeddingRequest = z.infer<typeof embeddingRequest>;
-export type RerankRequest = z.infer<typeof rerankRequest>;
+export type ChatRequest = Infer<typeof chatRequest>;
+export type CompletionRequest = Infer<typeof completionRequest>;
+export type EmbeddingRequest = Infer<typeof embeddingRequest>;
+export type RerankRequest = Infer<typeof rerankRequest>;
 /** Parameters that both kinds of completions share. */
 export type Shared = Pick<ChatRequest & CompletionRequest, keyof typeof shared>;

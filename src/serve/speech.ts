@@ -1,5 +1,5 @@
 /** `POST /v1/audio/transcriptions` and `POST /v1/audio/translations`. */
-import { z } from "zod";
+import type { infer as Infer } from "zod";
 import { FileFormatError, PackageError } from "../core/errors.ts";
 import { loadAudioFor } from "../io/audio/load.ts";
 import type { Whisper } from "../nn/models/whisper/whisper.ts";
@@ -8,6 +8,7 @@ import { transcribe } from "../nn/speech/transcribe.ts";
 import type { Transcription, TranscriptionSegment } from "../nn/speech/transcription.ts";
 import { ApiError } from "./api_error.ts";
 import { anything, optional } from "./schemas.ts";
+import { z } from "./zod.ts";
 
 /** A speech recognition model as a server uses it. */
 export interface ServedSpeech {
@@ -35,7 +36,7 @@ export const speechForm = z.strictObject({
   chunking_strategy: anything,
 });
 
-export type SpeechForm = z.infer<typeof speechForm>;
+export type SpeechForm = Infer<typeof speechForm>;
 
 /** Transcribes or translates the recording of a request. @throws {ApiError} 400 */
 export async function speechAnswer(

@@ -197,8 +197,11 @@ describe("compiled constraints", () => {
 
 test("the limits of servers match their documentation", async () => {
   const source = await Bun.file(join(packageRoot, "src", "serve", "limits.ts")).text();
-  const documented = [...source.matchAll(/Default ([\d,]+)( MiB)?[^\n]*\n {2}readonly (\w+)/g)].map(
-    ([, count, isMiB, name]) => [name!, Number(count!.replaceAll(",", "")) * (isMiB ? 2 ** 20 : 1)],
+  const documented = [...source.matchAll(/Default (false|[\d,]+)( MiB)?[^\n]*\n {2}readonly (\w+)/g)].map(
+    ([, value, isMiB, name]) => [
+      name!,
+      value === "false" ? false : Number(value!.replaceAll(",", "")) * (isMiB ? 2 ** 20 : 1),
+    ],
   );
   expect(Object.fromEntries(documented)).toEqual({ ...defaultLimits });
   expect(defaultLimits.bodyBytes).toBe(4 * 2 ** 20);

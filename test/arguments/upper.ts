@@ -496,6 +496,7 @@ export const calls: Calls = {
       },
     ],
   ],
+  "ImageProcessor.sizeOf": [(image) => new nn.ImageProcessor({}).sizeOf(image), () => [[2, 3]]],
   "ImageProcessor.process": [
     (images) => new nn.ImageProcessor({}).process(images),
     () => [[ones([3, 4, 4], { dtype: "uint8" })]],

@@ -269,6 +269,16 @@ const ofFiles = (folder: string): Lines => {
       const image = ones([3, 4, 4], { dtype: "uint8" });
       holds(nn.loadImageProcessor(at("processor")).process(image).shape.join() === "1,3,2,3");
     },
+    async "nn.loadChatProcessor"() {
+      await Bun.write(at("without_images/config.json"), '{ "model_type": "llama" }');
+      let message = "";
+      try {
+        nn.loadChatProcessor(at("without_images"));
+      } catch (error) {
+        message = String(error); // lists the models with images
+      }
+      holds(message.includes("qwen2_vl"));
+    },
     async "text.loadTokenizer"() {
       await Bun.write(at("tokenizer/tokenizer.json"), JSON.stringify(tokenizer()));
       const loaded = text.loadTokenizer(at("tokenizer"));

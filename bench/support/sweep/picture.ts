@@ -29,7 +29,7 @@ export function drawSweep(rows: readonly Row[]): string {
   );
   const dots = rows.map(
     ({ family, elements, ratio, name, threads }) =>
-      `<circle cx="${x(elements)}" cy="${y(ratio)}" r="3.5" fill="${color(family)}" fill-opacity="0.6">` +
+      `<circle cx="${x(elements).toFixed(1)}" cy="${y(ratio).toFixed(1)}" r="3.5" fill="${color(family)}">` +
       `<title>${escaped(name)}, ${threads} threads: ${ratio.toFixed(2)}</title></circle>`,
   );
   const legend = families.map((family, at) => {
@@ -45,7 +45,7 @@ export function drawSweep(rows: readonly Row[]): string {
     `<title>${title}</title>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
     `<text x="${LEFT}" y="28" font-size="15">${title}</text>`,
-    ...[...lines, ...ticks, ...dots, ...legend],
+    ...[...lines, ...ticks, `<g fill-opacity="0.6">`, ...dots, "</g>", ...legend],
     "</svg>\n",
   ].join("\n");
 }

@@ -23,15 +23,34 @@ const readCall = parameters("formatTranscription", {
  * @example
  * nn.formatTranscription(await nn.transcribe(model, "speech.wav"), "srt");
  *
- * @throws {ArgumentError} for an object without segments.
+ * @throws {ArgumentError} for an object whose segments are not those of a transcript.
  */
 export function formatTranscription(transcription: Transcription, format: TranscriptFormat): string;
 export function formatTranscription(...values: unknown[]): string {
   const { transcription, format } = readCall(values);
-  if (!Array.isArray(transcription.segments))
-    throw new ArgumentError("formatTranscription", "noSegments", "expected the result of transcribe, got no segments");
-  return writers[format](transcription);
+  return writers[format](checked(transcription));
 }
+
+/** Reads a transcript that may come from a JSON file. @throws {ArgumentError} */
+function checked(transcription: Transcription): Transcription {
+  let segments: unknown;
+  try {
+    ({ segments } = transcription);
+    if (Array.isArray(segments) && segments.length <= MOST_SEGMENTS && segments.every(isSegment)) return transcription;
+  } catch {
+    // A getter of the object threw: it is not a result.
+  }
+  const message = "expected the result of transcribe, got segments that are not { start, end, text }";
+  throw new ArgumentError("formatTranscription", "noSegments", message);
+}
+
+/** A day of speech has some 20,000 segments. */
+const MOST_SEGMENTS = 1_000_000;
+
+const isSegment = (value: unknown): boolean => {
+  const { start, end, text } = value as Partial<TranscriptionSegment>;
+  return Number.isFinite(start) && Number.isFinite(end) && typeof text === "string";
+};
 
 const writers: Readonly<Record<TranscriptFormat, (transcription: Transcription) => string>> = {
   txt: ({ segments }) => segments.map(({ text }) => `${text.trim()}\n`).join(""),

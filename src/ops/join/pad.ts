@@ -219,7 +219,7 @@ function padded<D extends DType>(
       whole,
     );
   tidy(() => {
-    if (output.size <= FEW || hasShortRows(output, inputShape)) copyInto(output, filling);
+    if (isFilledWhole(output, inputShape)) copyInto(output, filling);
     else writeBorder(output, inputShape, before, filling);
     if (x.size > 0) copyInto(inside(output), x);
   });
@@ -233,8 +233,11 @@ const FEW = 1 << 14;
 /** Up to this length of the last axis, filling the whole result takes less time than many short parts of rows. */
 const SHORT = 256;
 
-const hasShortRows = ({ shape }: Tensor, inside: readonly number[]): boolean =>
-  shape.at(-1)! <= SHORT && shape.at(-1) !== inside.at(-1);
+/** Whether the processor fills the whole result before the inside. A GPU writes each element once. */
+function isFilledWhole({ shape, size, storage }: Tensor, inside: readonly number[]): boolean {
+  if (storage.memory.device !== "host") return false;
+  return size <= FEW || (shape.at(-1)! <= SHORT && shape.at(-1) !== inside.at(-1));
+}
 
 /** Fills two slabs for each axis. Later slabs exclude the ones that are already filled. */
 function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], filling: Tensor): void {

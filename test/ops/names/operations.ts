@@ -52,24 +52,31 @@ export const unary: readonly Walk[] = [
   { names: unaryOperations.groups.tests!, operands: () => [shaped([7], special)], compute: elementwise },
 ];
 
+const withNaN = (x: Tensor): Tensor => shaped(x.shape, numbersOf(x).with(0, Number.NaN), x.dtype as "float32");
+
 export const binary: readonly Walk[] = [
   {
     names: binaryOperations.groups.floats!,
-    operands: () => [repeated(mixed), drawn("binary", [60], { low: -4, high: 4 }), repeated(orders)],
+    // Only a NaN distinguishes maximum from fmax.
+    operands: () => [repeated(mixed), withNaN(drawn("binary", [60], { low: -4, high: 4 })), repeated(orders)],
     compute: (name, [a, b, order]) => elementwise(name, [name === "polygamma" ? order! : a!, b!]),
   },
   {
     names: binaryOperations.groups.integers!,
     operands: () => [drawn("a", [60], { integers: [-20, 20] }, "int32"), repeated(divisors, "int32")],
     compute: elementwise,
+    same: [
+      ["maximum", "fmax"],
+      ["minimum", "fmin"],
+    ],
   },
   {
     names: binaryOperations.groups.bools!,
     operands: bothBools,
     compute: elementwise,
     same: [
-      ["add", "maximum", "heaviside", "bitwiseOr"],
-      ["mul", "minimum", "bitwiseAnd"],
+      ["add", "maximum", "fmax", "heaviside", "bitwiseOr"],
+      ["mul", "minimum", "fmin", "bitwiseAnd"],
     ],
   },
   {

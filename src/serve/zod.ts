@@ -1,0 +1,23 @@
+/** The part of zod that the server uses, so that the package has no other part of it. */
+import {
+  array,
+  boolean,
+  custom,
+  discriminatedUnion,
+  enum as enumeration,
+  int,
+  literal,
+  never,
+  number,
+  object,
+  record,
+  strictObject,
+  string,
+  union,
+  unknown,
+} from "zod";
+
+export const z = {
+  ...{ array, boolean, custom, discriminatedUnion, enum: enumeration, int, literal, never, number, object, record },
+  ...{ strictObject, string, union, unknown },
+};
