@@ -30,7 +30,8 @@ export function compacted(text: string, name = "module.js"): string {
   const { comments, program } = parseSync(name, text);
   const templates = templatesIn(program);
   const isText = (at: number): boolean => templates.some(({ start, end }) => start < at && at < end);
-  const removed = comments.filter(({ value }) => !KEPT.test(value));
+  const isHashbang = (start: number): boolean => start === 0 && text.startsWith("#!");
+  const removed = comments.filter(({ value, start }) => !KEPT.test(value) && !isHashbang(start));
   const lines: string[] = [];
   let [start, next] = [0, 0];
   for (const line of text.split("\n")) {

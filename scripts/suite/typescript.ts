@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { type FileTime, noTests, sum } from "../counts.ts";
+import { type FileTime, noTests } from "../counts.ts";
 import { runTestFiles, type TestRun } from "./bun_test.ts";
-import { classOf, type FirstRun, type LoadClass, type RunFile, runAgain, runClassFiles, stages } from "./classes.ts";
+import { classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
 import type { SuiteOptions } from "./options.ts";
 import { inOrderOf, measuredTimings, shareOf } from "./order.ts";
 import type { Outcomes } from "./outcomes.ts";
@@ -69,45 +69,25 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
   return { results: [result], times };
 }
 
-/** Runs the files of each class; nothing else may run meanwhile. Files that failed run again at the end, alone. */
+/** Runs the files of each class, one at a time; nothing else may run meanwhile. */
 export async function testClasses({ files, shard, ...rest }: Selection): Promise<TypeScriptOutcome> {
   const times: FileTime[] = [];
-  const all = files ?? allTests();
-  const runFile = async (file: string, report: string): Promise<TestRun> => {
-    const run = await runTestFiles([file], { report, environment: environmentOf(rest) });
-    times.push(...run.files);
-    return run;
-  };
-  const runLane = async (lane: readonly LoadClass[]): Promise<ClassResult[]> => {
-    const results: ClassResult[] = [];
-    for (const name of lane) {
-      const ofClass = all.filter((file) => classOf(file) === name);
-      const chosen = ofClass.filter((_, at) => shard === undefined || at % shard.count === shard.index - 1);
-      if (chosen.length > 0) results.push(await runClass(`Tests of class ${name}`, chosen, runFile));
-    }
-    return results;
-  };
-  const first: ClassResult[] = [];
-  for (const lanes of stages) first.push(...(await Promise.all(lanes.map(runLane))).flat());
   const results: PartResult[] = [];
-  for (const { result, run } of first)
-    results.push(run?.failed.length ? await runPart(`${result.name}, again`, () => runAgain(run, runFile)) : result);
+  const all = files ?? allTests();
+  for (const name of Object.keys(loadClasses) as LoadClass[]) {
+    const ofClass = all.filter((file) => classOf(file) === name);
+    const chosen = ofClass.filter((_, at) => shard === undefined || at % shard.count === shard.index - 1);
+    if (chosen.length === 0) continue;
+    const result = await runPart(`Tests of class ${name}`, () =>
+      runClassFiles(chosen, async (file, report) => {
+        const run = await runTestFiles([file], { report, environment: environmentOf(rest) });
+        times.push(...run.files);
+        return run;
+      }),
+    );
+    results.push(result);
+  }
   return { results, times };
-}
-
-interface ClassResult {
-  readonly result: PartResult;
-  /** Undefined if the files could not run. */
-  readonly run?: FirstRun;
-}
-
-async function runClass(name: string, files: readonly string[], runFile: RunFile): Promise<ClassResult> {
-  let run: FirstRun | undefined;
-  const result = await runPart(name, async () => {
-    run = await runClassFiles(files, runFile);
-    return sum([...run.passed, ...run.failed.map(({ counts }) => counts)]);
-  });
-  return { result, ...(run && { run }) };
 }
 
 /** Prints how to repeat the order, for failures that depend on it. */

@@ -14,7 +14,6 @@ import { detach } from "../ops/gradient/backward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
-import { metalSeam } from "./metal/replay.ts";
 import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
 import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
@@ -43,7 +42,7 @@ export interface CompiledFunction<Arguments extends readonly unknown[], Result> 
    * Writes the program of the last call to a file, with the state and the constants. `loadProgram` runs it without this
    * code, with the bits of this function.
    *
-   * @throws {CompileError} `unsaved` if there is no program yet, it was recorded on metal, or it calls an optimizer or
+   * @throws {CompileError} `unsaved` if there is no program yet, or it calls an optimizer or
    * sets gradients. @throws {FileError}
    */
   save(path: string): Promise<void>;
@@ -122,7 +121,7 @@ class Compiled {
     if (capture !== null) return this.fn(...(values as never[])); // part of another recording
     const why = this.whyPlain(values);
     if (why !== undefined) return this.runPlainly(values, why);
-    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0) | (getBackend() === "metal" ? 4 : 0);
+    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0);
     const variant = this.variantFor(values, modes);
     if (typeof variant === "string") return this.runPlainly(values, variant);
     const result = variant.run(values);
@@ -190,7 +189,7 @@ class Compiled {
 }
 
 /** The backends whose calls can be recorded. */
-const seams: Readonly<Partial<Record<BackendName, Seam>>> = { cpu: cpuSeam, metal: metalSeam };
+const seams: Readonly<Partial<Record<BackendName, Seam>>> = { cpu: cpuSeam };
 
 const isUsable = (tensor: Tensor, seam: Seam): boolean =>
   !tensor.isDisposed && !tensor.storage.isClosed && seam.accepts(tensor);

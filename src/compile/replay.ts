@@ -109,9 +109,7 @@ export abstract class Replay {
   /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run plainly. */
   abstract run(found: readonly Tensor[]): unknown;
   /** Describes the program for a file. @throws {CompileError} `unsaved` if it can't be saved */
-  describe(): SavedParts {
-    throw unsaved("it was recorded on metal");
-  }
+  abstract describe(): SavedParts;
   abstract dispose(): void;
 
   /** Whether a call replaces or removes gradients. */

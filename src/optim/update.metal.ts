@@ -1,6 +1,5 @@
 import type { MetalImplementation } from "../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../backend/metal/launch.ts";
-import { capture } from "../observe/capture.ts";
 import { fieldsOf, MAX_PARAMETERS, operandsOf, padded, type UpdateAttributes, updateParameters } from "./primitive.ts";
 import { updateRules } from "./rules.ts";
 
@@ -17,13 +16,6 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);
     const sizes = after.map(({ size }) => size);
     const { firstChunks, total } = chunksOf(sizes, CHUNK);
-    const parametersOf = (of: UpdateAttributes) => updateParameters.bytes({ ...fieldsOf(of, sizes), firstChunks });
-    capture?.liveParameters((rows) =>
-      parametersOf({
-        ...attributes,
-        members: attributes.members.map((member, at) => ({ ...member, coefficients: rows[at]! })),
-      }),
-    );
     return launch({
       file: "optim/update.metal",
       name: `update_${metalTypeOf(after[0]!.dtype)}_${metalTypeOf(gradients[0]!.dtype)}`,
@@ -36,7 +28,7 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
         ...padded(gradients, MAX_PARAMETERS, gradients[0]!).map(reads),
         ...padded(after, MAX_PARAMETERS, after[0]!).map(writes),
       ],
-      parameters: parametersOf(attributes),
+      parameters: updateParameters.bytes({ ...fieldsOf(attributes, sizes), firstChunks }),
       threadgroups: total,
       threadgroup: THREADS,
     });

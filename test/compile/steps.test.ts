@@ -12,7 +12,7 @@ type Step = (x: Tensor, y: Tensor) => unknown;
 
 const { randn, randint } = orchard;
 
-const backends = ["cpu", "metal"] as const;
+const backends = ["cpu"] as const;
 
 const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = {
   SGD: (parameters) => new optim.SGD(parameters, { lr: 0.05 }),
@@ -81,7 +81,6 @@ describe("50 steps with a schedule, dropout, running statistics and clipped grad
     const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
     const [compiled, plain] = orchard.withBackend(backend, both);
     expect(compiled.result).toEqual(plain.result);
-    // on metal, batches at offsets of another alignment have a separate program
     const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].map(([, count]) => Number(count));
     expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(45);
   });

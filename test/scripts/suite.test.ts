@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { type Counts, fileOutcomes, noTests, oneFailed, onePassed } from "../../scripts/counts.ts";
 import { Failure } from "../../scripts/failure.ts";
 import { changedFiles, reachedTests } from "../../scripts/suite/changed.ts";
-import { classGlobs, classOf, loadClasses, runAgain, runClassFiles, stages } from "../../scripts/suite/classes.ts";
+import { classGlobs, classOf, loadClasses, runClassFiles } from "../../scripts/suite/classes.ts";
 import { readOptions } from "../../scripts/suite/options.ts";
 import { inOrderOf, measuredTimings, shareOf } from "../../scripts/suite/order.ts";
 import { describeFailures, describeSlowest } from "../../scripts/suite/part.ts";
@@ -129,7 +129,6 @@ describe("classes of tests that depend on load", () => {
     expect(classOf("test/train/curve.memory.test.ts")).toBe("memory");
     expect(classOf("test/train/memory.test.ts")).toBeUndefined();
     expect(Object.keys(loadClasses)).toEqual(["timing", "memory", "faults", "hosts"]);
-    expect<string[]>(stages.flat(2)).toEqual(Object.keys(loadClasses));
   });
 
   /** Plays the outcomes of a file's runs, and counts them. */
@@ -145,15 +144,15 @@ describe("classes of tests that depend on load", () => {
 
   test("a file that fails once and then passes is green, and named", async () => {
     const { runs, runFile } = playing({ a: [onePassed], b: [oneFailed("b > slow"), onePassed] });
-    const outcome = await runAgain(await runClassFiles(["a", "b"], runFile), runFile);
+    const outcome = await runClassFiles(["a", "b"], runFile);
     expect(runs).toEqual(["a", "b", "b"]);
     expect(outcome).toEqual({ ...noTests, passed: 2, remarks: ["b failed once, passed alone: b > slow"] });
   });
 
   test("a file that fails twice is red, and a file that passes is not run again", async () => {
     const { runs, runFile } = playing({ a: [oneFailed("first"), oneFailed("second")], b: [onePassed] });
-    const outcome = await runAgain(await runClassFiles(["a", "b"], runFile), runFile);
-    expect(runs).toEqual(["a", "b", "a"]);
+    const outcome = await runClassFiles(["a", "b"], runFile);
+    expect(runs).toEqual(["a", "a", "b"]);
     expect(outcome).toMatchObject({ passed: 1, failed: 1, failures: ["second"] });
     const report = describeFailures([{ name: "Tests of class faults", counts: outcome, seconds: 1 }]);
     expect(report).toContain("a failed once, failed alone: first");

@@ -57,6 +57,16 @@ const uses: Readonly<Record<string, (library: Library, text: string) => unknown>
   "gpt-tokenizer/encoding/r50k_base": (library, text) => library["default"].encode(text),
   hyparquet: ({ parquetMetadata }, text) =>
     attempt(() => parquetMetadata(new TextEncoder().encode(`${text}PAR1`).buffer)),
+  "@dagrejs/dagre": ({ graphlib, layout }, text) => {
+    const graph = new graphlib.Graph();
+    graph.setGraph({});
+    for (const [at, letter] of [...text].entries()) {
+      graph.setNode(letter, { width: 10 + at, height: 5 });
+      if (at > 0) graph.setEdge([...text][at - 1], letter, {});
+    }
+    layout(graph);
+    return graph.nodes().map((node: string) => [node, graph.node(node)]);
+  },
   marked: ({ Lexer }, text) => Lexer.lex(text),
   papaparse: (library, text) => library["default"].parse(`a,b\n${text},1`),
   pbf: ({ PbfReader }, text) => {

@@ -1,7 +1,24 @@
 /** Programs that train without disposing of anything, and print their memory use, which must stay flat. */
 import { expect } from "bun:test";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { MemoryPoint } from "./memory-point.ts";
+
+let free = Math.min(availableParallelism(), 2);
+const waiting: (() => void)[] = [];
+
+/** Runs two programs at a time, each of which computes in one thread, whatever the number of concurrent tests. */
+async function inTurn<Result>(body: () => Promise<Result>): Promise<Result> {
+  if (free > 0) free--;
+  else await new Promise<void>((resolve) => waiting.push(resolve));
+  try {
+    return await body();
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else free++;
+  }
+}
 
 async function pointsOf(program: string, words: readonly string[]): Promise<MemoryPoint[]> {
   const path = join(import.meta.dir, program);
@@ -19,7 +36,7 @@ const largest = (points: readonly MemoryPoint[], of: (point: MemoryPoint) => num
 
 /** Runs a program of this folder. Prints its memory use over time, and returns it. */
 export async function checkFlat(program: string, ...words: string[]): Promise<readonly MemoryPoint[]> {
-  const points = await pointsOf(program, words);
+  const points = await inTurn(() => pointsOf(program, words));
   const resident = points.map(({ residentBytes }) => residentBytes);
   const live = points.map(({ liveBytes }) => liveBytes);
   console.log(

@@ -6,16 +6,16 @@ import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 
 describe("memory of training without dispose", () => {
-  test("10,000 steps on cpu, never waiting", () => checkFlat("cpu", "10000", "sync", "128x128x128"));
-  test("10,000 steps on cpu, awaiting each", () => checkFlat("cpu", "10000", "async", "128x128x128"));
-  test("10,000 steps on cpu, of blocks too small for its allocator", () =>
+  test.concurrent("10,000 steps on cpu, never waiting", () => checkFlat("cpu", "10000", "sync", "128x128x128"));
+  test.concurrent("10,000 steps on cpu, awaiting each", () => checkFlat("cpu", "10000", "async", "128x128x128"));
+  test.concurrent("10,000 steps on cpu, of blocks too small for its allocator", () =>
     checkFlat("cpu", "10000", "sync", "16x16x4"));
 });
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("memory of training without dispose on metal", () => {
   // If other programs use the processors too, the collector's heap stops growing only after some 2,600 steps.
-  test("6,000 steps, never waiting", () => checkFlat("metal", "6000", "sync", "32x32x16"));
-  test("2,000 steps, awaiting each", () => checkFlat("metal", "2000", "async", "32x32x16"));
+  test.concurrent("6,000 steps, never waiting", () => checkFlat("metal", "6000", "sync", "32x32x16"));
+  test.concurrent("2,000 steps, awaiting each", () => checkFlat("metal", "2000", "async", "32x32x16"));
   // The collector does not see the size of private buffers, so their memory stops growing only after some 1,600 steps.
-  test("4,000 steps in private buffers", () => checkFlat("metal", "4000", "sync", "32x32x16", "private"));
+  test.concurrent("4,000 steps in private buffers", () => checkFlat("metal", "4000", "sync", "32x32x16", "private"));
 });

@@ -16,5 +16,6 @@ async function checkTraining(mode: "loop" | "run", steps: number): Promise<void>
 }
 
 const steps = repeats({ usual: 6000, all: 10_000 });
-test(`${steps} steps of a loop that never waits`, () => checkTraining("loop", steps));
-test("2,000 steps of a run that is evaluated, sampled and saved meanwhile", () => checkTraining("run", 2_000));
+test.concurrent(`${steps} steps of a loop that never waits`, () => checkTraining("loop", steps));
+test.concurrent("2,000 steps of a run that is evaluated, sampled and saved meanwhile", () =>
+  checkTraining("run", 2_000));

@@ -3,8 +3,9 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, axes, either, isListed, listOf } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { type DType, hasGradients, isComplex } from "../../tensor/dtype.ts";
+import { bytesOf, type DType, hasGradients, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import { reserve } from "../../tensor/reserve.ts";
 import { normalizeAxes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -75,6 +76,7 @@ export function gradient(...values: unknown[]): Tensor[] {
     );
   const samples = hasGradients(x.dtype) ? x : toDType(x, "float32");
   for (const [at, axis] of along.entries()) check(x, axis, spacings[at]!, edgeOrder);
+  reserve(along.length * x.size * bytesOf(samples.dtype)); // before the first axis is computed
   return underName("gradient", () =>
     tidy(() => along.map((axis, at) => alongAxis(samples, axis, spacings[at]!, edgeOrder === 2))),
   );

@@ -407,7 +407,7 @@ describe("ParameterList", () => {
     expect(Object.keys(module.stateDict())).toEqual(["scales.0", "named.shift"]);
     module.loadStateDict({ "scales.0": tensor([3, 4]), "named.shift": tensor([2]) });
     expect(module.forward().toArray()).toEqual([6, 8]);
-    expect(() => new nn.ParameterList([classes()])).toThrow("expected tensors of floats, got");
+    expect(() => new nn.ParameterList([classes()])).toThrow("expected tensors of floats or complex numbers, got");
     expect(() => new nn.ParameterList([3 as never])).toThrow(ArgumentError);
     expect(() => module.scales.forward()).toThrow("ParameterList has no forward");
   });
