@@ -46,11 +46,12 @@ export function withLinks(text: string, linkTo: (path: string) => string | undef
   return result;
 }
 
-/** `[words](target)` becomes `words`. */
+/** `[words](target)` and the picture `![words](target)` become `words`. */
 function unlinked(text: string, start: number, end: number): string {
   const close = text.lastIndexOf("](", start);
   const open = text.lastIndexOf("[", close);
-  return text.slice(0, open) + text.slice(open + 1, close) + text.slice(text.indexOf(")", end) + 1);
+  const before = text.slice(0, text[open - 1] === "!" ? open - 1 : open);
+  return before + text.slice(open + 1, close) + text.slice(text.indexOf(")", end) + 1);
 }
 
 /** Keeps the length, so that lines and positions stay the same. */

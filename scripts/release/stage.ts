@@ -9,7 +9,7 @@ import packageFile from "../../package.json";
 import { devicePlatforms, platformPackages } from "../../src/backend/library.ts";
 import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { withLinks } from "../docs/links.ts";
+import { linksOf, withLinks } from "../docs/links.ts";
 import { repositoryAddress } from "../docs/site.ts";
 import { pruneDeclarations } from "../vendor/declarations.ts";
 import { vendorPackages } from "../vendor/vendor.ts";
@@ -47,6 +47,7 @@ export async function stageMain(folder: string): Promise<void> {
   await rm(join(folder, "kernels", ".clang-format"), { force: true });
   for (const page of pages) await copyPage(page, folder);
   await pruneDeclarations(folder);
+  await removePictures(folder);
   await compactModules(folder);
   await vendorPackages(folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
@@ -55,6 +56,13 @@ export async function stageMain(folder: string): Promise<void> {
   await removeUnused(folder);
   await linkDocuments(folder, repositoryPage());
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
+}
+
+/** Removes the pictures of the documents but those of README, which registries show. */
+async function removePictures(folder: string): Promise<void> {
+  const shown = linksOf(await Bun.file(join(folder, "README.md")).text()).map(({ target }) => target);
+  for (const file of new Bun.Glob("docs/pictures/*").scanSync({ cwd: folder }))
+    if (!shown.includes(file)) await rm(join(folder, file));
 }
 
 /** The repository's address on the web: package.json's, or that of the continuous integration that runs this. */

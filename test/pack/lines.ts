@@ -211,8 +211,10 @@ const ofFiles = (folder: string): Lines => {
           ...{ inputs: [onnx.tensorInput("x", [2])], outputs: [onnx.tensorInput("y", [2])] },
         }),
       );
-      const { y } = await (await io.loadOnnx(bytes)).run({ x: ones([2]) });
+      const model = await io.loadOnnx(bytes);
+      const { y } = await model.run({ x: ones([2]) });
       isX(y as orchard.Tensor);
+      holds((await model.toSvg()).includes("Add"));
     },
     async "io.saveOnnx"() {
       const bytes = await io.saveOnnx(new nn.Flatten(), { x: ones([2, 3, 4]) }, { axes: { x: { 0: "batch" } } });

@@ -84,7 +84,7 @@ const uses: Readonly<Record<string, (library: Library, text: string) => unknown>
     return Array.from(text, () => queue.pop());
   },
   uplot: (library) => typeof library["default"],
-  zod: ({ z }, text) => JSON.stringify(z.object({ x: z.string().max(5) }).safeParse({ x: text })),
+  zod: ({ object, string }, text) => JSON.stringify(object({ x: string().max(5) }).safeParse({ x: text })),
 };
 
 function attempt(body: () => unknown): unknown {
