@@ -7,7 +7,7 @@ import { MODEL, offlineOption } from "./pull.ts";
 export function addTranscribeCommand(program: Command): void {
   program
     .command("transcribe")
-    .description("write what is said in recordings as text, subtitles or JSON")
+    .description("transcribe recordings to text, subtitles or JSON")
     .argument("<file...>", "WAV files; or FLAC and MP3 files, with the packages that decode them")
     .requiredOption("--model <model>", `a Whisper model: ${MODEL}`)
     .addOption(

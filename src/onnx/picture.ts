@@ -4,7 +4,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import type { Step } from "./graph.ts";
 import type { OnnxValue } from "./model.ts";
 
-/** What is drawn of a model. */
+/** The parts of a model that the picture shows. */
 export interface Drawn {
   readonly steps: readonly Step[];
   readonly inputs: readonly OnnxValue[];

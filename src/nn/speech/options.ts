@@ -12,7 +12,7 @@ import { SAMPLE_RATE } from "./features.ts";
 export interface TranscribeOptions {
   /** The code of the spoken language, such as `"de"`. Default: detected in the first window. */
   readonly language?: string | undefined;
-  /** Whether to write what is said, or its translation into English. Default `"transcribe"`. */
+  /** Whether to transcribe the speech or to translate it into English. Default `"transcribe"`. */
   readonly task?: "transcribe" | "translate" | undefined;
   /** Whether segments have times. Without them, each window is one segment. Default true. */
   readonly timestamps?: boolean | undefined;

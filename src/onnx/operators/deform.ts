@@ -1,4 +1,4 @@
-/** Deformable convolution: each element of the kernel samples the picture at an offset of its own. */
+/** Deformable convolution: each element of the kernel samples the picture at a separate offset. */
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";

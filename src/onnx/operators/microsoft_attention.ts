@@ -22,7 +22,7 @@ function hidden(queries: number, keys: number, isVisible: (query: number, key: n
 
 const scaleOf = (call: Call, dim: number): number => call.attributes.number("scale", 0) || 1 / Math.sqrt(dim);
 
-/** Queries, keys and values [batch, heads, length, dim], and what is added to the scores. */
+/** Queries, keys and values [batch, heads, length, dim], and a bias that is added to the scores. */
 interface Parts {
   readonly q: Tensor;
   readonly k: Tensor;
