@@ -27,7 +27,7 @@ const orchard = (ranks: number, mode: string): number => {
   return tokensOf([launcher, "-n", String(ranks), process.execPath, program, "--train", mode]);
 };
 const gloo = (ranks: number): number => {
-  const program = join(import.meta.dir, "support/distributed_gloo.py");
+  const program = join(import.meta.dir, "support/distributed_torch.py");
   const run = ["-m", "torch.distributed.run", "--nproc-per-node", String(ranks), program];
   return values.python === undefined ? Number.NaN : tokensOf([values.python, ...run]);
 };

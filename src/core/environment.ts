@@ -42,6 +42,10 @@ const variables = {
       "Seconds without a message after which a rank on another machine, or a stopped one on this machine, counts " +
       "as lost",
   },
+  ORCHARD_NCCL: {
+    fallback: "`libnccl.so.2`, if every rank has an NVIDIA GPU",
+    meaning: "Path of the NCCL library that exchanges gradients between GPUs. `none`: MPI exchanges them",
+  },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",
     meaning: "Folder in which to record the cpu dylib's calls, which `bun run check:sanitize` replays",
@@ -219,7 +223,9 @@ export const softwareDevice = {
   },
   ORCHARD_METAL_DEVICE: {
     fallback: "software",
-    meaning: "`nvidia` or `nvidia:<number>`: the metal backend runs on an [NVIDIA GPU](gpu.md)",
+    meaning:
+      "`nvidia` or `nvidia:<number>`: the metal backend runs on an [NVIDIA GPU](gpu.md). Without a number, each rank " +
+      "of an MPI launcher takes the GPU of its number on the machine, and other programs take the first",
   },
   ORCHARD_METAL_GPU_CLANG: {
     fallback: "that of `orchard toolchain install --gpu`",

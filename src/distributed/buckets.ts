@@ -1,5 +1,6 @@
 /** Buckets of gradients. Each bucket is exchanged in one call. */
 import { noGrad } from "../autograd/modes.ts";
+import { codepathCount } from "../backend/codepaths.ts";
 import { empty } from "../backend/dispatch.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { div_ } from "../ops/copy/inplace.ts";
@@ -10,8 +11,8 @@ import { narrow } from "../ops/view/slice.ts";
 import { accumulationDType, bytesOf } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
+import type { Exchange } from "./exchange.ts";
 import type { Job } from "./job.ts";
-import { elementsOf } from "./memory.ts";
 import type { Connection } from "./world.ts";
 
 /** The parameters of each bucket by index, in the order in which backward computes their gradients. */
@@ -103,21 +104,35 @@ class Section {
   }
 }
 
+/** Names the exchange in traces and codepaths. */
+function report(
+  job: Job<void>,
+  call: "allReduce" | "reduceScatter",
+  { name }: Exchange,
+  { size, storage }: Tensor,
+): void {
+  job.details = { call, elements: size, library: name };
+  const backend = storage.memory.device === "metal" ? "metal" : "cpu";
+  codepathCount("dataParallel", backend, `${call} over ${name}`).calls++;
+}
+
 /** A bucket that is reduced by allReduce: all ranks receive all means. */
 export class CommonBucket implements Bucket {
   private readonly memory: Tensor;
   private readonly section: Section;
   private readonly job: Job<void>;
 
-  constructor({ mpi, queue, everyone }: Connection, members: readonly Tensor[]) {
+  constructor({ queue }: Connection, exchange: Exchange, members: readonly Tensor[]) {
     this.section = new Section(members);
     this.memory = keep(empty([this.section.size], sumDType(members[0]!), {}, "dataParallel"));
     const { memory, section } = this;
     tidy(() => noGrad(() => section.fill(memory)));
-    this.job = queue.begin("dataParallel", undefined, function* () {
-      yield mpi.allReduce("dataParallel", everyone, elementsOf("dataParallel", memory), "sum");
-    });
-    this.job.details = { call: "allReduce", elements: memory.size };
+    const isReady = () => exchange.isReady(memory);
+    const steps = function* () {
+      yield exchange.allReduce("dataParallel", memory);
+    };
+    this.job = queue.begin("dataParallel", undefined, steps, isReady);
+    report(this.job, "allReduce", exchange, memory);
   }
 
   finish({ queue }: Connection, worldSize: number): void {
@@ -140,7 +155,8 @@ export class SharedBucket implements Bucket {
 
   /** @param owners the owners of the members */
   constructor(
-    { mpi, queue, everyone }: Connection,
+    { queue }: Connection,
+    exchange: Exchange,
     private readonly members: readonly Tensor[],
     private readonly owners: Owners,
     private readonly rank: number,
@@ -157,12 +173,13 @@ export class SharedBucket implements Bucket {
     tidy(() => noGrad(() => this.fill(memory)));
     const result = keep(empty([this.kept.size], dtype, {}, "dataParallel"));
     this.result = result;
-    this.job = queue.begin("dataParallel", undefined, function* () {
-      const [from, to] = [memory, result].map((each) => elementsOf("dataParallel", each));
-      yield mpi.reduceScatterParts("dataParallel", everyone, from!, to!, counts, "sum");
+    const isReady = () => exchange.isReady(memory);
+    const steps = function* () {
+      yield exchange.reduceParts("dataParallel", memory, result, counts);
       memory.dispose();
-    });
-    this.job.details = { call: "reduceScatter", elements: count };
+    };
+    this.job = queue.begin("dataParallel", undefined, steps, isReady);
+    report(this.job, "reduceScatter", exchange, memory);
   }
 
   private fill(memory: Tensor): void {

@@ -10,6 +10,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { type Bucket, CommonBucket, type Layout, layoutOf, type Owners, SharedBucket } from "./buckets.ts";
 import { callSync } from "./call.ts";
 import { DistributedError } from "./errors.ts";
+import { type Exchange, exchangeOf } from "./exchange.ts";
 import { broadcastCall } from "./gather.ts";
 import { type Connection, type World, worldOf } from "./world.ts";
 
@@ -79,6 +80,8 @@ const NO_OWNERS: Owners = new Map();
 export class DataParallel<M extends ParallelModel = ParallelModel> {
   readonly model: M;
   private readonly connection: Connection | undefined;
+  /** Set if there is a connection. */
+  private readonly exchange: Exchange | undefined;
   private readonly worldSize: number;
   private readonly parameters: readonly Tensor[];
   private readonly removers: (() => void)[] = [];
@@ -107,7 +110,8 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     const [named, buffers] = [model.namedParameters(), model.namedBuffers()];
     this.parameters = [...named.values()];
     if (this.connection === undefined) return;
-    checkModel(this.connection, [...named, ...buffers]);
+    this.exchange = exchangeOf(this.connection);
+    checkModel(this.connection, this.exchange, [...named, ...buffers]);
     for (const tensor of [...named.values(), ...buffers.values()])
       noGrad(() => callSync(() => broadcastCall("dataParallel", tensor, 0, true), "dataParallel"));
     for (const [index, parameter] of this.parameters.entries()) {
@@ -193,12 +197,12 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
 
   private launch(bucket: readonly number[]): void {
     const members = bucket.map((index) => this.parameters[index]!);
-    const { connection, owners, rank, worldSize } = this;
+    const { connection, exchange, owners, rank, worldSize } = this;
     const isShared = owners.has(members[0]!);
     this.launched.push(
       isShared
-        ? new SharedBucket(connection!, members, owners, rank, worldSize)
-        : new CommonBucket(connection!, members),
+        ? new SharedBucket(connection!, exchange!, members, owners, rank, worldSize)
+        : new CommonBucket(connection!, exchange!, members),
     );
   }
 
@@ -224,9 +228,13 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
 const noSyncParameters = parameters("DataParallel.noSync", { body: operand(aFunction<() => unknown>()) });
 
 /** @throws {DistributedError} `mismatch` */
-function checkModel({ queue }: Connection, state: readonly (readonly [string, Tensor])[]): void {
+function checkModel(
+  { queue }: Connection,
+  { name: library }: Exchange,
+  state: readonly (readonly [string, Tensor])[],
+): void {
   const described = state.map(([name, tensor]) => `${name} ${tensor.describe()} ${tensor.requiresGrad}`);
   const hash = Bun.hash.xxHash3(described.join("\n")).toString(16);
-  const description = `dataParallel of a model of ${state.length} tensors (their names and shapes: ${hash})`;
+  const description = `dataParallel over ${library} of a model of ${state.length} tensors (names and shapes: ${hash})`;
   queue.wait(queue.begin("dataParallel", description, function* () {}));
 }

@@ -1,8 +1,8 @@
 import { OrchardError } from "../core/errors.ts";
 
 /**
- * Ranks disagree, a rank is lost, or MPI can't be used. `code` is one of `mpiMissing`, `mpiUnusable`, `notInitialized`,
- * `mismatch`, `rankLost`, `timeout`, `mpiFailed`.
+ * Ranks disagree, a rank is lost, or a library can't be used. `code` is one of `mpiMissing`, `mpiUnusable`,
+ * `notInitialized`, `mismatch`, `rankLost`, `timeout`, `mpiFailed`, `gpuShared`, `gpuFailed`, `ncclFailed`.
  */
 export class DistributedError extends OrchardError {
   override readonly name = "DistributedError";

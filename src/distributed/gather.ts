@@ -6,7 +6,8 @@ import { reshape } from "../ops/view/reshape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import type { Call } from "./call.ts";
-import { elementsOf, held, ownCopy, ownEmpty } from "./memory.ts";
+import { exchangeOf } from "./exchange.ts";
+import { elementsOf, held, ownCopy, ownEmpty, published } from "./memory.ts";
 import { partShape } from "./reduce.ts";
 import { checkRank, worldOf } from "./world.ts";
 
@@ -54,6 +55,25 @@ export function allGatherCall(operation: string, x: Tensor): Call {
       return x.rank > 0 ? copy : noGrad(() => keep(reshape(copy, [1])));
     },
   };
+}
+
+/**
+ * @internal Joins x of all ranks along a new first axis, over the exchange of training.
+ *
+ * @param x contiguous, of the same shape and dtype on every rank
+ */
+export function gather(operation: string, x: Tensor): Tensor {
+  const { connection, worldSize } = worldOf(operation);
+  const { queue } = connection!;
+  const exchange = exchangeOf(connection!);
+  const steps = function* () {
+    const result = ownEmpty([worldSize, ...x.shape], x.dtype, operation);
+    yield exchange.allGather(operation, x, result);
+    result.storage.version++;
+    return result;
+  };
+  const description = `${operation} over ${exchange.name}: gather ${x.describe()}`;
+  return published(queue.wait(queue.begin(operation, description, steps, () => exchange.isReady(x))));
 }
 
 /** The call of `allToAll`. @throws {ShapeError} */

@@ -1,15 +1,20 @@
 import { observer } from "../observe/observer.ts";
 import { DistributedError } from "./errors.ts";
-import type { Request } from "./mpi.ts";
 
-/** A generator that yields the requests to wait for, and returns the result. */
-export type Steps<Result> = Generator<Request, Result, void>;
+/** A part of a call that is in progress: a request of MPI, or work on a GPU. */
+export interface Pending {
+  /** Lets it make progress. Returns whether it is complete. @throws {DistributedError} */
+  test(): boolean;
+}
+
+/** A generator that yields what to wait for, and returns the result. */
+export type Steps<Result> = Generator<Pending, Result, void>;
 
 /** A call in progress: first its check, then its turn, then its requests. */
 export class Job<Result = unknown> {
   state: "checking" | "waiting" | "running" | "done" = "waiting";
   private steps: Steps<Result> | undefined;
-  private request: Request | undefined;
+  private request: Pending | undefined;
   private outcome: { readonly value: Result } | { readonly error: unknown } | undefined;
   private started: number | undefined;
   /** Details for traces. */
@@ -22,7 +27,7 @@ export class Job<Result = unknown> {
     /** Whether its input is available: a device may still compute it. */
     readonly isReady: () => boolean = () => true,
     /** The request of the check, and the verification of its answer; undefined if nothing is checked. */
-    private readonly check?: { readonly request: Request; readonly verify: () => void },
+    private readonly check?: { readonly request: Pending; readonly verify: () => void },
   ) {
     if (check) this.state = "checking";
   }

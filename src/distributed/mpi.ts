@@ -2,6 +2,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { declarations, type Family, type Handles, handlesOf, type Reduction, type WireType } from "./abi.ts";
 import { DistributedError } from "./errors.ts";
+import type { Pending } from "./job.ts";
 import type { Located } from "./locate.ts";
 
 type Library = ReturnType<typeof dlopen<typeof declarations>>;
@@ -20,7 +21,7 @@ export interface Elements {
 const MAX_TEXT = 8_192;
 
 /** A call in progress. Holds references to its memory until it is done. */
-export class Request {
+export class Request implements Pending {
   /** The handle that MPI_Test reads and clears: a pointer, or an int in the first four bytes. */
   readonly handle = new BigUint64Array(1);
   private readonly flag = new Int32Array(1);

@@ -6,9 +6,12 @@ import { processorLimit } from "../core/limits.ts";
 import { type NumberRule, positive } from "../core/options.ts";
 import { expectNothing, named, parameters } from "../core/parameters.ts";
 import { DistributedError } from "./errors.ts";
+import { type Exchange, mpiExchange, ncclExchange } from "./exchange.ts";
+import { agree } from "./gpu.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { installAdvice, type Launch, launchOf, locate } from "./locate.ts";
 import { type Communicator, type Elements, Mpi } from "./mpi.ts";
+import type { Nccl } from "./nccl.ts";
 import { decodePeer, encodePeer, ownPeer, Watch } from "./peers.ts";
 import { Queue } from "./queue.ts";
 
@@ -42,6 +45,12 @@ export interface WorldInfo {
   readonly pids: readonly number[];
   /** The MPI library, such as `Open MPI v4.1.4`; undefined in a world of one, which needs none. */
   readonly library: string | undefined;
+  /**
+   * The library that exchanges the gradients of tensors on NVIDIA GPUs, such as `NCCL 2.28.9`; undefined if MPI does.
+   */
+  readonly nccl: string | undefined;
+  /** Why NCCL isn't used; undefined if it is. */
+  readonly whyNotNccl: string | undefined;
 }
 
 /** The connection of ranks that exchange tensors. */
@@ -54,6 +63,10 @@ export interface Connection {
   readonly pairs: Communicator;
   /** Present only if there are several machines. */
   readonly heartbeat: Heartbeat | undefined;
+  /** Exchange training's gradients: over MPI for all tensors, over NCCL for those of GPUs. */
+  readonly overMpi: Exchange;
+  readonly overNccl: Exchange | undefined;
+  readonly nccl: Nccl | undefined;
 }
 
 /** An initialized world. */
@@ -76,7 +89,8 @@ let ended = false;
  * console.log(`rank ${rank} of ${worldSize}`);
  *
  * @throws {DistributedError} `mpiMissing` if a launcher started the process but there is no MPI, with advice on what to
- * install; `mpiUnusable` if the library does not match the launcher; `finalized` after {@link finalize}.
+ * install; `mpiUnusable` if the library does not match the launcher; `gpuShared` if two ranks use the same NVIDIA GPU
+ * and neither named it; `finalized` after {@link finalize}.
  */
 export function init(options?: InitOptions): Promise<WorldInfo>;
 export async function init(...values: unknown[]): Promise<WorldInfo> {
@@ -136,6 +150,12 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
   const watch = new Watch(peers, rank, seconds, () => heartbeat?.missing() ?? []);
   const lost = () => watch.lost();
   const isCrowded = local.length > processorLimit().count;
+  const everyone = mpi.duplicate(mpi.world);
+  const { nccl, reason } = agree({
+    ...{ rank, size },
+    exchangeTexts: (text) => exchangeTexts(mpi, size, text),
+    broadcast: (bytes) => broadcastBytes(mpi, bytes),
+  });
   return {
     rank,
     worldSize: size,
@@ -144,12 +164,14 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
     hosts: peers.map(({ host }) => host),
     pids: peers.map(({ pid }) => pid),
     library: mpi.version(),
+    ...{ nccl: nccl?.library.name, whyNotNccl: nccl === undefined ? reason : undefined },
     connection: {
       mpi,
       queue: new Queue({ mpi, size, isChecked: check && size > 1, timeout, isCrowded, lost }),
-      everyone: mpi.duplicate(mpi.world),
+      everyone,
       pairs: mpi.duplicate(mpi.world),
       heartbeat,
+      ...{ overMpi: mpiExchange(mpi, everyone), overNccl: nccl && ncclExchange(nccl), nccl },
     },
   };
 }
@@ -162,7 +184,7 @@ const alone = (): World => ({
     localSize: 1,
     hosts: [ownPeer().host],
     pids: [process.pid],
-    library: undefined,
+    ...{ library: undefined, nccl: undefined, whyNotNccl: "there is one process" },
   },
   connection: undefined,
 });
@@ -193,6 +215,13 @@ function exchangeTexts(mpi: Mpi, size: number, text: string): string[] {
   );
 }
 
+/** Fills the array with rank 0's bytes. */
+function broadcastBytes(mpi: Mpi, bytes: Uint8Array<ArrayBuffer>): void {
+  const elements: Elements = { bytes, type: "uint8", count: bytes.length };
+  const request = mpi.broadcast("distributed.init", mpi.world, elements, 0);
+  while (!request.test()) Bun.sleepSync(1);
+}
+
 /** At exit, finalizes MPI, or after a failure aborts the other ranks, which would wait forever. */
 function endWithProcess(mpi: Mpi): void {
   process.on("exit", (code) => {
@@ -213,12 +242,13 @@ function endWithProcess(mpi: Mpi): void {
 function leave(): void {
   const { connection } = current ?? {};
   if (connection === undefined || connection.mpi.isFinalized) return;
-  const { mpi, queue, everyone, heartbeat } = connection;
+  const { mpi, queue, everyone, heartbeat, nccl } = connection;
   const job = queue.begin("distributed.finalize", "the end", function* () {
     yield mpi.barrier("distributed.finalize", everyone);
   });
   queue.wait(job);
   heartbeat?.close();
+  nccl?.close();
   mpi.finalize();
 }
 

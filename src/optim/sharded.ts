@@ -4,8 +4,9 @@ import { empty } from "../backend/dispatch.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { instanceOf } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
-import { allGather, allReduce, broadcast } from "../distributed/collectives.ts";
+import { allReduce, broadcast } from "../distributed/collectives.ts";
 import { parallelOf } from "../distributed/data_parallel.ts";
+import { gather } from "../distributed/gather.ts";
 import { rank, worldSize } from "../distributed/world.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
@@ -115,10 +116,10 @@ class Shares {
     const largest = Math.max(...shares.map((share) => share.reduce((sum, { size }) => sum + size, 0)));
     const packed = empty([largest], dtype, {}, "optim.sharded");
     for (const [parameter, part] of partsOf(shares[rank()]!, packed)) copyInto(part, parameter);
-    const all = allGather(packed);
+    const all = gather("optim.sharded", packed);
     for (const [owner, share] of shares.entries()) {
       if (owner === rank()) continue;
-      const from = narrow(all, 0, owner * largest, largest);
+      const from = reshape(narrow(all, 0, owner, 1), [largest]);
       for (const [parameter, part] of partsOf(share, from)) {
         copyInto(parameter, part);
       }

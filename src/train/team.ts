@@ -20,10 +20,14 @@ const GOLDEN = 0x9e3779b97f4a7c15n;
 export class Team {
   private parallel: DataParallel | undefined;
 
-  private constructor(private readonly world: Pick<WorldInfo, "rank" | "worldSize" | "hosts" | "pids" | "library">) {}
+  private constructor(
+    private readonly world: Pick<WorldInfo, "rank" | "worldSize" | "hosts" | "pids" | "library" | "nccl">,
+  ) {}
 
   /** A team of only this process. */
-  static readonly alone = new Team({ rank: 0, worldSize: 1, hosts: [], pids: [], library: undefined });
+  static readonly alone = new Team({
+    ...{ rank: 0, worldSize: 1, hosts: [], pids: [], library: undefined, nccl: undefined },
+  });
 
   /** Joins the processes that an MPI launcher started. @throws {DistributedError} */
   static async gather(): Promise<Team> {
@@ -46,10 +50,11 @@ export class Team {
 
   /** Describes the team, such as `2 on one host, MPICH 4.0.2: processes 301, 302`. Launchers use these process IDs. */
   toString(): string {
-    const { hosts, pids, library } = this.world;
+    const { hosts, pids, library, nccl } = this.world;
     const count = new Set(hosts).size;
     const shown = pids.length <= MOST_SHOWN ? `: processes ${pids.join(", ")}` : "";
-    return `${this.size} on ${count === 1 ? "one host" : `${count} hosts`}, ${library}${shown}`;
+    const libraries = [library, ...(nccl === undefined ? [] : [nccl])].join(", ");
+    return `${this.size} on ${count === 1 ? "one host" : `${count} hosts`}, ${libraries}${shown}`;
   }
 
   /** This rank's share of a batch. */

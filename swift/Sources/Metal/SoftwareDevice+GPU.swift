@@ -4,10 +4,11 @@ import MetalRuntime
 extension SoftwareDevice {
     static let gpus: [SoftwareDevice] = (0..<mrt_gpu_count(nil)).map { SoftwareDevice(gpu: UInt32($0)) }
 
-    /// Returns the GPU of a name such as `nvidia` (the first) or `nvidia:1`.
+    /// Returns the GPU of a name such as `nvidia:1`, or `nvidia`: that of this process's rank, otherwise the first.
     static func gpu(named setting: String) throws -> SoftwareDevice {
         let parts = setting.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.first == "nvidia", parts.count <= 2, let number = parts.count == 1 ? 0 : Int(parts[1]), number >= 0
+        guard parts.first == "nvidia", parts.count <= 2, let number = parts.count == 1 ? localRank() : Int(parts[1]),
+            number >= 0
         else {
             throw SelectionError(
                 "ORCHARD_METAL_DEVICE: expected software, nvidia or nvidia:<number> (got \"\(setting)\")")
@@ -15,10 +16,24 @@ extension SoftwareDevice {
         guard number < gpus.count else {
             var message: UnsafeMutablePointer<CChar>?
             let count = mrt_gpu_count(&message)
-            let reason = takeMessage(message) ?? "there are \(count) usable GPUs, numbered from 0"
+            let reason =
+                takeMessage(message)
+                ?? "there are \(count) usable GPUs, numbered from 0, and this process would take number \(number)"
             throw SelectionError("ORCHARD_METAL_DEVICE=\(setting): \(reason)")
         }
         return gpus[number]
+    }
+
+    /// The number of this process among those that an MPI launcher started on this machine, as the launchers of Open
+    /// MPI, MPICH, MVAPICH, Cray and Slurm tell it. Is 0 without a launcher, and if the launcher has already chosen the
+    /// GPU: then the process sees one.
+    private static func localRank() -> Int {
+        let variables = [
+            "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID",
+            "SLURM_LOCALID",
+        ]
+        let hasOne = getenv("CUDA_VISIBLE_DEVICES") != nil && gpus.count == 1
+        return hasOne ? 0 : variables.lazy.compactMap { getenv($0).flatMap { Int(String(cString: $0)) } }.first ?? 0
     }
 
     struct SelectionError: Error, CustomStringConvertible {

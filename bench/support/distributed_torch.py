@@ -1,6 +1,10 @@
-"""The steps of bench/distributed.ts --train with PyTorch's gloo: torchrun --nproc-per-node 4 distributed_gloo.py"""
+"""
+The steps of bench/distributed.ts --train in PyTorch: torchrun --nproc-per-node 4 distributed_torch.py [model [batch]].
+gpt-11m runs on processors over gloo, gpt-124m on GPUs over NCCL.
+"""
 
 import os
+import sys
 import time
 
 import torch
@@ -8,9 +12,16 @@ import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 
-BATCH, CONTEXT, STEPS, VOCABULARY, WIDTH, HEADS, LAYERS = 8, 128, 12, 512, 384, 6, 6
+MODELS = {"gpt-11m": (128, 512, 384, 6, 6), "gpt-124m": (1024, 50304, 768, 12, 12)}
+NAME = sys.argv[1] if len(sys.argv) > 1 else "gpt-11m"
+CONTEXT, VOCABULARY, WIDTH, HEADS, LAYERS = MODELS[NAME]
+BATCH, STEPS = int(sys.argv[2]) if len(sys.argv) > 2 else 8, 12
 torch.set_num_threads(int(os.environ.get("ORCHARD_CPU_THREADS", "1")))
-dist.init_process_group("gloo")
+ON_GPU = NAME == "gpt-124m"
+DEVICE = f"cuda:{os.environ['LOCAL_RANK']}" if ON_GPU else "cpu"
+if ON_GPU:
+    torch.cuda.set_device(DEVICE)
+dist.init_process_group("nccl" if ON_GPU else "gloo")
 
 
 class Block(nn.Module):
@@ -36,26 +47,29 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(WIDTH)
 
     def forward(self, x):
-        h = self.tokens(x) + self.places(torch.arange(x.shape[1]))
+        h = self.tokens(x) + self.places(torch.arange(x.shape[1], device=x.device))
         return self.norm(self.blocks(h)) @ self.tokens.weight.T
 
 
 torch.manual_seed(1)
-model = nn.parallel.DistributedDataParallel(GPT())
+whole = GPT().to(DEVICE, torch.bfloat16 if ON_GPU else torch.float32)
+model = nn.parallel.DistributedDataParallel(whole)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 times = []
 for step in range(STEPS):
     dist.barrier()
     start = time.perf_counter()
-    x = torch.randint(0, VOCABULARY, (BATCH, CONTEXT))
+    x = torch.randint(0, VOCABULARY, (BATCH, CONTEXT), device=DEVICE)
     optimizer.zero_grad()
     F.cross_entropy(model(x).flatten(0, 1), x.flatten()).backward()
     optimizer.step()
+    if ON_GPU:
+        torch.cuda.synchronize()
     dist.barrier()
     if step > 1:
         times.append(time.perf_counter() - start)
 if dist.get_rank() == 0:
     best = min(times)
     tokens = dist.get_world_size() * BATCH * CONTEXT / best
-    print(f"gloo, {dist.get_world_size()} ranks: {best * 1e3:.1f} ms a step, {tokens:.0f} tokens/s")
+    print(f"{dist.get_backend()}, {dist.get_world_size()} ranks: {best * 1e3:.1f} ms a step, {tokens:.0f} tokens/s")
 dist.destroy_process_group()

@@ -1,0 +1,54 @@
+/**
+ * How the gradients and sharded parameters of training are exchanged: over MPI, through memory that the host can read,
+ * or over NCCL, from GPU to GPU.
+ */
+import { getBackend } from "../backend/policy.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { Pending } from "./job.ts";
+import { elementsOf, isReady } from "./memory.ts";
+import type { Communicator, Mpi } from "./mpi.ts";
+import type { Nccl } from "./nccl.ts";
+import type { Connection } from "./world.ts";
+
+export interface Exchange {
+  /** The library, for traces and codepaths: `Open MPI v4.1.4` or `NCCL 2.28.9`. */
+  readonly name: string;
+  /** Whether a call can start without waiting for a device. */
+  readonly isReady: (x: Tensor) => boolean;
+  /** Sums x in place over all ranks. */
+  allReduce(operation: string, x: Tensor): Pending;
+  /** Sums `from` over all ranks; each rank receives its part. @param counts the elements of each rank's part */
+  reduceParts(operation: string, from: Tensor, to: Tensor, counts: readonly number[]): Pending;
+  /** Joins the elements of all ranks in the order of ranks. */
+  allGather(operation: string, from: Tensor, to: Tensor): Pending;
+}
+
+/** MPI reads and writes host memory, and waits for a device that still computes it. */
+export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
+  name: mpi.version(),
+  isReady: () => true,
+  allReduce: (operation, x) => mpi.allReduce(operation, everyone, elementsOf(operation, x), "sum"),
+  reduceParts: (operation, from, to, counts) => {
+    const [sent, received] = [elementsOf(operation, from), elementsOf(operation, to)];
+    return mpi.reduceScatterParts(operation, everyone, sent, received, counts, "sum");
+  },
+  allGather: (operation, from, to) =>
+    mpi.allGather(operation, everyone, elementsOf(operation, from), elementsOf(operation, to)),
+});
+
+/**
+ * NCCL's kernels run on a stream of their own. They start once the Metal commands that compute their operands are
+ * complete, so backward passes go on meanwhile.
+ */
+export const ncclExchange = (nccl: Nccl): Exchange => ({
+  name: nccl.library.name,
+  isReady,
+  allReduce: (operation, x) => nccl.allReduce(elementsOf(operation, x)),
+  reduceParts: (operation, from, to, counts) =>
+    nccl.reduceParts(elementsOf(operation, from), elementsOf(operation, to), counts),
+  allGather: (operation, from, to) => nccl.allGather(elementsOf(operation, from), elementsOf(operation, to)),
+});
+
+/** The exchange of tensors of the current backend: NCCL reaches only those of the GPU. */
+export const exchangeOf = ({ overMpi, overNccl }: Connection): Exchange =>
+  overNccl !== undefined && getBackend() === "metal" ? overNccl : overMpi;
