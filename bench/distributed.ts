@@ -15,6 +15,7 @@
  * with the first table.
  */
 import { parseArgs } from "node:util";
+import { worldOf } from "../src/distributed/world.ts";
 import {
   backward,
   codepaths,
@@ -25,11 +26,12 @@ import {
   ones,
   optim,
   randint,
+  type Tensor,
   tensor,
 } from "../src/index.ts";
 import { tidy } from "../src/tensor/tidy.ts";
 
-const { rank, worldSize, library = "one process" } = await distributed.init({ check: false });
+const { rank, worldSize, nccl, library = "one process" } = await distributed.init({ check: false });
 const say = (text: string): void => {
   if (rank === 0) console.log(text);
 };
@@ -46,11 +48,23 @@ function shortest(repeats: number, body: () => void): number {
   return best;
 }
 
+/** Sums x in place as training does: over NCCL between GPUs. */
+function exchange(x: Tensor): void {
+  const { connection } = worldOf("bench");
+  if (connection?.overNccl === undefined) return void distributed.allReduce(x, { inPlace: true });
+  const { queue, overNccl } = connection;
+  const steps = function* () {
+    yield overNccl.allReduce("bench", x);
+  };
+  queue.wait(queue.begin("bench", undefined, steps));
+}
+
 function reductions(): void {
-  say(`allReduce of float32 in place, ${worldSize} ranks, ${library}`);
-  for (let bytes = 4; bytes <= 2 ** 26; bytes *= 4) {
+  say(`allReduce of float32 in place, ${worldSize} ranks, ${nccl ?? library}`);
+  for (let bytes = 4; bytes <= (nccl ? 2 ** 29 : 2 ** 26); bytes *= 4) {
     const x = ones([bytes / 4]);
-    const time = shortest(bytes < 2 ** 20 ? 50 : 10, () => distributed.allReduce(x, { inPlace: true }));
+    exchange(x);
+    const time = shortest(bytes < 2 ** 20 ? 50 : 10, () => exchange(x));
     say(
       `${String(bytes).padStart(10)} bytes ${time.toFixed(1).padStart(10)} µs ${(bytes / time / 1000).toFixed(3)} GB/s`,
     );
