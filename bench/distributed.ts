@@ -9,10 +9,10 @@
  *     mpirun -n 2 bun bench/distributed.ts --train --model gpt-124m --batch 8   # in bfloat16, for GPUs
  *     bun bench/scaling.ts                                # efficiency by ranks, with the limit and gloo
  *
- * `ORCHARD_BACKEND=metal ORCHARD_METAL_DEVICE=nvidia` runs on a GPU per rank; `support/distributed_torch.py` is
- * the same in PyTorch. `ORCHARD_CPU_THREADS` sets the threads per rank. Weak scaling: the efficiency of n ranks is
- * their tokens per second divided by n times those of one. `bench/support/distributed.c` measures MPI itself, to compare
- * with the first table.
+ * `ORCHARD_BACKEND=metal ORCHARD_METAL_DEVICE=nvidia` runs on a GPU per rank; `support/distributed_torch.py` is the
+ * same in PyTorch. `ORCHARD_CPU_THREADS` sets the threads per rank. Weak scaling: the efficiency of n ranks is their
+ * tokens per second divided by n times those of one. `bench/support/distributed.c` measures MPI itself, to compare with
+ * the first table.
  */
 import { parseArgs } from "node:util";
 import { worldOf } from "../src/distributed/world.ts";

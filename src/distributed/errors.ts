@@ -2,7 +2,8 @@ import { OrchardError } from "../core/errors.ts";
 
 /**
  * Ranks disagree, a rank is lost, or a library can't be used. `code` is one of `mpiMissing`, `mpiUnusable`,
- * `notInitialized`, `mismatch`, `rankLost`, `timeout`, `mpiFailed`, `gpuShared`, `gpuFailed`, `ncclFailed`.
+ * `notInitialized`, `mismatch`, `rankLost`, `timeout`, `mpiFailed`, `gpuShared`, `gpuFailed`, `ncclFailed`,
+ * `notOnGpu`.
  */
 export class DistributedError extends OrchardError {
   override readonly name = "DistributedError";

@@ -4,9 +4,10 @@
  */
 import { getBackend } from "../backend/policy.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { DistributedError } from "./errors.ts";
 import type { Pending } from "./job.ts";
 import { elementsOf, isReady } from "./memory.ts";
-import type { Communicator, Mpi } from "./mpi.ts";
+import type { Communicator, Elements, Mpi } from "./mpi.ts";
 import type { Nccl } from "./nccl.ts";
 import type { Connection } from "./world.ts";
 
@@ -43,11 +44,22 @@ export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
 export const ncclExchange = (nccl: Nccl): Exchange => ({
   name: nccl.library.name,
   isReady,
-  allReduce: (operation, x) => nccl.allReduce(elementsOf(operation, x)),
+  allReduce: (operation, x) => nccl.allReduce(gpuElementsOf(operation, x)),
   reduceParts: (operation, from, to, counts) =>
-    nccl.reduceParts(elementsOf(operation, from), elementsOf(operation, to), counts),
-  allGather: (operation, from, to) => nccl.allGather(elementsOf(operation, from), elementsOf(operation, to)),
+    nccl.reduceParts(gpuElementsOf(operation, from), gpuElementsOf(operation, to), counts),
+  allGather: (operation, from, to) => nccl.allGather(gpuElementsOf(operation, from), gpuElementsOf(operation, to)),
 });
+
+/**
+ * Returns the memory of a tensor in a shared Metal buffer, which is managed memory on an NVIDIA GPU. An access to other
+ * memory of the host would end the GPU's context.
+ */
+function gpuElementsOf(operation: string, x: Tensor): Elements {
+  const elements = elementsOf(operation, x); // moves private buffers to shared memory
+  if (x.storage.memory.device === "metal") return elements;
+  const text = `expected a tensor on the GPU, got ${x.describe()} in the host's memory; codepaths() tells why`;
+  throw new DistributedError(operation, "notOnGpu", text);
+}
 
 /** The exchange of tensors of the current backend: NCCL reaches only those of the GPU. */
 export const exchangeOf = ({ overMpi, overNccl }: Connection): Exchange =>
