@@ -114,7 +114,7 @@ function exactSourceOf(call: Call, { input, output, scale, roi: [start, end] }: 
   const mode = call.attributes.text("coordinate_transformation_mode", call.opset < 11 ? "asymmetric" : "half_pixel");
   const exact = input * scale;
   const center = Math.fround((at + 0.5) / scale);
-  // The length of the result is whole; only half_pixel_symmetric has the product, which may have a fraction.
+  // The result has a whole number of elements. Only half_pixel_symmetric uses the product, which may be fractional.
   switch (mode) {
     case "half_pixel":
       return center - 0.5;

@@ -48,7 +48,7 @@ export function checkRows(operation: string, x: Tensor, columns: number): void {
     throw new DTypeError(
       operation,
       "unsupportedDType",
-      `expected x to be float32, got ${x.dtype}; toDType(x, "float32") converts`,
+      `expected x to be float32, got ${x.dtype}; convert with toDType(x, "float32")`,
     );
   if (x.rank === 0 || x.shape.at(-1) !== columns)
     throw new ShapeError(

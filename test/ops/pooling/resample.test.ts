@@ -101,7 +101,7 @@ function drawnCall(random: Random, sizes: readonly number[]): Call {
 describe.each(tested)("on %s", (backend) => {
   const dtypes =
     backend === "metal" ? (["float32", "float16"] as const) : (["float32", "float64", "bfloat16"] as const);
-  /** Of the largest number: a few roundings of the dtype, which the operands' whole numbers do not need. */
+  /** Relative to the largest number: a few roundings of the dtype. The operands are whole numbers, hence exact. */
   const allowed = { float64: 2 ** -48, float32: 2 ** -20, float16: 2 ** -9, bfloat16: 2 ** -6 } as const;
 
   test("drawn calls and their gradients", () => {
