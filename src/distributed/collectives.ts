@@ -216,7 +216,15 @@ const allToAllAsyncParameters = parameters("allToAllAsync", { x: operand(aTensor
 
 const exchanging = (call: Call): Call => ({ ...call, backward: (gradient) => allToAll(gradient) });
 
-/** Waits until every rank has called it. @throws {DistributedError} as {@link allReduce} */
+/**
+ * Waits until every rank has called it.
+ *
+ * @example
+ * if (distributed.rank() === 0) await download(file);
+ * distributed.barrier(); // now every rank can read the file
+ *
+ * @throws {DistributedError} as {@link allReduce}
+ */
 export function barrier(): void;
 export function barrier(...values: unknown[]): void {
   expectNothing("barrier", values);

@@ -226,6 +226,9 @@ function leave(): void {
  * Leaves the world: waits for all ranks and finalizes MPI, which can't be initialized again. A process that ends
  * without an error does this automatically. No call may be in progress.
  *
+ * @example
+ * await distributed.finalize();
+ *
  * @throws {DistributedError} `callsUnderWay`; `mismatch` if other ranks make another call; `rankLost`, `timeout`
  */
 export async function finalize(): Promise<void> {
@@ -252,14 +255,28 @@ export function isInitialized(...values: unknown[]): boolean {
   return current !== undefined;
 }
 
-/** Returns this process's rank in the world, from 0. @throws {DistributedError} `notInitialized` */
+/**
+ * Returns this process's rank in the world, from 0.
+ *
+ * @example
+ * if (distributed.rank() === 0) console.log(loss.item()); // printed once
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
 export function rank(): number;
 export function rank(...values: unknown[]): number {
   expectNothing("distributed.rank", values);
   return worldOf("distributed.rank").rank;
 }
 
-/** Returns the number of processes. @throws {DistributedError} `notInitialized` */
+/**
+ * Returns the number of processes.
+ *
+ * @example
+ * const perRank = batch / distributed.worldSize();
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
 export function worldSize(): number;
 export function worldSize(...values: unknown[]): number {
   expectNothing("distributed.worldSize", values);

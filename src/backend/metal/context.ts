@@ -414,7 +414,14 @@ let shared: MetalContext | undefined;
 /** @internal Whether the shared context is open. */
 export const isMetalOpen = (): boolean => shared !== undefined && !shared.isClosed;
 
-/** Returns the shared context. It is opened at the first call, and again after it was closed. */
+/**
+ * Returns the shared context. It is opened at the first call, and again after it was closed.
+ *
+ * @example
+ * metalContext().report(); // the checker's findings so far
+ *
+ * @throws {BackendError} if there is no Metal device.
+ */
 export function metalContext(): MetalContext;
 export function metalContext(...values: unknown[]): MetalContext {
   expectNothing("metalContext", values);
