@@ -1,4 +1,4 @@
-/** What can't be compiled is a typed error that names the line; what runs plainly says why. */
+/** Unsupported functions throw a typed error that names the line; calls that run plainly give the reason. */
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { CompileError, compile, nn, ones, optim, randn, type Tensor, tensor, withBackend } from "../../src/index.ts";

@@ -14,7 +14,7 @@ import { hash, Random } from "../samples.ts";
 /** The weighted elements of the input for each result of an axis. */
 type Weights = readonly (readonly (readonly [place: number, weight: number])[])[];
 
-/** What the maps of all axes give for one plane, and their transposes for a gradient. */
+/** Applies the maps of all axes to each plane; for a gradient, pass their transposes. */
 function applied(maps: readonly Weights[], sizes: readonly number[], planes: number, x: readonly number[]) {
   const outputs = maps.map((map) => map.length);
   const terms = (at: number, axis: number): [number, number][] => {
