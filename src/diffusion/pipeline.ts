@@ -97,8 +97,12 @@ interface Parts {
 }
 
 /**
- * Stable Diffusion 1 or 2: draws pictures of texts. {@link loadPipeline} returns it. There is no safety checker:
+ * Stable Diffusion 1 or 2: generates pictures from texts. {@link loadPipeline} returns it. There is no safety checker:
  * pictures are returned as they are generated.
+ *
+ * @example
+ * const pipeline = await diffusion.loadPipeline("stable-diffusion-v1-5");
+ * const picture = await pipeline.generate({ prompt: "an orchard in spring" });
  */
 export class Pipeline {
   /** Predicts noise in latents. */

@@ -248,7 +248,12 @@ function forget(): void {
   joining = undefined;
 }
 
-/** Returns whether {@link init} was called and {@link finalize} was not. */
+/**
+ * Returns whether {@link init} was called and {@link finalize} was not.
+ *
+ * @example
+ * if (!distributed.isInitialized()) await distributed.init();
+ */
 export function isInitialized(): boolean;
 export function isInitialized(...values: unknown[]): boolean {
   expectNothing("distributed.isInitialized", values);
@@ -283,7 +288,14 @@ export function worldSize(...values: unknown[]): number {
   return worldOf("distributed.worldSize").worldSize;
 }
 
-/** Returns this process's index among those of its machine, from 0. @throws {DistributedError} `notInitialized` */
+/**
+ * Returns this process's index among those of its machine, from 0.
+ *
+ * @example
+ * if (distributed.localRank() === 0) await download(file); // once per machine
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
 export function localRank(): number;
 export function localRank(...values: unknown[]): number {
   expectNothing("distributed.localRank", values);

@@ -129,6 +129,10 @@ export interface ReportMark {
 /**
  * A device with its buffers, pipelines and stream of work. Most programs use {@link metalContext}, the shared one.
  *
+ * @example
+ * using context = new MetalContext();
+ * context.report(); // the findings of the checker, and counts of dispatches
+ *
  * @throws {BackendError} if the dylib or a device is missing, with a fix.
  */
 export class MetalContext implements Disposable {
