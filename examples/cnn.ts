@@ -1,5 +1,5 @@
 // Learns to read handwritten digits with a convolutional network: convolutions, batch norms, the one-cycle policy.
-// Steps of two make pictures smaller: a convolution there costs a quarter, and nothing is pooled.
+// Convolutions with stride 2 halve the pictures, in place of pooling: they cost a quarter of those with stride 1.
 //
 //   bun examples/cnn.ts [digits to train on] [epochs] [digits to test on]
 import { crossEntropy, data, manualSeed, nn, noGrad, optim, type Tensor, tidy } from "../src/index.ts";

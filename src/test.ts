@@ -13,14 +13,14 @@ import { showContents, Tensor } from "./tensor/tensor.ts";
 declare module "bun:test" {
   interface Matchers<T> {
     /**
-     * That a tensor has the shape and dtype of another, and elements within atol + rtol · |expected| of its.
+     * Expects a tensor of the shape and dtype of another, whose elements differ by at most atol + rtol · |expected|.
      *
      * @example
      * expect(softmax(x, 0).sum(0)).toBeCloseToTensor(ones([3]), { rtol: 1e-6 });
      */
     toBeCloseToTensor(expected: Tensor, options?: CloseOptions): void;
     /**
-     * That a tensor has a shape.
+     * Expects a tensor of a shape.
      *
      * @example
      * expect(zeros([2, 3])).toHaveShape([2, 3]);

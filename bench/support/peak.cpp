@@ -1,5 +1,5 @@
-// What one thread computes at most: fused multiply-adds of whole vectors of float32 that wait for nothing, as many at a
-// time as hide the time that one takes. Prints GFLOP/s, the best of some tries.
+// Measures the peak of one thread: independent fused multiply-adds of whole float32 vectors, with enough of them in
+// flight to hide their latency. Prints GFLOP/s, the best of several tries.
 #include "../../native/cpu/matmul/simd.h"
 
 #include <algorithm>

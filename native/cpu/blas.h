@@ -52,8 +52,8 @@ const Blas *blas();
 // Returns why each candidate was rejected, one sentence each.
 std::vector<std::string> blas_problems();
 
-// What computes matrix products of float64 and float32: the default for the system, the dylib's kernels (`own`), or the
-// BLAS.
+// Selects the implementation of float64 and float32 matrix products: the default for the system, the dylib's kernels
+// (`own`), or the BLAS.
 enum class ProductsBy : int { table, own, blas };
 ProductsBy products_by();
 void set_products_by(ProductsBy chosen);

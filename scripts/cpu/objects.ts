@@ -118,7 +118,7 @@ export const flagsOf = (
 /** The folder next to the objects with precompiled headers during compilation. */
 export const precompiledFolder = "precompiled";
 
-/** Whether an object was compiled from other inputs than the key describes: see {@link objectKey}. */
+/** Whether an object was compiled from inputs that differ from the key: see {@link objectKey}. */
 export const isOutOfDate = ({ path }: ObjectFile, key: string): boolean =>
   !existsSync(path) || !existsSync(keyFile(path)) || readFileSync(keyFile(path), "utf8") !== key;
 

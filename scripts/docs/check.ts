@@ -79,7 +79,7 @@ async function contentProblems(folder: string): Promise<string[]> {
   return problems;
 }
 
-/** The pages of the types that are these lists. */
+/** Whether a page is that of a type that lists dtypes. */
 const isOfDTypes = (file: string): boolean => /\/type-aliases\/(?:\w*DType)\.html$/.test(file);
 
 async function buildHere(): Promise<string> {

@@ -26,8 +26,8 @@ const namespacesOfPackage: readonly Namespace[] = Object.entries(packageFile.exp
 );
 
 /**
- * Returns the module of an entry in the package: that of a namespace is next to the bundle, since the command loads
- * modules of the namespace's folder, which are another copy of the library.
+ * Returns the module of an entry in the package. A namespace's module is next to the bundle: the modules in the
+ * namespace's folder, which the command loads, are another copy of the library.
  *
  * @param path the entry in a clone, such as `./src/nn/index.ts`
  */

@@ -1,4 +1,4 @@
-/** What the site's search finds: headings, and what each page of the API is about. */
+/** The index of the site's search: headings, and the subject of each page of the API. */
 import type { MarkdownEnv, MarkdownRenderer } from "vitepress";
 
 /**

@@ -20,13 +20,23 @@ export function noGrad<Result>(body: () => Result, ...others: unknown[]): Result
   return gradEnabled.run(false, checkNoGrad(body, others));
 }
 
-/** Runs `body` with recording of operations, also inside {@link noGrad}. */
+/**
+ * Runs `body` with recording of operations, also inside {@link noGrad}.
+ *
+ * @example
+ * noGrad(() => enableGrad(() => w.mul(2)).requiresGrad); // true if w requires a gradient
+ */
 export function enableGrad<Result>(body: () => Result): Result;
 export function enableGrad<Result>(body: () => Result, ...others: unknown[]): Result {
   return gradEnabled.run(true, checkEnableGrad(body, others));
 }
 
-/** Returns whether operations are currently recorded. */
+/**
+ * Returns whether operations are currently recorded.
+ *
+ * @example
+ * noGrad(() => isGradEnabled()); // false
+ */
 export function isGradEnabled(): boolean;
 export function isGradEnabled(...values: unknown[]): boolean {
   expectNothing("isGradEnabled", values);

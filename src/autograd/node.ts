@@ -7,7 +7,7 @@ import { reachOf } from "../tensor/reach.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";
 
-/** What a gradient of an output looks like. */
+/** The layout of an output's gradient. */
 export interface NodeOutput {
   readonly shape: readonly number[];
   readonly dtype: Tensor["dtype"];

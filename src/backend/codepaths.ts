@@ -58,7 +58,14 @@ export function codepaths(...values: unknown[]): Codepath[] {
     .sort((a, b) => b.calls - a.calls);
 }
 
-/** Resets the counts. */
+/**
+ * Resets the counts of {@link codepaths}.
+ *
+ * @example
+ * resetCodepaths();
+ * model.forward(x);
+ * console.log(codepaths()); // the operations of this pass
+ */
 export function resetCodepaths(): void;
 export function resetCodepaths(...values: unknown[]): void {
   expectNothing("resetCodepaths", values);

@@ -1,4 +1,4 @@
-/** What a 64-bit little-endian ELF file says of itself: whether it is complete, its interpreter, and its libraries. */
+/** Reads a 64-bit little-endian ELF file: whether it is complete, its interpreter, and its libraries. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const headerSize = 64;

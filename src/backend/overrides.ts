@@ -167,7 +167,13 @@ export function withOverride(...values: unknown[]): unknown {
   return ofBody.run({ ...outer, overrides: [...outer.overrides, made] }, body);
 }
 
-/** Returns the active overrides, in order of precedence. */
+/**
+ * Returns the active overrides, in order of precedence.
+ *
+ * @example
+ * using handle = override("gelu", "cpu", fastGelu);
+ * overrides()[0]!.operation; // "gelu"
+ */
 export function overrides(): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[];
 export function overrides(...values: unknown[]): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[] {
   expectNothing("overrides", values);
@@ -200,7 +206,14 @@ export function route(...values: unknown[]): RouteHandle {
   return { ...made, restore, [Symbol.dispose]: restore };
 }
 
-/** As {@link route}, but only within `body`, including after its awaits. */
+/**
+ * As {@link route}, but only within `body`, including after its awaits.
+ *
+ * @example
+ * const y = withRoute("normalization", "cpu", () => model.forward(x));
+ *
+ * @throws as {@link route}
+ */
 export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result;
 export function withRoute(...values: unknown[]): unknown {
   const { family, backend, body } = withRouteParameters(values);
@@ -209,7 +222,13 @@ export function withRoute(...values: unknown[]): unknown {
   return ofBody.run({ ...outer, routes: [...outer.routes, made] }, body);
 }
 
-/** Returns the active routes, in order of precedence. */
+/**
+ * Returns the active routes, in order of precedence.
+ *
+ * @example
+ * using handle = route("normalization", "cpu");
+ * routes(); // [{ family: "normalization", backend: "cpu" }]
+ */
 export function routes(): readonly Route[];
 export function routes(...values: unknown[]): readonly Route[] {
   expectNothing("routes", values);

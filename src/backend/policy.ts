@@ -57,7 +57,12 @@ export function setBackend(...values: unknown[]): void {
 /** Returns the backend set by {@link withBackend}; null if there is none. */
 export const getScopedBackend = (): BackendName | null => preferred.get();
 
-/** Returns the backend that calls try first. */
+/**
+ * Returns the backend that calls try first.
+ *
+ * @example
+ * withBackend("reference", () => getBackend()); // "reference"
+ */
 export function getBackend(): BackendName;
 export function getBackend(...values: unknown[]): BackendName {
   expectNothing("getBackend", values);
@@ -77,14 +82,22 @@ export function withBackend<Result>(name: BackendName, body: () => Result, ...ot
 }
 
 /**
- *  Turns strict mode on or off. In strict mode, a call that the first backend can't run throws instead of falling back.
+ * Turns strict mode on or off. In strict mode, a call that the first backend can't run throws instead of falling back.
+ *
+ * @example
+ * setStrict(true);
  */
 export function setStrict(value: boolean): void;
 export function setStrict(...values: unknown[]): void {
   processStrict = readSetStrict(values).value;
 }
 
-/** Returns whether strict mode is on, by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
+/**
+ * Returns whether strict mode is on, by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order.
+ *
+ * @example
+ * withStrict(true, () => isStrict()); // true
+ */
 export function isStrict(): boolean;
 export function isStrict(...values: unknown[]): boolean {
   expectNothing("isStrict", values);

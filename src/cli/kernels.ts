@@ -70,7 +70,7 @@ function versionOf(std: string): `${number}.${number}` {
 /** A file and those that it includes. */
 interface Texts {
   readonly source: string;
-  /** Texts by {@link nameOf} their files; generated ones by name, such as `generated/scan.h`. */
+  /** Texts by the {@link nameOf} their files. Generated headers have names such as `generated/scan.h`. */
   readonly headers: Record<string, string>;
   /** The full paths of the included files. */
   readonly files: readonly string[];

@@ -5,7 +5,7 @@ export function addMergeCommand(program: Command): void {
   program
     .command("merge")
     .description("merge a LoRA adapter into a model's weights and write the merged model")
-    .argument("<model>", "a Hugging Face model folder or a .gguf file")
+    .argument("<model>", "a Hugging Face model folder, a .gguf file, or owner/name on the hub")
     .argument("<adapter>", "an adapter folder in PEFT's format, such as that of a run")
     .requiredOption("--out <folder>", "folder to write; for a .gguf model, the .gguf file to write")
     .action(async (model: string, adapter: string, flags: { readonly out: string }) => {

@@ -13,7 +13,7 @@ function size(text: string, before: Readonly<Record<string, number>> = {}): Reco
 export function addOnnxCommand(program: Command): void {
   program
     .command("onnx")
-    .description("print the inputs, outputs, operators and weights of an ONNX file, or what in it is not supported")
+    .description("print the inputs, outputs, operators and weights of an ONNX file, or its unsupported parts")
     .argument("<file.onnx>", "the model")
     .option("--run", "run the model with random inputs, and print its results' shapes and the time")
     .option("--size <name=number>", "value of a size that the file leaves open, such as batch=4 (repeatable)", size)

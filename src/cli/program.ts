@@ -63,7 +63,9 @@ function addDoctorCommand(program: Command): void {
 function addTuneCommand(program: Command): void {
   program
     .command("tune")
-    .description("measure from which sizes fused attention and linear algebra on metal are faster here, and apply them")
+    .description(
+      "measure the sizes from which fused attention, and linear algebra on metal, are faster here, and apply them",
+    )
     .option("--quick", "measure a coarser grid, in a few seconds")
     .option("--reset", "delete the measurements and use the shipped tables again")
     .action(async ({ quick, reset }: { quick?: true; reset?: true }, command: Command) => {

@@ -61,7 +61,10 @@ export function addTrainCommand(program: Command): void {
     .option("--prompt <text>", "text that samples continue");
   for (const [name, [value, meaning]] of Object.entries(numbers))
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
-  command.option("--model <path>", "pretrained model to fine-tune on chats: a Hugging Face folder or a .gguf file");
+  command.option(
+    "--model <path>",
+    "pretrained model to fine-tune on chats: a Hugging Face folder, a .gguf file, or owner/name on the hub",
+  );
   for (const [name, [value, meaning]] of Object.entries(tuningNumbers))
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
   command

@@ -122,7 +122,7 @@ class CpuReplay extends Replay {
       return new CompileError(
         "compile",
         "diverged",
-        "a check of values has another outcome than in the recorded calls, after state was changed; check the " +
+        "the outcome of a check of values differs from the recorded calls, after state was changed; check the " +
           "values before the function changes state",
       );
     const { calls } = this.program;

@@ -46,7 +46,7 @@ export interface RecordedCall {
   readonly place: Error;
 }
 
-/** What a function does in a call. */
+/** The operations of one call of a function. */
 export class Recording extends Tracking {
   readonly calls: RecordedCall[] = [];
   readonly entries: Entry[] = [];

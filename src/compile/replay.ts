@@ -1,4 +1,4 @@
-/** What replays of all backends share: the parts of a recorded call, and how its results are made. */
+/** Common parts of replays on all backends: the parts of a recorded call, and the creation of its results. */
 import type { Generator } from "../random/generator.ts";
 import { callKey, type PhiloxKey } from "../random/philox.ts";
 import { bytesOf } from "../tensor/dtype.ts";

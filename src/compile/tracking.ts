@@ -1,4 +1,4 @@
-/** What all recordings follow: generators, steps of optimizers, and refusals. */
+/** Common parts of all recordings: generators, steps of optimizers, and refusals. */
 import type { Capture, CapturedCall } from "../observe/capture.ts";
 import type { Optimizer } from "../optim/optimizer.ts";
 import type { Slot } from "../optim/slot.ts";

@@ -194,7 +194,7 @@ type Rewrite = (operation: string, parsed: Readonly<Record<string, unknown>>) =>
 
 let rewrite: Rewrite | undefined;
 
-/** @internal Has the checked arguments of every later call rewritten, such as by `autocast`. */
+/** @internal Sets the function that rewrites the checked arguments of all later calls, as for `autocast`. */
 export function rewriteArguments(by: Rewrite): void {
   rewrite = by;
 }

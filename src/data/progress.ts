@@ -55,7 +55,13 @@ export function progress(...values: unknown[]): Progress<unknown> {
   return new Progress(items, printable(label), total);
 }
 
-/** An iterable that shows its progress: see {@link progress}. */
+/**
+ * An iterable that shows its progress: see {@link progress}.
+ *
+ * @example
+ * const batches = data.progress(loader);
+ * for await (const [x, y] of batches) batches.show({ loss: step(x, y) });
+ */
 export class Progress<Item> implements AsyncIterable<Item> {
   readonly #items: Items<Item>;
   readonly #label: string;

@@ -151,7 +151,12 @@ const describe = (fingerprint: string, seed: bigint): string => {
   return `tokens ${hash!.slice(0, 8)}, context ${context}, seed ${seed}`;
 };
 
-/** The windows for evaluation, in order and always the same. */
+/**
+ * The windows for evaluation, in order and always the same. {@link openTextDataset} returns it.
+ *
+ * @example
+ * for (const { x, y } of heldOut.batches(12)) losses.push(evaluate(x, y)); // int32 [12, contextLength] each
+ */
 export class HeldOutWindows {
   /** @internal See {@link openTextDataset}. */
   constructor(

@@ -56,7 +56,7 @@ export interface GeneratePictureOptions {
   readonly height?: number | undefined;
   /** The seed of the noise. Default: the global generator, which `manualSeed` seeds. */
   readonly seed?: number | undefined;
-  /** Another scheduler than the folder's, with its noise: its name, or a scheduler. */
+  /** Replaces the folder's scheduler and keeps its noise options: the name of a scheduler, or a scheduler. */
   readonly scheduler?: SchedulerKind | Scheduler | undefined;
   /** The noise to start from, standard normal, [1, latentChannels, height / 8, width / 8]. Default: drawn. */
   readonly noise?: Tensor | undefined;
@@ -97,8 +97,12 @@ interface Parts {
 }
 
 /**
- * Stable Diffusion 1 or 2: draws pictures of texts. {@link loadPipeline} returns it. There is no safety checker:
+ * Stable Diffusion 1 or 2: generates pictures from texts. {@link loadPipeline} returns it. There is no safety checker:
  * pictures are returned as they are generated.
+ *
+ * @example
+ * const pipeline = await diffusion.loadPipeline("stable-diffusion-v1-5");
+ * const picture = await pipeline.generate({ prompt: "an orchard in spring" });
  */
 export class Pipeline {
   /** Predicts noise in latents. */

@@ -102,6 +102,11 @@ export interface Method {
  * A process that adds noise to data in `trainSteps` steps, and a method that samples by removing it. Make it with
  * {@link ddpm}, {@link ddim}, {@link pndm}, {@link euler}, {@link eulerAncestral}, {@link dpmSolver} or
  * {@link flowMatch}.
+ *
+ * @example
+ * const scheduler = diffusion.ddpm({ betaSchedule: "squaredCosine" });
+ * const x = scheduler.addNoise(pictures, noise, t);
+ * const loss = mseLoss(unet.forward(x, t), scheduler.target(pictures, noise, t));
  */
 export class Scheduler {
   /** The method. */
@@ -288,7 +293,15 @@ interface Noised {
   readonly timesteps: readonly number[];
 }
 
-/** The steps of one sampling: {@link Scheduler.sampler}. Some methods use the outputs of earlier steps. */
+/**
+ * The steps of one sampling: {@link Scheduler.sampler}. Some methods use the outputs of earlier steps.
+ *
+ * @example
+ * const sampler = scheduler.sampler(20);
+ * let x = randn([1, 4, 8, 8]).mul(sampler.initialScale);
+ * for (const [at, t] of sampler.timesteps.entries())
+ *   x = sampler.step(unet.forward(sampler.scaleInput(x, at), t), x, at).x;
+ */
 export class Sampler {
   /** The model's timesteps, the noisiest first. */
   readonly timesteps: readonly number[];

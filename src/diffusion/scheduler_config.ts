@@ -88,7 +88,7 @@ const fixed: Readonly<Record<string, readonly unknown[]>> = {
   algorithm_type: ["dpmsolver++"],
 };
 
-/** The options of a config for a scheduler. Another kind than the config's gets only its noise. */
+/** Returns a config's options for a scheduler. A scheduler of a different kind gets only the noise options. */
 export function optionsOf(config: Settings, kind: SchedulerKind, isOther = false): Options {
   const options = Object.entries(names).flatMap(([name, [option, values = {}]]): [string, unknown][] => {
     const value = config.get(name);

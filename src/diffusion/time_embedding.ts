@@ -14,7 +14,7 @@ import { tidy } from "../tensor/tidy.ts";
 export interface TimestepEmbeddingOptions {
   /** Whether cosines come before sines, as in Stable Diffusion. Default false. */
   flipSinToCos?: boolean | undefined;
-  /** Subtracted from width / 2, the number of frequencies, in their exponents. Default 1; Stable Diffusion has 0. */
+  /** The shift s in the frequencies 10000^(−i / (width / 2 − s)). Default 1; Stable Diffusion uses 0. */
   freqShift?: number | undefined;
 }
 
@@ -41,8 +41,8 @@ const readEmbedding = parameters("timestepEmbedding", {
 });
 
 /**
- * Embeds timesteps as sines and cosines of frequencies from 1 to about 1/10000: `get_timestep_embedding` of
- * `diffusers`.
+ * Embeds timesteps as sines and cosines of frequencies from 1 to about 1/10000, as `get_timestep_embedding` of
+ * `diffusers` does.
  *
  * @param timesteps a vector, a list of numbers, or a number
  * @param width the size of an embedding; the last element of an odd one is 0

@@ -177,8 +177,8 @@ class UpBlock extends Module<[x: Tensor, states: Tensor[], time: Tensor, context
  * });
  * unet.forward(randn([2, 1, 8, 8]), [10, 990]).shape; // [2, 1, 8, 8]
  *
- * @throws {ArgumentError} `invalidOption` for lists of other lengths than `blockOutChannels`, and heads or groups that
- * do not divide channels.
+ * @throws {ArgumentError} `invalidOption` for lists whose length differs from that of `blockOutChannels`, and heads or
+ * groups that do not divide channels.
  */
 export class UNet extends Module<
   [x: Tensor, timesteps: Tensor | readonly number[] | number, context?: Tensor],

@@ -52,7 +52,14 @@ const allReduceOperands = {
 } as const;
 const allReduceParameters = parameters("allReduce", allReduceOperands);
 
-/** Runs {@link allReduce} without blocking the event loop. Don't change x until the promise settles. */
+/**
+ * Runs {@link allReduce} without blocking the event loop. Don't change x until the promise settles.
+ *
+ * @example
+ * const total = await distributed.allReduceAsync(loss.detach());
+ *
+ * @throws as {@link allReduce}, by rejecting the promise
+ */
 export function allReduceAsync<T extends Tensor>(x: T, options?: AllReduceOptions): Promise<T>;
 export async function allReduceAsync(...values: unknown[]): Promise<Tensor> {
   const { x, op, inPlace } = allReduceAsyncParameters(values);
@@ -86,7 +93,14 @@ export function reduceScatter(...values: unknown[]): Tensor {
 const scatterOperands = { x: operand(aTensor), op: optional(anOp, "sum" as ReduceOp) } as const;
 const reduceScatterParameters = parameters("reduceScatter", scatterOperands);
 
-/** Runs {@link reduceScatter} without blocking the event loop. Don't change x until the promise settles. */
+/**
+ * Runs {@link reduceScatter} without blocking the event loop. Don't change x until the promise settles.
+ *
+ * @example
+ * const part = await distributed.reduceScatterAsync(x);
+ *
+ * @throws as {@link reduceScatter}, by rejecting the promise
+ */
 export function reduceScatterAsync<T extends Tensor>(x: T, options?: ReduceOptions): Promise<T>;
 export async function reduceScatterAsync(...values: unknown[]): Promise<Tensor> {
   const { x, op } = reduceScatterAsyncParameters(values);
@@ -121,7 +135,14 @@ export function allGather(...values: unknown[]): Tensor {
 }
 const allGatherParameters = parameters("allGather", { x: operand(aTensor) });
 
-/** Runs {@link allGather} without blocking the event loop. Don't change x until the promise settles. */
+/**
+ * Runs {@link allGather} without blocking the event loop. Don't change x until the promise settles.
+ *
+ * @example
+ * const all = await distributed.allGatherAsync(x);
+ *
+ * @throws as {@link allGather}, by rejecting the promise
+ */
 export function allGatherAsync<T extends Tensor>(x: T): Promise<T>;
 export async function allGatherAsync(...values: unknown[]): Promise<Tensor> {
   const { x } = allGatherAsyncParameters(values);
@@ -171,7 +192,14 @@ const broadcastParameters = parameters("broadcast", broadcastOperands);
 /** The ways to pass options of {@link broadcast}: all by name, or the rank by position. */
 export type BroadcastArguments = Given<BroadcastOptions, ["src"]>;
 
-/** Runs {@link broadcast} without blocking the event loop. Don't change x until the promise settles. */
+/**
+ * Runs {@link broadcast} without blocking the event loop. Don't change x until the promise settles.
+ *
+ * @example
+ * const weights = await distributed.broadcastAsync(x, { src: 0 });
+ *
+ * @throws as {@link broadcast}, by rejecting the promise
+ */
 export function broadcastAsync<T extends Tensor>(x: T, ...options: BroadcastArguments): Promise<T>;
 export async function broadcastAsync(...values: unknown[]): Promise<Tensor> {
   const { x, src, inPlace } = broadcastAsyncParameters(values);
@@ -206,7 +234,14 @@ export function allToAll(...values: unknown[]): Tensor {
 }
 const allToAllParameters = parameters("allToAll", { x: operand(aTensor) });
 
-/** Runs {@link allToAll} without blocking the event loop. Don't change x until the promise settles. */
+/**
+ * Runs {@link allToAll} without blocking the event loop. Don't change x until the promise settles.
+ *
+ * @example
+ * const received = await distributed.allToAllAsync(x);
+ *
+ * @throws as {@link allToAll}, by rejecting the promise
+ */
 export function allToAllAsync<T extends Tensor>(x: T): Promise<T>;
 export async function allToAllAsync(...values: unknown[]): Promise<Tensor> {
   const { x } = allToAllAsyncParameters(values);
@@ -216,7 +251,15 @@ const allToAllAsyncParameters = parameters("allToAllAsync", { x: operand(aTensor
 
 const exchanging = (call: Call): Call => ({ ...call, backward: (gradient) => allToAll(gradient) });
 
-/** Waits until every rank has called it. @throws {DistributedError} as {@link allReduce} */
+/**
+ * Waits until every rank has called it.
+ *
+ * @example
+ * if (distributed.rank() === 0) await download(file);
+ * distributed.barrier(); // now every rank can read the file
+ *
+ * @throws {DistributedError} as {@link allReduce}
+ */
 export function barrier(): void;
 export function barrier(...values: unknown[]): void {
   expectNothing("barrier", values);
@@ -224,7 +267,14 @@ export function barrier(...values: unknown[]): void {
   if (connection !== undefined) connection.queue.wait(barrierOn(connection, "barrier"));
 }
 
-/** Runs {@link barrier} without blocking the event loop. */
+/**
+ * Runs {@link barrier} without blocking the event loop.
+ *
+ * @example
+ * await distributed.barrierAsync();
+ *
+ * @throws as {@link barrier}, by rejecting the promise
+ */
 export function barrierAsync(): Promise<void>;
 export async function barrierAsync(...values: unknown[]): Promise<void> {
   expectNothing("barrierAsync", values);

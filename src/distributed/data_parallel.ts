@@ -76,7 +76,14 @@ export const isShared = (parameter: Tensor): boolean => exchanging.get(parameter
 
 const NO_OWNERS: Owners = new Map();
 
-/** A model in training on all ranks. Created by {@link dataParallel}. */
+/**
+ * A model in training on all ranks. Created by {@link dataParallel}.
+ *
+ * @example
+ * const parallel = distributed.dataParallel(model);
+ * parallel.noSync(() => firstLoss().backward()); // adds to this rank's gradients
+ * secondLoss().backward(); // exchanges the sums
+ */
 export class DataParallel<M extends ParallelModel = ParallelModel> {
   readonly model: M;
   private readonly connection: Connection | undefined;

@@ -64,7 +64,14 @@ export function send(...values: unknown[]): void {
 }
 const sendParameters = parameters("send", sending);
 
-/** Runs {@link send} without blocking the event loop. Don't change x until the promise settles. */
+/**
+ * Runs {@link send} without blocking the event loop. Don't change x until the promise settles.
+ *
+ * @example
+ * await distributed.sendAsync(x, { dst: 1 });
+ *
+ * @throws as {@link send}, by rejecting the promise
+ */
 export function sendAsync(x: Tensor, options: SendOptions): Promise<void>;
 export async function sendAsync(...values: unknown[]): Promise<void> {
   const { x, dst, tag } = sendAsyncParameters(values);
@@ -102,6 +109,9 @@ const receiving = {
  *
  * @param shape the shape of the sent tensor
  *
+ * @example
+ * const x = distributed.receive([2], { src: 0 }); // what rank 0 sends to this rank
+ *
  * @throws {ShapeError} and @throws {DTypeError} if it has a different shape or dtype; the message is discarded.
  * @throws {ArgumentError} if there is no such rank, or it is this rank. @throws {DistributedError} `rankLost`,
  * `timeout`, `notInitialized`.
@@ -115,7 +125,14 @@ export function receive(...values: unknown[]): Tensor {
 }
 const receiveParameters = parameters("receive", receiving);
 
-/** Runs {@link receive} without blocking the event loop. */
+/**
+ * Runs {@link receive} without blocking the event loop.
+ *
+ * @example
+ * const x = await distributed.receiveAsync([2], { src: 0 });
+ *
+ * @throws as {@link receive}, by rejecting the promise
+ */
 export function receiveAsync<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Promise<Tensor<D>>;
 export async function receiveAsync(...values: unknown[]): Promise<Tensor> {
   const { shape, src, dtype, tag } = receiveAsyncParameters(values);

@@ -256,6 +256,9 @@ function leave(): void {
  * Leaves the world: waits for all ranks and finalizes MPI, which can't be initialized again. A process that ends
  * without an error does this automatically. No call may be in progress.
  *
+ * @example
+ * await distributed.finalize();
+ *
  * @throws {DistributedError} `callsUnderWay`; `mismatch` if other ranks make another call; `rankLost`, `timeout`
  */
 export async function finalize(): Promise<void> {
@@ -275,28 +278,54 @@ function forget(): void {
   joining = undefined;
 }
 
-/** Returns whether {@link init} was called and {@link finalize} was not. */
+/**
+ * Returns whether {@link init} was called and {@link finalize} was not.
+ *
+ * @example
+ * if (!distributed.isInitialized()) await distributed.init();
+ */
 export function isInitialized(): boolean;
 export function isInitialized(...values: unknown[]): boolean {
   expectNothing("distributed.isInitialized", values);
   return current !== undefined;
 }
 
-/** Returns this process's rank in the world, from 0. @throws {DistributedError} `notInitialized` */
+/**
+ * Returns this process's rank in the world, from 0.
+ *
+ * @example
+ * if (distributed.rank() === 0) console.log(loss.item()); // printed once
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
 export function rank(): number;
 export function rank(...values: unknown[]): number {
   expectNothing("distributed.rank", values);
   return worldOf("distributed.rank").rank;
 }
 
-/** Returns the number of processes. @throws {DistributedError} `notInitialized` */
+/**
+ * Returns the number of processes.
+ *
+ * @example
+ * const perRank = batch / distributed.worldSize();
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
 export function worldSize(): number;
 export function worldSize(...values: unknown[]): number {
   expectNothing("distributed.worldSize", values);
   return worldOf("distributed.worldSize").worldSize;
 }
 
-/** Returns this process's index among those of its machine, from 0. @throws {DistributedError} `notInitialized` */
+/**
+ * Returns this process's index among those of its machine, from 0.
+ *
+ * @example
+ * if (distributed.localRank() === 0) await download(file); // once per machine
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
 export function localRank(): number;
 export function localRank(...values: unknown[]): number {
   expectNothing("distributed.localRank", values);

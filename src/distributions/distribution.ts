@@ -146,6 +146,10 @@ const readers = {
  * shape `eventShape`. Results have the dtype of the parameters, at least float32.
  *
  * Methods that a distribution does not have throw an {@link ArgumentError} with the code `notSupported`.
+ *
+ * @example
+ * const normal: distributions.Distribution = new distributions.Normal(tensor([0, 1]), 2);
+ * normal.sample([3]).shape; // [3, 2]
  */
 export abstract class Distribution {
   /** The shape of the batch: the broadcast shape of the parameters. */

@@ -200,7 +200,7 @@ const gammaRules = { concentration: positive, rate: positive };
 
 /**
  * The gamma distribution, with a density proportional to x^(concentration − 1) exp(−rate · x). Samples have implicit
- * gradients by the concentration.
+ * gradients with respect to the concentration.
  *
  * @example
  * new distributions.Gamma(3, 2).mean; // float32 1.5

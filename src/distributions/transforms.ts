@@ -44,7 +44,12 @@ const readers = {
   logAbsDetJacobian: parameters("Transform.logAbsDetJacobian", { x: operand(aTensor), y: operand(aTensor) }),
 };
 
-/** The base class of transforms. `y = forward(x)` and `x = inverse(y)`. */
+/**
+ * The base class of transforms of a {@link TransformedDistribution}: `y = forward(x)` and `x = inverse(y)`.
+ *
+ * @example
+ * new distributions.ExpTransform().inverse(tensor([1, Math.E])); // float32 [0, 1]
+ */
 export abstract class Transform {
   /** The number of last axes that the transform computes together: 0 if it is elementwise. */
   readonly domainDims: number;
@@ -102,7 +107,12 @@ const [expParameters, sigmoidParameters, tanhParameters, stickParameters, choles
   ...["ExpTransform", "SigmoidTransform", "TanhTransform", "StickBreakingTransform", "LowerCholeskyTransform"],
 ].map((name) => parameters(name, {}));
 
-/** y = eˣ. */
+/**
+ * The transform y = eˣ.
+ *
+ * @example
+ * new distributions.ExpTransform().forward(tensor([0, 1])); // float32 [1, 2.7183]
+ */
 export class ExpTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
@@ -123,7 +133,12 @@ export class ExpTransform extends Transform {
   }
 }
 
-/** y = sigmoid(x). */
+/**
+ * The transform y = sigmoid(x) = 1 / (1 + e⁻ˣ).
+ *
+ * @example
+ * new distributions.SigmoidTransform().forward(tensor([0])); // float32 [0.5]
+ */
 export class SigmoidTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
@@ -144,7 +159,12 @@ export class SigmoidTransform extends Transform {
   }
 }
 
-/** y = tanh(x). */
+/**
+ * The transform y = tanh(x).
+ *
+ * @example
+ * new distributions.TanhTransform().forward(tensor([0, 1])); // float32 [0, 0.7616]
+ */
 export class TanhTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
@@ -176,7 +196,12 @@ export interface AffineParameters {
 
 const affineParameters = parameters("AffineTransform", { loc: required(aParameter), scale: required(aParameter) });
 
-/** y = loc + scale · x. Tensors must not add axes to x. */
+/**
+ * The transform y = loc + scale · x. Tensors must not add axes to x.
+ *
+ * @example
+ * new distributions.AffineTransform(1, 2).forward(tensor([0, 1])); // float32 [1, 3]
+ */
 export class AffineTransform extends Transform {
   readonly loc: Value;
   readonly scale: Value;
@@ -210,7 +235,12 @@ export interface PowerParameters {
 
 const powerParameters = parameters("PowerTransform", { exponent: required(aParameter) });
 
-/** y = x^exponent, for x above 0. */
+/**
+ * The transform y = x^exponent, for x above 0.
+ *
+ * @example
+ * new distributions.PowerTransform(2).forward(tensor([2, 3])); // float32 [4, 9]
+ */
 export class PowerTransform extends Transform {
   readonly exponent: Value;
 
@@ -235,8 +265,11 @@ export class PowerTransform extends Transform {
 }
 
 /**
- * Maps n numbers to n + 1 positive numbers whose sum is 1, on the last axis, by breaking off the part sigmoid(x − ln(n
- * − k)) of the rest.
+ * Maps n numbers to n + 1 positive numbers whose sum is 1, along the last axis. Element k is the part
+ * sigmoid(xₖ − ln(n − k)) of the rest that the elements before it leave.
+ *
+ * @example
+ * new distributions.StickBreakingTransform().forward(tensor([0, 0])); // float32 [0.3333, 0.3333, 0.3333]
  */
 export class StickBreakingTransform extends Transform {
   constructor();
@@ -271,7 +304,12 @@ export class StickBreakingTransform extends Transform {
   }
 }
 
-/** Maps square matrices to lower triangular ones with a positive diagonal: the exponential of the diagonal. */
+/**
+ * Maps square matrices to lower triangular ones with a positive diagonal: the exponential of the diagonal.
+ *
+ * @example
+ * new distributions.LowerCholeskyTransform().forward(tensor([[0, 5], [2, 0]])); // float32 [[1, 0], [2, 1]]
+ */
 export class LowerCholeskyTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {

@@ -47,7 +47,7 @@ export function floatOperand(operation: string, x: Tensor, name = "a"): Tensor {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected ${name} to have a float dtype, got ${x.dtype}; toDType(${name}, "float32") converts`,
+      `expected ${name} to have a float dtype, got ${x.dtype}; convert with toDType(${name}, "float32")`,
     );
   return toDType(x, computeDType(x.dtype));
 }

@@ -7,13 +7,13 @@ import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { labelsOf } from "./labels.ts";
 
-/** Options of measures over classes. */
+/** Options of metrics over classes. */
 export interface ClassOptions {
   /** The number of classes. Default: one more than the largest class number. */
   classes?: number | undefined;
 }
 
-/** @internal The arguments of measures over classes. */
+/** @internal The arguments of metrics over classes. */
 export const classParameters = {
   predicted: operand(aTensor),
   target: operand(aTensor),

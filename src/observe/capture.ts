@@ -28,7 +28,7 @@ export interface Capture {
   dispatched(): void;
   /** JavaScript is about to read or write the elements of a storage. */
   accessed(storage: object): void;
-  /** A generator has served a key. */
+  /** A generator has returned a key. */
   drew(generator: object, key: object): void;
   /** A generator is about to continue from another state. */
   seeded(generator: object, state: { readonly seed: bigint; readonly offset: bigint }): void;

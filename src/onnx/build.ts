@@ -16,7 +16,7 @@ import type {
 } from "./schema.ts";
 import { elementType, type FilePlace, toTensor } from "./tensors.ts";
 
-/** What nodes of a graph or function refer to. */
+/** The surroundings to which the nodes of a graph or function refer. */
 interface Context {
   readonly place: FilePlace;
   readonly opsets: ReadonlyMap<string, number>;

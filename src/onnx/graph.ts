@@ -48,7 +48,7 @@ export class Scope {
   }
 }
 
-/** What a graph says about an output; sizes that it leaves open are 0. */
+/** The declared type of an output; a size of 0 is not declared. */
 export interface OutputType {
   readonly dtype: DType;
   readonly shape: readonly number[];

@@ -21,7 +21,7 @@ export interface OnnxValue {
 /** A value that a model takes or returns: a tensor, a sequence of values, or undefined for an empty optional. */
 export type OnnxTensorOrSequence = Value;
 
-/** What a model is made of. */
+/** The parts of a model. */
 interface Parts {
   readonly graph: Graph;
   readonly inputs: readonly OnnxValue[];

@@ -89,7 +89,7 @@ export function toTensor(proto: TensorProto, place: FilePlace): Tensor {
 
 function checkedShape(proto: TensorProto, place: FilePlace): number[] {
   const wrong = proto.dims.find((size) => !Number.isSafeInteger(size) || size < 0);
-  if (wrong !== undefined) throw fail(place, proto, `a dimension is ${wrong}, expected a size`);
+  if (wrong !== undefined) throw fail(place, proto, `expected sizes of at least 0, got ${wrong}`);
   return proto.dims;
 }
 

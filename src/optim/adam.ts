@@ -96,7 +96,14 @@ export class AdamW extends AdamBase {
 
 const adamParameters = optimizerParameters("Adam", defaults);
 
-/** Adam (Kingma and Ba, 2015), as in PyTorch: {@link AdamW} with the weight decay added to the gradient. */
+/**
+ * Adam (Kingma and Ba, 2015), as in PyTorch: {@link AdamW} with the weight decay added to the gradient.
+ *
+ * @example
+ * const optimizer = new optim.Adam(model.parameters(), { lr: 1e-3 });
+ *
+ * @throws as {@link AdamW}
+ */
 export class Adam extends AdamBase {
   protected override readonly isDecoupled = false;
 

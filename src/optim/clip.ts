@@ -145,6 +145,11 @@ const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad 
 /**
  * Clamps each element of each gradient to [-clipValue, clipValue]. `grad` is a new tensor afterwards. NaN stays NaN.
  *
+ * @example
+ * loss.backward();
+ * optim.clipGradValue(model.parameters(), 0.5);
+ * optimizer.step();
+ *
  * @throws {ArgumentError} for a clipValue that is negative or NaN.
  */
 export function clipGradValue(parameters: Tensor | readonly Tensor[], clipValue: number): void;

@@ -23,6 +23,9 @@ export interface StepOptions {
 /**
  * Returns a schedule that decays by `gamma` every `stepSize` steps, gamma^⌊step / stepSize⌋: PyTorch's StepLR.
  *
+ * @example
+ * optim.step({ stepSize: 10, gamma: 0.5 })(25); // 0.25
+ *
  * @throws {ArgumentError} for an invalid argument.
  */
 export function step(...values: Needed<StepOptions, "stepSize", ["gamma"]>): Schedule;
@@ -42,6 +45,9 @@ export interface MultiStepOptions {
 
 /**
  * Returns a schedule that decays by `gamma` at each milestone: PyTorch's MultiStepLR.
+ *
+ * @example
+ * optim.multiStep({ milestones: [30, 80], gamma: 0.5 })(80); // 0.25
  *
  * @throws {ArgumentError} for an invalid argument.
  */
@@ -65,6 +71,9 @@ export interface ExponentialOptions {
 /**
  * Returns a schedule that decays by `gamma` every step, gamma^step: PyTorch's ExponentialLR.
  *
+ * @example
+ * optim.exponential({ gamma: 0.5 })(3); // 0.125
+ *
  * @throws {ArgumentError} for an invalid argument.
  */
 export function exponential(...values: Needed<ExponentialOptions, "gamma">): Schedule;
@@ -84,6 +93,9 @@ export interface PolynomialOptions {
 
 /**
  * Returns the schedule (1 - step / total)^power, which is 0 from step `total` on: PyTorch's PolynomialLR.
+ *
+ * @example
+ * optim.polynomial({ total: 10, power: 2 })(5); // 0.25
  *
  * @throws {ArgumentError} for an invalid argument.
  */
@@ -110,6 +122,9 @@ export interface CosineAnnealingOptions {
  * Returns a schedule that follows half a cosine from 1 to `floor` in `total` steps, and back up in the next `total`:
  * PyTorch's CosineAnnealingLR, in its closed form.
  *
+ * @example
+ * optim.cosineAnnealing({ total: 10 })(10); // 0
+ *
  * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineAnnealing(...values: Needed<CosineAnnealingOptions, "total">): Schedule;
@@ -135,6 +150,9 @@ export interface WarmRestartsOptions {
 /**
  * Returns a schedule that follows half a cosine from 1 to `floor` in each period (Loshchilov and Hutter, "SGDR", 2017):
  * PyTorch's CosineAnnealingWarmRestarts.
+ *
+ * @example
+ * optim.cosineWarmRestarts({ period: 10 })(20); // 1
  *
  * @throws {ArgumentError} for an invalid argument.
  */
@@ -175,6 +193,9 @@ export interface CyclicOptions {
 /**
  * Returns a schedule that rises and falls linearly in cycles (Smith, "Cyclical Learning Rates", 2017): PyTorch's
  * CyclicLR with the optimizer's learning rate as `max_lr`, and `base` times it as `base_lr`. Momentum does not change.
+ *
+ * @example
+ * optim.cyclic({ base: 0.1, stepsUp: 10 })(10); // 1
  *
  * @throws {ArgumentError} for an invalid argument.
  */

@@ -20,6 +20,13 @@ const withDefaults = <Options extends object>(given: Partial<Options>, defaults:
 
 /**
  * The base class of optimizers. It holds parameter groups, updates parameters that have a gradient, and saves state.
+ *
+ * @example
+ * function train(optimizer: optim.Optimizer<{ lr: number }>) {
+ *   loss().backward();
+ *   optimizer.step();
+ *   optimizer.zeroGrad();
+ * }
  */
 export abstract class Optimizer<Options extends LearningRate> {
   /** The parameter groups. Their options can be changed between steps. */

@@ -11,7 +11,12 @@ import { printedAs, printedOptions } from "../core/printing.ts";
 /** Returns the factor at a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;
 
-/** Returns a schedule whose factor is always 1. */
+/**
+ * Returns a schedule whose factor is always 1.
+ *
+ * @example
+ * optim.constant()(1000); // 1
+ */
 export function constant(): Schedule;
 export function constant(...values: unknown[]): Schedule {
   expectNothing("optim.constant", values);
@@ -30,6 +35,9 @@ export interface LinearOptions {
 
 /**
  * Returns a schedule that moves linearly from one factor to another, then stays constant: PyTorch's LinearLR.
+ *
+ * @example
+ * optim.linear({ total: 10 })(5); // 0.5
  *
  * @throws {ArgumentError} for an invalid argument.
  */
@@ -61,6 +69,11 @@ export interface CosineOptions {
  *
  *     (step + 1) / (warmup + 1)                                                    if step < warmup
  *     floor + (1 - floor) (1 + cos(π (step - warmup) / (total - warmup))) / 2      otherwise
+ *
+ * @example
+ * const schedule = optim.cosineWithWarmup({ warmup: 99, total: 2000, floor: 0.1 });
+ * schedule(49); // 0.5
+ * schedule(2000); // 0.1
  *
  * @throws {ArgumentError} for an invalid argument.
  */
@@ -106,6 +119,9 @@ export interface OneCycleOptions {
  * Returns a one-cycle schedule: the learning rate rises to its full value, then falls far below its initial value
  * (Smith and Topin, "Super-Convergence", 2018). It is PyTorch's OneCycleLR with the optimizer's learning rate as
  * `max_lr`. Momentum does not change.
+ *
+ * @example
+ * optim.oneCycle({ total: 100 })(29); // 1
  *
  * @throws {ArgumentError} for an invalid argument.
  */

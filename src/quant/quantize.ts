@@ -210,7 +210,7 @@ function checkWeights(operation: string, w: Tensor, format: QuantizedFormat): vo
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected w to have a float dtype, got ${w.dtype}; toDType(w, "float32") converts`,
+      `expected w to have a float dtype, got ${w.dtype}; convert with toDType(w, "float32")`,
     );
   const values = valuesOfBlock(format);
   if (w.rank > 0 && w.shape.at(-1)! % values === 0) return;

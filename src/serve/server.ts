@@ -196,7 +196,7 @@ export class ModelServer {
     return route.handle(request);
   }
 
-  /** @throws {ApiError} 404 for other models than language models */
+  /** @throws {ApiError} 404 for models other than language models */
   private generating(): Engine {
     if (this.engine) return this.engine;
     const advice =

@@ -140,7 +140,7 @@ export function normalizeAxis(operation: string, dim: number, rank: number, name
   return dim < 0 ? dim + least : dim;
 }
 
-/** All axes of a tensor of each rank that was asked for. */
+/** A cache of the lists of all axes, by rank. */
 const allAxes: number[][] = [];
 
 /** Returns axes counted from the front in ascending order; all axes if `dims` is undefined. */

@@ -68,7 +68,15 @@ export function tidy<Result>(body: () => Result, ...others: unknown[]): Result {
 
 const isParameter = ({ isLeaf, requiresGrad }: Tensor): boolean => isLeaf && requiresGrad;
 
-/** Marks a tensor so that `tidy` does not dispose of it, and returns it. */
+/**
+ * Marks a tensor so that `tidy` does not dispose of it, and returns it.
+ *
+ * @example
+ * let last: Tensor | undefined;
+ * tidy(() => (last = keep(predict(x))).sum());
+ *
+ * @throws {ArgumentError} for anything but a tensor.
+ */
 export function keep<T extends Tensor>(tensor: T): T;
 export function keep<T extends Tensor>(tensor: T, ...others: unknown[]): T {
   expectNothing("keep", others);

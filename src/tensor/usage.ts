@@ -77,7 +77,12 @@ export function memory(...values: unknown[]): Record<MemoryDevice, MemoryUsage> 
   return { host: of("host"), metal: of("metal") };
 }
 
-/** Resets the peaks to the live bytes. */
+/**
+ * Resets the peaks of {@link memory} to the live bytes.
+ *
+ * @example
+ * resetPeakMemory();
+ */
 export function resetPeakMemory(): void;
 export function resetPeakMemory(...values: unknown[]): void {
   expectNothing("resetPeakMemory", values);

@@ -73,7 +73,7 @@ export async function runSession(
     listener.on({ kind: "end", step: session.step, reason: outcome.reason });
     return outcome;
   } catch (error) {
-    // The state is that before the failed step. Save it unless its weights are not finite.
+    // The state is from before the failed step. Save it unless its weights are not finite.
     if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
     if (error instanceof NotFiniteError) await session.team.together(); // the first rank to end would end all
     listener.on({ kind: "end", step: session.step, reason: "failed" });

@@ -1,4 +1,4 @@
-/** What the transformations of gradients share: a call of a function with its graph, and checks of tangents. */
+/** Common parts of gradient transforms: a call of a function with its graph, and checks of tangents. */
 import { enableGrad, isGradEnabled, noGrad } from "../autograd/modes.ts";
 import { edgeOf, type GraphNode } from "../autograd/node.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";

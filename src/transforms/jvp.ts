@@ -30,7 +30,7 @@ export interface ValueAndTangent<Result> {
  * const { value, tangent } = transforms.jvp((x) => x.sin(), [tensor([0, 1])], [tensor([1, 1])]);
  * tangent; // float32 [1, 0.54030]
  *
- * @throws {ShapeError} if a tangent has another shape than its tensor.
+ * @throws {ShapeError} if the shape of a tangent differs from that of its tensor.
  * @throws {ArgumentError} if the trees differ, or `f` returns no tensor.
  * @throws {AutogradError} `noTangent` for a `Function` whose gradient is not differentiable and that has no jvp rule.
  */

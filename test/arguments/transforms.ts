@@ -3,7 +3,7 @@ import { nn, ones, Tensor, transforms, zeros } from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 
 const scalar = (x: unknown): Tensor => (x instanceof Tensor ? x.square().sum() : ones([]));
-/** Fuzz passes other values than tensors too. */
+/** Fuzzing also passes values that are not tensors. */
 const twice = (x: unknown): Tensor => (x instanceof Tensor ? x.mul(2) : vector());
 const vector = (): Tensor => ones([2]);
 

@@ -125,7 +125,7 @@ test("replays leave no objects and no native memory behind", () => {
 });
 
 describe("guards", () => {
-  /** What a caller may change between calls. */
+  /** Changes that a caller may make between calls. */
   const changes: Readonly<Record<string, (own: ReturnType<typeof makeStep>, random: Random) => void>> = {
     nothing: () => undefined,
     mode: ({ model }, random) => void model.train(random.next() < 0.5),

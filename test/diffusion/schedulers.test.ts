@@ -91,7 +91,7 @@ const made: Readonly<Record<diffusion.SchedulerKind, () => diffusion.Scheduler>>
 };
 
 describe("sampling", () => {
-  /** The output of a model that knows the data, for a sample that the model gets. */
+  /** Returns the model that predicts `data` from every sample. */
   const perfect = (scheduler: diffusion.Scheduler, data: Tensor) => (x: Tensor, t: number) => {
     if (scheduler.kind === "flowMatch") return x.sub(data).div(t / scheduler.trainSteps);
     const alpha = Number(scheduler.addNoise(ones([1]), zeros([1]), Math.round(t)).item());

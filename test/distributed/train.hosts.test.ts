@@ -78,7 +78,7 @@ let undisturbed: Promise<readonly number[]> | undefined;
 const wholeRun = (installation: Installation) =>
   (undisturbed ??= trained(installation, 2, ...long).then((run) => lossesOf(run)));
 
-/** Disturbs two ranks after some steps, and returns the output until all had ended. */
+/** Disturbs two ranks after some steps, and returns the output until all have ended. */
 async function disturbed(run: string, child: Child, disturb: (launcher: number) => void) {
   await reaches(run, 11, child);
   disturb(child.pid);

@@ -3,7 +3,7 @@
 /** Complex numbers as pairs. */
 export type Pairs = Float64Array;
 
-/** X[k] = Σ x[j] e^(sign 2πi jk / n) for the elements `which`, of pairs. */
+/** X[k] = Σ x[j] e^(sign 2πi jk / n) for the indices k in `which`. Numbers are pairs of parts. */
 export function transformOf(x: Pairs, sign: 1 | -1, which?: readonly number[]): Pairs {
   const n = x.length / 2;
   const [cosines, sines] = [Math.cos, Math.sin].map((wave) =>

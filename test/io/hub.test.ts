@@ -171,7 +171,7 @@ describe("wrong responses", () => {
     ["a file that ends too early", sending(9, (controller) => controller.close()), "tooShort"],
     ["nothing", () => new Response(""), "wrongSize"],
     [
-      "another part than was asked for",
+      "a part that was not requested",
       (_, start) =>
         start
           ? new Response(new Uint8Array(large.subarray(start)), {

@@ -4,7 +4,7 @@
 export interface Difference {
   readonly reason: string;
   readonly applies: (name: string) => boolean;
-  /** What the error of a case says; undefined if it computes other results. */
+  /** The message of the error; undefined if the case computes different results. */
   readonly error?: RegExp;
 }
 

@@ -11,7 +11,7 @@ import { readNodeCases } from "./cases.ts";
 /** Loops and shapes from the file can ask for as much time or memory as they like; that is the author's to decide. */
 const cases = readNodeCases().filter(({ name, model }) => model.length < 4000 && !/loop|range|scan/.test(name));
 
-/** Changes of bytes; each keeps most of a file, so that what follows is still read. */
+/** Mutations of bytes. Each keeps most of a file, so that the reader gets past the mutation. */
 const changes: readonly ((bytes: Uint8Array, at: number, random: Random) => Uint8Array)[] = [
   (bytes, at, random) => bytes.with(at, Math.floor(random.next() * 256)),
   (bytes, at, random) => bytes.with(at, bytes[at]! ^ (1 << Math.floor(random.next() * 8))),

@@ -1,4 +1,4 @@
-/** What a program sees of an ONNX model: its inputs and outputs, errors, weights that train, files of external data. */
+/** The interface of an ONNX model: inputs and outputs, errors, trainable weights, files of external data. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -61,7 +61,7 @@ class Growing {
   }
 }
 
-/** What may follow a value of shape [batch, channels, …]. */
+/** An operation on a value of shape [batch, channels, …]. */
 type Follow = (graph: Growing, x: string, shape: readonly number[]) => string;
 
 const perChannel = (graph: Growing, shape: readonly number[], low?: number, high?: number): string =>

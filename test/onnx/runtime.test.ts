@@ -17,7 +17,7 @@ const described = (tensor: Tensor) => ({
 const describedAll = (tensors: Readonly<Record<string, Tensor | undefined>>) =>
   Object.fromEntries(Object.entries(tensors).flatMap(([name, x]) => (x ? [[name, described(x)]] : [])));
 
-/** Writes a model, and for another size of the batch what the module computes. */
+/** Writes a model, and the results of the module for another batch size. */
 async function write(folder: string, name: string, item: (typeof cases)[string]): Promise<void> {
   manualSeed(4);
   const module = item.module();

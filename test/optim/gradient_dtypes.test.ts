@@ -1,4 +1,4 @@
-/** Gradients of another dtype than their parameter: a step is the same as with the same gradient in float32. */
+/** Gradients whose dtype differs from the parameter's: a step is the same as with the same gradient in float32. */
 import { describe, expect, test } from "bun:test";
 import { toDType } from "../../src/index.ts";
 import { bitsOf, draw, make, type OptimizerName, on, parameterOf, tested } from "./run.ts";

@@ -1,4 +1,4 @@
-/** What a run of `bun test` says of its files. */
+/** The outcome of a run of `bun test`, by file. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

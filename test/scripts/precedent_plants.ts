@@ -4,7 +4,7 @@
  */
 import type { SourceFile } from "../../scripts/precedent/preprocessor.ts";
 
-/** Draws a number of 0 up to 1. */
+/** Draws a number in [0, 1). */
 export type Draw = () => number;
 
 export interface Planted {

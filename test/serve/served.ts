@@ -7,7 +7,7 @@ import { waitFor } from "../support/wait.ts";
 
 const sizes = { vocabularySize: 256, contextLength: 256, layers: 2, heads: 4, keyValueHeads: 2, width: 32 } as const;
 
-/** Larger weights than initialized ones, so that each prompt has a different text. */
+/** The initial weights are larger than usual, so that each prompt has a different text. */
 export const randomLlama = (): nn.Llama =>
   new nn.Llama({ ...sizes, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
 

@@ -13,7 +13,7 @@ namespace {
 
 using Run = decltype(&orchard_cpu_run3);
 
-// What orchard_cpu_tables says: a function, and two dtypes.
+// Numbers from orchard_cpu_tables: a function, and two dtypes.
 struct Ordinals {
   int32_t convert;
   double float32, float64;

@@ -204,7 +204,7 @@ describe("random numbers", () => {
     expect(rows(draw("same", f)).size).toBe(1);
     expect(rows(draw("different", f)).size).toBeGreaterThan(2);
     expect(data(draw("different", f))).toEqual(data(draw("different", f)));
-    expect(() => draw("error", f)).toThrow('random numbers need { randomness: "different" }');
+    expect(() => draw("error", f)).toThrow('random numbers require { randomness: "different" }');
   });
 
   test("nested levels, each in its way", () => {

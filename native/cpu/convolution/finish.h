@@ -1,4 +1,4 @@
-// What follows a convolution in inference, in one pass over its result: bias, another summand, activation, scale.
+// The epilogue of a convolution in inference, in one pass over its result: bias, another summand, activation, scale.
 #pragma once
 
 #include "../linalg/matrices.h"

@@ -120,7 +120,7 @@ private:
   }
 
   void take_roots(int64_t batch, int64_t row, int64_t column, int64_t columns, T *sums) const {
-    // Squares below lose bits as subnormal numbers, or become 0; those of float64 are left so, as norm leaves them.
+    // Smaller squares are subnormal, and lose bits or become 0. In float64 this is accepted, as in norm.
     constexpr T least = std::is_same_v<T, float> ? T(1e-30) : T(0), most = std::numeric_limits<T>::max();
     int32_t inexact = 0; // also counts columns past the last
     for (int64_t c = 0; c < width; c++) inexact += sums[c] >= least && sums[c] <= most ? 0 : 1;

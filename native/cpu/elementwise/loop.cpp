@@ -91,8 +91,8 @@ struct Loop::View {
   char *dense(int64_t start) const { return first() + start * size(); }
 };
 
-// A transposed operand has its closest elements along another axis than the innermost one. It is read in blocks over
-// these two axes, which are transposed in the L1 cache.
+// A transposed operand has its closest elements along an axis that is not the innermost. It is read in blocks over
+// that axis and the innermost one, which are transposed in the L1 cache.
 struct Loop::Blocks {
   int outer;            // the other axis
   int64_t wide, high;   // elements of a block along it and along the innermost axis

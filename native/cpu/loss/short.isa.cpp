@@ -62,7 +62,7 @@ template <class T> void losses(const ShortClasses &block, ClassLoss *results) {
 
 // ---------------------------------------------------------------- gradients
 
-// What the gradients of a slice depend on besides its logits and its target.
+// Inputs of a slice's gradients besides its logits and its target.
 template <class C> struct ShortScales {
   alignas(64) C largest[most_short_slices] = {},
                 logarithms[most_short_slices] = {}, shares[most_short_slices] = {}, spreads[most_short_slices] = {};

@@ -9,7 +9,7 @@ namespace orchard {
 
 inline constexpr int reduction_count = static_cast<int>(Reduction::count);
 
-// What an operation depends on besides its elements.
+// Parameters of an operation besides its elements.
 struct ReductionFacts {
   int64_t count;    // number of elements per result
   double parameter; // p of a norm, correction of a variance

@@ -292,7 +292,7 @@ private:
   uint64_t number_ = 0; // of the last work
   int helpers_ = 0;
   std::deque<Place> places_;
-  // What helpers read when work is published, in one cache line.
+  // Fields that helpers read when work is published, in one cache line.
   alignas(line_bytes) std::atomic<uint32_t> calls_{0};
   std::atomic<uint64_t> call_{0}; // the last work's number and its helpers
   Work work_{};

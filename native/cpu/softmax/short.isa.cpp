@@ -6,7 +6,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// As many slices as a vector has lanes: results replace x.
+// Computes one slice per lane of a vector, in place.
 template <class C> void softmax_lanes(C *x, int64_t length, int64_t pitch) {
   const Vector<C> top = finite_lanes<C>(largest_lanes(x, length, pitch));
   Vector<C> sum = grouped_sum<C>(length, [&](int64_t k) {

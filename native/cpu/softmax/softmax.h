@@ -26,7 +26,7 @@ struct SoftmaxBatch : SliceBatch {
   char *scratch;
 };
 
-// What the results of a slice depend on besides its elements: the largest element (not for gradients), and the sum of
+// Inputs of a slice's results besides its elements: the largest element (not for gradients), and the sum of
 // exp(x - largest), g y, or g.
 struct SoftmaxState {
   double largest, sum;

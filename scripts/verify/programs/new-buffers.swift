@@ -1,4 +1,4 @@
-// What new buffers hold, read by a blit: in private storage there is no other way.
+// Reads the contents of new buffers by a blit, the only way in private storage.
 import Metal
 
 let device = MTLCreateSystemDefaultDevice()!

@@ -1,4 +1,4 @@
-/** What a rule of `vmap` is, and the views that rules make. */
+/** The type of a `vmap` rule, and the views that rules make. */
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastStrides, isRowMajor, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";

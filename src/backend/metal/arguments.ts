@@ -46,6 +46,12 @@ export type Outputs<Bindings> = {
  *
  * @param type such as `Float32Array`
  * @param length number of elements
+ *
+ * @example
+ * const { outputs } = kernel.run({ x, y: output(Float32Array, 100) }, { grid: 100 });
+ * outputs.y; // Float32Array(100)
+ *
+ * @throws {ArgumentError} for an unsupported type, or a length below 1.
  */
 export function output<T extends NumericArray>(type: NumericArrayConstructor<T>, length: number): OutputRequest<T>;
 export function output(...values: unknown[]): OutputRequest {

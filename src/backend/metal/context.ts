@@ -129,6 +129,10 @@ export interface ReportMark {
 /**
  * A device with its buffers, pipelines and stream of work. Most programs use {@link metalContext}, the shared one.
  *
+ * @example
+ * using context = new MetalContext();
+ * context.report(); // the findings of the checker, and counts of dispatches
+ *
  * @throws {BackendError} if the dylib or a device is missing, with a fix.
  */
 export class MetalContext implements Disposable {
@@ -414,7 +418,14 @@ let shared: MetalContext | undefined;
 /** @internal Whether the shared context is open. */
 export const isMetalOpen = (): boolean => shared !== undefined && !shared.isClosed;
 
-/** Returns the shared context. It is opened at the first call, and again after it was closed. */
+/**
+ * Returns the shared context. It is opened at the first call, and again after it was closed.
+ *
+ * @example
+ * metalContext().report(); // the checker's findings so far
+ *
+ * @throws {BackendError} if there is no Metal device.
+ */
 export function metalContext(): MetalContext;
 export function metalContext(...values: unknown[]): MetalContext {
   expectNothing("metalContext", values);

@@ -178,7 +178,13 @@ const applyParameters = parameters("MetalKernel.apply", {
   ...applyOptions,
 });
 
-/** A compiled kernel, created by {@link metalKernel}. */
+/**
+ * A compiled kernel, created by {@link metalKernel}: {@link MetalKernel.run} accepts typed arrays,
+ * {@link MetalKernel.apply} tensors.
+ *
+ * @example
+ * const { outputs } = saxpy.run({ x: new Float32Array([1, 2]), y: new Float32Array([10, 20]), a: 3 }, { grid: 2 });
+ */
 export class MetalKernel<Values extends KernelValues = KernelValues, Results extends string = never>
   implements Disposable
 {

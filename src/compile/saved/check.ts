@@ -187,7 +187,7 @@ export function checkInstructions(
     const most = slot < 0 ? -1 : bytes[slot]!;
     if (slot >= 0 && most < 0) fail("an instruction uses an unused slot");
     if (!(slot < 0 ? size === -1 : Number.isInteger(size) && size >= 0 && size <= most))
-      fail("an operand has another size than its memory");
+      fail("the size of an operand is outside its memory");
   };
   const blockOf = (rows: number) => {
     const { blockBytes, operands } = functions[reader.next(functions.length)]!;

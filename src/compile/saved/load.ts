@@ -176,11 +176,7 @@ class Loaded {
     );
     if (status !== 0) throw errorOf(native, status, "loadProgram");
     if (stopped[0]! < this.instructions)
-      throw new CompileError(
-        "loadProgram",
-        "diverged",
-        "a check of values has another outcome than when it was recorded",
-      );
+      throw new CompileError("loadProgram", "diverged", "the outcome of a check of values differs from the recording");
     defaultGenerator.setState(this.stateAfter());
     return valueIn(this.result, (leaf) => this.resultOf(leaf, found, results));
   }

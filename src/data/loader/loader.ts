@@ -194,7 +194,7 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
     if (items.length > 0 && !this.#options.dropLast) yield items;
   }
 
-  /** Yields a function for each item of an epoch that reads the item. */
+  /** Yields, for each item of an epoch, a function that reads the item. */
   async *#items(epoch: number): AsyncGenerator<() => Promise<Item>, void, undefined> {
     const { dataset } = this;
     const { seed } = this.#options;

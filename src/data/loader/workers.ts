@@ -63,7 +63,13 @@ export async function openWorkerDataset(...values: unknown[]): Promise<WorkerDat
   }
 }
 
-/** A data set whose items are computed in worker threads: see {@link openWorkerDataset}. */
+/**
+ * A data set whose items are computed in worker threads: see {@link openWorkerDataset}.
+ *
+ * @example
+ * using pictures = await data.openWorkerDataset(new URL("./pictures.ts", import.meta.url), { workers: 4 });
+ * const loader = new data.DataLoader(pictures, { batchSize: 32 });
+ */
 export class WorkerDataset<Item> implements Dataset<Item>, Disposable {
   readonly #lines: readonly Line[];
   readonly length: number;

@@ -104,7 +104,7 @@ export function normalize(...values: unknown[]): Transform {
       throw new DTypeError(
         "transforms.normalize",
         "notFloats",
-        `expected floats, got ${image.describe()}; toFloat() converts`,
+        `expected floats, got ${image.describe()}; convert with toFloat()`,
       );
     return computed("transforms.normalize", image, (x) => {
       const perChannel = (numbers: readonly number[]) =>

@@ -123,7 +123,7 @@ function inFormat(image: Sharp, format: WrittenFormat, quality: number, lossless
 /** Converts to contiguous [height, width, channels]. */
 function pictureOf(operation: string, x: Tensor, channels: ChannelOrder): Tensor {
   if (x.dtype !== "uint8")
-    throw new DTypeError(operation, "notUint8", `expected uint8, got ${x.describe()}; toDType() converts`);
+    throw new DTypeError(operation, "notUint8", `expected uint8, got ${x.describe()}; convert with toDType()`);
   const picture = x.rank === 2 ? unsqueeze(x, -1) : channels === "first" && x.rank === 3 ? permute(x, [1, 2, 0]) : x;
   const depth = picture.shape[2] ?? 0;
   if (picture.rank === 3 && picture.size > 0 && depth >= 1 && depth <= 4) return contiguous(picture);

@@ -40,7 +40,7 @@ export function encodeArray(operation: string, x: Tensor): [header: Uint8Array, 
     throw new DTypeError(
       operation,
       "notInNumPy",
-      `expected a dtype that NumPy supports, got ${x.describe()}; toDType() converts`,
+      `expected a dtype that NumPy supports, got ${x.describe()}; convert with toDType()`,
     );
   const stored = x.dtype === "bool" ? toDType(x, "uint8") : x;
   const { buffer, byteOffset, byteLength } = contiguous(stored).dataSync();

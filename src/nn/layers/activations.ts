@@ -228,6 +228,9 @@ export class Softmin extends moduleOf("Softmin", { softmin }, anAxis) {}
  * Applies `softmax` over the channels at each position of x [batch, channels, height, width] or [channels, height,
  * width].
  *
+ * @example
+ * new Softmax2d().forward(zeros([2, 4, 3, 3])); // 0.25 everywhere
+ *
  * @throws {ShapeError} in `forward`, for another number of axes.
  */
 export class Softmax2d extends Module<[x: Tensor], Tensor> {

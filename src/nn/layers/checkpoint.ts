@@ -142,7 +142,7 @@ const again = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: 
     return all.map((_, at) => (needs[at] ? (gradients.shift() ?? null) : null));
   });
 
-/** As {@link again}, with a graph from the gradient and from the history of the inputs. */
+/** Like {@link again}, and records a graph to the gradient and to the history of the inputs. */
 const recorded = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: Again, gradient: Tensor) =>
   withNumbersOf(state, () => {
     const inputs = saved.map((input, at) => (needs[at] ? aliasOf(input) : input));

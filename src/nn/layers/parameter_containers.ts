@@ -36,7 +36,7 @@ const isParameter = (value: unknown): value is Tensor => value instanceof Tensor
  * scales.items.reduce((x, scale) => mul(x, scale), randn([2, 4]));
  *
  * @throws {ArgumentError} for anything but tensors.
- * @throws {DTypeError} for tensors of other dtypes than floats and complex numbers.
+ * @throws {DTypeError} for tensors that are neither float nor complex.
  */
 export class ParameterList extends Module<never[], never> {
   /** A copy of the list of parameters. */
@@ -91,7 +91,7 @@ const parameterListParameters = parameters("ParameterList", {
  * add(mul(randn([2, 4]), affine.get("scale")), affine.get("shift"));
  *
  * @throws {ArgumentError} for anything but tensors, and for names that are empty, contain a dot or are properties of a
- * module. @throws {DTypeError} for tensors of other dtypes than floats and complex numbers.
+ * module. @throws {DTypeError} for tensors that are neither float nor complex.
  */
 export class ParameterDict extends Module<never[], never> {
   constructor(tensors?: Readonly<Record<string, Tensor>>);

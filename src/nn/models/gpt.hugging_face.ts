@@ -34,7 +34,7 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
     throw unsupported(`activation_function "${config.activation_function}"`);
   if (attention.bidirectional) throw unsupported("is_causal: false");
   const isScaled = (layer: LayerDescription) => layer.attention.scale === 1 / Math.sqrt(layer.attention.headWidth);
-  if (!layers.every(isScaled)) throw unsupported("attention with another scale than 1 / √(n_embd / n_head)");
+  if (!layers.every(isScaled)) throw unsupported("attention with a scale other than 1 / √(n_embd / n_head)");
   return {
     ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, layers: layers.length },
     ...{ heads: attention.heads, width: described.width, hidden: feedForward.hidden, activation },

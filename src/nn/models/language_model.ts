@@ -98,7 +98,13 @@ export interface BlockInputs {
 /** @internal The inputs that the lengths of texts depend on. */
 export type TextInputs = Pick<LanguageModelInputs, "cache" | "padding" | "segments">;
 
-/** The base class of {@link GPT} and {@link Llama}, with everything that `generate` requires of a model. */
+/**
+ * The base class of {@link GPT}, {@link Llama} and loaded decoders, with everything that `generate` requires.
+ *
+ * @example
+ * const { model } = await nn.loadModel("llama-3.2-1b"); // an nn.LanguageModel
+ * model.forward(tensor([[1, 2, 3]], { dtype: "int32" })); // logits [1, 3, vocabularySize]
+ */
 export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: LanguageModelInputs], Tensor> {
   /** The number of tokens in the vocabulary. */
   abstract readonly vocabularySize: number;

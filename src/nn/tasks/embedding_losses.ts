@@ -64,7 +64,7 @@ const readCosent = parameters("cosentLoss", {
  * const vectors = tensor([[1, 0], [0, 1]]);
  * nn.multipleNegativesRankingLoss(vectors, vectors); // log(1 + e⁻²⁰), nearly 0
  *
- * @throws {ShapeError} if shapes do not match. @throws {DTypeError} for other dtypes than floats.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} for dtypes other than floats.
  */
 export function multipleNegativesRankingLoss(anchors: Tensor, positives: Tensor, options?: RankingLossOptions): Tensor;
 export function multipleNegativesRankingLoss(...values: unknown[]): Tensor {
@@ -102,7 +102,7 @@ export function multipleNegativesRankingLoss(...values: unknown[]): Tensor {
  * const [a, b] = [tensor([[1, 0], [1, 0]]), tensor([[1, 0], [0, 1]])]; // cosines 1 and 0
  * nn.cosentLoss(a, b, tensor([1, 0])); // log(1 + e⁻²⁰), nearly 0: the order is right
  *
- * @throws {ShapeError} if shapes do not match. @throws {DTypeError} for other dtypes than floats.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} for dtypes other than floats.
  */
 export function cosentLoss(left: Tensor, right: Tensor, scores: Tensor, options?: EmbeddingLossOptions): Tensor;
 export function cosentLoss(...values: unknown[]): Tensor {

@@ -33,7 +33,7 @@ const normalized = (x: Tensor, mean: Tensor, variance: Tensor, eps: number): Ten
 const scaled = (y: Tensor, x: Tensor, scale: Tensor, bias: Tensor): Tensor =>
   ops.add(ops.mul(y, alongChannels(scale, x)), alongChannels(bias, x)).to(x.dtype);
 
-/** Groups of channels; the scale has an element a channel, or a group up to version 20. */
+/** Normalizes groups of channels. The scale has one element per channel; up to version 20, one per group. */
 function groupNormalization(call: Call): Tensor {
   const [x, scale, bias] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   const groups = call.attributes.number("num_groups");

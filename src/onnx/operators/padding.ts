@@ -14,7 +14,8 @@ function pad(call: Call): Tensor {
   const axes = call.optional(3) ? call.numbers(3).map((axis) => axisOf(axis, x.rank)) : x.shape.map((_, at) => at);
   const mode = call.attributes.text("mode", "constant");
   const value = call.optional(2) ? call.number(2)! : call.attributes.number("value", 0);
-  if (!Object.hasOwn(padModes, mode)) throw new NodeProblem(`attribute mode: got ${mode}`);
+  if (!Object.hasOwn(padModes, mode))
+    throw new NodeProblem(`attribute mode: expected constant, reflect, edge or wrap, got ${mode}`);
   return axes.reduce((result: Tensor, axis, at) => {
     const [before, after] = [amounts[at]!, amounts[at + axes.length]!];
     return padAxis(result, axis, before, after, mode as keyof typeof padModes, value);

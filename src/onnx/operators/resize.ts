@@ -114,7 +114,7 @@ function exactSourceOf(call: Call, { input, output, scale, roi: [start, end] }: 
   const mode = call.attributes.text("coordinate_transformation_mode", call.opset < 11 ? "asymmetric" : "half_pixel");
   const exact = input * scale;
   const center = Math.fround((at + 0.5) / scale);
-  // The length of the result is whole; only half_pixel_symmetric has the product, which may have a fraction.
+  // The result has a whole number of elements. Only half_pixel_symmetric uses the product, which may be fractional.
   switch (mode) {
     case "half_pixel":
       return center - 0.5;
@@ -135,7 +135,7 @@ function exactSourceOf(call: Call, { input, output, scale, roi: [start, end] }: 
         ? start * (input - 1) + (at * (end - start) * (input - 1)) / (output - 1)
         : 0.5 * (start + end) * (input - 1);
     default:
-      throw new NodeProblem(`attribute coordinate_transformation_mode: got ${mode}`);
+      throw new NodeProblem(`attribute coordinate_transformation_mode: expected a mode of the standard, got ${mode}`);
   }
 }
 
@@ -160,7 +160,10 @@ function nearest(call: Call, place: number, { input: size, scale }: Axis): numbe
     floor: Math.floor(place),
     ceil: Math.ceil(place),
   }[mode];
-  if (rounded === undefined) throw new NodeProblem(`attribute nearest_mode: got ${mode}`);
+  if (rounded === undefined)
+    throw new NodeProblem(
+      `attribute nearest_mode: expected round_prefer_floor, round_prefer_ceil, floor or ceil, got ${mode}`,
+    );
   return Math.min(Math.max(rounded, 0), size - 1);
 }
 

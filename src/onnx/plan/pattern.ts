@@ -25,7 +25,7 @@ export const node = (operator: string, inputs: readonly Pattern[], where?: Node[
   ...{ operator, inputs, where },
 });
 
-/** What a match found: slots of variables, and the steps, of which the first has the result. */
+/** A match: the slots of variables, and the steps, of which the first has the result. */
 export interface Match {
   readonly variables: ReadonlyMap<string, number>;
   readonly steps: readonly PlannedStep[];

@@ -73,7 +73,7 @@ export function resolved({ first, others, last }: Recordings, varying: readonly 
   return { nodes: result.nodes, constants, shapes };
 }
 
-/** A size that varies has the name of the input's size that it equals, or one of its place. */
+/** Names a size that varies: after the input's size that it equals, else after its output and axis. */
 function sizeName(all: readonly Recording[], output: number, axis: number, varying: readonly VaryingSize[]): string {
   const equal = varying.findIndex((_, at) => all.every(({ shapes, sizes }) => shapes[output]![axis] === sizes[at]));
   return varying[equal]?.name ?? `output_${output}_${axis}`;

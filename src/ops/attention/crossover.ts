@@ -31,7 +31,7 @@ export interface CrossoverTable {
   readonly scoresShare: number;
 }
 
-/** What selects a call's entry of the crossover table. */
+/** The key of a call's entry in the crossover table. */
 export interface CrossoverClass {
   readonly backend: BackendName;
   readonly dtype: DType;

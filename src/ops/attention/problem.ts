@@ -118,7 +118,7 @@ export interface AttentionAttributes {
   /** Names of the call's outputs, in order. */
   readonly outputs: readonly OutputName[];
   readonly scale: number;
-  /** Above 0; undefined: none. */
+  /** Above 0; undefined for no softcap. */
   readonly softcap: number | undefined;
   /** Undefined: every query attends to every key of its sequence. */
   readonly band: Band | undefined;

@@ -31,7 +31,7 @@ export const activationNames = enumeration("FinishActivation", [
 /** The names of the activations that may follow a convolution. */
 export const finishActivations: readonly Finish["activation"][] = activationNames.names;
 
-/** What follows a convolution: y ← f(y + bias + added) · scale + shift. */
+/** The epilogue of a convolution: y ← f(y + bias + added) · scale + shift. */
 export interface Finish {
   readonly activation: NameOf<typeof activationNames>;
   /** The slope of leaky and hardsigmoid, or the lower bound of clamp. */

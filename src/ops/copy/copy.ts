@@ -18,7 +18,14 @@ export const copyPrimitive = definePrimitive({
   implementations: { metal: copyMetal, cpu: copyCpu, reference: copyReference },
 });
 
-/** Returns a contiguous copy in new memory. */
+/**
+ * Returns a contiguous copy in new memory, of the shape and dtype of x. It is part of the graph; for a copy without
+ * history, call `x.detach().clone()`.
+ *
+ * @example
+ * const x = tensor([1, 2]);
+ * clone(x).fill_(0); // x is unchanged
+ */
 export function clone<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function clone(...values: unknown[]): Tensor {
   return copyOf("clone", cloneParameters(values).x);
@@ -33,7 +40,12 @@ export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor
   return output;
 }
 
-/** Returns the tensor itself if it is contiguous (row-major without gaps), else a contiguous copy. */
+/**
+ * Returns the tensor itself if it is contiguous (row-major without gaps), else a contiguous copy.
+ *
+ * @example
+ * contiguous(transpose(ones([2, 3]), 0, 1)).strides; // [2, 1]
+ */
 export function contiguous<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function contiguous(...values: unknown[]): Tensor {
   const { x } = contiguousParameters(values);

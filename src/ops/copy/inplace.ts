@@ -48,6 +48,9 @@ const copyParameters = parameters("copy_", { x: operand(aTensor), source: operan
  *
  * @returns x
  *
+ * @example
+ * fill_(zeros([3]), 2); // float32 [2, 2, 2]
+ *
  * @throws as {@link copy_}
  */
 export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean | Tensor): T;
@@ -58,7 +61,16 @@ export function fill_(...values: unknown[]): Tensor {
 fill_.method = "same" as const;
 const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(aScalar) });
 
-/** Fills x in place with 0. @returns x @throws as {@link copy_} */
+/**
+ * Fills x in place with 0.
+ *
+ * @returns x
+ *
+ * @example
+ * zero_(tensor([1, 2])); // float32 [0, 0]
+ *
+ * @throws as {@link copy_}
+ */
 export function zero_<T extends Tensor>(x: T): T;
 export function zero_(...values: unknown[]): Tensor {
   const { x } = zeroParameters(values);
@@ -70,9 +82,13 @@ const zeroParameters = parameters("zero_", { x: operand(aTensor) });
 const updating = { x: operand(aTensor), other: operand(tensorOrScalar) } as const;
 
 /**
- * Computes x + other in place.
+ * Computes x + alpha · other in place.
  *
+ * @param other a number, or a tensor that broadcasts to x's shape
  * @returns x
+ *
+ * @example
+ * add_(tensor([1, 2]), tensor([3, 4]), { alpha: 10 }); // float32 [31, 42]
  *
  * @throws {DTypeError} if x's dtype can't hold the result's kind, such as a float result for integers.
  * @throws as {@link copy_}
@@ -84,7 +100,14 @@ export function add_(...values: unknown[]): Tensor {
 }
 add_.method = "same" as const;
 const addParameters = parameters("add_", { ...updating, alpha: alphaParameter });
-/** Computes x − other in place. @throws {DTypeError} for bools @see {@link add_} */
+/**
+ * Computes x − alpha · other in place.
+ *
+ * @example
+ * sub_(tensor([3, 4]), 1); // float32 [2, 3]
+ *
+ * @throws {DTypeError} for bools. @throws as {@link add_}
+ */
 export function sub_<T extends Tensor>(x: T, other: Operand, options?: AlphaOptions): T;
 export function sub_(...values: unknown[]): Tensor {
   const { x, other, alpha } = subParameters(values);
@@ -93,7 +116,14 @@ export function sub_(...values: unknown[]): Tensor {
 }
 sub_.method = "same" as const;
 const subParameters = parameters("sub_", { ...updating, alpha: alphaParameter });
-/** Computes x · other in place. @see {@link add_} */
+/**
+ * Computes x · other in place.
+ *
+ * @example
+ * mul_(tensor([3, 4]), 2); // float32 [6, 8]
+ *
+ * @throws as {@link add_}
+ */
 export function mul_<T extends Tensor>(x: T, other: Operand): T;
 export function mul_(...values: unknown[]): Tensor {
   const { x, other } = mulParameters(values);
@@ -101,7 +131,14 @@ export function mul_(...values: unknown[]): Tensor {
 }
 mul_.method = "same" as const;
 const mulParameters = parameters("mul_", updating);
-/** Computes x / other in place. @see {@link add_} */
+/**
+ * Computes x / other in place.
+ *
+ * @example
+ * div_(tensor([7, -7]), 2, { roundingMode: "floor" }); // float32 [3, -4]
+ *
+ * @throws as {@link add_}
+ */
 export function div_<T extends Tensor>(x: T, other: Operand, options?: DivOptions): T;
 export function div_(...values: unknown[]): Tensor {
   const { x, other, roundingMode } = divParameters(values);

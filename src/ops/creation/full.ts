@@ -76,7 +76,12 @@ export function ones(...values: unknown[]): Tensor {
 }
 const onesParameters = parameters("ones", { shape: required(aShape), ...creationOptions });
 
-/** Returns an uninitialized tensor, which must be written before it is read. @see {@link zeros} */
+/**
+ * Returns an uninitialized tensor, which must be written before it is read. @see {@link zeros}
+ *
+ * @example
+ * empty([2, 3]).fill_(1).shape; // [2, 3]
+ */
 export function empty<D extends DType = "float32">(...shape: SizedArguments<CreationOptions<D>>): Tensor<D>;
 export function empty(...values: unknown[]): Tensor {
   const { shape, dtype = "float32", ...options } = emptyParameters(values);
@@ -96,7 +101,12 @@ function uninitialized<D extends DType>(
   return result;
 }
 
-/** Returns zeros in the shape and, by default, the dtype of `x`. */
+/**
+ * Returns zeros in the shape and, by default, the dtype of `x`.
+ *
+ * @example
+ * zerosLike(tensor([1, 2])); // float32 [0, 0]
+ */
 export function zerosLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
 export function zerosLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = zerosLikeParameters(values);
@@ -104,7 +114,12 @@ export function zerosLike(...values: unknown[]): Tensor {
 }
 const zerosLikeParameters = parameters("zerosLike", { x: operand(tensorOrGone), ...creationOptions });
 
-/** Returns ones in the shape and, by default, the dtype of `x`. */
+/**
+ * Returns ones in the shape and, by default, the dtype of `x`.
+ *
+ * @example
+ * onesLike(tensor([1, 2]), { dtype: "int64" }); // int64 [1, 1]
+ */
 export function onesLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
 export function onesLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = onesLikeParameters(values);
@@ -114,6 +129,9 @@ const onesLikeParameters = parameters("onesLike", { x: operand(tensorOrGone), ..
 
 /**
  * Returns a tensor filled with `value` in the shape and, by default, the dtype of `x`.
+ *
+ * @example
+ * fullLike(tensor([1, 2]), 7); // float32 [7, 7]
  *
  * @throws {DTypeError} if the dtype can't hold the value.
  */
@@ -132,7 +150,12 @@ const fullLikeParameters = parameters("fullLike", {
   ...creationOptions,
 });
 
-/** Returns an uninitialized tensor in the shape and, by default, the dtype of `x`. */
+/**
+ * Returns an uninitialized tensor in the shape and, by default, the dtype of `x`.
+ *
+ * @example
+ * emptyLike(x).copy_(x);
+ */
 export function emptyLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
 export function emptyLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = emptyLikeParameters(values);

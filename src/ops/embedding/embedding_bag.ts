@@ -127,7 +127,7 @@ function checkSampleWeights(samples: Tensor, index: Tensor, weight: Tensor, mode
       "embeddingBag",
       "dtypesDiffer",
       `expected perSampleWeights to have the dtype of weight, ${weight.dtype}, got ${samples.dtype}; ` +
-        `toDType(perSampleWeights, "${weight.dtype}") converts`,
+        `convert with toDType(perSampleWeights, "${weight.dtype}")`,
     );
 }
 

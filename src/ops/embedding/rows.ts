@@ -18,7 +18,7 @@ export function checkTable(operation: string, weight: Tensor): void {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected weight to have a float dtype, got ${weight.describe()}; toDType(weight, "float32") converts`,
+      `expected weight to have a float dtype, got ${weight.describe()}; convert with toDType(weight, "float32")`,
     );
 }
 
@@ -29,7 +29,7 @@ export function wholeIndices(operation: string, what: string, index: Tensor): Te
     throw new DTypeError(
       operation,
       "notAnIndex",
-      `expected ${what} to be integers, got ${index.describe()}; toDType(${what}, "int64") converts`,
+      `expected ${what} to be integers, got ${index.describe()}; convert with toDType(${what}, "int64")`,
     );
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }

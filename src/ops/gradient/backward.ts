@@ -241,7 +241,13 @@ const valueAndGradParameters = parameters("valueAndGrad", {
   count: optional(aNumber(wholeCount), 1),
 });
 
-/** Returns a view of the same elements without autograd history; it requires no gradient. */
+/**
+ * Returns a view of the same elements without autograd history; it requires no gradient.
+ *
+ * @example
+ * const w = tensor([1, 2], { requiresGrad: true });
+ * detach(w.mul(2)).requiresGrad; // false
+ */
 export function detach(x: Tensor): Tensor;
 export function detach(...values: unknown[]): Tensor {
   const { x } = detachParameters(values);

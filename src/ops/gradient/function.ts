@@ -11,7 +11,13 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { enterExamples, leaveExamples } from "./examples.ts";
 
-/** Passes data from a {@link Function}'s forward to its backward. */
+/**
+ * Passes data from a {@link Function}'s forward to its backward.
+ *
+ * @example
+ * context.saveForBackward(x); // in forward
+ * const [x] = context.savedTensors; // in backward
+ */
 export class FunctionContext {
   /** Any value that is not a tensor, such as sizes and options. Save tensors with {@link saveForBackward}. */
   [key: string | symbol]: unknown;

@@ -30,7 +30,7 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
     throw new DTypeError(
       operation,
       "notAnIndex",
-      `expected an index of integers, got ${index.dtype}; toDType(index, "int64") converts`,
+      `expected an index of integers, got ${index.dtype}; convert with toDType(index, "int64")`,
     );
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }

@@ -53,6 +53,9 @@ const maskedFillParameters = parameters("maskedFill", masking);
  *
  * @returns x
  *
+ * @example
+ * maskedFill_(tensor([-1, 2]), tensor([true, false]), 0); // float32 [0, 2]
+ *
  * @throws {AutogradError} `inPlace` if `x` or the value requires a gradient, outside `noGrad`.
  * @throws {ArgumentError} if elements of `x` share memory (`expand`).
  * @throws as {@link maskedFill}

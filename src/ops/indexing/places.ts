@@ -58,7 +58,7 @@ const placesPrimitive = definePrimitive<PlacesAttributes>({
  * Broadcasts indices to a shape and returns each element's row-major position among axes of these sizes. Negative
  * indices count from the end.
  *
- * @throws {ShapeError} for an index out of range; on other backends than cpu it becomes a position that a later check
+ * @throws {ShapeError} for an index out of range; on backends other than cpu it becomes a position that a later check
  * rejects
  */
 export function placesAmong(

@@ -95,7 +95,7 @@ export function checkSourceDType(operation: string, x: Tensor, source: Tensor): 
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `expected source to have the dtype of x, ${x.dtype}, got ${source.dtype}; toDType(source, "${x.dtype}") converts`,
+      `expected source to have the dtype of x, ${x.dtype}, got ${source.dtype}; convert with toDType()`,
     );
 }
 

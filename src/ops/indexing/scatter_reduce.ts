@@ -142,7 +142,7 @@ function reduced(operation: string, call: Call): Tensor {
     throw new DTypeError(
       operation,
       "notNumbers",
-      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
     );
   checkElements(operation, [x, index, source]);
   return underName(operation, () =>

@@ -106,7 +106,7 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `expected value to have the dtype of x, ${x.dtype}, got ${value.dtype}; toDType(value, "${x.dtype}") converts`,
+      `expected value to have the dtype of x, ${x.dtype}, got ${value.dtype}; convert with toDType()`,
     );
   const written = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
   checkElements(operation, [x]);
@@ -132,8 +132,7 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
 
 /**
  * Returns the mask of indices that are one mask beside whole axes, in a shape that broadcasts to x's. A number is then
- * written without reading the mask on the host. A mask of another shape than its axes is left to the general way, which
- * reports it.
+ * written without reading the mask on the host. The general path reports a mask whose shape differs from its axes.
  */
 function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool"> | undefined {
   const before = steps.findIndex((step) => "list" in step);

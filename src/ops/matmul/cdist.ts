@@ -87,7 +87,7 @@ function checkPoints(x1: Tensor, x2: Tensor): void {
   checkSameDType("cdist", [x1, x2]);
   const both = `${x1.describe()} and ${x2.describe()}`;
   if (!isFloat(x1.dtype))
-    throw new DTypeError("cdist", "notAFloat", `expected floats, got ${both}; toDType(x, "float32") converts`);
+    throw new DTypeError("cdist", "notAFloat", `expected floats, got ${both}; convert with toDType(x, "float32")`);
   if (x1.rank < 2 || x2.rank < 2)
     throw new ShapeError("cdist", "wrongRank", `expected points in rows, […, points, coordinates], got ${both}`);
   if (x1.shape.at(-1) !== x2.shape.at(-1))

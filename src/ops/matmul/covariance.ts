@@ -99,7 +99,7 @@ interface Weights {
 function covariances(operation: string, x: Tensor, { correction, fweights, aweights }: Weights): Tensor {
   if (x.rank > 2) throw new ShapeError(operation, "wrongRank", `expected at most two axes, got ${x.describe()}`);
   if (x.dtype === "bool")
-    throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`);
+    throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
   const plain = isFloat(x.dtype) ? x.dtype : "float32";
   const target = aweights && isFloat(aweights.dtype) ? (promote(plain, aweights.dtype) as FloatDType) : plain;
   const wide = toDType(x, accumulationOf(target));

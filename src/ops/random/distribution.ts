@@ -52,7 +52,7 @@ function startOfExamples(start: () => RandomStart, levels: readonly BatchLevel[]
     throw new VmapError(
       "vmap",
       "randomness",
-      'random numbers need { randomness: "different" } (others for each example) or "same"',
+      'random numbers require { randomness: "different" } (different numbers for each example) or "same"',
     );
   if (level.randomness === "same") return startOfExamples(start, others);
   const examples = Array.from({ length: level.size }, () => startOfExamples(start, others));

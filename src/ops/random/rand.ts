@@ -34,7 +34,11 @@ const randParameters = parameters("rand", { shape: required(aShape), ...randomOp
 
 /**
  * Returns uniform random numbers in [0, 1) in the shape and, by default, the dtype of `x`, which must be a float.
- * @see {@link rand}
+ *
+ * @example
+ * randLike(zeros([2, 3])).shape; // [2, 3]
+ *
+ * @throws as {@link rand}
  */
 export function randLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
 export function randLike(...values: unknown[]): Tensor {

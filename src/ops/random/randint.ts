@@ -46,7 +46,14 @@ const randintParameters = parameters("randint", {
   ...randomOptions,
 });
 
-/** Returns random integers in [low, high) in the shape and, by default, the dtype of `x`. @see {@link randint} */
+/**
+ * Returns random integers in [low, high) in the shape and, by default, the dtype of `x`. Without `low`, from 0 on.
+ *
+ * @example
+ * randintLike(zeros([2, 3]), 10, { dtype: "int64" }); // six integers from 0 to 9
+ *
+ * @throws as {@link randint}
+ */
 export function randintLike<D extends DType, E extends DType = D>(
   x: Tensor<D>,
   low: Bound,

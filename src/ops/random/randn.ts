@@ -32,8 +32,12 @@ export function randn(...values: unknown[]): Tensor {
 const randnParameters = parameters("randn", { shape: required(aShape), ...randomOptions });
 
 /**
- * Returns normal random numbers in the shape and, by default, the dtype of `x`, which must be a float. @see
- * {@link randn}
+ * Returns normal random numbers in the shape and, by default, the dtype of `x`, which must be a float.
+ *
+ * @example
+ * randnLike(zeros([2, 3])).shape; // [2, 3]
+ *
+ * @throws as {@link randn}
  */
 export function randnLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
 export function randnLike(...values: unknown[]): Tensor {

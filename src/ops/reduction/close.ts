@@ -113,5 +113,5 @@ function closeness(name: string, { a, b, rtol, atol, equalNan }: Parsed<typeof c
 function checkSameDType(name: string, a: Tensor, b: Tensor): void {
   if (a.dtype === b.dtype) return;
   const both = `${a.dtype} and ${b.dtype}`;
-  throw new DTypeError(name, "dtypesDiffer", `expected two tensors of one dtype, got ${both}; toDType() converts`);
+  throw new DTypeError(name, "dtypesDiffer", `expected two tensors of one dtype, got ${both}; convert with toDType()`);
 }

@@ -141,7 +141,16 @@ const maxParameters = indexedParameters("max");
 const maxOfTwo = renamed("max", maximum);
 max.method = "declared" as const;
 
-/** Returns the smallest element. @see {@link max} */
+/**
+ * Returns the smallest element; with `dim`, the smallest elements along it and their indices; with a second tensor, the
+ * smaller of each pair of elements. NaN if an element is NaN. See {@link max}.
+ *
+ * @example
+ * min(tensor([[1, 5], [4, 2]])); // float32 1
+ * min(tensor([[1, 5], [4, 2]]), 1).indices; // int64 [0, 1]
+ *
+ * @throws as {@link max}
+ */
 export function min<D extends DType, E extends DType>(x: Tensor<D>, other: Tensor<E>): Tensor<Promote<D, E>>;
 export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
 export function min<D extends DType>(x: Tensor<D>, ...options: AlongAxis): ValuesAndIndices<D>;

@@ -144,7 +144,7 @@ function medianOf(
     throw new DTypeError(
       operation,
       "notNumbers",
-      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
     );
   const axis = dim === undefined ? 0 : normalizeAxis(operation, dim, x.rank);
   const input = dim === undefined ? flatten(x) : x;

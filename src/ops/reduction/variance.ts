@@ -96,7 +96,14 @@ export interface VarianceAndMean<D extends DType> {
   readonly mean: Tensor<D>;
 }
 
-/** Computes the {@link variance} and the mean over the same axes. */
+/**
+ * Computes the {@link variance} and the mean over the same axes.
+ *
+ * @example
+ * const { variance, mean } = varMean(tensor([[1, 2], [3, 7]]), 1); // [0.5, 8] and [1.5, 5]
+ *
+ * @throws as {@link variance}
+ */
 export function varMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): VarianceAndMean<D>;
 export function varMean(...values: unknown[]): VarianceAndMean<DType> {
   const { x, dim, keepdim, correction } = varMeanParameters(values);

@@ -218,7 +218,7 @@ function checkFloats(operation: string, x: Tensor): void {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+      `expected floats, got ${x.describe()}; convert with toDType(x, "float32")`,
     );
   checkElements(operation, [x]);
 }

@@ -160,7 +160,7 @@ function checkFloat(operation: string, name: string, { dtype }: Tensor): void {
   throw new DTypeError(
     operation,
     "unsupportedDType",
-    `expected ${name} to be one of ${scaleDTypes.join(", ")}, got ${dtype}; toDType(${name}, "float32") converts`,
+    `expected ${name} to be one of ${scaleDTypes.join(", ")}, got ${dtype}; convert with toDType(${name}, "float32")`,
   );
 }
 

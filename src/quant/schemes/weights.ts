@@ -2,7 +2,13 @@
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Weights with one scale and one zero point for the whole matrix: W ≈ scale · (level − zero). */
+/**
+ * Weights with one scale and one zero point for the whole matrix: W ≈ scale · (level − zero).
+ *
+ * @example
+ * const weights = quantizePerTensor(w, { bits: 8 }); // w: float32 [out, in]
+ * matmulPerTensor(x, weights); // [..., out]
+ */
 export class PerTensorWeights {
   /** @internal */
   constructor(
@@ -14,7 +20,13 @@ export class PerTensorWeights {
   ) {}
 }
 
-/** SmoothQuant's weights: W[i, j] · smoothing[j] ≈ scales[i] · levels[i, j]. */
+/**
+ * SmoothQuant's weights: W[i, j] · smoothing[j] ≈ scales[i] · levels[i, j].
+ *
+ * @example
+ * const weights = smoothQuantize(w, ranges); // w: float32 [out, in]; ranges: float32 [in]
+ * matmulSmooth(x, weights); // [..., out]
+ */
 export class SmoothWeights {
   /** @internal */
   constructor(
@@ -48,7 +60,7 @@ export function checkRows(operation: string, x: Tensor, columns: number): void {
     throw new DTypeError(
       operation,
       "unsupportedDType",
-      `expected x to be float32, got ${x.dtype}; toDType(x, "float32") converts`,
+      `expected x to be float32, got ${x.dtype}; convert with toDType(x, "float32")`,
     );
   if (x.rank === 0 || x.shape.at(-1) !== columns)
     throw new ShapeError(

@@ -12,7 +12,7 @@ import type { Answer, Request, Task } from "./messages.ts";
 /** A slow constraint occupies only one of them. */
 const MOST_PROCESSES = 2;
 
-/** The process ended before it reached a task, which another one can do. */
+/** Thrown if the process ended before it started a task; another process can run the task. */
 export class Lost extends Error {}
 
 /** Limits in seconds of CPU time. A vocabulary of 256,000 tokens takes about one; typical constraints less than 20. */

@@ -8,7 +8,7 @@ import type { SchemaTerms, Term } from "./schema_terms.ts";
 import { atPath, invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
 import { anything, type Facts, MOST_SHAPES, meet, TYPES, type Type, typeOf } from "./shape.ts";
 
-/** Facts and terms that all hold. */
+/** Facts and terms that must all hold. */
 export interface Branch {
   readonly facts?: Facts;
   readonly terms?: readonly Term[];

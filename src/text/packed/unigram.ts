@@ -29,7 +29,7 @@ export class PackedUnigram extends PackedTexts<UnigramArrays> {
     return Number.isInteger(id) && id >= 0 && id < this.size ? this.textAt(id) : undefined;
   }
 
-  /** Yields each token's text that characters start with from a place on, the shortest first. */
+  /** Yields the tokens' texts that begin at `start` in `characters`, the shortest first. */
   *prefixes(characters: readonly string[], start: number): Generator<string> {
     const { starts } = this.arrays;
     let [prefix, state] = ["", HASH_START];

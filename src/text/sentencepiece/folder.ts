@@ -16,7 +16,7 @@ import { PieceType, readSentencePiece, type SentencePieceModel } from "./model.t
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a layout makes of its files. */
+/** A vocabulary as read from a layout's files. */
 interface Vocabulary {
   /** The tokens; the index is the id. */
   readonly tokens: readonly string[];

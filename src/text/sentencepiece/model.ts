@@ -16,7 +16,7 @@ export interface Piece {
   readonly type: number;
 }
 
-/** What a model file describes. */
+/** The contents of a model file. */
 export interface SentencePieceModel {
   /** The pieces; the index is the id. */
   readonly pieces: readonly Piece[];

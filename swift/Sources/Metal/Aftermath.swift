@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// What happens to the next command buffers of a queue after one has failed. A GPU that was reset may have dropped them
+/// The fate of the next command buffers of a queue after one has failed. A GPU that was reset may have dropped them
 /// half way, and a driver may accept no more work from the queue that caused the failure. The setting `after_fault`
 /// selects the behavior.
 ///

@@ -8,7 +8,7 @@ public enum MTLCommandEncoderErrorState: Int, Sendable {
     case faulted = 4
 }
 
-/// What a command buffer's error reports about each of its encoders, if `errorOptions` requests it.
+/// The part of a command buffer's error about one encoder, if `errorOptions` requests it.
 public protocol MTLCommandBufferEncoderInfo: NSObjectProtocol, Sendable {
     var label: String { get }
     var debugSignposts: [String] { get }

@@ -27,7 +27,7 @@ struct LinkedSource {
     private struct Piece {
         var text: String
         var line: Int
-        /// What makes two pieces the same: the head of a function, else the whole text, both with their namespaces.
+        /// Equal for pieces that are the same: the head of a function, else the whole text, both with their namespaces.
         var key: String
         /// Kept in any case: directives, and the braces of namespaces.
         var isOpen = false

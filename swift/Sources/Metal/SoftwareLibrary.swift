@@ -6,7 +6,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     let functionNames: [String]
     let type: MTLLibraryType
     let installName: String?
-    /// What a dynamic library keeps of the library.
+    /// The part of the library that a dynamic library keeps.
     let recipe: LibraryRecipe?
     let libraries: [SoftwareDynamicLibrary]
     var label: String?

@@ -1,4 +1,4 @@
-/** What a calibration records, and weights rounded with it. */
+/** The statistics of a calibration, and weights rounded with it. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError } from "../../../src/core/errors.ts";
 import {

@@ -37,7 +37,7 @@ export interface Setup {
   readonly mask?: Pairs | undefined;
   readonly bias?: Pairs | undefined;
   readonly sinks?: readonly number[] | undefined;
-  /** [heads] in each batch or packed sequence; one for all if there is one. */
+  /** [heads] for each batch or packed sequence. A single entry applies to all. */
   readonly slopes?: readonly (readonly number[])[] | undefined;
   readonly packed?: { readonly queries: readonly number[]; readonly keys: readonly number[] } | undefined;
   /** The factors of dropout for each probability: 0 or 1 / (1 − p). */

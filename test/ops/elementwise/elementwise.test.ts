@@ -17,7 +17,7 @@ interface Row {
   /** Dtypes that the operation accepts besides floats. */
   readonly alsoOf?: readonly DType[];
   readonly values?: Values;
-  /** The error of the gradient by analysis, in its roundings. */
+  /** A bound of the rounding error of the gradient, in roundings, from an analysis of its formula. */
   readonly gradientRoundings?: (x: number) => number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Special functions in float64, by other formulas than the library's: series about 1 whose coefficients are values of
- * the zeta function, explicit sums, and an integral.
+ * Special functions in float64, by formulas that differ from the library's: series about 1 with values of the zeta
+ * function as coefficients, explicit sums, and an integral.
  */
 import { erf } from "./oracle.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Operands whose adjacent elements are along another axis than the result's, in drawn sizes, permutations and dtypes:
+ * Operands whose innermost axis is not the result's, in drawn sizes, permutations and dtypes:
  * axes of a few elements, of whole blocks and of one more than that, compared with plain numbers. Copies too.
  */
 import { expect, test } from "bun:test";

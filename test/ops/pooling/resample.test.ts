@@ -14,7 +14,7 @@ import { hash, Random } from "../samples.ts";
 /** The weighted elements of the input for each result of an axis. */
 type Weights = readonly (readonly (readonly [place: number, weight: number])[])[];
 
-/** What the maps of all axes give for one plane, and their transposes for a gradient. */
+/** Applies the maps of all axes to each plane; for a gradient, pass their transposes. */
 function applied(maps: readonly Weights[], sizes: readonly number[], planes: number, x: readonly number[]) {
   const outputs = maps.map((map) => map.length);
   const terms = (at: number, axis: number): [number, number][] => {
@@ -101,7 +101,7 @@ function drawnCall(random: Random, sizes: readonly number[]): Call {
 describe.each(tested)("on %s", (backend) => {
   const dtypes =
     backend === "metal" ? (["float32", "float16"] as const) : (["float32", "float64", "bfloat16"] as const);
-  /** Of the largest number: a few roundings of the dtype, which the operands' whole numbers do not need. */
+  /** Relative to the largest number: a few roundings of the dtype. The operands are whole numbers, hence exact. */
   const allowed = { float64: 2 ** -48, float32: 2 ** -20, float16: 2 ** -9, bfloat16: 2 ** -6 } as const;
 
   test("drawn calls and their gradients", () => {

@@ -157,7 +157,7 @@ function row(
   };
 }
 
-/** For results in float64, the float64 oracle adds as many rounding errors again. */
+/** For results in float64, the float64 oracle has as many rounding errors as the operation. */
 const sidesThatRound = (dtype: DType): number => (dtype === "float64" ? 2 : 1);
 
 const flash: Accuracy = { flash: true };

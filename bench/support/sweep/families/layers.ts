@@ -38,7 +38,7 @@ function encoder(draw: Draw): Drawn {
   };
 }
 
-/** Hidden layers of drawn widths between pictures' or tables' inputs and some classes. */
+/** A classifier with hidden layers of drawn widths. */
 function multilayer(draw: Draw): Drawn {
   const [batch, inputs, classes] = [draw.size(1, 512), draw.size(2, 1024), draw.size(2, 20)];
   const widths = [inputs, ...Array.from({ length: draw.integer(1, 3) }, () => draw.size(4, 1024))];

@@ -1,4 +1,4 @@
-/** What an {@link EncoderDecoder} needs to read and write texts, besides its tokenizer. */
+/** Settings with which an {@link EncoderDecoder} reads and writes texts, besides its tokenizer. */
 
 /** When beam search ends: see the option `earlyStopping` of `nn.generateBatch`. */
 export type EarlyStopping = boolean | "never";

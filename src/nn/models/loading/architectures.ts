@@ -78,7 +78,7 @@ export interface Architecture {
   readonly fused?: boolean | "gateUp";
   /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
   readonly groupedHeads?: boolean;
-  /** Computes fields of other names from the config. */
+  /** Computes fields whose names in the config differ from Llama's. */
   readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
   /** Whether queries, keys and values come from latent vectors. */
   readonly latent?: boolean;

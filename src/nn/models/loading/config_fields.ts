@@ -43,7 +43,7 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   // training
   ...["initializer_range", "gradient_checkpointing", "output_router_logits", "router_aux_loss_coef"],
   ...["router_jitter_noise", "neftune_noise_alpha"],
-  // other heads than the language model's
+  // heads other than the language model's
   ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
   ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],
   // lengths that nothing reads, and settings of encoders

@@ -1,4 +1,4 @@
-/** What a config of Falcon says by other names than Llama's. */
+/** Settings of Falcon's config whose names differ from Llama's. */
 import type { LayerDescription } from "../decoder/description.ts";
 import type { Settings } from "./settings.ts";
 

@@ -34,7 +34,7 @@ const unnormalized: ReadonlySet<ArchitectureName> = new Set(["qwen2_moe", "olmoe
 /** Far more than any model has. */
 const MOST_LAYERS = 65_536;
 
-/** What a description is read from. */
+/** The sources of a description. */
 interface Context {
   readonly file: GgufReader;
   readonly name: ArchitectureName;

@@ -9,7 +9,7 @@ import type { Settings } from "./settings.ts";
 
 type Scaling = RopeDescription["scaling"];
 
-/** What {@link ropeOf} reads besides the settings of the rotation. */
+/** Inputs of {@link ropeOf} besides the settings of the rotation. */
 export interface RopeContext {
   readonly config: Settings;
   /** `localBase`: whether there are two kinds of layers. */

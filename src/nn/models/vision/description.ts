@@ -22,7 +22,7 @@ export interface VisionDescription {
   readonly layers: readonly EncoderLayerDescription[];
   /** Whether learned positions are also added after each block but the last. Default false. */
   readonly midPositions?: boolean | undefined;
-  /** What the last norm is applied to: all hidden states, or the pooled state only. */
+  /** The input of the last norm: all hidden states, or only the pooled state. */
   readonly finalNorm: "states" | "pooled";
   /** How the hidden states of an image become one vector. */
   readonly pooling: VisionPooling;

@@ -141,7 +141,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
    * Computes the scores of the labels; without a head, the hidden states.
    *
    * @param pixels floats [batch, channels, height, width], from an {@link ImageProcessor}. Learned positions are
-   * resized for other sizes than the model's. Pixels after the last whole patch are not used
+   * resized for images of a different size. Pixels after the last whole patch are not used
    * @returns [batch, labels]; without a head [batch, tokens, width]
    *
    * @throws {ShapeError} for other shapes.

@@ -15,7 +15,7 @@ import { keep, tidy } from "../../../tensor/tidy.ts";
 import { Linear } from "../../layers/linear.ts";
 import { inEvaluation, Module } from "../../layers/module.ts";
 
-/** What {@link calibrate} recorded about a linear layer's inputs. */
+/** Statistics that {@link calibrate} recorded about a linear layer's inputs. */
 export interface LayerCalibration {
   /** Number of input rows. */
   readonly rows: number;

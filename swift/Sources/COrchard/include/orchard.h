@@ -49,7 +49,7 @@ typedef enum orchard_status {
   ORCHARD_OK = 0,
   ORCHARD_INVALID_ARGUMENT = 1,   // a null pointer, a span outside its block, a value outside its range
   ORCHARD_STALE_HANDLE = 2,       // released, or never issued
-  ORCHARD_WRONG_KIND = 3,         // a handle, or a binding, of another kind than expected
+  ORCHARD_WRONG_KIND = 3,         // a handle, or a binding, of an unexpected kind
   ORCHARD_COMPILE_FAILED = 4,     // the message has every diagnostic, with file and line of the caller's sources
   ORCHARD_FUNCTION_NOT_FOUND = 5, // the message lists the functions of the library
   ORCHARD_CONSTANT_MISSING = 6,   // a function constant is missing, unknown, or of another type

@@ -50,7 +50,7 @@ struct Mention {
   }
 };
 
-// What a function mentions; for a class, what its bases and the initializers of its members mention.
+// The names that a function mentions; for a class, those in its bases and in the initializers of its members.
 struct FunctionMentions {
   uint32_t name;                   // token of the name
   std::string path;                // such as "a::b::"; for a member, it includes the class
@@ -74,7 +74,7 @@ private:
   std::map<std::string_view, uint32_t> until; // the end of each variable's scope
 };
 
-// What each function and class of the program mentions (mentions.cpp).
+// The names that each function and class of the program mentions (mentions.cpp).
 struct Mentions {
   std::vector<FunctionMentions> functions;
   std::map<std::string_view, std::vector<size_t>> by_name;

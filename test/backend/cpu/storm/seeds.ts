@@ -190,7 +190,7 @@ function recurrentLayers(): void {
     }
 }
 
-/** What follows convolutions in inference, with each activation and all optional operands. */
+/** Epilogues of convolutions in inference, with each activation and all optional operands. */
 function finishes(): void {
   for (const dtype of ["float32", "float64"] as const)
     for (const activation of finishActivations)

@@ -165,7 +165,7 @@ function declareMemory({ name, type, form, tile }: Operand, product: Product): s
   return form === "threadgroup" ? `threadgroup ${type} ${name}_memory[${tile * (product.tile[2] || 80)}];` : "";
 }
 
-/** What writes the result, after the loop over k. */
+/** The statements that write the result, after the loop over k. */
 const results: Readonly<Record<Result, string>> = {
   memory: "",
   store: "sums.store(out_tile);",

@@ -36,7 +36,7 @@ async function folderOf(kind: "marian" | "m2m_100", files: Readonly<Record<strin
   return path;
 }
 
-/** What a model generates from tokens. */
+/** Returns the texts that a model generates from tokens. */
 async function generated(model: Nn.EncoderDecoder, rows: number[][], options: Nn.GenerateBatchOptions) {
   const results = await nn.generateBatch(model, rows, options);
   return results.map(([best]) => model.tokenizer!.decode(best!.tokens).trim());

@@ -45,7 +45,7 @@ const generating = /(ForConditionalGeneration|Model)$/;
 export const isEncoderAlone = (config: { readonly architectures?: unknown }): boolean =>
   Array.isArray(config.architectures) && /EncoderModel$/.test(String(config.architectures[0]));
 
-/** What a checkpoint has, besides what its config says. */
+/** Facts about a checkpoint that its config does not have. */
 export interface Stored {
   /** Whether the encoder and the decoder have tables of token embeddings. */
   readonly hasTables: boolean;
@@ -130,7 +130,7 @@ function countOf(config: Settings, key: string): number {
   return count;
 }
 
-/** A half of T5. */
+/** Describes T5's encoder or decoder. */
 function t5Part(name: EncoderDecoderName, row: EncoderDecoderRow, config: Settings, side: Side): EncoderDescription {
   const [width, heads] = [config.whole("d_model"), config.whole("num_heads")];
   const key =

@@ -1,4 +1,4 @@
-/** What the files of an encoder-decoder model say about generation, languages and tasks. */
+/** Reads the settings of generation, languages and tasks from an encoder-decoder model's files. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { BatchDefaults, EarlyStopping, TextSettings } from "../../encoder_decoder/texts.ts";

@@ -64,7 +64,7 @@ export function describeVision(
   return { name, description: { ...description, head, projection }, labels: head && labelsOf(config, head) };
 }
 
-/** @throws {ArgumentError} `unsupportedHead` for other classes than models, and models with a classifier. */
+/** @throws {ArgumentError} `unsupportedHead` for classes other than models, and models with a classifier. */
 function classOf(config: Settings): string {
   const list = config.get("architectures") ?? [];
   if (!Array.isArray(list) || list.some((item) => typeof item !== "string"))

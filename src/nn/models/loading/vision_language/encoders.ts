@@ -35,7 +35,7 @@ export interface EncoderFamily {
   readonly tower: (parts: Parts) => Omit<EncoderTowerDescription, "kind" | "encoder">;
 }
 
-/** What a projector depends on. */
+/** Inputs of a projector's description. */
 export interface Parts {
   readonly config: Settings;
   readonly encoder: VisionDescription;

@@ -6,7 +6,7 @@
 
 namespace mrt {
 
-// What provides the value of a kernel's parameter.
+// The source of the value of a kernel's parameter.
 enum class ArgumentSource : mrt_u32 {
   buffer,
   threadgroup,

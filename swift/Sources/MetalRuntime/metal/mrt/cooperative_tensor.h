@@ -1,8 +1,8 @@
 // Cooperative tensors of Metal 4 (MSL 2.22): a matrix in the registers of one SIMD-group or several.
 //
-// The layout is unspecified: get_multidimensional_index() tells a program what it has. This one is that of M5, on which
-// MLX depends (kernels/steel/gemm/nax.h). A matrix consists of fragments of 16 x 16. With q = l / 4, lane l has of each
-// fragment, for i < 8, the element
+// The layout is unspecified: programs ask get_multidimensional_index(). This is the layout of M5, on which MLX depends
+// (kernels/steel/gemm/nax.h). A matrix consists of fragments of 16 x 16. Lane l has eight elements of each fragment.
+// With q = l / 4, element i < 8 is at
 //   row = (q & 4) + (l / 2) % 4 + (i / 4) * 8        column = ((q & 2) + l % 2) * 4 + i % 4
 // The fragments of a left operand and of a destination are in the order of m, those of a right operand in that of n.
 // Several SIMD-groups have equal numbers of consecutive fragments.

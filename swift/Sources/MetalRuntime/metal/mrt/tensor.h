@@ -14,7 +14,7 @@
 
 namespace mrt {
 
-// What the checker is told about a tensor, with two numbers.
+// Mistakes with tensors that the checker reports, each with two numbers.
 enum TensorProblem {
   slice_starts_outside, // position, extent
   slice_ends_outside,   // end, extent
