@@ -100,7 +100,7 @@ function trilu(call: Call): Tensor {
 function depthToSpace(call: Call): Tensor {
   const x = call.tensor(0);
   const block = call.attributes.number("blocksize");
-  const [batch, channels, height, width] = x.shape as [number, number, number, number];
+  const [batch, channels, height, width] = x.sizes(4);
   const depth = channels / block ** 2;
   const isColumn = call.attributes.text("mode", "DCR") === "CRD";
   const parts = isColumn ? [depth, block, block] : [block, block, depth];
@@ -112,7 +112,7 @@ function depthToSpace(call: Call): Tensor {
 function spaceToDepth(call: Call): Tensor {
   const x = call.tensor(0);
   const block = call.attributes.number("blocksize");
-  const [batch, channels, height, width] = x.shape as [number, number, number, number];
+  const [batch, channels, height, width] = x.sizes(4);
   const split = ops.reshape(x, [batch, channels, height / block, block, width / block, block]);
   const isColumn = call.attributes.text("mode", "DCR") === "CRD";
   const order = ops.permute(split, isColumn ? [0, 1, 3, 5, 2, 4] : [0, 3, 5, 1, 2, 4]);

@@ -55,7 +55,7 @@ function nonMaxSuppression(call: Call): Tensor {
   const [most, threshold] = [call.number(2) ?? 0, call.number(3) ?? 0];
   const least = call.number(4);
   const isCentered = call.attributes.flag("center_point_box");
-  const [batches, classes, count] = scores.shape as [number, number, number];
+  const [batches, classes, count] = scores.sizes(3);
   const [corners, values] = [numbersOf(boxes), numbersOf(scores)];
   const chosen: bigint[] = [];
   for (let batch = 0; batch < batches; batch++)

@@ -211,7 +211,7 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
   const operation = "smoothQuantize";
   const { w, ranges, alpha } = smoothQuantizeParameters(values);
   checkMatrix(operation, w);
-  const [rows, columns] = w.shape as [number, number];
+  const [rows, columns] = w.sizes(2);
   checkRows(operation, ranges, columns);
   const numbers = finiteValues(operation, w);
   const largest = finiteValues(operation, reshape(ranges, [ranges.size]));
