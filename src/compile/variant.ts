@@ -144,7 +144,7 @@ export class Variant {
     const { seam } = this.options;
     const stand = originals.map((tensor) => seam.standIn(tensor));
     let next = 0;
-    const given = treeOf(values, () => stand[next++]!);
+    const given = treeOf(values, () => stand[next++]);
     const before = this.parameters.map(gradientBefore);
     const recording = seam.record(
       this.state,

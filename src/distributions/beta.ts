@@ -103,9 +103,9 @@ export class Beta extends Distribution {
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
-    const both = stack([this.concentration1, this.concentration0], -1) as Tensor;
+    const both = stack([this.concentration1, this.concentration0], -1);
     const logs = logStandardGamma(both, [...shape, 2], { dtype: this.dtype, generator });
-    return select(portableSoftmax(logs), -1, 0) as Tensor;
+    return select(portableSoftmax(logs), -1, 0);
   }
   protected override density(value: Tensor): Tensor {
     const { concentration1: a, concentration0: b } = this;

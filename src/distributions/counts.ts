@@ -130,10 +130,10 @@ export class Binomial extends Distribution {
   protected override uncertainty(): Tensor {
     const most = Number(this.totalCount.size === 0 ? 0 : amax(this.totalCount).item());
     const counts = arange(most + 1, { dtype: this.dtype });
-    const values = reshape(counts, [most + 1, ...this.batchShape.map(() => 1)]) as Tensor;
+    const values = reshape(counts, [most + 1, ...this.batchShape.map(() => 1)]);
     const logs = this.density(values);
     const isPossible = gt(logs, Number.NEGATIVE_INFINITY);
-    return neg(sum(where(isPossible, mul(exp(logs), where(isPossible, logs, 0)), 0), 0) as Tensor);
+    return neg(sum(where(isPossible, mul(exp(logs), where(isPossible, logs, 0)), 0), 0));
   }
 }
 
@@ -196,11 +196,11 @@ export class Multinomial extends Distribution {
   /** Counts the categories of `totalCount` draws. */
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const outer = shape.slice(0, -1);
-    if (this.totalCount === 0) return zeros(shape, { dtype: this.dtype }) as Tensor;
+    if (this.totalCount === 0) return zeros(shape, { dtype: this.dtype });
     const drawn = this.categories.draw([this.totalCount, ...outer], generator);
-    const total = zeros(shape, { dtype: this.dtype }) as Tensor;
-    const index = permute(drawn, [...outer.map((_, at) => at + 1), 0]) as Tensor<"int64">;
-    const one = ones(index.shape, { dtype: this.dtype }) as Tensor;
+    const total = zeros(shape, { dtype: this.dtype });
+    const index = permute(drawn, [...outer.map((_, at) => at + 1), 0]);
+    const one = ones(index.shape, { dtype: this.dtype });
     return scatterAdd(total, -1, index.contiguous() as Tensor<"int64">, one) as Tensor;
   }
   protected override density(value: Tensor): Tensor {
@@ -217,8 +217,8 @@ export class Multinomial extends Distribution {
   protected override uncertainty(): Tensor {
     const of = new Binomial(this.totalCount, this.probs, { validateArgs: false });
     const counts = arange(this.totalCount + 1, { dtype: this.dtype });
-    const values = reshape(counts, [this.totalCount + 1, ...this.probs.shape.map(() => 1)]) as Tensor;
-    const factorials = sum(mul(exp(of.logProb(values)), lgamma(add(values, 1))), 0) as Tensor;
+    const values = reshape(counts, [this.totalCount + 1, ...this.probs.shape.map(() => 1)]);
+    const factorials = sum(mul(exp(of.logProb(values)), lgamma(add(values, 1))), 0);
     const ways = lgamma(constant(this.totalCount + 1, values, []));
     return add(sub(mul(this.categories.entropy, this.totalCount), ways), sumLast(factorials));
   }
@@ -352,7 +352,7 @@ export class Poisson extends Distribution {
   /** Q(⌊k⌋ + 1, rate), the regularized upper incomplete gamma function. */
   protected override cumulative(value: Tensor): Tensor {
     const isInside = ge(value, 0);
-    const share = gammaincc(add(floor(where(isInside, value, 0)), 1), this.rate) as Tensor;
+    const share = gammaincc(add(floor(where(isInside, value, 0)), 1), this.rate);
     return where(isInside, share, 0);
   }
 }

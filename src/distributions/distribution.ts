@@ -95,7 +95,7 @@ function commonDType(values: readonly Value[]): "float32" | "float64" {
 
 /** @internal Converts a value to a dtype. */
 export const asTensor = (value: Value, dtype: "float32" | "float64"): Tensor =>
-  value instanceof Tensor ? (toDType(value, dtype) as Tensor) : (tensor(value, { dtype }) as Tensor);
+  value instanceof Tensor ? toDType(value, dtype) : tensor(value, { dtype });
 
 /** @internal Converts parameters to one dtype. */
 export function convertAll<Names extends string>(given: Readonly<Record<Names, Value>>): Record<Names, Tensor> {
@@ -327,7 +327,7 @@ export abstract class Distribution {
         "invalidShape",
         `expected a value whose last sizes are ${formatShape(this.eventShape)}, got ${given.describe()}`,
       );
-    return events === 0 ? given : (expand(given, shape) as Tensor);
+    return events === 0 ? given : expand(given, shape);
   }
 }
 

@@ -245,7 +245,7 @@ export class Gamma extends Distribution {
     return sub(sub(powers, mul(rate, value)), lgamma(a));
   }
   protected override cumulative(value: Tensor): Tensor {
-    return gammainc(this.concentration, mul(this.rate, where(gt(value, 0), value, 0))) as Tensor;
+    return gammainc(this.concentration, mul(this.rate, where(gt(value, 0), value, 0)));
   }
   protected override uncertainty(): Tensor {
     const { concentration: a } = this;

@@ -223,10 +223,10 @@ export class Cauchy extends Distribution {
   }
   protected override cumulative(value: Tensor): Tensor {
     const z = div(sub(value, this.loc), this.scale);
-    return add(mul(atan(z) as Tensor, 1 / Math.PI), 0.5);
+    return add(mul(atan(z), 1 / Math.PI), 0.5);
   }
   protected override quantile(p: Tensor): Tensor {
-    return add(mul(tan(mul(sub(p, 0.5), Math.PI)) as Tensor, this.scale), this.loc);
+    return add(mul(tan(mul(sub(p, 0.5), Math.PI)), this.scale), this.loc);
   }
   protected override uncertainty(): Tensor {
     return log(mul(this.scale, 4 * Math.PI));

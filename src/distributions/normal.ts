@@ -25,9 +25,9 @@ const normalDensity = (value: Tensor, loc: Value, scale: Tensor): Tensor =>
   sub(sub(mul(square(div(sub(value, loc), scale)), -0.5), log(scale)), HALF_LOG_2_PI);
 
 /** Φ(z) = (1 + erf(z/√2))/2 */
-const normalShare = (z: Tensor): Tensor => mul(add(erf(mul(z, Math.SQRT1_2)) as Tensor, 1), 0.5);
+const normalShare = (z: Tensor): Tensor => mul(add(erf(mul(z, Math.SQRT1_2)), 1), 0.5);
 /** Φ⁻¹(p) = √2 erf⁻¹(2p − 1) */
-const normalQuantile = (p: Tensor): Tensor => mul(erfinv(sub(mul(p, 2), 1)) as Tensor, Math.SQRT2);
+const normalQuantile = (p: Tensor): Tensor => mul(erfinv(sub(mul(p, 2), 1)), Math.SQRT2);
 
 /** Parameters of distributions with a location and a scale. */
 export interface LocationScaleParameters extends DistributionOptions {
@@ -203,10 +203,10 @@ export class HalfNormal extends Distribution {
     return add(normalDensity(value, 0, this.scale), Math.LN2);
   }
   protected override cumulative(value: Tensor): Tensor {
-    return where(lt(value, 0), 0, erf(mul(div(value, this.scale), Math.SQRT1_2)) as Tensor);
+    return where(lt(value, 0), 0, erf(mul(div(value, this.scale), Math.SQRT1_2)));
   }
   protected override quantile(p: Tensor): Tensor {
-    return mul(mul(erfinv(p) as Tensor, Math.SQRT2), this.scale);
+    return mul(mul(erfinv(p), Math.SQRT2), this.scale);
   }
   protected override uncertainty(): Tensor {
     return add(log(this.scale), 0.5 * Math.log(Math.PI / 2) + 0.5);

@@ -115,16 +115,16 @@ export class VonMises extends Distribution {
     return sub(sum, mul(floor(div(add(sum, Math.PI), 2 * Math.PI)), 2 * Math.PI));
   }
   protected override density(value: Tensor): Tensor {
-    const rest = add(log(i0e(this.concentration) as Tensor), Math.log(2 * Math.PI));
-    return sub(mul(this.concentration, sub(cos(sub(value, this.loc)) as Tensor, 1)), rest);
+    const rest = add(log(i0e(this.concentration)), Math.log(2 * Math.PI));
+    return sub(mul(this.concentration, sub(cos(sub(value, this.loc)), 1)), rest);
   }
   protected override uncertainty(): Tensor {
     const k = this.concentration;
     const rest = mul(k, sub(1, this.resultant()));
-    return sumOf(log(i0e(k) as Tensor), rest, Math.log(2 * Math.PI));
+    return sumOf(log(i0e(k)), rest, Math.log(2 * Math.PI));
   }
 
   private resultant(): Tensor {
-    return div(i1e(this.concentration) as Tensor, i0e(this.concentration) as Tensor);
+    return div(i1e(this.concentration), i0e(this.concentration));
   }
 }

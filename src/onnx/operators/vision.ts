@@ -119,7 +119,7 @@ function samplesOf(
   const grids = extents.map((extent, at) => (ratio > 0 ? ratio : Math.ceil(extent / cells[at]!)));
   const along = (at: 0 | 1, start: number, cell: number): number[] =>
     Array.from({ length: grids[at]! }, (_, sample) => {
-      const bin = extents[at]! / cells[at]!;
+      const bin = extents[at]! / cells[at];
       return start + cell * bin + ((sample + 0.5) * bin) / grids[at]!;
     });
   return Array.from({ length: cells[0] * cells[1] }, (_, at) => {
