@@ -28,11 +28,19 @@ import {
   xlogy,
 } from "./arithmetic.ts";
 import { drawBinomial, drawPoisson } from "./count_samples.ts";
-import { Categories, type CategoryParameters, Trial, type TrialParameters, trialParameters } from "./discrete.ts";
+import {
+  Categories,
+  CategoryDistribution,
+  type CategoryParameters,
+  Trial,
+  TrialDistribution,
+  type TrialParameters,
+  trialParameters,
+} from "./discrete.ts";
 import {
   aParameter,
   type Constraint,
-  commonOptions,
+  constrained,
   convertAll,
   count,
   Distribution,
@@ -85,25 +93,18 @@ function countAndTrial(
  * finite `logits` are given.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Binomial extends Distribution {
+export class Binomial extends TrialDistribution {
   readonly totalCount: Tensor;
-  private readonly trial: Trial;
 
   constructor(...options: BinomialArguments);
   constructor(...values: unknown[]) {
     const { totalCount, ...given } = binomialParameters(values);
     const read = Trial.read("Binomial", given);
     const { total, trial } = countAndTrial("Binomial", totalCount, read, count, given.validateArgs);
-    super(trial.given, total.shape, [], count);
-    [this.totalCount, this.trial] = [total, trial];
+    super(trial, count);
+    this.totalCount = total;
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   override get mean(): Tensor {
     return mul(this.totalCount, this.probs);
   }
@@ -167,24 +168,17 @@ const multinomialParameters = parameters("Multinomial", {
  * @throws {ArgumentError} unless either `probs`, of at least 0, or finite `logits` are given.
  * @throws {ShapeError} if the parameter has no axis.
  */
-export class Multinomial extends Distribution {
+export class Multinomial extends CategoryDistribution {
   readonly totalCount: number;
-  private readonly categories: Categories;
 
   constructor(...options: MultinomialArguments);
   constructor(...values: unknown[]) {
     const { totalCount, ...given } = multinomialParameters(values);
     const categories = Categories.read("Multinomial", given);
-    super(categories.given, categories.batchShape, [categories.count]);
-    [this.totalCount, this.categories] = [totalCount, categories];
+    super(categories, [categories.count]);
+    this.totalCount = totalCount;
   }
 
-  get probs(): Tensor {
-    return this.categories.probs;
-  }
-  get logits(): Tensor {
-    return this.categories.logits;
-  }
   override get mean(): Tensor {
     return mul(this.probs, this.totalCount);
   }
@@ -256,25 +250,18 @@ const belowCertain: Constraint = {
  * `logits` are given.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class NegativeBinomial extends Distribution {
+export class NegativeBinomial extends TrialDistribution {
   readonly totalCount: Tensor;
-  private readonly trial: Trial;
 
   constructor(...options: NegativeBinomialArguments);
   constructor(...values: unknown[]) {
     const { totalCount, ...given } = negativeBinomialParameters(values);
     const read = Trial.read("NegativeBinomial", given, belowCertain);
     const { total, trial } = countAndTrial("NegativeBinomial", totalCount, read, positive, given.validateArgs);
-    super(trial.given, total.shape, [], count);
-    [this.totalCount, this.trial] = [total, trial];
+    super(trial, count);
+    this.totalCount = total;
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   /** p/(1 − p) */
   private get odds(): Tensor {
     return exp(this.logits);
@@ -312,7 +299,7 @@ export interface PoissonParameters extends DistributionOptions {
 /** The ways to pass the rate of {@link Poisson}. */
 export type PoissonArguments = [rate: Value, options?: DistributionOptions] | [parameters: PoissonParameters];
 
-const poissonParameters = parameters("Poisson", { rate: required(aParameter), ...commonOptions });
+const readPoisson = constrained("Poisson", { rate: notNegative });
 
 /**
  * The Poisson distribution, of the number of events at a mean `rate`. Samples are exact up to rates of 2²⁴.
@@ -327,8 +314,7 @@ export class Poisson extends Distribution {
 
   constructor(...options: PoissonArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = poissonParameters(values);
-    const { rate } = readAll("Poisson", given, { rate: notNegative }, validateArgs);
+    const { rate } = readPoisson(values);
     super(rate, rate.shape, [], count);
     this.rate = rate;
   }

@@ -127,6 +127,24 @@ export class Trial {
   }
 }
 
+/** A distribution of trials, each with the same probability of success. */
+export abstract class TrialDistribution extends Distribution {
+  /** @internal */ protected readonly trial: Trial;
+
+  /** @internal */
+  constructor(trial: Trial, support: Constraint) {
+    super(trial.given, trial.given.shape, [], support);
+    this.trial = trial;
+  }
+
+  get probs(): Tensor {
+    return this.trial.probs;
+  }
+  get logits(): Tensor {
+    return this.trial.logits;
+  }
+}
+
 const bernoulliParameters = parameters("Bernoulli", trialParameters);
 
 /**
@@ -138,22 +156,12 @@ const bernoulliParameters = parameters("Bernoulli", trialParameters);
  *
  * @throws {ArgumentError} unless either `probs`, from 0 to 1, or finite `logits` are given.
  */
-export class Bernoulli extends Distribution {
-  private readonly trial: Trial;
-
+export class Bernoulli extends TrialDistribution {
   constructor(...options: TrialArguments);
   constructor(...values: unknown[]) {
-    const trial = Trial.read("Bernoulli", bernoulliParameters(values));
-    super(trial.given, trial.given.shape, [], zeroOrOne);
-    this.trial = trial;
+    super(Trial.read("Bernoulli", bernoulliParameters(values)), zeroOrOne);
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   override get mean(): Tensor {
     return this.probs;
   }
@@ -198,22 +206,12 @@ const someChance: Constraint = {
  *
  * @throws {ArgumentError} unless either `probs`, above 0 and at most 1, or finite `logits` are given.
  */
-export class Geometric extends Distribution {
-  private readonly trial: Trial;
-
+export class Geometric extends TrialDistribution {
   constructor(...options: TrialArguments);
   constructor(...values: unknown[]) {
-    const trial = Trial.read("Geometric", geometricParameters(values), someChance);
-    super(trial.given, trial.given.shape, [], count);
-    this.trial = trial;
+    super(Trial.read("Geometric", geometricParameters(values), someChance), count);
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   override get mean(): Tensor {
     return sub(div(1, this.probs), 1);
   }
@@ -307,6 +305,25 @@ export class Categories {
 /** Weights proportional to eˣ, the same on every backend. */
 const portableWeights = (logits: Tensor): Tensor => portableExp(sub(logits, logits.amax(-1, true) as Tensor));
 
+/** A distribution of categories with given probabilities. */
+export abstract class CategoryDistribution extends Distribution {
+  /** @internal */ protected readonly categories: Categories;
+
+  /** @internal */
+  constructor(categories: Categories, eventShape: Shape, support?: Constraint) {
+    super(categories.given, categories.batchShape, eventShape, support);
+    this.categories = categories;
+  }
+
+  get probs(): Tensor {
+    return this.categories.probs;
+  }
+  /** The logarithms of the probabilities. */
+  get logits(): Tensor {
+    return this.categories.logits;
+  }
+}
+
 const categoricalParameters = parameters("Categorical", trialParameters);
 
 /**
@@ -318,28 +335,18 @@ const categoricalParameters = parameters("Categorical", trialParameters);
  * @throws {ArgumentError} unless either `probs`, of at least 0, or finite `logits` are given.
  * @throws {ShapeError} if the parameter has no axis.
  */
-export class Categorical extends Distribution {
-  private readonly categories: Categories;
-
+export class Categorical extends CategoryDistribution {
   constructor(...options: CategoryArguments);
   constructor(...values: unknown[]) {
     const categories = Categories.read("Categorical", categoricalParameters(values));
     const most = categories.count - 1;
-    super(categories.given, categories.batchShape, [], {
+    super(categories, [], {
       expected: `whole numbers from 0 to ${most}`,
       holds: (x) => and(count.holds(x), le(x, most)),
       inside: 0,
     });
-    this.categories = categories;
   }
 
-  get probs(): Tensor {
-    return this.categories.probs;
-  }
-  /** The logarithms of the probabilities. */
-  get logits(): Tensor {
-    return this.categories.logits;
-  }
   override get mean(): Tensor {
     return constant(Number.NaN, this.categories.given, this.batchShape);
   }
@@ -376,23 +383,13 @@ const oneHotRow: Constraint = { ...zeroOrOne, expected: "0 or 1" };
  * @throws {ArgumentError} unless either `probs`, of at least 0, or finite `logits` are given.
  * @throws {ShapeError} if the parameter has no axis.
  */
-export class OneHotCategorical extends Distribution {
-  private readonly categories: Categories;
-
+export class OneHotCategorical extends CategoryDistribution {
   constructor(...options: CategoryArguments);
   constructor(...values: unknown[]) {
     const categories = Categories.read("OneHotCategorical", oneHotParameters(values));
-    super(categories.given, categories.batchShape, [categories.count]);
-    this.categories = categories;
+    super(categories, [categories.count]);
   }
 
-  get probs(): Tensor {
-    return this.categories.probs;
-  }
-  /** The logarithms of the probabilities. */
-  get logits(): Tensor {
-    return this.categories.logits;
-  }
   override get mean(): Tensor {
     return this.probs;
   }

@@ -30,9 +30,9 @@ import {
   checkValues,
   commonOptions,
   convertAll,
-  Distribution,
   type DistributionOptions,
   positive,
+  ReparameterizedDistribution,
   real,
 } from "./distribution.ts";
 import { normal } from "./noise.ts";
@@ -132,7 +132,7 @@ const LOG_2_PI = Math.log(2 * Math.PI);
  * @throws {ShapeError} if the shapes do not fit.
  * @throws {LinAlgError} if the covariance is not positive definite.
  */
-export class MultivariateNormal extends Distribution {
+export class MultivariateNormal extends ReparameterizedDistribution {
   readonly loc: Tensor;
   readonly scaleTril: Tensor;
 
@@ -154,9 +154,6 @@ export class MultivariateNormal extends Distribution {
   }
   get precisionMatrix(): Tensor {
     return inv(this.covarianceMatrix) as Tensor;
-  }
-  override get hasRsample(): boolean {
-    return true;
   }
   override get mean(): Tensor {
     return this.loc;
@@ -230,7 +227,7 @@ const lowRankParameters = parameters("LowRankMultivariateNormal", {
  * @throws {ArgumentError} unless `covDiag` is above 0.
  * @throws {ShapeError} if the shapes do not fit.
  */
-export class LowRankMultivariateNormal extends Distribution {
+export class LowRankMultivariateNormal extends ReparameterizedDistribution {
   readonly loc: Tensor;
   readonly covFactor: Tensor;
   readonly covDiag: Tensor;
@@ -253,9 +250,6 @@ export class LowRankMultivariateNormal extends Distribution {
   get covarianceMatrix(): Tensor {
     const product = matmul(this.covFactor, this.covFactor.mT) as Tensor;
     return add(product, diagEmbed(this.covDiag) as Tensor);
-  }
-  override get hasRsample(): boolean {
-    return true;
   }
   override get mean(): Tensor {
     return this.loc;
@@ -329,7 +323,7 @@ const wishartParameters = parameters("Wishart", { df: required(aParameter), ...m
  * @throws {ShapeError} if the shapes do not fit.
  * @throws {LinAlgError} if the covariance is not positive definite.
  */
-export class Wishart extends Distribution {
+export class Wishart extends ReparameterizedDistribution {
   readonly df: Tensor;
   readonly scaleTril: Tensor;
 
@@ -348,9 +342,6 @@ export class Wishart extends Distribution {
 
   get covarianceMatrix(): Tensor {
     return matmul(this.scaleTril, this.scaleTril.mT) as Tensor;
-  }
-  override get hasRsample(): boolean {
-    return true;
   }
   override get mean(): Tensor {
     return mul(this.covarianceMatrix, this.ofMatrices(this.df));
