@@ -69,7 +69,7 @@ const toTokens = (x: Tensor): Tensor => ops.transpose(ops.flatten(x, 2), 1, 2);
 
 /** The inverse of {@link toTokens}. */
 const toPicture = (tokens: Tensor, { shape }: Tensor): Tensor =>
-  ops.reshape(ops.transpose(tokens, 1, 2), [shape[0]!, tokens.shape[2]!, shape[2]!, shape[3]!]) as Tensor;
+  ops.reshape(ops.transpose(tokens, 1, 2), [shape[0]!, tokens.shape[2]!, shape[2]!, shape[3]!]);
 
 /** The first layer of a feed-forward: h gelu(g) of h and g, the halves of a projection. */
 class GatedProjection extends Module<[x: Tensor], Tensor> {

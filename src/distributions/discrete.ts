@@ -110,11 +110,11 @@ export class Trial {
   }
   /** x ln p */
   times(x: Tensor): Tensor {
-    return this.isLogits ? mul(x, logSigmoid(this.given) as Tensor) : xlogy(x, this.given);
+    return this.isLogits ? mul(x, logSigmoid(this.given)) : xlogy(x, this.given);
   }
   /** x ln(1 − p) */
   timesOther(x: Tensor): Tensor {
-    return this.isLogits ? mul(x, logSigmoid(neg(this.given)) as Tensor) : xlog1py(x, neg(this.given));
+    return this.isLogits ? mul(x, logSigmoid(neg(this.given))) : xlog1py(x, neg(this.given));
   }
   /** The probabilities for samples, the same on every backend. */
   get portable(): Tensor {
@@ -280,10 +280,10 @@ export class Categories {
     return this.given.shape.slice(0, -1);
   }
   get probs(): Tensor {
-    return this.isLogits ? (softmax(this.given, -1) as Tensor) : div(this.given, sumLast(this.given, 1, true));
+    return this.isLogits ? softmax(this.given, -1) : div(this.given, sumLast(this.given, 1, true));
   }
   get logits(): Tensor {
-    return this.isLogits ? (logSoftmax(this.given, -1) as Tensor) : log(this.probs);
+    return this.isLogits ? logSoftmax(this.given, -1) : log(this.probs);
   }
   get entropy(): Tensor {
     if (!this.isLogits) return sumLast(entropyOf(this.probs));
@@ -297,13 +297,13 @@ export class Categories {
     const samples = elementCount(shape.slice(0, shape.length - this.batchShape.length));
     if (rows === 0 || samples === 0) return toDType(constant(0, weights, shape), "int64");
     const options = { replacement: true, ...(generator && { generator }) };
-    const drawn = multinomial(reshape(weights, [rows, this.count]) as Tensor, samples, options);
-    return reshape(drawn.T.contiguous(), [...shape]) as Tensor;
+    const drawn = multinomial(reshape(weights, [rows, this.count]), samples, options);
+    return reshape(drawn.T.contiguous(), [...shape]);
   }
 }
 
 /** Weights proportional to eˣ, the same on every backend. */
-const portableWeights = (logits: Tensor): Tensor => portableExp(sub(logits, logits.amax(-1, true) as Tensor));
+const portableWeights = (logits: Tensor): Tensor => portableExp(sub(logits, logits.amax(-1, true)));
 
 /** A distribution of categories with given probabilities. */
 export abstract class CategoryDistribution extends Distribution {
@@ -354,7 +354,7 @@ export class Categorical extends CategoryDistribution {
     return constant(Number.NaN, this.categories.given, this.batchShape);
   }
   override get mode(): Tensor {
-    return argmax(this.categories.given, -1) as Tensor;
+    return argmax(this.categories.given, -1);
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
@@ -363,8 +363,8 @@ export class Categorical extends CategoryDistribution {
   protected override density(value: Tensor): Tensor {
     const full = broadcastShapes("Categorical.logProb", value.shape, this.batchShape);
     const logits = expandTo(this.logits, [...full, this.categories.count]);
-    const index = unsqueeze(toDType(expandTo(value, full), "int64"), -1) as Tensor<"int64">;
-    return reshape(gather(logits, -1, index.contiguous() as Tensor<"int64">), full) as Tensor;
+    const index = unsqueeze(toDType(expandTo(value, full), "int64"), -1);
+    return reshape(gather(logits, -1, index.contiguous()), full);
   }
   protected override uncertainty(): Tensor {
     return this.categories.entropy;
@@ -398,7 +398,7 @@ export class OneHotCategorical extends CategoryDistribution {
     return mul(p, sub(1, p));
   }
   override get mode(): Tensor {
-    return this.vectors(argmax(this.categories.given, -1) as Tensor);
+    return this.vectors(argmax(this.categories.given, -1));
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
@@ -417,6 +417,6 @@ export class OneHotCategorical extends CategoryDistribution {
   }
 
   private vectors(index: Tensor): Tensor {
-    return toDType(oneHot(index as Tensor<"int64">, this.categories.count), this.dtype) as Tensor;
+    return toDType(oneHot(index as Tensor<"int64">, this.categories.count), this.dtype);
   }
 }

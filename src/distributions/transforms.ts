@@ -267,7 +267,7 @@ export class StickBreakingTransform extends Transform {
   /** ln(n − k) for the elements k = 0, 1, … of the last axis */
   private offsets(x: Tensor): Tensor {
     const count = x.shape.at(-1)!;
-    return log(sub(count + 1, cumsum(ones([count], { dtype: x.dtype }), 0) as Tensor));
+    return log(sub(count + 1, cumsum(ones([count], { dtype: x.dtype }), 0)));
   }
 }
 

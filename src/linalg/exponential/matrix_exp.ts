@@ -57,9 +57,9 @@ function exponential(a: Tensor): Tensor {
     if (a.size === 0) return [gradient];
     const size = saved.shape.at(-1)!;
     const [transposed, scale] = [mT(saved), noGrad(() => usableNorms(gradient))];
-    const upper = cat([transposed, div(gradient, scale) as Tensor], -1);
+    const upper = cat([transposed, div(gradient, scale)], -1);
     const block = cat([upper, cat([zerosLike(transposed), transposed], -1)], -2);
-    return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale) as Tensor];
+    return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale)];
   });
   return output;
 }

@@ -139,7 +139,7 @@ function cumulative(call: Call, compute: typeof ops.cumsum): Tensor {
   const dim = axisOf(call.number(1)!, x.rank);
   const isReversed = call.attributes.flag("reverse");
   const ordered = isReversed ? ops.flip(x, [dim]) : x;
-  const sums = compute(ordered, { dim }).to(x.dtype) as Tensor;
+  const sums = compute(ordered, { dim }).to(x.dtype);
   const result = call.attributes.flag("exclusive") ? shifted(sums, dim, compute === ops.cumsum ? 0 : 1) : sums;
   return isReversed ? ops.flip(result, [dim]) : result;
 }

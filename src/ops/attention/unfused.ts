@@ -144,13 +144,13 @@ const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, 
  */
 function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
-  const filled = where(isEmpty, 0, total) as Tensor;
+  const filled = where(isEmpty, 0, total);
   const keys = scores.shape[3]!;
   const all = softmax(filled, { dim: 3 });
   const probabilities = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
   const sums = wantsLogSumExp && where(isEmpty, -Infinity, logsumexp(filled, { dim: 3, keepdim: true }));
   return {
-    shares: where(ne(scores, -Infinity), probabilities, 0) as Tensor,
-    logSumExp: sums ? squeeze(sums as Tensor, { dim: 3 }) : undefined,
+    shares: where(ne(scores, -Infinity), probabilities, 0),
+    logSumExp: sums ? squeeze(sums, { dim: 3 }) : undefined,
   };
 }

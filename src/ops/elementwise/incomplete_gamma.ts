@@ -102,8 +102,8 @@ function incomplete(operation: string, given: readonly [Operand, Operand], isUpp
       const wide = noGrad(() => tidy(() => share(a!, x!, isUpper)));
       record(operation, [a!, x!], [wide], [a!, x!], ([g], [savedA, savedX], [needsA]) => {
         if (needsA) throw withoutDerivative(operation, "a");
-        const density = exp(sub(sub(xlogy(sub(savedA, 1) as Tensor, savedX), savedX), lgamma(savedA)) as Tensor);
-        return [null, mul(isUpper ? neg(g) : g, density) as Tensor];
+        const density = exp(sub(sub(xlogy(sub(savedA, 1), savedX), savedX), lgamma(savedA)));
+        return [null, mul(isUpper ? neg(g) : g, density)];
       });
       return toDType(wide, dtype);
     }),
