@@ -1,4 +1,8 @@
-/** Capture of operations: what a function computes, as the calls of primitives that it makes. */
+/**
+ * Capture of operations: what a function computes, as the calls of primitives that it makes, for export to ONNX. It
+ * serves every backend. `compile` records one level below, where `observe/capture.ts` sees calls of the cpu dylib with
+ * the addresses of their operands, which no other backend has.
+ */
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** A primitive that ran. For an update in place, the first inputs are the targets, and so are the outputs. */

@@ -272,7 +272,7 @@ function dispatch<Attributes>(
       countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
-      capturing()?.({ primitive: primitive.name, inputs, outputs: outputs as Tensor[], attributes });
+      capturing()?.({ primitive: primitive.name, inputs, outputs: outputs, attributes });
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw withOperation(operation, error);

@@ -1,6 +1,5 @@
 import { gradEnabled } from "../autograd/modes.ts";
 import { searchedFor } from "../backend/anomaly.ts";
-import type { BackendName } from "../backend/names.ts";
 import { isAnyInUse } from "../backend/overrides.ts";
 import { getBackend, isStrict } from "../backend/policy.ts";
 import { whyUnavailable } from "../backend/registry.ts";
@@ -12,9 +11,9 @@ import { capture } from "../observe/capture.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { cpuSeam } from "./cpu_replay.ts";
+import { isReplayable } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
-import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
+import { RUN_PLAINLY, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
 import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { Variant } from "./variant.ts";
@@ -130,7 +129,7 @@ class Compiled {
 
   private whyPlain(values: readonly unknown[]): string | undefined {
     const backend = getBackend();
-    if (!(backend in seams)) return `the backend is ${backend}`;
+    if (backend !== "cpu") return `the backend is ${backend}`;
     if (isAnyInUse()) return "an override or a route is active";
     if (searchedFor.get()) return "anomalies are searched for";
     if (observer) return "operations are recorded";
@@ -152,11 +151,10 @@ class Compiled {
     }
     why = `recorded: ${why ?? "first call"}`;
     const inputs = treeOf(values, layoutOf);
-    const seam = seams[getBackend()]!;
-    const unusable = leavesOf(treeOf(values, (tensor) => tensor)).some((tensor) => !isUsable(tensor, seam));
+    const unusable = leavesOf(treeOf(values, (tensor) => tensor)).some((tensor) => !isUsable(tensor));
     if (unusable) return "an argument is in the memory of another device, or disposed";
     this.count(why);
-    const made = new Variant(this.fn, this.state, { inputs, modes, seam, isFused: this.options.fuse });
+    const made = new Variant(this.fn, this.state, { inputs, modes, isFused: this.options.fuse });
     made.mismatch(values, modes); // finds the tensors
     for (const dropped of this.variants.slice(this.options.variants - 1)) dropped.dispose();
     this.variants = [made, ...this.variants].slice(0, this.options.variants);
@@ -188,11 +186,7 @@ class Compiled {
   }
 }
 
-/** The backends whose calls can be recorded. */
-const seams: Readonly<Partial<Record<BackendName, Seam>>> = { cpu: cpuSeam };
-
-const isUsable = (tensor: Tensor, seam: Seam): boolean =>
-  !tensor.isDisposed && !tensor.storage.isClosed && seam.accepts(tensor);
+const isUsable = (tensor: Tensor): boolean => !tensor.isDisposed && !tensor.storage.isClosed && isReplayable(tensor);
 
 const needsGradient = (value: unknown): boolean =>
   typeof value === "object" &&

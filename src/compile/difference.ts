@@ -50,7 +50,7 @@ function blockDifference(a: RecordedCall, b: RecordedCall, except: ReadonlySet<n
 
 function operandDifference(a: RecordedCall, b: RecordedCall): string | undefined {
   for (const [at, entry] of b.operands.entries()) {
-    const before = a.operands[at]!;
+    const before = a.operands[at];
     if (!entry !== !before) return "an operand is sometimes omitted";
     const why = entry && before && entryDifference(before, entry);
     if (why) return why;

@@ -19,7 +19,7 @@ function describe({ program, replays, why }: Variant): string {
 
 function callsOf({ program }: Variant): string[] {
   if (!program) return [];
-  const chains = new Map(program.fusions.map((fusion) => [fusion.calls[0]!, fusion.calls]));
+  const chains = new Map(program.fusions.map((fusion) => [fusion.calls[0], fusion.calls]));
   const lines: string[] = [];
   for (let at = 0; at < program.calls.length; at++) {
     const chain = chains.get(at) ?? [at];

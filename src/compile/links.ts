@@ -139,7 +139,7 @@ function stepOf(shape: readonly number[], strides: readonly number[]): number | 
   let [step, next]: [number | undefined, number] = [undefined, 0];
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     if (shape[axis] === 1) continue;
-    if (step === undefined) step = strides[axis]!;
+    if (step === undefined) step = strides[axis];
     else if (strides[axis] !== next) return undefined;
     next = strides[axis]! * shape[axis]!;
   }

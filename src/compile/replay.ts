@@ -1,4 +1,4 @@
-/** Common parts of replays on all backends: the parts of a recorded call, and the creation of its results. */
+/** The parts of a recorded call, and how the results of its replays are made. */
 import type { Generator } from "../random/generator.ts";
 import { callKey, type PhiloxKey } from "../random/philox.ts";
 import { bytesOf } from "../tensor/dtype.ts";
@@ -8,12 +8,11 @@ import type { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { CompileError } from "./errors.ts";
-import type { Entry } from "./recording.ts";
-import type { State, StateSnapshot } from "./state.ts";
-import type { Tracking } from "./tracking.ts";
+import type { Entry, Recording } from "./recording.ts";
+import type { StateSnapshot } from "./state.ts";
 import { type Layout, type Tree, valueIn } from "./tree.ts";
 
-/** Returned by {@link Replay.run} if the call must run plainly, since a check of its values differed. */
+/** Returned by `Replay.run` if the call must run plainly, since a check of its values differed. */
 export const RUN_PLAINLY = Symbol("run plainly");
 
 /** A tensor of a result: where its memory comes from. */
@@ -32,40 +31,13 @@ export interface GradientChange {
   readonly disposesBefore: boolean;
 }
 
-/** A recording of a function on one backend. */
-export interface Recorded extends Tracking {
-  readonly entries: readonly Entry[];
-  /** Returns the entry of a result's storage, which calls need not access. */
-  adopt(storage: Storage): Entry;
-  /** Ends the recording. @throws {CompileError} if the function changed tensors that are not in its state */
-  finish(allowed: ReadonlySet<Storage>): void;
-}
-
 /** A recorded call. */
-export interface Taken<Recording extends Recorded = Recorded> {
+export interface Taken {
   readonly recording: Recording;
   readonly value: unknown;
   readonly snapshot: StateSnapshot;
   readonly result: Tree<ResultLeaf>;
   readonly gradients: readonly GradientChange[];
-}
-
-/** A backend whose calls can be recorded and replayed. */
-export interface Seam<Recording extends Recorded = Recorded> {
-  /** Whether arguments may be in the memory of a tensor. */
-  accepts(tensor: Tensor): boolean;
-  /** Returns a tensor over the memory of an argument, which is known as the argument's during a recording. */
-  standIn(tensor: Tensor): Tensor;
-  /** Begins a recording. @param stand the arguments' stand-ins @param gradients the parameters' gradients */
-  record(state: State, stand: readonly Tensor[], gradients: readonly (Tensor | null)[]): Recording;
-  /** Returns how two recordings differ; undefined if they are equal. */
-  difference(before: Recording, after: Recording): string | undefined;
-  /** Makes the program of a recording. */
-  compile(taken: Taken<Recording>, options: ReplayOptions): Replay;
-  /** Returns why arguments of the right layout don't fit those of a recording; undefined if they do. */
-  whyUnfit(found: readonly Tensor[], inputs: readonly Layout[]): string | undefined;
-  /** Returns why a call with these arguments can't be recorded; undefined if it can. */
-  whyPlain(found: readonly Tensor[], state: State): string | undefined;
 }
 
 export interface ReplayOptions {
@@ -89,11 +61,8 @@ export interface ProgramDraw {
   readonly places: readonly number[];
 }
 
-/** A program and its replays. */
-export abstract class Replay {
-  abstract readonly program: ProgramFacts;
-  /** Why the last replay asked for a plain run. */
-  whyPlain = "";
+/** What a replay does around its native call: random keys, gradients and results. */
+export abstract class Results {
   protected readonly parameters: readonly Tensor[];
   protected readonly result: Tree<ResultLeaf>;
   private readonly gradients: readonly GradientChange[];
@@ -103,14 +72,6 @@ export abstract class Replay {
     [this.result, this.gradients, this.parameters] = [result, gradients, parameters];
     this.advances = recording.advances();
   }
-
-  /** Finds the memory of the surrounding code's tensors. Returns false if it no longer fits. */
-  abstract bind(): boolean;
-  /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run plainly. */
-  abstract run(found: readonly Tensor[]): unknown;
-  /** Describes the program for a file. @throws {CompileError} `unsaved` if it can't be saved */
-  abstract describe(): SavedParts;
-  abstract dispose(): void;
 
   /** Whether a call replaces or removes gradients. */
   protected get changesGradients(): boolean {

@@ -240,7 +240,7 @@ export class Autoencoder extends Module<[x: Tensor], Tensor> {
     checkChannels("Autoencoder.encode", x, this.#options.inChannels);
     const [mean, logVariance] = tidy(() => {
       const states = this.encoder.forward(x);
-      const [means, logs] = ops.chunk(this.quantConv?.forward(states) ?? states, 2, 1) as [Tensor, Tensor];
+      const [means, logs] = ops.chunk(this.quantConv?.forward(states) ?? states, 2, 1);
       return [means, ops.clamp(logs, -30, 20)] as const;
     });
     return { mean, logVariance };

@@ -52,24 +52,24 @@ export class Attention extends Module<[x: Tensor, context?: Tensor], Tensor> {
   override forward(x: Tensor, context?: Tensor): Tensor {
     if (!this.groupNorm) return this.#attended(x, context ?? x);
     const tokens = toTokens(this.groupNorm.forward(x));
-    return ops.add(toPicture(this.#attended(tokens, tokens), x), x) as Tensor;
+    return ops.add(toPicture(this.#attended(tokens, tokens), x), x);
   }
 
   #attended(x: Tensor, context: Tensor): Tensor {
-    const heads = (states: Tensor) => ops.transpose(ops.unflatten(states, 2, [this.#heads, -1]), 1, 2) as Tensor;
+    const heads = (states: Tensor) => ops.transpose(ops.unflatten(states, 2, [this.#heads, -1]), 1, 2);
     const [q, k, v] = [heads(this.toQ.forward(x)), heads(this.toK.forward(context)), heads(this.toV.forward(context))];
     const path = q.shape[3]! > FUSED_WIDTH ? "unfused" : undefined;
     const attended = ops.flashAttention(q, k, v, { path });
-    return this.toOut[0].forward(ops.flatten(ops.transpose(attended, 1, 2), 2) as Tensor);
+    return this.toOut[0].forward(ops.flatten(ops.transpose(attended, 1, 2), 2));
   }
 }
 
 /** [batch, channels, height, width] → [batch, height · width, channels] */
-const toTokens = (x: Tensor): Tensor => ops.transpose(ops.flatten(x, 2), 1, 2) as Tensor;
+const toTokens = (x: Tensor): Tensor => ops.transpose(ops.flatten(x, 2), 1, 2);
 
 /** The inverse of {@link toTokens}. */
 const toPicture = (tokens: Tensor, { shape }: Tensor): Tensor =>
-  ops.reshape(ops.transpose(tokens, 1, 2), [shape[0]!, tokens.shape[2]!, shape[2]!, shape[3]!]) as Tensor;
+  ops.reshape(ops.transpose(tokens, 1, 2), [shape[0]!, tokens.shape[2]!, shape[2]!, shape[3]!]);
 
 /** The first layer of a feed-forward: h gelu(g) of h and g, the halves of a projection. */
 class GatedProjection extends Module<[x: Tensor], Tensor> {
@@ -81,8 +81,8 @@ class GatedProjection extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
-    const [states, gates] = ops.chunk(this.proj.forward(x), 2, -1) as [Tensor, Tensor];
-    return ops.mul(states, ops.gelu(gates)) as Tensor;
+    const [states, gates] = ops.chunk(this.proj.forward(x), 2, -1);
+    return ops.mul(states, ops.gelu(gates));
   }
 }
 
@@ -139,7 +139,7 @@ class BasicTransformerBlock extends Module<[x: Tensor, context?: Tensor], Tensor
   override forward(x: Tensor, context?: Tensor): Tensor {
     let states = ops.add(this.attn1.forward(this.norm1.forward(x)), x);
     if (this.attn2) states = ops.add(this.attn2.forward(this.norm2!.forward(states), context), states);
-    return ops.add(this.ff.forward(this.norm3.forward(states)), states) as Tensor;
+    return ops.add(this.ff.forward(this.norm3.forward(states)), states);
   }
 }
 
@@ -167,7 +167,7 @@ export class SpatialTransformer extends Module<[x: Tensor, context?: Tensor], Te
     let tokens = isLinear ? this.projIn.forward(toTokens(normed)) : toTokens(this.projIn.forward(normed));
     for (const block of this.transformerBlocks) tokens = block.forward(tokens, context);
     const out = isLinear ? toPicture(this.projOut.forward(tokens), x) : this.projOut.forward(toPicture(tokens, x));
-    return ops.add(out, x) as Tensor;
+    return ops.add(out, x);
   }
 }
 
@@ -205,10 +205,10 @@ export class ResnetBlock extends Module<[x: Tensor, time?: Tensor], Tensor> {
     let states = this.conv1.forward(ops.silu(this.norm1.forward(x)));
     if (this.timeEmbProj && time) {
       const added = this.timeEmbProj.forward(ops.silu(time));
-      states = ops.add(states, ops.unsqueeze(ops.unsqueeze(added, 2), 3)) as Tensor;
+      states = ops.add(states, ops.unsqueeze(ops.unsqueeze(added, 2), 3));
     }
     states = this.conv2.forward(ops.silu(this.norm2.forward(states)));
-    return ops.add(this.convShortcut ? this.convShortcut.forward(x) : x, states) as Tensor;
+    return ops.add(this.convShortcut ? this.convShortcut.forward(x) : x, states);
   }
 }
 
@@ -225,7 +225,7 @@ export class Downsample extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
-    return this.conv.forward(this.#isPadded ? x : (ops.pad(x, [0, 1, 0, 1]) as Tensor));
+    return this.conv.forward(this.#isPadded ? x : ops.pad(x, [0, 1, 0, 1]));
   }
 }
 

@@ -134,8 +134,8 @@ function parameterOf(file: SafetensorsReader, name: string, shape: Shape, dtype:
   if (!isFloat(read.dtype))
     throw new ArgumentError(operation, "notAFloat", `expected ${name} to be of a float dtype, got ${read.describe()}`);
   const value = noGrad(() => {
-    const converted = toDType(read, dtype) as Tensor;
-    return keep(sameShape(converted.shape, shape) ? converted : (reshape(converted, [...shape]) as Tensor));
+    const converted = toDType(read, dtype);
+    return keep(sameShape(converted.shape, shape) ? converted : reshape(converted, [...shape]));
   });
   value.requiresGrad = true;
   return value;

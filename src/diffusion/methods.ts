@@ -48,7 +48,7 @@ export interface Plan {
 }
 
 /** a x + b y */
-const mixed = (a: number, x: Tensor, b: number, y: Tensor): Tensor => ops.add(ops.mul(x, a), ops.mul(y, b)) as Tensor;
+const mixed = (a: number, x: Tensor, b: number, y: Tensor): Tensor => ops.add(ops.mul(x, a), ops.mul(y, b));
 
 /** Clips predicted data, or applies dynamic thresholding (C. Saharia et al., "Imagen", 2022, section 2.3). */
 function clipped(x: Tensor, options: MethodOptions): Tensor {
@@ -56,7 +56,7 @@ function clipped(x: Tensor, options: MethodOptions): Tensor {
     const flat = ops.reshape(x, [x.shape[0]!, -1]);
     const high = ops.quantile(ops.abs(flat), options.dynamicThresholdingRatio, { dim: 1, keepdim: true });
     const bound = ops.clamp(high, 1, Math.max(1, options.sampleMaxValue));
-    return ops.reshape(ops.div(ops.clamp(flat, ops.neg(bound), bound), bound) as Tensor, [...x.shape]);
+    return ops.reshape(ops.div(ops.clamp(flat, ops.neg(bound), bound), bound), [...x.shape]);
   }
   if (!options.clipSample) return x;
   return ops.clamp(x, -options.clipSampleRange, options.clipSampleRange);
@@ -154,9 +154,9 @@ export function pndmPlan(options: MethodOptions, count: number): Plan {
       const isAgain = at === 1 && first !== undefined;
       const [t, next] = isAgain ? [timesteps[1]! + stride, timesteps[1]!] : [timesteps[at]!, timesteps[at]! - stride];
       const x = isAgain ? first! : given;
-      const kept = keep(ops.clone(output) as Tensor);
+      const kept = keep(ops.clone(output));
       const used = isAgain ? mixed(1 / 2, output, 1 / 2, outputs[0]!) : combined([kept, ...outputs]);
-      if (at === 0) first = keep(ops.clone(given) as Tensor);
+      if (at === 0) first = keep(ops.clone(given));
       if (!isAgain) outputs = [kept, ...outputs].slice(0, 3);
       const [alpha, nextAlpha] = [alphas[t]!, next >= 0 ? alphas[next]! : last];
       const { data, noise } = predicted(x, used, alpha, options);
@@ -169,9 +169,9 @@ export function pndmPlan(options: MethodOptions, count: number): Plan {
 const combined = (outputs: readonly Tensor[]): Tensor =>
   outputs.length === 1
     ? outputs[0]!
-    : (outputs
+    : outputs
         .map((output, at) => ops.mul(output, adamsBashforth[outputs.length - 2]![at]!))
-        .reduce((sum, part) => ops.add(sum, part)) as Tensor);
+        .reduce((sum, part) => ops.add(sum, part));
 
 /** The deviations of Euler's methods, ending with the last, and their timesteps. */
 function eulerSigmas(options: MethodOptions, count: number): { timesteps: number[]; sigmas: number[] } {
@@ -277,7 +277,7 @@ export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
       const h = to.lambda - from.lambda;
       const factor = -to.alpha * Math.expm1(-h);
       const before = previous;
-      previous = keep(denoised === output ? (ops.clone(output) as Tensor) : denoised); // for the next step
+      previous = keep(denoised === output ? ops.clone(output) : denoised); // for the next step
       if (isFirstOrder(at) || before === undefined)
         return { x: mixed(to.sigma / from.sigma, x, factor, denoised), denoised };
       const ratio = (from.lambda - points[at - 1]!.lambda) / h;

@@ -152,7 +152,7 @@ export class Pipeline {
     const own = (body: () => Tensor): Tensor => keep(noGrad(() => tidy(body)));
     const start = this.#start(given, generator);
     const context = own(() => this.#encode(isGuided ? [negativePrompt, prompt] : [prompt]));
-    let latents = own(() => ops.mul(start, sampler.initialScale) as Tensor);
+    let latents = own(() => ops.mul(start, sampler.initialScale));
     for (const [at, t] of sampler.timesteps.entries()) {
       const before = latents;
       latents = own(() => {
@@ -186,7 +186,7 @@ export class Pipeline {
         "wrongShape",
         `expected noise to be [${shape.join(", ")}], got ${noise.describe()}`,
       );
-    return toDType(noise ?? ops.randn(shape, { generator }), this.#parts.dtype) as Tensor;
+    return toDType(noise ?? ops.randn(shape, { generator }), this.#parts.dtype);
   }
 
   /** The states of prompts, [prompts, tokens, width]. Longer prompts are cut, shorter ones padded. */
@@ -197,23 +197,23 @@ export class Pipeline {
       const { tokens } = tokenizer.encodeInputs("Pipeline.generate", prompt, { maxTokens: length });
       return [...tokens, ...Array<number>(length - tokens.length).fill(padding)];
     });
-    return this.textEncoder.forward(ops.tensor(rows, { dtype: "int64" }) as Tensor);
+    return this.textEncoder.forward(ops.tensor(rows, { dtype: "int64" }));
   }
 
   /** The U-Net's output; with two prompts n + guidance (p − n) of those for the negative prompt n and the prompt p. */
   #predict(x: Tensor, t: number, context: Tensor, guidance: number): Tensor {
-    const prompts = context.shape[0]!;
-    const output = this.unet.forward(prompts === 1 ? x : (ops.cat([x, x], { dim: 0 }) as Tensor), t, context);
+    const prompts = context.shape[0];
+    const output = this.unet.forward(prompts === 1 ? x : ops.cat([x, x], { dim: 0 }), t, context);
     if (prompts === 1) return output;
-    const [negative, positive] = ops.chunk(output, 2, 0) as [Tensor, Tensor];
-    return ops.add(negative, ops.mul(ops.sub(positive, negative), guidance)) as Tensor;
+    const [negative, positive] = ops.chunk(output, 2, 0);
+    return ops.add(negative, ops.mul(ops.sub(positive, negative), guidance));
   }
 
   #decode(latents: Tensor, dtype: "uint8" | "float32"): Tensor {
-    const pictures = this.vae.decode(ops.div(latents, this.vae.scalingFactor) as Tensor);
-    const light = ops.clamp(toDType(ops.add(ops.mul(pictures, 0.5), 0.5), "float32") as Tensor, 0, 1);
-    const picture = ops.select(light, 0, 0) as Tensor;
-    return dtype === "float32" ? picture : (toDType(ops.round(ops.mul(picture, 255)), "uint8") as Tensor);
+    const pictures = this.vae.decode(ops.div(latents, this.vae.scalingFactor));
+    const light = ops.clamp(toDType(ops.add(ops.mul(pictures, 0.5), 0.5), "float32"), 0, 1);
+    const picture = ops.select(light, 0, 0);
+    return dtype === "float32" ? picture : toDType(ops.round(ops.mul(picture, 255)), "uint8");
   }
 }
 

@@ -152,7 +152,7 @@ export class Scheduler {
   addNoise(...values: unknown[]): Tensor {
     const given = readAddNoise(values);
     const [data, ofNoise] = this.#factors("Scheduler.addNoise", given);
-    return tidy(() => ops.add(ops.mul(given.x, data), ops.mul(given.noise, ofNoise)) as Tensor);
+    return tidy(() => ops.add(ops.mul(given.x, data), ops.mul(given.noise, ofNoise)));
   }
 
   /**
@@ -214,7 +214,7 @@ export class Scheduler {
     const sampler = this.#sampler("Scheduler.sample", steps);
     return noGrad(() =>
       tidy(() => {
-        let x = ops.mul(noise, sampler.initialScale) as Tensor;
+        let x = ops.mul(noise, sampler.initialScale);
         for (const [at, t] of sampler.timesteps.entries()) {
           const before = x;
           x = tidy(() => sampler.step(model(sampler.scaleInput(before, at), t), before, at, { generator }).x);
@@ -268,7 +268,7 @@ export class Scheduler {
         `expected one timestep for each of ${x.shape[0] ?? 1} samples, got ${timesteps.length}`,
       );
     const shape = timesteps.length === 1 ? [] : [timesteps.length, ...x.shape.slice(1).map(() => 1)];
-    const make = (factors: number[]) => ops.tensor(factors, { shape, dtype: x.dtype }) as Tensor;
+    const make = (factors: number[]) => ops.tensor(factors, { shape, dtype: x.dtype });
     if (kind === "flowMatch") {
       const sigmas = timesteps.map((t) => t / this.trainSteps);
       return [make(sigmas.map((sigma) => 1 - sigma)), make(sigmas)];
@@ -281,8 +281,8 @@ export class Scheduler {
     const { x, noise } = given;
     return tidy(() => {
       const [data, ofNoise] = this.#factors(operation, given);
-      if (this.kind === "flowMatch") return ops.sub(noise, x) as Tensor;
-      return ops.sub(ops.mul(noise, data), ops.mul(x, ofNoise)) as Tensor;
+      if (this.kind === "flowMatch") return ops.sub(noise, x);
+      return ops.sub(ops.mul(noise, data), ops.mul(x, ofNoise));
     });
   }
 }
@@ -331,7 +331,7 @@ export class Sampler {
     const { x, at } = readScale(values);
     this.#check("Sampler.scaleInput", at);
     const scale = this.#plan.inputScale(at);
-    return scale === 1 ? x : (ops.mul(x, scale) as Tensor);
+    return scale === 1 ? x : ops.mul(x, scale);
   }
 
   /**
@@ -348,7 +348,7 @@ export class Sampler {
     this.#check("Sampler.addNoise", at);
     checkShape("Sampler.addNoise", "noise", noise, x);
     const [data, ofNoise] = this.#plan.mixture(at);
-    return tidy(() => ops.add(ops.mul(x, data), ops.mul(noise, ofNoise)) as Tensor);
+    return tidy(() => ops.add(ops.mul(x, data), ops.mul(noise, ofNoise)));
   }
 
   /**
@@ -372,13 +372,13 @@ export class Sampler {
     const [found, denoised] = tidy(() => {
       const result = this.#plan.step({
         at,
-        x: toDType(x, dtype) as Tensor,
-        output: toDType(output, dtype) as Tensor,
+        x: toDType(x, dtype),
+        output: toDType(output, dtype),
         noise: () => noise ?? ops.randn(x.shape, { generator, dtype: dtype as "float32" }),
       });
       return [toDType(result.x, x.dtype), toDType(result.denoised, x.dtype)] as const;
     });
-    return { x: found as Tensor, denoised: denoised as Tensor };
+    return { x: found, denoised: denoised };
   }
 
   #check(operation: string, at: number): void {

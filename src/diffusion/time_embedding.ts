@@ -29,7 +29,7 @@ export const timestepsKind: Kind<Tensor> = {
       return value.rank === 1 ? value : undefined;
     }
     const list = typeof value === "number" ? [value] : numbers.parse(value, operation, name);
-    return list && list.length > 0 ? (ops.tensor(list, { dtype: "float32" }) as Tensor) : undefined;
+    return list && list.length > 0 ? ops.tensor(list, { dtype: "float32" }) : undefined;
   },
 };
 
@@ -69,8 +69,8 @@ export function timestepEmbedding(...values: unknown[]): Tensor {
     );
     const parts = [ops.sin(angles), ops.cos(angles)];
     if (flipSinToCos) parts.reverse();
-    const joined = ops.cat(parts as Tensor[], { dim: 1 });
-    return (width % 2 === 0 ? joined : ops.pad(joined, [0, 1])) as Tensor;
+    const joined = ops.cat(parts, { dim: 1 });
+    return width % 2 === 0 ? joined : ops.pad(joined, [0, 1]);
   });
 }
 

@@ -158,7 +158,7 @@ class UpBlock extends Module<[x: Tensor, states: Tensor[], time: Tensor, context
   override forward(x: Tensor, states: Tensor[], time: Tensor, context?: Tensor): Tensor {
     let result = x;
     for (const [at, block] of this.resnets.entries()) {
-      result = block.forward(ops.cat([result, states.pop()!], { dim: 1 }) as Tensor, time);
+      result = block.forward(ops.cat([result, states.pop()!], { dim: 1 }), time);
       result = this.attentions[at]?.forward(result, context) ?? result;
     }
     for (const part of this.upsamplers) result = part.forward(result, states.at(-1)!.shape.slice(2));
@@ -249,7 +249,7 @@ export class UNet extends Module<
     const { flipSinToCos, freqShift, blockOutChannels } = this.#options;
     return tidy(() => {
       const angles = timestepEmbedding(timesteps, blockOutChannels[0]!, { flipSinToCos, freqShift });
-      const time = this.timeEmbedding.forward(toDType(angles, this.convIn.weight.dtype) as Tensor);
+      const time = this.timeEmbedding.forward(toDType(angles, this.convIn.weight.dtype));
       const states = [this.convIn.forward(x)];
       for (const block of this.downBlocks) states.push(...block.forward(states.at(-1)!, time, context));
       const middle = states.at(-1)!;

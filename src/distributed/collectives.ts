@@ -112,7 +112,7 @@ const scattering = (call: Call, op: ReduceOp): Call => ({
   ...call,
   backward: (gradient) => {
     const whole = allGather(gradient);
-    return op === "mean" ? (div(whole, worldSize()) as Tensor) : whole;
+    return op === "mean" ? div(whole, worldSize()) : whole;
   },
 });
 
@@ -211,7 +211,7 @@ const broadcasting = (call: Call, src: number): Call => ({
   ...call,
   backward: (gradient) => {
     const sum = allReduce(gradient);
-    return rank() === src ? sum : (mul(sum, 0) as Tensor);
+    return rank() === src ? sum : mul(sum, 0);
   },
 });
 

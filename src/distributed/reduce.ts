@@ -74,7 +74,7 @@ function reducible(operation: string, x: Tensor, reduction: Reduction): Elements
 function finished(reduced: Tensor, op: ReduceOp, dtype: DType): Tensor {
   const { worldSize } = worldOf("allReduce");
   let result = reduced;
-  if (op === "mean" && worldSize > 1) result = replaced(result, (sum) => div(sum, worldSize) as Tensor);
+  if (op === "mean" && worldSize > 1) result = replaced(result, (sum) => div(sum, worldSize));
   if (result.dtype !== dtype) result = replaced(result, (wide) => toDType(wide, dtype));
   return result;
 }

@@ -43,14 +43,14 @@ export const sigmoid = operations.sigmoid as Single;
 export const sumLast = (x: Tensor, axes = 1, keepdim = false): Tensor =>
   axes === 0
     ? x
-    : (operations.sum(
+    : operations.sum(
         x,
         Array.from({ length: axes }, (_, at) => -1 - at),
         keepdim,
-      ) as Tensor);
+      );
 
 /** Adds an axis of size 1 at the end. */
-export const withAxis = (x: Tensor): Tensor => operations.unsqueeze(x, -1) as Tensor;
+export const withAxis = (x: Tensor): Tensor => operations.unsqueeze(x, -1);
 
 /** Adds several values. */
 export const sumOf = (first: Tensor, ...rest: readonly Value[]): Tensor =>
@@ -58,13 +58,13 @@ export const sumOf = (first: Tensor, ...rest: readonly Value[]): Tensor =>
 
 /** Returns a tensor of one value, in the dtype of `like`. */
 export const constant = (value: number, like: Tensor, shape: Shape = like.shape): Tensor =>
-  operations.full(shape, value, { dtype: like.dtype }) as Tensor;
+  operations.full(shape, value, { dtype: like.dtype });
 
 /** Converts a bool to the dtype of `like`. */
 export const asNumber = (condition: Tensor, like: Tensor): Tensor => operations.toDType(condition, like.dtype);
 
 /** Broadcasts a tensor to a shape, as a view. */
-export const expandTo = (x: Tensor, shape: Shape): Tensor => operations.expand(x, shape) as Tensor;
+export const expandTo = (x: Tensor, shape: Shape): Tensor => operations.expand(x, shape);
 
 /** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
 export function polynomial(x: Tensor, coefficients: readonly number[]): Tensor {

@@ -31,10 +31,11 @@ import {
 import {
   aParameter,
   commonOptions,
-  Distribution,
+  constrained,
   type DistributionOptions,
   insideUnit,
   positive,
+  ReparameterizedDistribution,
   readAll,
   real,
 } from "./distribution.ts";
@@ -57,12 +58,7 @@ export type BetaArguments =
   | [concentration1: Value, concentration0: Value, options?: DistributionOptions]
   | [parameters: BetaParameters];
 
-const betaParameters = parameters("Beta", {
-  concentration1: required(aParameter),
-  concentration0: required(aParameter),
-  ...commonOptions,
-});
-const betaRules = { concentration1: positive, concentration0: positive };
+const readBeta = constrained("Beta", { concentration1: positive, concentration0: positive });
 
 /**
  * The beta distribution, with a density proportional to x^(concentration1 − 1) (1 − x)^(concentration0 − 1). A sample
@@ -74,21 +70,17 @@ const betaRules = { concentration1: positive, concentration0: positive };
  * @throws {ArgumentError} unless both parameters are above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Beta extends Distribution {
+export class Beta extends ReparameterizedDistribution {
   readonly concentration1: Tensor;
   readonly concentration0: Tensor;
 
   constructor(...options: BetaArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = betaParameters(values);
-    const { concentration1, concentration0 } = readAll("Beta", given, betaRules, validateArgs);
+    const { concentration1, concentration0 } = readBeta(values);
     super(concentration1, concentration1.shape, [], insideUnit);
     [this.concentration1, this.concentration0] = [concentration1, concentration0];
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return div(this.concentration1, add(this.concentration1, this.concentration0));
   }
@@ -103,9 +95,9 @@ export class Beta extends Distribution {
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
-    const both = stack([this.concentration1, this.concentration0], -1) as Tensor;
+    const both = stack([this.concentration1, this.concentration0], -1);
     const logs = logStandardGamma(both, [...shape, 2], { dtype: this.dtype, generator });
-    return select(portableSoftmax(logs), -1, 0) as Tensor;
+    return select(portableSoftmax(logs), -1, 0);
   }
   protected override density(value: Tensor): Tensor {
     const { concentration1: a, concentration0: b } = this;
@@ -130,7 +122,7 @@ export type DirichletArguments =
   | [concentration: Tensor, options?: DistributionOptions]
   | [parameters: DirichletParameters];
 
-const dirichletParameters = parameters("Dirichlet", { concentration: required(aParameter), ...commonOptions });
+const readDirichlet = constrained("Dirichlet", { concentration: positive });
 
 /**
  * The Dirichlet distribution of vectors of positive numbers whose sum is 1. The last axis of `concentration` is the
@@ -142,21 +134,17 @@ const dirichletParameters = parameters("Dirichlet", { concentration: required(aP
  * @throws {ArgumentError} unless every concentration is above 0.
  * @throws {ShapeError} if `concentration` has no axis.
  */
-export class Dirichlet extends Distribution {
+export class Dirichlet extends ReparameterizedDistribution {
   readonly concentration: Tensor;
 
   constructor(...options: DirichletArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = dirichletParameters(values);
-    const { concentration } = readAll("Dirichlet", given, { concentration: positive }, validateArgs);
+    const { concentration } = readDirichlet(values);
     checkVector("Dirichlet", "concentration", concentration);
     super(concentration, concentration.shape.slice(0, -1), concentration.shape.slice(-1));
     this.concentration = concentration;
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return div(this.concentration, sumLast(this.concentration, 1, true));
   }
@@ -230,7 +218,7 @@ const studentTParameters = parameters("StudentT", {
  * @throws {ArgumentError} unless `df` and `scale` are above 0 and `loc` is finite.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class StudentT extends Distribution {
+export class StudentT extends ReparameterizedDistribution {
   readonly df: Tensor;
   readonly loc: Tensor;
   readonly scale: Tensor;
@@ -244,9 +232,6 @@ export class StudentT extends Distribution {
     [this.df, this.loc, this.scale] = [df, loc, scale];
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   /** NaN for up to 1 degree of freedom. */
   override get mean(): Tensor {
     return where(gt(this.df, 1), this.loc, Number.NaN);

@@ -86,7 +86,7 @@ export class Independent extends Distribution {
     return sumLast(this.base.logProb(value), this.reinterpretedBatchNdims);
   }
   protected override uncertainty(): Tensor {
-    const entropy = expand(this.base.entropy(), this.base.batchShape) as Tensor;
+    const entropy = expand(this.base.entropy(), this.base.batchShape);
     return sumLast(entropy, this.reinterpretedBatchNdims);
   }
 }
@@ -116,7 +116,7 @@ export class MixtureSameFamily extends Distribution {
   constructor(mixture: Categorical, components: Distribution, options?: DistributionOptions);
   constructor(...values: unknown[]) {
     const { mixture, components } = mixtureParameters(values);
-    const count = mixture.probs.shape.at(-1)!;
+    const count = mixture.probs.shape.at(-1);
     const batch = components.batchShape.slice(0, -1);
     const fits = mixture.batchShape.length === 0 || sameShape(mixture.batchShape, batch);
     if (components.batchShape.at(-1) !== count || !fits)
@@ -136,7 +136,7 @@ export class MixtureSameFamily extends Distribution {
   /** The mean of the variances, and the variance of the means. */
   override get variance(): Tensor {
     const means = this.components.mean;
-    const mean = unsqueeze(this.weighted(means), this.axis) as Tensor;
+    const mean = unsqueeze(this.weighted(means), this.axis);
     return add(this.weighted(this.components.variance), this.weighted(square(sub(means, mean))));
   }
 
@@ -147,16 +147,16 @@ export class MixtureSameFamily extends Distribution {
     const all = drawFrom(this.components, [...samples, ...this.components.batchShape, ...this.eventShape], generator);
     const drawn = this.mixture.batchShape.length === 0 ? outer : samples;
     const chosen = this.mixture.sample(drawn, optionsOf(generator));
-    const index = reshape(chosen, [...outer, 1, ...this.eventShape.map(() => 1)]) as Tensor;
-    const whole = expand(index, [...outer, 1, ...this.eventShape]) as Tensor<"int64">;
+    const index = reshape(chosen, [...outer, 1, ...this.eventShape.map(() => 1)]);
+    const whole = expand(index, [...outer, 1, ...this.eventShape]);
     return reshape(gather(all, this.axis, whole.contiguous() as Tensor<"int64">), [...shape]) as Tensor;
   }
   protected override density(value: Tensor): Tensor {
-    const densities = this.components.logProb(unsqueeze(value, this.axis) as Tensor);
-    return logsumexp(add(densities, this.mixture.logits), -1) as Tensor;
+    const densities = this.components.logProb(unsqueeze(value, this.axis));
+    return logsumexp(add(densities, this.mixture.logits), -1);
   }
   protected override cumulative(value: Tensor): Tensor {
-    return sumLast(mul(this.components.cdf(unsqueeze(value, -1) as Tensor), this.mixture.probs));
+    return sumLast(mul(this.components.cdf(unsqueeze(value, -1)), this.mixture.probs));
   }
 
   private get axis(): number {
@@ -164,8 +164,8 @@ export class MixtureSameFamily extends Distribution {
   }
   private weighted(x: Tensor): Tensor {
     const { probs } = this.mixture;
-    const weights = reshape(probs, [...probs.shape, ...this.eventShape.map(() => 1)]) as Tensor;
-    return sum(mul(x, weights), this.axis) as Tensor;
+    const weights = reshape(probs, [...probs.shape, ...this.eventShape.map(() => 1)]);
+    return sum(mul(x, weights), this.axis);
   }
 }
 

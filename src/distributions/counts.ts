@@ -28,11 +28,19 @@ import {
   xlogy,
 } from "./arithmetic.ts";
 import { drawBinomial, drawPoisson } from "./count_samples.ts";
-import { Categories, type CategoryParameters, Trial, type TrialParameters, trialParameters } from "./discrete.ts";
+import {
+  Categories,
+  CategoryDistribution,
+  type CategoryParameters,
+  Trial,
+  TrialDistribution,
+  type TrialParameters,
+  trialParameters,
+} from "./discrete.ts";
 import {
   aParameter,
   type Constraint,
-  commonOptions,
+  constrained,
   convertAll,
   count,
   Distribution,
@@ -85,25 +93,18 @@ function countAndTrial(
  * finite `logits` are given.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Binomial extends Distribution {
+export class Binomial extends TrialDistribution {
   readonly totalCount: Tensor;
-  private readonly trial: Trial;
 
   constructor(...options: BinomialArguments);
   constructor(...values: unknown[]) {
     const { totalCount, ...given } = binomialParameters(values);
     const read = Trial.read("Binomial", given);
     const { total, trial } = countAndTrial("Binomial", totalCount, read, count, given.validateArgs);
-    super(trial.given, total.shape, [], count);
-    [this.totalCount, this.trial] = [total, trial];
+    super(trial, count);
+    this.totalCount = total;
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   override get mean(): Tensor {
     return mul(this.totalCount, this.probs);
   }
@@ -130,10 +131,10 @@ export class Binomial extends Distribution {
   protected override uncertainty(): Tensor {
     const most = Number(this.totalCount.size === 0 ? 0 : amax(this.totalCount).item());
     const counts = arange(most + 1, { dtype: this.dtype });
-    const values = reshape(counts, [most + 1, ...this.batchShape.map(() => 1)]) as Tensor;
+    const values = reshape(counts, [most + 1, ...this.batchShape.map(() => 1)]);
     const logs = this.density(values);
     const isPossible = gt(logs, Number.NEGATIVE_INFINITY);
-    return neg(sum(where(isPossible, mul(exp(logs), where(isPossible, logs, 0)), 0), 0) as Tensor);
+    return neg(sum(where(isPossible, mul(exp(logs), where(isPossible, logs, 0)), 0), 0));
   }
 }
 
@@ -167,24 +168,17 @@ const multinomialParameters = parameters("Multinomial", {
  * @throws {ArgumentError} unless either `probs`, of at least 0, or finite `logits` are given.
  * @throws {ShapeError} if the parameter has no axis.
  */
-export class Multinomial extends Distribution {
+export class Multinomial extends CategoryDistribution {
   readonly totalCount: number;
-  private readonly categories: Categories;
 
   constructor(...options: MultinomialArguments);
   constructor(...values: unknown[]) {
     const { totalCount, ...given } = multinomialParameters(values);
     const categories = Categories.read("Multinomial", given);
-    super(categories.given, categories.batchShape, [categories.count]);
-    [this.totalCount, this.categories] = [totalCount, categories];
+    super(categories, [categories.count]);
+    this.totalCount = totalCount;
   }
 
-  get probs(): Tensor {
-    return this.categories.probs;
-  }
-  get logits(): Tensor {
-    return this.categories.logits;
-  }
   override get mean(): Tensor {
     return mul(this.probs, this.totalCount);
   }
@@ -196,11 +190,11 @@ export class Multinomial extends Distribution {
   /** Counts the categories of `totalCount` draws. */
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const outer = shape.slice(0, -1);
-    if (this.totalCount === 0) return zeros(shape, { dtype: this.dtype }) as Tensor;
+    if (this.totalCount === 0) return zeros(shape, { dtype: this.dtype });
     const drawn = this.categories.draw([this.totalCount, ...outer], generator);
-    const total = zeros(shape, { dtype: this.dtype }) as Tensor;
-    const index = permute(drawn, [...outer.map((_, at) => at + 1), 0]) as Tensor<"int64">;
-    const one = ones(index.shape, { dtype: this.dtype }) as Tensor;
+    const total = zeros(shape, { dtype: this.dtype });
+    const index = permute(drawn, [...outer.map((_, at) => at + 1), 0]);
+    const one = ones(index.shape, { dtype: this.dtype });
     return scatterAdd(total, -1, index.contiguous() as Tensor<"int64">, one) as Tensor;
   }
   protected override density(value: Tensor): Tensor {
@@ -217,8 +211,8 @@ export class Multinomial extends Distribution {
   protected override uncertainty(): Tensor {
     const of = new Binomial(this.totalCount, this.probs, { validateArgs: false });
     const counts = arange(this.totalCount + 1, { dtype: this.dtype });
-    const values = reshape(counts, [this.totalCount + 1, ...this.probs.shape.map(() => 1)]) as Tensor;
-    const factorials = sum(mul(exp(of.logProb(values)), lgamma(add(values, 1))), 0) as Tensor;
+    const values = reshape(counts, [this.totalCount + 1, ...this.probs.shape.map(() => 1)]);
+    const factorials = sum(mul(exp(of.logProb(values)), lgamma(add(values, 1))), 0);
     const ways = lgamma(constant(this.totalCount + 1, values, []));
     return add(sub(mul(this.categories.entropy, this.totalCount), ways), sumLast(factorials));
   }
@@ -256,25 +250,18 @@ const belowCertain: Constraint = {
  * `logits` are given.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class NegativeBinomial extends Distribution {
+export class NegativeBinomial extends TrialDistribution {
   readonly totalCount: Tensor;
-  private readonly trial: Trial;
 
   constructor(...options: NegativeBinomialArguments);
   constructor(...values: unknown[]) {
     const { totalCount, ...given } = negativeBinomialParameters(values);
     const read = Trial.read("NegativeBinomial", given, belowCertain);
     const { total, trial } = countAndTrial("NegativeBinomial", totalCount, read, positive, given.validateArgs);
-    super(trial.given, total.shape, [], count);
-    [this.totalCount, this.trial] = [total, trial];
+    super(trial, count);
+    this.totalCount = total;
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   /** p/(1 − p) */
   private get odds(): Tensor {
     return exp(this.logits);
@@ -312,7 +299,7 @@ export interface PoissonParameters extends DistributionOptions {
 /** The ways to pass the rate of {@link Poisson}. */
 export type PoissonArguments = [rate: Value, options?: DistributionOptions] | [parameters: PoissonParameters];
 
-const poissonParameters = parameters("Poisson", { rate: required(aParameter), ...commonOptions });
+const readPoisson = constrained("Poisson", { rate: notNegative });
 
 /**
  * The Poisson distribution, of the number of events at a mean `rate`. Samples are exact up to rates of 2²⁴.
@@ -327,8 +314,7 @@ export class Poisson extends Distribution {
 
   constructor(...options: PoissonArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = poissonParameters(values);
-    const { rate } = readAll("Poisson", given, { rate: notNegative }, validateArgs);
+    const { rate } = readPoisson(values);
     super(rate, rate.shape, [], count);
     this.rate = rate;
   }
@@ -352,7 +338,7 @@ export class Poisson extends Distribution {
   /** Q(⌊k⌋ + 1, rate), the regularized upper incomplete gamma function. */
   protected override cumulative(value: Tensor): Tensor {
     const isInside = ge(value, 0);
-    const share = gammaincc(add(floor(where(isInside, value, 0)), 1), this.rate) as Tensor;
+    const share = gammaincc(add(floor(where(isInside, value, 0)), 1), this.rate);
     return where(isInside, share, 0);
   }
 }

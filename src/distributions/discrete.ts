@@ -110,11 +110,11 @@ export class Trial {
   }
   /** x ln p */
   times(x: Tensor): Tensor {
-    return this.isLogits ? mul(x, logSigmoid(this.given) as Tensor) : xlogy(x, this.given);
+    return this.isLogits ? mul(x, logSigmoid(this.given)) : xlogy(x, this.given);
   }
   /** x ln(1 − p) */
   timesOther(x: Tensor): Tensor {
-    return this.isLogits ? mul(x, logSigmoid(neg(this.given)) as Tensor) : xlog1py(x, neg(this.given));
+    return this.isLogits ? mul(x, logSigmoid(neg(this.given))) : xlog1py(x, neg(this.given));
   }
   /** The probabilities for samples, the same on every backend. */
   get portable(): Tensor {
@@ -124,6 +124,24 @@ export class Trial {
   get entropy(): Tensor {
     const p = this.probs;
     return neg(add(this.times(p), this.timesOther(sub(1, p))));
+  }
+}
+
+/** A distribution of trials, each with the same probability of success. */
+export abstract class TrialDistribution extends Distribution {
+  /** @internal */ protected readonly trial: Trial;
+
+  /** @internal */
+  constructor(trial: Trial, support: Constraint) {
+    super(trial.given, trial.given.shape, [], support);
+    this.trial = trial;
+  }
+
+  get probs(): Tensor {
+    return this.trial.probs;
+  }
+  get logits(): Tensor {
+    return this.trial.logits;
   }
 }
 
@@ -138,22 +156,12 @@ const bernoulliParameters = parameters("Bernoulli", trialParameters);
  *
  * @throws {ArgumentError} unless either `probs`, from 0 to 1, or finite `logits` are given.
  */
-export class Bernoulli extends Distribution {
-  private readonly trial: Trial;
-
+export class Bernoulli extends TrialDistribution {
   constructor(...options: TrialArguments);
   constructor(...values: unknown[]) {
-    const trial = Trial.read("Bernoulli", bernoulliParameters(values));
-    super(trial.given, trial.given.shape, [], zeroOrOne);
-    this.trial = trial;
+    super(Trial.read("Bernoulli", bernoulliParameters(values)), zeroOrOne);
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   override get mean(): Tensor {
     return this.probs;
   }
@@ -198,22 +206,12 @@ const someChance: Constraint = {
  *
  * @throws {ArgumentError} unless either `probs`, above 0 and at most 1, or finite `logits` are given.
  */
-export class Geometric extends Distribution {
-  private readonly trial: Trial;
-
+export class Geometric extends TrialDistribution {
   constructor(...options: TrialArguments);
   constructor(...values: unknown[]) {
-    const trial = Trial.read("Geometric", geometricParameters(values), someChance);
-    super(trial.given, trial.given.shape, [], count);
-    this.trial = trial;
+    super(Trial.read("Geometric", geometricParameters(values), someChance), count);
   }
 
-  get probs(): Tensor {
-    return this.trial.probs;
-  }
-  get logits(): Tensor {
-    return this.trial.logits;
-  }
   override get mean(): Tensor {
     return sub(div(1, this.probs), 1);
   }
@@ -282,10 +280,10 @@ export class Categories {
     return this.given.shape.slice(0, -1);
   }
   get probs(): Tensor {
-    return this.isLogits ? (softmax(this.given, -1) as Tensor) : div(this.given, sumLast(this.given, 1, true));
+    return this.isLogits ? softmax(this.given, -1) : div(this.given, sumLast(this.given, 1, true));
   }
   get logits(): Tensor {
-    return this.isLogits ? (logSoftmax(this.given, -1) as Tensor) : log(this.probs);
+    return this.isLogits ? logSoftmax(this.given, -1) : log(this.probs);
   }
   get entropy(): Tensor {
     if (!this.isLogits) return sumLast(entropyOf(this.probs));
@@ -299,13 +297,32 @@ export class Categories {
     const samples = elementCount(shape.slice(0, shape.length - this.batchShape.length));
     if (rows === 0 || samples === 0) return toDType(constant(0, weights, shape), "int64");
     const options = { replacement: true, ...(generator && { generator }) };
-    const drawn = multinomial(reshape(weights, [rows, this.count]) as Tensor, samples, options);
-    return reshape(drawn.T.contiguous(), [...shape]) as Tensor;
+    const drawn = multinomial(reshape(weights, [rows, this.count]), samples, options);
+    return reshape(drawn.T.contiguous(), [...shape]);
   }
 }
 
 /** Weights proportional to eˣ, the same on every backend. */
-const portableWeights = (logits: Tensor): Tensor => portableExp(sub(logits, logits.amax(-1, true) as Tensor));
+const portableWeights = (logits: Tensor): Tensor => portableExp(sub(logits, logits.amax(-1, true)));
+
+/** A distribution of categories with given probabilities. */
+export abstract class CategoryDistribution extends Distribution {
+  /** @internal */ protected readonly categories: Categories;
+
+  /** @internal */
+  constructor(categories: Categories, eventShape: Shape, support?: Constraint) {
+    super(categories.given, categories.batchShape, eventShape, support);
+    this.categories = categories;
+  }
+
+  get probs(): Tensor {
+    return this.categories.probs;
+  }
+  /** The logarithms of the probabilities. */
+  get logits(): Tensor {
+    return this.categories.logits;
+  }
+}
 
 const categoricalParameters = parameters("Categorical", trialParameters);
 
@@ -318,28 +335,18 @@ const categoricalParameters = parameters("Categorical", trialParameters);
  * @throws {ArgumentError} unless either `probs`, of at least 0, or finite `logits` are given.
  * @throws {ShapeError} if the parameter has no axis.
  */
-export class Categorical extends Distribution {
-  private readonly categories: Categories;
-
+export class Categorical extends CategoryDistribution {
   constructor(...options: CategoryArguments);
   constructor(...values: unknown[]) {
     const categories = Categories.read("Categorical", categoricalParameters(values));
     const most = categories.count - 1;
-    super(categories.given, categories.batchShape, [], {
+    super(categories, [], {
       expected: `whole numbers from 0 to ${most}`,
       holds: (x) => and(count.holds(x), le(x, most)),
       inside: 0,
     });
-    this.categories = categories;
   }
 
-  get probs(): Tensor {
-    return this.categories.probs;
-  }
-  /** The logarithms of the probabilities. */
-  get logits(): Tensor {
-    return this.categories.logits;
-  }
   override get mean(): Tensor {
     return constant(Number.NaN, this.categories.given, this.batchShape);
   }
@@ -347,7 +354,7 @@ export class Categorical extends Distribution {
     return constant(Number.NaN, this.categories.given, this.batchShape);
   }
   override get mode(): Tensor {
-    return argmax(this.categories.given, -1) as Tensor;
+    return argmax(this.categories.given, -1);
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
@@ -356,8 +363,8 @@ export class Categorical extends Distribution {
   protected override density(value: Tensor): Tensor {
     const full = broadcastShapes("Categorical.logProb", value.shape, this.batchShape);
     const logits = expandTo(this.logits, [...full, this.categories.count]);
-    const index = unsqueeze(toDType(expandTo(value, full), "int64"), -1) as Tensor<"int64">;
-    return reshape(gather(logits, -1, index.contiguous() as Tensor<"int64">), full) as Tensor;
+    const index = unsqueeze(toDType(expandTo(value, full), "int64"), -1);
+    return reshape(gather(logits, -1, index.contiguous()), full);
   }
   protected override uncertainty(): Tensor {
     return this.categories.entropy;
@@ -376,23 +383,13 @@ const oneHotRow: Constraint = { ...zeroOrOne, expected: "0 or 1" };
  * @throws {ArgumentError} unless either `probs`, of at least 0, or finite `logits` are given.
  * @throws {ShapeError} if the parameter has no axis.
  */
-export class OneHotCategorical extends Distribution {
-  private readonly categories: Categories;
-
+export class OneHotCategorical extends CategoryDistribution {
   constructor(...options: CategoryArguments);
   constructor(...values: unknown[]) {
     const categories = Categories.read("OneHotCategorical", oneHotParameters(values));
-    super(categories.given, categories.batchShape, [categories.count]);
-    this.categories = categories;
+    super(categories, [categories.count]);
   }
 
-  get probs(): Tensor {
-    return this.categories.probs;
-  }
-  /** The logarithms of the probabilities. */
-  get logits(): Tensor {
-    return this.categories.logits;
-  }
   override get mean(): Tensor {
     return this.probs;
   }
@@ -401,7 +398,7 @@ export class OneHotCategorical extends Distribution {
     return mul(p, sub(1, p));
   }
   override get mode(): Tensor {
-    return this.vectors(argmax(this.categories.given, -1) as Tensor);
+    return this.vectors(argmax(this.categories.given, -1));
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
@@ -420,6 +417,6 @@ export class OneHotCategorical extends Distribution {
   }
 
   private vectors(index: Tensor): Tensor {
-    return toDType(oneHot(index as Tensor<"int64">, this.categories.count), this.dtype) as Tensor;
+    return toDType(oneHot(index as Tensor<"int64">, this.categories.count), this.dtype);
   }
 }

@@ -3,7 +3,7 @@ import { noGrad } from "../autograd/modes.ts";
 import { underName } from "../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { either, flag, someNumber } from "../core/kinds.ts";
-import { type Kind, named, operand, optional, parameters } from "../core/parameters.ts";
+import { type Kind, named, operand, optional, parameters, required } from "../core/parameters.ts";
 import { all, expand, isfinite, tensor, toDType } from "../ops/index.ts";
 import { aGenerator, type GeneratorOptions } from "../ops/random/distribution.ts";
 import type { Generator } from "../random/generator.ts";
@@ -95,7 +95,7 @@ function commonDType(values: readonly Value[]): "float32" | "float64" {
 
 /** @internal Converts a value to a dtype. */
 export const asTensor = (value: Value, dtype: "float32" | "float64"): Tensor =>
-  value instanceof Tensor ? (toDType(value, dtype) as Tensor) : (tensor(value, { dtype }) as Tensor);
+  value instanceof Tensor ? toDType(value, dtype) : tensor(value, { dtype });
 
 /** @internal Converts parameters to one dtype. */
 export function convertAll<Names extends string>(given: Readonly<Record<Names, Value>>): Record<Names, Tensor> {
@@ -119,6 +119,22 @@ export function readAll<Names extends string>(
     return [name, expand(x, shape)];
   });
   return Object.fromEntries(read) as Record<Names, Tensor>;
+}
+
+/** @internal Declares the parameters of a distribution. The result reads them as {@link readAll} does. */
+export function constrained<Names extends string>(
+  operation: string,
+  constraints: Readonly<Record<Names, Constraint>>,
+): (values: readonly unknown[]) => Record<Names, Tensor> {
+  const names = Object.keys(constraints);
+  const read = parameters(operation, {
+    ...Object.fromEntries(names.map((name) => [name, required(aParameter)])),
+    ...commonOptions,
+  });
+  return (values) => {
+    const { validateArgs, ...given } = read(values);
+    return readAll(operation, given as Record<Names, Value>, constraints, validateArgs);
+  };
 }
 
 /** @internal Returns the one of two parameters that is given, such as `probs` or `logits`. */
@@ -331,7 +347,14 @@ export abstract class Distribution {
         "invalidShape",
         `expected a value whose last sizes are ${formatShape(this.eventShape)}, got ${given.describe()}`,
       );
-    return events === 0 ? given : (expand(given, shape) as Tensor);
+    return events === 0 ? given : expand(given, shape);
+  }
+}
+
+/** A distribution whose samples have gradients with respect to its parameters. */
+export abstract class ReparameterizedDistribution extends Distribution {
+  override get hasRsample(): boolean {
+    return true;
   }
 }
 

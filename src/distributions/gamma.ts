@@ -1,5 +1,3 @@
-/** Distributions of positive numbers: exponential, Weibull, gamma, chi-squared. */
-import { parameters, required } from "../core/parameters.ts";
 import { gammainc } from "../ops/index.ts";
 import type { Generator } from "../random/generator.ts";
 import type { Shape } from "../tensor/shape.ts";
@@ -26,13 +24,11 @@ import {
   xlogy,
 } from "./arithmetic.ts";
 import {
-  aParameter,
-  commonOptions,
-  Distribution,
+  constrained,
   type DistributionOptions,
   notNegative,
   positive,
-  readAll,
+  ReparameterizedDistribution,
 } from "./distribution.ts";
 import { EULER } from "./location.ts";
 import { exponential } from "./noise.ts";
@@ -47,7 +43,7 @@ export interface ExponentialParameters extends DistributionOptions {
 /** The ways to pass a rate. */
 export type RateArguments = [rate: Value, options?: DistributionOptions] | [parameters: ExponentialParameters];
 
-const exponentialParameters = parameters("Exponential", { rate: required(aParameter), ...commonOptions });
+const readExponential = constrained("Exponential", { rate: positive });
 
 /**
  * The exponential distribution, with density rate · exp(−rate · x).
@@ -57,20 +53,16 @@ const exponentialParameters = parameters("Exponential", { rate: required(aParame
  *
  * @throws {ArgumentError} unless `rate` is above 0.
  */
-export class Exponential extends Distribution {
+export class Exponential extends ReparameterizedDistribution {
   readonly rate: Tensor;
 
   constructor(...options: RateArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = exponentialParameters(values);
-    const { rate } = readAll("Exponential", given, { rate: positive }, validateArgs);
+    const { rate } = readExponential(values);
     super(rate, rate.shape, [], notNegative);
     this.rate = rate;
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return div(1, this.rate);
   }
@@ -110,11 +102,7 @@ export type WeibullArguments =
   | [scale: Value, concentration: Value, options?: DistributionOptions]
   | [parameters: WeibullParameters];
 
-const weibullParameters = parameters("Weibull", {
-  scale: required(aParameter),
-  concentration: required(aParameter),
-  ...commonOptions,
-});
+const readWeibull = constrained("Weibull", { scale: positive, concentration: positive });
 
 /**
  * The Weibull distribution, of scale · E^(1/concentration) for an exponential number E.
@@ -125,22 +113,17 @@ const weibullParameters = parameters("Weibull", {
  * @throws {ArgumentError} unless both parameters are above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Weibull extends Distribution {
+export class Weibull extends ReparameterizedDistribution {
   readonly scale: Tensor;
   readonly concentration: Tensor;
 
   constructor(...options: WeibullArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = weibullParameters(values);
-    const rules = { scale: positive, concentration: positive };
-    const { scale, concentration } = readAll("Weibull", given, rules, validateArgs);
+    const { scale, concentration } = readWeibull(values);
     super(scale, scale.shape, [], positive);
     [this.scale, this.concentration] = [scale, concentration];
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return mul(this.scale, exp(lgamma(add(div(1, this.concentration), 1))));
   }
@@ -191,12 +174,7 @@ export type GammaArguments =
   | [concentration: Value, rate: Value, options?: DistributionOptions]
   | [parameters: GammaParameters];
 
-const gammaParameters = parameters("Gamma", {
-  concentration: required(aParameter),
-  rate: required(aParameter),
-  ...commonOptions,
-});
-const gammaRules = { concentration: positive, rate: positive };
+const readGamma = constrained("Gamma", { concentration: positive, rate: positive });
 
 /**
  * The gamma distribution, with a density proportional to x^(concentration − 1) exp(−rate · x). Samples have implicit
@@ -208,7 +186,7 @@ const gammaRules = { concentration: positive, rate: positive };
  * @throws {ArgumentError} unless both parameters are above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Gamma extends Distribution {
+export class Gamma extends ReparameterizedDistribution {
   readonly concentration: Tensor;
   readonly rate: Tensor;
 
@@ -216,15 +194,11 @@ export class Gamma extends Distribution {
   /** @internal */
   constructor(...values: unknown[]);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = gammaParameters(values);
-    const { concentration, rate } = readAll("Gamma", given, gammaRules, validateArgs);
+    const { concentration, rate } = readGamma(values);
     super(concentration, concentration.shape, [], positive);
     [this.concentration, this.rate] = [concentration, rate];
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return div(this.concentration, this.rate);
   }
@@ -245,7 +219,7 @@ export class Gamma extends Distribution {
     return sub(sub(powers, mul(rate, value)), lgamma(a));
   }
   protected override cumulative(value: Tensor): Tensor {
-    return gammainc(this.concentration, mul(this.rate, where(gt(value, 0), value, 0))) as Tensor;
+    return gammainc(this.concentration, mul(this.rate, where(gt(value, 0), value, 0)));
   }
   protected override uncertainty(): Tensor {
     const { concentration: a } = this;
@@ -261,7 +235,7 @@ export interface Chi2Parameters extends DistributionOptions {
 /** The ways to pass the degrees of freedom. */
 export type Chi2Arguments = [df: Value, options?: DistributionOptions] | [parameters: Chi2Parameters];
 
-const chi2Parameters = parameters("Chi2", { df: required(aParameter), ...commonOptions });
+const readChi2 = constrained("Chi2", { df: positive });
 
 /**
  * The chi-squared distribution, of the sum of `df` squared standard normal numbers: the gamma distribution of shape
@@ -277,8 +251,7 @@ export class Chi2 extends Gamma {
 
   constructor(...options: Chi2Arguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = chi2Parameters(values);
-    const { df } = readAll("Chi2", given, { df: positive }, validateArgs);
+    const { df } = readChi2(values);
     super(mul(df, 0.5), 0.5, { validateArgs: false });
     this.df = df;
   }

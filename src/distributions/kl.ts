@@ -97,7 +97,7 @@ function ofDirichlets(p: Dirichlet, q: Dirichlet): Tensor {
   const total = sumLast(a);
   const normalizer = sumLast(sub(lgamma(b), lgamma(a)));
   const totals = sub(lgamma(total), lgamma(sumLast(b)));
-  const centered = sub(digamma(a), digamma(total).unsqueeze(-1) as Tensor);
+  const centered = sub(digamma(a), digamma(total).unsqueeze(-1));
   return sumOf(normalizer, totals, sumLast(mul(sub(a, b), centered)));
 }
 
@@ -116,7 +116,7 @@ function ofGumbels(p: Gumbel, q: Gumbel): Tensor {
 
 function ofVectors(p: MultivariateNormal, q: MultivariateNormal): Tensor {
   const size = p.eventShape[0]!;
-  const columns = Array.from({ length: size }, (_, at) => p.scaleTril.select(-1, at) as Tensor);
+  const columns = Array.from({ length: size }, (_, at) => p.scaleTril.select(-1, at));
   const traces = columns.map((column) => sumLast(square(q.solved(column))));
   const distance = sumLast(square(q.solved(sub(q.loc, p.loc))));
   const spread = sub(q.halfLogDeterminant(), p.halfLogDeterminant());

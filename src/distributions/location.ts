@@ -31,14 +31,14 @@ import {
   type Constraint,
   checkValues,
   commonOptions,
-  Distribution,
   type DistributionOptions,
   positive,
+  ReparameterizedDistribution,
   readAll,
   real,
 } from "./distribution.ts";
 import { exponential, normal, uniform } from "./noise.ts";
-import { type LocationScaleArguments, locationScale } from "./normal.ts";
+import { type LocationScaleArguments, LocationScaleDistribution, locationScale } from "./normal.ts";
 import { portableLog } from "./portable.ts";
 
 /** Euler's constant γ. */
@@ -72,7 +72,7 @@ const aboveZero: Constraint = { ...positive, expected: "above 0, so that low < h
  * @throws {ArgumentError} unless both bounds are finite and low < high.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Uniform extends Distribution {
+export class Uniform extends ReparameterizedDistribution {
   readonly low: Tensor;
   readonly high: Tensor;
 
@@ -85,9 +85,6 @@ export class Uniform extends Distribution {
     [this.low, this.high] = [low, high];
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return mul(add(this.low, this.high), 0.5);
   }
@@ -118,7 +115,7 @@ export class Uniform extends Distribution {
   }
 }
 
-const laplaceParameters = parameters("Laplace", locationScale);
+const readLaplace = locationScale("Laplace");
 
 /**
  * The Laplace distribution, with density exp(−|x − loc|/scale)/(2 · scale).
@@ -129,41 +126,29 @@ const laplaceParameters = parameters("Laplace", locationScale);
  * @throws {ArgumentError} unless `loc` is finite and `scale` above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Laplace extends Distribution {
-  readonly loc: Tensor;
-  readonly scale: Tensor;
-
+export class Laplace extends LocationScaleDistribution {
   constructor(...options: LocationScaleArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = laplaceParameters(values);
-    const { loc, scale } = readAll("Laplace", given, { loc: real, scale: positive }, validateArgs);
-    super(loc, loc.shape, [], real);
-    [this.loc, this.scale] = [loc, scale];
+    super(readLaplace(values));
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return this.loc;
   }
   override get variance(): Tensor {
     return mul(square(this.scale), 2);
   }
-  override get mode(): Tensor {
-    return this.loc;
-  }
 
   /** The difference of two exponential numbers has this distribution. */
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const source = { dtype: this.dtype, generator };
-    return add(mul(sub(exponential(shape, source), exponential(shape, source)), this.scale), this.loc);
+    return this.placed(sub(exponential(shape, source), exponential(shape, source)));
   }
   protected override density(value: Tensor): Tensor {
     return sub(neg(div(abs(sub(value, this.loc)), this.scale)), log(mul(this.scale, 2)));
   }
   protected override cumulative(value: Tensor): Tensor {
-    const z = div(sub(value, this.loc), this.scale);
+    const z = this.standardized(value);
     const tail = mul(exp(neg(abs(z))), 0.5);
     return where(gt(z, 0), sub(1, tail), tail);
   }
@@ -176,7 +161,7 @@ export class Laplace extends Distribution {
   }
 }
 
-const cauchyParameters = parameters("Cauchy", locationScale);
+const readCauchy = locationScale("Cauchy");
 
 /**
  * The Cauchy distribution. It has neither a mean nor a variance; both are NaN and ∞ as in PyTorch.
@@ -187,53 +172,41 @@ const cauchyParameters = parameters("Cauchy", locationScale);
  * @throws {ArgumentError} unless `loc` is finite and `scale` above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Cauchy extends Distribution {
-  readonly loc: Tensor;
-  readonly scale: Tensor;
-
+export class Cauchy extends LocationScaleDistribution {
   constructor(...options: LocationScaleArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = cauchyParameters(values);
-    const { loc, scale } = readAll("Cauchy", given, { loc: real, scale: positive }, validateArgs);
-    super(loc, loc.shape, [], real);
-    [this.loc, this.scale] = [loc, scale];
+    super(readCauchy(values));
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return constant(Number.NaN, this.loc);
   }
   override get variance(): Tensor {
     return constant(Number.POSITIVE_INFINITY, this.loc);
   }
-  override get mode(): Tensor {
-    return this.loc;
-  }
 
   /** The quotient of two normal numbers has this distribution. */
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const source = { dtype: this.dtype, generator };
-    return add(mul(div(normal(shape, source), normal(shape, source)), this.scale), this.loc);
+    return this.placed(div(normal(shape, source), normal(shape, source)));
   }
   protected override density(value: Tensor): Tensor {
-    const z = div(sub(value, this.loc), this.scale);
+    const z = this.standardized(value);
     return sub(neg(log1p(square(z))), log(mul(this.scale, Math.PI)));
   }
   protected override cumulative(value: Tensor): Tensor {
-    const z = div(sub(value, this.loc), this.scale);
-    return add(mul(atan(z) as Tensor, 1 / Math.PI), 0.5);
+    const z = this.standardized(value);
+    return add(mul(atan(z), 1 / Math.PI), 0.5);
   }
   protected override quantile(p: Tensor): Tensor {
-    return add(mul(tan(mul(sub(p, 0.5), Math.PI)) as Tensor, this.scale), this.loc);
+    return this.placed(tan(mul(sub(p, 0.5), Math.PI)));
   }
   protected override uncertainty(): Tensor {
     return log(mul(this.scale, 4 * Math.PI));
   }
 }
 
-const gumbelParameters = parameters("Gumbel", locationScale);
+const readGumbel = locationScale("Gumbel");
 
 /**
  * The Gumbel distribution, of the largest of many numbers: loc − scale · ln E for an exponential number E.
@@ -244,29 +217,17 @@ const gumbelParameters = parameters("Gumbel", locationScale);
  * @throws {ArgumentError} unless `loc` is finite and `scale` above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Gumbel extends Distribution {
-  readonly loc: Tensor;
-  readonly scale: Tensor;
-
+export class Gumbel extends LocationScaleDistribution {
   constructor(...options: LocationScaleArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = gumbelParameters(values);
-    const { loc, scale } = readAll("Gumbel", given, { loc: real, scale: positive }, validateArgs);
-    super(loc, loc.shape, [], real);
-    [this.loc, this.scale] = [loc, scale];
+    super(readGumbel(values));
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return add(this.loc, mul(this.scale, EULER));
   }
   override get variance(): Tensor {
     return mul(square(this.scale), Math.PI ** 2 / 6);
-  }
-  override get mode(): Tensor {
-    return this.loc;
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
@@ -275,11 +236,11 @@ export class Gumbel extends Distribution {
     return sub(this.loc, mul(portableLog(where(gt(waiting, 0), waiting, least)), this.scale));
   }
   protected override density(value: Tensor): Tensor {
-    const z = div(sub(value, this.loc), this.scale);
+    const z = this.standardized(value);
     return neg(sumOf(z, exp(neg(z)), log(this.scale)));
   }
   protected override cumulative(value: Tensor): Tensor {
-    return exp(neg(exp(neg(div(sub(value, this.loc), this.scale)))));
+    return exp(neg(exp(neg(this.standardized(value)))));
   }
   protected override quantile(p: Tensor): Tensor {
     return sub(this.loc, mul(log(neg(log(p))), this.scale));

@@ -30,9 +30,9 @@ import {
   checkValues,
   commonOptions,
   convertAll,
-  Distribution,
   type DistributionOptions,
   positive,
+  ReparameterizedDistribution,
   real,
 } from "./distribution.ts";
 import { normal } from "./noise.ts";
@@ -92,27 +92,27 @@ function readMatrix(
   const { matrix } = read;
   if (matrix.rank < 2 || matrix.shape.at(-1) !== matrix.shape.at(-2) || matrix.shape.at(-1) === 0)
     throw new ShapeError(operation, "invalidShape", `expected ${name} to be square matrices, got ${matrix.describe()}`);
-  if (name === "covarianceMatrix") return { other: read.other, factor: cholesky(matrix) as Tensor };
-  if (name === "precisionMatrix") return { other: read.other, factor: cholesky(inv(matrix)) as Tensor };
+  if (name === "covarianceMatrix") return { other: read.other, factor: cholesky(matrix) };
+  if (name === "precisionMatrix") return { other: read.other, factor: cholesky(inv(matrix)) };
   if (validateArgs) checkValues(operation, "scaleTril's diagonal", diagonalOf(matrix), positive);
-  return { other: read.other, factor: tril(matrix) as Tensor };
+  return { other: read.other, factor: tril(matrix) };
 }
 
-const diagonalOf = (x: Tensor): Tensor => diagonal(x, { dim1: -2, dim2: -1 }) as Tensor;
+const diagonalOf = (x: Tensor): Tensor => diagonal(x, { dim1: -2, dim2: -1 });
 
 /** Computes L⁻¹ x for vectors x, with broadcasting. */
 function solve(factor: Tensor, x: Tensor): Tensor {
   const size = x.shape.at(-1)!;
   const batch = broadcastShapes("solveTriangular", factor.shape.slice(0, -2), x.shape.slice(0, -1));
   const [matrices_, vectors] = [expandTo(factor, [...batch, size, size]), expandTo(withAxis(x), [...batch, size, 1])];
-  return select(solveTriangular(matrices_, vectors, { upper: false }) as Tensor, -1, 0) as Tensor;
+  return select(solveTriangular(matrices_, vectors, { upper: false }), -1, 0);
 }
 
 /** Computes M z column by column, in order, so that it has the same bits on every backend. */
 function productInOrder(matrix: Tensor, z: Tensor): Tensor {
   let total: Tensor | undefined;
   for (let at = 0; at < z.shape.at(-1)!; at++) {
-    const part = mul(select(matrix, -1, at) as Tensor, narrow(z, -1, at, 1) as Tensor);
+    const part = mul(select(matrix, -1, at), narrow(z, -1, at, 1));
     total = total === undefined ? part : add(total, part);
   }
   return total!;
@@ -132,7 +132,7 @@ const LOG_2_PI = Math.log(2 * Math.PI);
  * @throws {ShapeError} if the shapes do not fit.
  * @throws {LinAlgError} if the covariance is not positive definite.
  */
-export class MultivariateNormal extends Distribution {
+export class MultivariateNormal extends ReparameterizedDistribution {
   readonly loc: Tensor;
   readonly scaleTril: Tensor;
 
@@ -150,13 +150,10 @@ export class MultivariateNormal extends Distribution {
   }
 
   get covarianceMatrix(): Tensor {
-    return matmul(this.scaleTril, this.scaleTril.mT) as Tensor;
+    return matmul(this.scaleTril, this.scaleTril.mT);
   }
   get precisionMatrix(): Tensor {
-    return inv(this.covarianceMatrix) as Tensor;
-  }
-  override get hasRsample(): boolean {
-    return true;
+    return inv(this.covarianceMatrix);
   }
   override get mean(): Tensor {
     return this.loc;
@@ -230,7 +227,7 @@ const lowRankParameters = parameters("LowRankMultivariateNormal", {
  * @throws {ArgumentError} unless `covDiag` is above 0.
  * @throws {ShapeError} if the shapes do not fit.
  */
-export class LowRankMultivariateNormal extends Distribution {
+export class LowRankMultivariateNormal extends ReparameterizedDistribution {
   readonly loc: Tensor;
   readonly covFactor: Tensor;
   readonly covDiag: Tensor;
@@ -251,11 +248,8 @@ export class LowRankMultivariateNormal extends Distribution {
   }
 
   get covarianceMatrix(): Tensor {
-    const product = matmul(this.covFactor, this.covFactor.mT) as Tensor;
-    return add(product, diagEmbed(this.covDiag) as Tensor);
-  }
-  override get hasRsample(): boolean {
-    return true;
+    const product = matmul(this.covFactor, this.covFactor.mT);
+    return add(product, diagEmbed(this.covDiag));
   }
   override get mean(): Tensor {
     return this.loc;
@@ -278,7 +272,7 @@ export class LowRankMultivariateNormal extends Distribution {
     const { factor, scaled } = this.capacitance();
     const difference = sub(value, this.loc);
     const whole = sumLast(div(square(difference), this.covDiag));
-    const inner = select(matmul(scaled.mT, withAxis(difference)) as Tensor, -1, 0) as Tensor;
+    const inner = select(matmul(scaled.mT, withAxis(difference)), -1, 0);
     const distance = sub(whole, sumLast(square(solve(factor, inner))));
     return mul(sumOf(distance, this.logDeterminant(factor), this.loc.shape.at(-1)! * LOG_2_PI), -0.5);
   }
@@ -290,9 +284,9 @@ export class LowRankMultivariateNormal extends Distribution {
   /** The Cholesky factor of the capacitance, and D⁻¹ W. */
   private capacitance(): { readonly factor: Tensor; readonly scaled: Tensor } {
     const scaled = div(this.covFactor, withAxis(this.covDiag));
-    const product = matmul(this.covFactor.mT, scaled) as Tensor;
-    const identity = eye(product.shape.at(-1)!, { dtype: this.dtype }) as Tensor;
-    return { factor: cholesky(add(product, identity)) as Tensor, scaled };
+    const product = matmul(this.covFactor.mT, scaled);
+    const identity = eye(product.shape.at(-1)!, { dtype: this.dtype });
+    return { factor: cholesky(add(product, identity)), scaled };
   }
   private logDeterminant(factor: Tensor): Tensor {
     return add(sumLast(log(this.covDiag)), mul(sumLast(log(diagonalOf(factor))), 2));
@@ -329,7 +323,7 @@ const wishartParameters = parameters("Wishart", { df: required(aParameter), ...m
  * @throws {ShapeError} if the shapes do not fit.
  * @throws {LinAlgError} if the covariance is not positive definite.
  */
-export class Wishart extends Distribution {
+export class Wishart extends ReparameterizedDistribution {
   readonly df: Tensor;
   readonly scaleTril: Tensor;
 
@@ -347,10 +341,7 @@ export class Wishart extends Distribution {
   }
 
   get covarianceMatrix(): Tensor {
-    return matmul(this.scaleTril, this.scaleTril.mT) as Tensor;
-  }
-  override get hasRsample(): boolean {
-    return true;
+    return matmul(this.scaleTril, this.scaleTril.mT);
   }
   override get mean(): Tensor {
     return mul(this.covarianceMatrix, this.ofMatrices(this.df));
@@ -363,42 +354,42 @@ export class Wishart extends Distribution {
   override get variance(): Tensor {
     const v = this.covarianceMatrix;
     const d = diagonalOf(v);
-    const outer = mul(withAxis(d), d.unsqueeze(-2) as Tensor);
+    const outer = mul(withAxis(d), d.unsqueeze(-2));
     return mul(add(square(v), outer), this.ofMatrices(this.df));
   }
 
   /** Bartlett's decomposition: L A Aᵀ Lᵀ, with normal numbers below the diagonal of A. */
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const source = { dtype: this.dtype, generator };
-    const rows = arange(this.size, { dtype: this.dtype }) as Tensor;
+    const rows = arange(this.size, { dtype: this.dtype });
     const half = mul(sub(withAxis(this.df), rows), 0.5);
     const chi = sqrt(mul(standardGamma(half, shape.slice(0, -1), source), 2));
-    const below = tril(normal(shape, source), { diagonal: -1 }) as Tensor;
-    const product = matmul(this.scaleTril, add(below, diagEmbed(chi) as Tensor)) as Tensor;
-    return matmul(product, product.mT) as Tensor;
+    const below = tril(normal(shape, source), { diagonal: -1 });
+    const product = matmul(this.scaleTril, add(below, diagEmbed(chi)));
+    return matmul(product, product.mT);
   }
   protected override density(value: Tensor): Tensor {
     const p = this.size;
     const half = mul(this.df, 0.5);
-    const inverse = inv(this.covarianceMatrix) as Tensor;
+    const inverse = inv(this.covarianceMatrix);
     const trace = sumLast(mul(inverse, value), 2);
     const normalizer = sumOf(
       mul(this.df, (p * Math.LN2) / 2),
       mul(this.df, sumLast(log(diagonalOf(this.scaleTril)))),
-      mvlgamma(half, p) as Tensor,
+      mvlgamma(half, p),
     );
-    const determinant = mul(mul(sub(this.df, p + 1), 0.5), logdet(value) as Tensor);
+    const determinant = mul(mul(sub(this.df, p + 1), 0.5), logdet(value));
     return sub(sub(determinant, mul(trace, 0.5)), normalizer);
   }
   protected override uncertainty(): Tensor {
     const p = this.size;
     const half = mul(this.df, 0.5);
-    const rows = arange(p, { dtype: this.dtype }) as Tensor;
-    const digammas = sumLast(digamma(sub(withAxis(half), mul(rows, 0.5))) as Tensor);
+    const rows = arange(p, { dtype: this.dtype });
+    const digammas = sumLast(digamma(sub(withAxis(half), mul(rows, 0.5))));
     return sumOf(
       mul(sumLast(log(diagonalOf(this.scaleTril))), p + 1),
       0.5 * p * (p + 1) * Math.LN2,
-      mvlgamma(half, p) as Tensor,
+      mvlgamma(half, p),
       neg(mul(mul(sub(this.df, p + 1), 0.5), digammas)),
       mul(this.df, p / 2),
     );

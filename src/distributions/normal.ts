@@ -1,18 +1,14 @@
-/** Normal distributions and their relatives. */
-import { parameters, required } from "../core/parameters.ts";
 import { erf, erfinv } from "../ops/index.ts";
 import type { Generator } from "../random/generator.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { abs, add, div, exp, expm1, log, lt, mul, square, sub, sumOf, type Value, where } from "./arithmetic.ts";
 import {
-  aParameter,
-  commonOptions,
-  Distribution,
+  constrained,
   type DistributionOptions,
   notNegative,
   positive,
-  readAll,
+  ReparameterizedDistribution,
   real,
 } from "./distribution.ts";
 import { normal } from "./noise.ts";
@@ -25,9 +21,9 @@ const normalDensity = (value: Tensor, loc: Value, scale: Tensor): Tensor =>
   sub(sub(mul(square(div(sub(value, loc), scale)), -0.5), log(scale)), HALF_LOG_2_PI);
 
 /** Φ(z) = (1 + erf(z/√2))/2 */
-const normalShare = (z: Tensor): Tensor => mul(add(erf(mul(z, Math.SQRT1_2)) as Tensor, 1), 0.5);
+const normalShare = (z: Tensor): Tensor => mul(add(erf(mul(z, Math.SQRT1_2)), 1), 0.5);
 /** Φ⁻¹(p) = √2 erf⁻¹(2p − 1) */
-const normalQuantile = (p: Tensor): Tensor => mul(erfinv(sub(mul(p, 2), 1)) as Tensor, Math.SQRT2);
+const normalQuantile = (p: Tensor): Tensor => mul(erfinv(sub(mul(p, 2), 1)), Math.SQRT2);
 
 /** Parameters of distributions with a location and a scale. */
 export interface LocationScaleParameters extends DistributionOptions {
@@ -41,10 +37,41 @@ export type LocationScaleArguments =
   | [loc: Value, scale: Value, options?: DistributionOptions]
   | [parameters: LocationScaleParameters];
 
-/** @internal */
-export const locationScale = { loc: required(aParameter), scale: required(aParameter), ...commonOptions } as const;
+/** @internal Declares the parameters of a distribution with a location and a scale. */
+export const locationScale = (operation: string): ((values: readonly unknown[]) => LocationAndScale) =>
+  constrained(operation, { loc: real, scale: positive });
 
-const normalParameters = parameters("Normal", locationScale);
+interface LocationAndScale {
+  readonly loc: Tensor;
+  readonly scale: Tensor;
+}
+
+/** A distribution with a location and a scale. The location is its mode, unless it says otherwise. */
+export abstract class LocationScaleDistribution extends ReparameterizedDistribution {
+  readonly loc: Tensor;
+  readonly scale: Tensor;
+
+  /** @internal */
+  constructor({ loc, scale }: LocationAndScale, support = real) {
+    super(loc, loc.shape, [], support);
+    [this.loc, this.scale] = [loc, scale];
+  }
+
+  override get mode(): Tensor {
+    return this.loc;
+  }
+
+  /** @internal (x − loc)/scale */
+  protected standardized(x: Tensor): Tensor {
+    return div(sub(x, this.loc), this.scale);
+  }
+  /** @internal z · scale + loc */
+  protected placed(z: Tensor): Tensor {
+    return add(mul(z, this.scale), this.loc);
+  }
+}
+
+const readNormal = locationScale("Normal");
 
 /**
  * The normal distribution with mean `loc` and standard deviation `scale`.
@@ -55,49 +82,37 @@ const normalParameters = parameters("Normal", locationScale);
  * @throws {ArgumentError} unless `loc` is finite and `scale` above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class Normal extends Distribution {
-  readonly loc: Tensor;
-  readonly scale: Tensor;
-
+export class Normal extends LocationScaleDistribution {
   constructor(...options: LocationScaleArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = normalParameters(values);
-    const { loc, scale } = readAll("Normal", given, { loc: real, scale: positive }, validateArgs);
-    super(loc, loc.shape, [], real);
-    [this.loc, this.scale] = [loc, scale];
+    super(readNormal(values));
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return this.loc;
   }
   override get variance(): Tensor {
     return square(this.scale);
   }
-  override get mode(): Tensor {
-    return this.loc;
-  }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
-    return add(mul(normal(shape, { dtype: this.dtype, generator }), this.scale), this.loc);
+    return this.placed(normal(shape, { dtype: this.dtype, generator }));
   }
   protected override density(value: Tensor): Tensor {
     return normalDensity(value, this.loc, this.scale);
   }
   protected override cumulative(value: Tensor): Tensor {
-    return normalShare(div(sub(value, this.loc), this.scale));
+    return normalShare(this.standardized(value));
   }
   protected override quantile(p: Tensor): Tensor {
-    return add(mul(normalQuantile(p), this.scale), this.loc);
+    return this.placed(normalQuantile(p));
   }
   protected override uncertainty(): Tensor {
     return add(log(this.scale), 0.5 + HALF_LOG_2_PI);
   }
 }
 
-const logNormalParameters = parameters("LogNormal", locationScale);
+const readLogNormal = locationScale("LogNormal");
 
 /**
  * The distribution of e to the power of a normal number with mean `loc` and standard deviation `scale`.
@@ -108,21 +123,12 @@ const logNormalParameters = parameters("LogNormal", locationScale);
  * @throws {ArgumentError} unless `loc` is finite and `scale` above 0.
  * @throws {ShapeError} if the parameters can't be broadcast.
  */
-export class LogNormal extends Distribution {
-  readonly loc: Tensor;
-  readonly scale: Tensor;
-
+export class LogNormal extends LocationScaleDistribution {
   constructor(...options: LocationScaleArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = logNormalParameters(values);
-    const { loc, scale } = readAll("LogNormal", given, { loc: real, scale: positive }, validateArgs);
-    super(loc, loc.shape, [], positive);
-    [this.loc, this.scale] = [loc, scale];
+    super(readLogNormal(values), positive);
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return exp(add(this.loc, mul(square(this.scale), 0.5)));
   }
@@ -135,7 +141,7 @@ export class LogNormal extends Distribution {
   }
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
-    return differentiableExp(add(mul(normal(shape, { dtype: this.dtype, generator }), this.scale), this.loc));
+    return differentiableExp(this.placed(normal(shape, { dtype: this.dtype, generator })));
   }
   protected override density(value: Tensor): Tensor {
     const logarithm = log(value);
@@ -143,18 +149,18 @@ export class LogNormal extends Distribution {
   }
   protected override cumulative(value: Tensor): Tensor {
     const isInside = positive.holds(value);
-    const share = normalShare(div(sub(log(where(isInside, value, 1)), this.loc), this.scale));
+    const share = normalShare(this.standardized(log(where(isInside, value, 1))));
     return where(isInside, share, 0);
   }
   protected override quantile(p: Tensor): Tensor {
-    return exp(add(mul(normalQuantile(p), this.scale), this.loc));
+    return exp(this.placed(normalQuantile(p)));
   }
   protected override uncertainty(): Tensor {
     return sumOf(log(this.scale), this.loc, 0.5 + HALF_LOG_2_PI);
   }
 }
 
-const halfNormalParameters = parameters("HalfNormal", { scale: required(aParameter), ...commonOptions });
+const readHalfNormal = constrained("HalfNormal", { scale: positive });
 
 /** Parameters of {@link HalfNormal}. */
 export interface ScaleParameters extends DistributionOptions {
@@ -172,20 +178,16 @@ export type ScaleArguments = [scale: Value, options?: DistributionOptions] | [pa
  *
  * @throws {ArgumentError} unless `scale` is above 0.
  */
-export class HalfNormal extends Distribution {
+export class HalfNormal extends ReparameterizedDistribution {
   readonly scale: Tensor;
 
   constructor(...options: ScaleArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = halfNormalParameters(values);
-    const { scale } = readAll("HalfNormal", given, { scale: positive }, validateArgs);
+    const { scale } = readHalfNormal(values);
     super(scale, scale.shape, [], notNegative);
     this.scale = scale;
   }
 
-  override get hasRsample(): boolean {
-    return true;
-  }
   override get mean(): Tensor {
     return mul(this.scale, Math.sqrt(2 / Math.PI));
   }
@@ -203,10 +205,10 @@ export class HalfNormal extends Distribution {
     return add(normalDensity(value, 0, this.scale), Math.LN2);
   }
   protected override cumulative(value: Tensor): Tensor {
-    return where(lt(value, 0), 0, erf(mul(div(value, this.scale), Math.SQRT1_2)) as Tensor);
+    return where(lt(value, 0), 0, erf(mul(div(value, this.scale), Math.SQRT1_2)));
   }
   protected override quantile(p: Tensor): Tensor {
-    return mul(mul(erfinv(p) as Tensor, Math.SQRT2), this.scale);
+    return mul(mul(erfinv(p), Math.SQRT2), this.scale);
   }
   protected override uncertainty(): Tensor {
     return add(log(this.scale), 0.5 * Math.log(Math.PI / 2) + 0.5);

@@ -91,7 +91,7 @@ const exponentialTerms = (count: number): number[] => {
 export function portableExp(x: Tensor): Tensor {
   return without(() => {
     const most = isWide(x) ? 708 : 87;
-    const bounded = clamp(x, { min: -most, max: most }) as Tensor;
+    const bounded = clamp(x, { min: -most, max: most });
     const exponent = round(mul(bounded, Math.LOG2E));
     const rest = sub(sub(bounded, mul(exponent, LN2_HIGH)), mul(exponent, LN2_LOW));
     const value = polynomial(rest, exponentialTerms(isWide(x) ? 15 : 8));
@@ -128,15 +128,15 @@ export const portableSigmoid = (x: Tensor): Tensor =>
 
 /** Sums the last axis in order, one element after the other. */
 export function portableSum(x: Tensor): Tensor {
-  let total = narrow(x, -1, 0, 1) as Tensor;
-  for (let at = 1; at < x.shape.at(-1)!; at++) total = add(total, narrow(x, -1, at, 1) as Tensor);
+  let total = narrow(x, -1, 0, 1);
+  for (let at = 1; at < x.shape.at(-1)!; at++) total = add(total, narrow(x, -1, at, 1));
   return total;
 }
 
 /** Computes the softmax of the last axis. It has a gradient. */
 export function portableSoftmax(x: Tensor): Tensor {
   const y = without(() => {
-    const powers = portableExp(sub(x, amax(x, -1, true) as Tensor));
+    const powers = portableExp(sub(x, amax(x, -1, true)));
     return div(powers, portableSum(powers));
   });
   record("softmax", [x], [y], [y], ([g], [saved]) => {
@@ -178,7 +178,7 @@ export function stirlingError(k: Tensor): Tensor {
   return without(() => {
     const isSmall = le(k, TABLE);
     const index = toDType(floor(clamp(k, { min: 0, max: TABLE })), "int64");
-    const listed = take(tensor(errors, { dtype: k.dtype as "float32" }), index) as Tensor;
+    const listed = take(tensor(errors, { dtype: k.dtype as "float32" }), index);
     const r = div(1, where(isSmall, 1, k));
     return where(isSmall, listed, mul(r, polynomial(mul(r, r), stirling)));
   });

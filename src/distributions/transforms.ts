@@ -149,13 +149,13 @@ export class SigmoidTransform extends Transform {
     return 1;
   }
   protected override apply(x: Tensor): Tensor {
-    return sigmoid(x) as Tensor;
+    return sigmoid(x);
   }
   protected override revert(y: Tensor): Tensor {
     return sub(log(y), log1p(neg(y)));
   }
   protected override logDerivative(x: Tensor): Tensor {
-    return add(logSigmoid(x) as Tensor, logSigmoid(neg(x)) as Tensor);
+    return add(logSigmoid(x), logSigmoid(neg(x)));
   }
 }
 
@@ -175,14 +175,14 @@ export class TanhTransform extends Transform {
     return 1;
   }
   protected override apply(x: Tensor): Tensor {
-    return tanh(x) as Tensor;
+    return tanh(x);
   }
   protected override revert(y: Tensor): Tensor {
-    return atanh(y) as Tensor;
+    return atanh(y);
   }
   /** ln(1 − tanh² x) = 2 (ln 2 − x − softplus(−2x)), which does not cancel. */
   protected override logDerivative(x: Tensor): Tensor {
-    return mul(sub(sub(Math.LN2, x), softplus(mul(x, -2)) as Tensor), 2);
+    return mul(sub(sub(Math.LN2, x), softplus(mul(x, -2))), 2);
   }
 }
 
@@ -281,26 +281,26 @@ export class StickBreakingTransform extends Transform {
     return [...shape.slice(0, -1), shape.at(-1)! + 1];
   }
   protected override apply(x: Tensor): Tensor {
-    const part = sigmoid(sub(x, this.offsets(x))) as Tensor;
-    const one = ones([...x.shape.slice(0, -1), 1], { dtype: x.dtype }) as Tensor;
-    const rest = cumprod(sub(1, part), -1) as Tensor;
-    return mul(cat([part, one], -1) as Tensor, cat([one, rest], -1) as Tensor);
+    const part = sigmoid(sub(x, this.offsets(x)));
+    const one = ones([...x.shape.slice(0, -1), 1], { dtype: x.dtype });
+    const rest = cumprod(sub(1, part), -1);
+    return mul(cat([part, one], -1), cat([one, rest], -1));
   }
   protected override revert(y: Tensor): Tensor {
-    const head = narrow(y, -1, 0, y.shape.at(-1)! - 1) as Tensor;
-    const rest = sub(1, cumsum(head, -1) as Tensor);
+    const head = narrow(y, -1, 0, y.shape.at(-1)! - 1);
+    const rest = sub(1, cumsum(head, -1));
     return add(sub(log(head), log(rest)), this.offsets(head));
   }
   protected override logDerivative(x: Tensor, y: Tensor): Tensor {
     const shifted = sub(x, this.offsets(x));
-    const head = narrow(y, -1, 0, y.shape.at(-1)! - 1) as Tensor;
-    return sumLast(add(neg(shifted), add(logSigmoid(shifted) as Tensor, log(head))));
+    const head = narrow(y, -1, 0, y.shape.at(-1)! - 1);
+    return sumLast(add(neg(shifted), add(logSigmoid(shifted), log(head))));
   }
 
   /** ln(n − k) for the elements k = 0, 1, … of the last axis */
   private offsets(x: Tensor): Tensor {
     const count = x.shape.at(-1)!;
-    return log(sub(count + 1, cumsum(ones([count], { dtype: x.dtype }), 0) as Tensor));
+    return log(sub(count + 1, cumsum(ones([count], { dtype: x.dtype }), 0)));
   }
 }
 
@@ -323,10 +323,10 @@ export class LowerCholeskyTransform extends Transform {
     return replaced(y, log);
   }
   protected override logDerivative(x: Tensor): Tensor {
-    return sumLast(diagonal(x, { dim1: -2, dim2: -1 }) as Tensor);
+    return sumLast(diagonal(x, { dim1: -2, dim2: -1 }));
   }
 }
 
 /** The part below the diagonal, with a function of the diagonal. */
 const replaced = (x: Tensor, f: (x: Tensor) => Tensor): Tensor =>
-  add(tril(x, { diagonal: -1 }) as Tensor, diagEmbed(f(diagonal(x, { dim1: -2, dim2: -1 }) as Tensor)) as Tensor);
+  add(tril(x, { diagonal: -1 }), diagEmbed(f(diagonal(x, { dim1: -2, dim2: -1 }))));

@@ -1,5 +1,3 @@
-/** The von Mises distribution of angles. */
-import { parameters, required } from "../core/parameters.ts";
 import { cos, i0e, i1e } from "../ops/index.ts";
 import type { Generator } from "../random/generator.ts";
 import type { Shape } from "../tensor/shape.ts";
@@ -22,15 +20,7 @@ import {
   type Value,
   where,
 } from "./arithmetic.ts";
-import {
-  aParameter,
-  commonOptions,
-  Distribution,
-  type DistributionOptions,
-  positive,
-  readAll,
-  real,
-} from "./distribution.ts";
+import { constrained, Distribution, type DistributionOptions, positive, real } from "./distribution.ts";
 import { normal, uniformAboveZero } from "./noise.ts";
 import { portableAtan, portableLog } from "./portable.ts";
 import { firstAccepted } from "./standard_gamma.ts";
@@ -47,11 +37,7 @@ export type VonMisesArguments =
   | [loc: Value, concentration: Value, options?: DistributionOptions]
   | [parameters: VonMisesParameters];
 
-const vonMisesParameters = parameters("VonMises", {
-  loc: required(aParameter),
-  concentration: required(aParameter),
-  ...commonOptions,
-});
+const readVonMises = constrained("VonMises", { loc: real, concentration: positive });
 
 /**
  * The von Mises distribution of angles in radians, with a density proportional to exp(concentration · cos(x − loc)).
@@ -69,9 +55,7 @@ export class VonMises extends Distribution {
 
   constructor(...options: VonMisesArguments);
   constructor(...values: unknown[]) {
-    const { validateArgs, ...given } = vonMisesParameters(values);
-    const rules = { loc: real, concentration: positive };
-    const { loc, concentration } = readAll("VonMises", given, rules, validateArgs);
+    const { loc, concentration } = readVonMises(values);
     super(loc, loc.shape, [], real);
     [this.loc, this.concentration] = [loc, concentration];
   }
@@ -115,16 +99,16 @@ export class VonMises extends Distribution {
     return sub(sum, mul(floor(div(add(sum, Math.PI), 2 * Math.PI)), 2 * Math.PI));
   }
   protected override density(value: Tensor): Tensor {
-    const rest = add(log(i0e(this.concentration) as Tensor), Math.log(2 * Math.PI));
-    return sub(mul(this.concentration, sub(cos(sub(value, this.loc)) as Tensor, 1)), rest);
+    const rest = add(log(i0e(this.concentration)), Math.log(2 * Math.PI));
+    return sub(mul(this.concentration, sub(cos(sub(value, this.loc)), 1)), rest);
   }
   protected override uncertainty(): Tensor {
     const k = this.concentration;
     const rest = mul(k, sub(1, this.resultant()));
-    return sumOf(log(i0e(k) as Tensor), rest, Math.log(2 * Math.PI));
+    return sumOf(log(i0e(k)), rest, Math.log(2 * Math.PI));
   }
 
   private resultant(): Tensor {
-    return div(i1e(this.concentration) as Tensor, i0e(this.concentration) as Tensor);
+    return div(i1e(this.concentration), i0e(this.concentration));
   }
 }

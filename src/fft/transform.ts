@@ -70,7 +70,7 @@ export function realToSpectrum(operation: string, x: Tensor, direction: Directio
   const attributes = { ...direction, length, toReal: false };
   const output = execute(realPrimitive, inputsOf(x, length), shape, x.dtype, attributes, operation);
   record(operation, [x], [output], [], ([gradient]) => [
-    spectrumToReal(operation, mul(gradient, weights(x, length, 0.5)) as Tensor, { ...opposite(direction), length }),
+    spectrumToReal(operation, mul(gradient, weights(x, length, 0.5)), { ...opposite(direction), length }),
   ]);
   return output;
 }
@@ -97,7 +97,7 @@ export function spectrumToReal(
     operation,
   );
   record(operation, [x], [output], [], ([gradient]) => [
-    mul(realToSpectrum(operation, gradient, opposite(direction)), weights(x, length, 2)) as Tensor,
+    mul(realToSpectrum(operation, gradient, opposite(direction)), weights(x, length, 2)),
   ]);
   return output;
 }

@@ -139,9 +139,9 @@ function varianceOf({ state }: Slot<AdafactorOptions>, g: Tensor, weight: number
     copyInto(state[name]!, next);
     return next;
   };
-  if (g.rank < 2) return blend("variance", square(g) as Tensor);
+  if (g.rank < 2) return blend("variance", square(g));
   const squares: Tensor = square(g);
-  const rows = blend("rowVariance", mean(squares, { dim: -1, keepdim: true }) as Tensor);
-  const columns = blend("columnVariance", mean(squares, { dim: -2, keepdim: true }) as Tensor);
-  return div(matmul(rows, columns), clamp(mean(rows, { dim: -2, keepdim: true }), { min: eps })) as Tensor;
+  const rows = blend("rowVariance", mean(squares, { dim: -1, keepdim: true }));
+  const columns = blend("columnVariance", mean(squares, { dim: -2, keepdim: true }));
+  return div(matmul(rows, columns), clamp(mean(rows, { dim: -2, keepdim: true }), { min: eps }));
 }

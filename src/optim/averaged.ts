@@ -159,7 +159,7 @@ function takeIn(member: Member, weight: number): void {
   const { parameter, average } = member;
   const now: Tensor = toDType(parameter, stateDType(parameter));
   if (average === undefined) member.average = keep(now === parameter ? clone(parameter) : now);
-  else copyInto(average, lerp(average, now, weight) as Tensor);
+  else copyInto(average, lerp(average, now, weight));
 }
 
 const differs = (what: string): ArgumentError =>

@@ -63,7 +63,7 @@ export function clipGradNorm(...values: unknown[]): Tensor {
     if (errorIfNonfinite) checkFiniteNorm(Number(total.item()));
     if (maxNorm === Infinity) return total;
     tidy(() => {
-      const factor = clamp(div(maxNorm, add(total, EPSILON)) as Tensor, { max: 1 });
+      const factor = clamp(div(maxNorm, add(total, EPSILON)), { max: 1 });
       const products = scaled("clipGradNorm", gradientsOf(owners), factor);
       for (const [index, owner] of owners.entries()) replaceGradient(owner, products[index]!);
     });

@@ -96,7 +96,7 @@ function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
   const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
   const blend = (m: Tensor): Tensor => add(mul(m, momentum), mul(g, 1 - momentum));
   const m = blend(state["momentum"]!);
-  const [rows, columns] = parameter.shape as [number, number];
+  const [rows, columns] = parameter.sizes(2);
   const direction = orthogonalize(nesterov ? blend(m) : m, newtonSchulzSteps);
   const scale = lr * Math.sqrt(Math.max(1, rows / columns));
   const next = sub(p, add(mul(p, lr * weightDecay), mul(direction, scale)));

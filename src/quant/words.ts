@@ -40,10 +40,10 @@ export function blocksOfWords(packed: Tensor, scales: Tensor): Tensor {
     Uint32Array.from(packed.dataSync() as ArrayLike<number>),
     Uint8Array.from(scales.dataSync() as ArrayLike<number>),
   ]);
-  const pairs = new Uint8Array(words!.buffer);
+  const pairs = new Uint8Array(words.buffer);
   const levelAt = (at: number) => (pairs[at >> 1]! >> (4 * (at & 1))) & 15;
-  const blocks = new Uint8Array(exponents!.length * bytes);
-  for (const [block, exponent] of exponents!.entries()) {
+  const blocks = new Uint8Array(exponents.length * bytes);
+  for (const [block, exponent] of exponents.entries()) {
     const [from, to] = [block * values, block * bytes];
     blocks[to] = exponent;
     for (let at = 0; at < HALF; at++) blocks[to + 1 + at] = levelAt(from + at) | (levelAt(from + at + HALF) << 4);

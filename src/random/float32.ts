@@ -31,7 +31,7 @@ function toOdd(sum: number, error: number): number {
     if (halves[0] === 0) halves[1] = halves[1]! - 1;
     halves[0] = halves[0]! - 1;
   }
-  return wide[0]!;
+  return wide[0];
 }
 
 export function bitsOf(value: number): number {

@@ -114,7 +114,7 @@ function logarithm64(value: number): number {
   wide[0] = value;
   const exponent = (halves[1]! - 0x3fe6a09e) >> 20;
   halves[1] = halves[1]! - (exponent << 20);
-  const f = wide[0]! - 1;
+  const f = wide[0] - 1;
   const halfSquare = 0.5 * f * f;
   const s = f / (2 + f);
   const z = s * s;

@@ -118,7 +118,7 @@ const [QUOTE, BACKSLASH, BRACKET, BRACE] = ['"', "\\", "[", "{"].map((character)
 function problemOf(issue: core.$ZodIssue): ApiError {
   const path = issue.path.map(String);
   if (issue.code === "unrecognized_keys") {
-    const param = [...path, issue.keys[0]!].join(".").slice(0, 200);
+    const param = [...path, issue.keys[0]].join(".").slice(0, 200);
     return new ApiError(400, `unknown or unsupported parameter: ${param}`, "unknown_parameter", param);
   }
   const param = path.join(".") || null;

@@ -97,7 +97,7 @@ export function correlate(...values: unknown[]): Tensor {
 const correlateParameters = convolveParametersOf("correlate");
 
 function convolved(operation: string, { mode, method, ...given }: Parsed, turn: (y: Tensor) => Tensor): Tensor {
-  const [x, y] = promoteOperands(operation, [given.x, given.y], "numbers") as [Tensor, Tensor];
+  const [x, y] = promoteOperands(operation, [given.x, given.y], "numbers");
   for (const each of [x, y])
     if (each.rank === 0 || each.shape.at(-1) === 0)
       throw new ShapeError(operation, "noElements", `expected signals of at least one sample, got ${each.describe()}`);
@@ -140,7 +140,7 @@ function byTransforms(operation: string, x: Tensor, y: Tensor): Tensor {
   const isOfComplex = isComplex(x.dtype);
   const spectrum = (each: Tensor) =>
     isOfComplex ? complexLine(asComplex(each), line(each, false)) : spectrumLine(each, line(each, false));
-  const product = mul(spectrum(x), spectrum(y)) as Tensor;
+  const product = mul(spectrum(x), spectrum(y));
   const whole = isOfComplex ? complexLine(product, line(product, true)) : realLine(product, line(product, true));
   return narrow(whole, whole.rank - 1, 0, size);
 }

@@ -39,7 +39,7 @@ export function framesOf(
     throw new ArgumentError(operation, "invalidOption", `expected winLength of at most nFft ${nFft}, got ${length}`);
   if (window && (window.rank !== 1 || window.size !== length))
     throw new ShapeError(operation, "shapesDiffer", `expected a window [${length}], got ${window.describe()}`);
-  const given = window ? toDType(window, dtype) : (ones([length], { dtype }) as Tensor);
+  const given = window ? toDType(window, dtype) : ones([length], { dtype });
   const before = Math.floor((nFft - length) / 2);
   return { nFft, hop, window: length === nFft ? given : pad(given, [before, nFft - length - before]) };
 }

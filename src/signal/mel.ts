@@ -142,8 +142,8 @@ export function spectrogram(...values: unknown[]): Tensor {
       const signals = reshape(x, [x.size / (x.shape.at(-1) || 1), x.shape.at(-1) ?? 1]);
       const spectra: Tensor = stft(signals, { ...options, nFft, winLength, hopLength, window });
       const [re, im] = [real(spectra), imag(spectra)];
-      const squares = add(mul(re, re), mul(im, im)) as Tensor;
-      const result = power === 2 ? squares : (pow(squares, power / 2) as Tensor);
+      const squares = add(mul(re, re), mul(im, im));
+      const result = power === 2 ? squares : pow(squares, power / 2);
       return reshape(result, [...x.shape.slice(0, -1), ...result.shape.slice(1)]);
     }),
   );

@@ -130,7 +130,7 @@ function spectraOf(
 ): Tensor {
   const scale = normalized ? 1 / Math.sqrt(nFft) : 1;
   const line = { operation: "stft", axis: 2, length: nFft, inverse: false, scale };
-  const weighted = mul(frames, window) as Tensor;
+  const weighted = mul(frames, window);
   return onesided ? spectrumLine(weighted, line) : complexLine(asComplex(weighted), line);
 }
 
@@ -167,7 +167,7 @@ export function istft(...values: unknown[]): Tensor {
       const scale = normalized ? 1 / Math.sqrt(given.nFft) : 1 / given.nFft;
       const line = { operation: "istft", axis: 2, length: given.nFft, inverse: true, scale };
       const signals = onesided ? realLine(spectra, line) : real(complexLine(spectra, line));
-      const result = added(signals as Tensor, frames, { center, length });
+      const result = added(signals, frames, { center, length });
       return x.rank === 2 ? squeeze(result, { dim: 0 }) : result;
     }),
   );
@@ -201,7 +201,7 @@ function added(
   const total = nFft + hop * (count - 1);
   const joined = (each: Tensor, size: number) =>
     reshape(fold(transpose(each, -2, -1), [1, total], [1, nFft], { stride: [1, hop] }), [size, total]);
-  const weights = joined(expand(reshape(mul(window, window) as Tensor, [1, 1, nFft]), [1, count, nFft]), 1);
+  const weights = joined(expand(reshape(mul(window, window), [1, 1, nFft]), [1, count, nFft]), 1);
   const start = center ? Math.floor(nFft / 2) : 0;
   const end = length === undefined ? total - start : Math.min(total, start + length);
   const weight = narrow(weights, 1, start, end - start);
@@ -211,7 +211,7 @@ function added(
       "zeroWeight",
       "the windows leave samples without weight; use a smaller hopLength, or a window without zeros",
     );
-  const sums = narrow(joined(mul(frames, window) as Tensor, batch), 1, start, end - start);
-  const result = div(sums, weight) as Tensor;
+  const sums = narrow(joined(mul(frames, window), batch), 1, start, end - start);
+  const result = div(sums, weight);
   return length !== undefined && length > end - start ? pad(result, [0, length - (end - start)]) : result;
 }

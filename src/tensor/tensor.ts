@@ -1,7 +1,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DisposedError, ShapeError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
-import { named, unlisted } from "../core/parameters.ts";
+import { named, required, unlisted } from "../core/parameters.ts";
 import {
   bytesOf,
   type Complex,
@@ -120,6 +120,24 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /** The number of axes, 0 to 8. */
   get rank(): number {
     return this.shape.length;
+  }
+
+  /**
+   * Returns the shape as a tuple, for TypeScript: it checks the rank, so each size is a number and not possibly
+   * undefined.
+   *
+   * @param rank the tensor's rank, 0 to 8
+   *
+   * @example
+   * const [batch, length] = x.sizes(2);
+   *
+   * @throws {ShapeError} if the tensor has a different rank.
+   */
+  sizes<R extends keyof SizesOfRank>(rank: R): SizesOfRank[R];
+  sizes(...given: unknown[]): Shape {
+    const { rank } = sizesParameters(given);
+    if (rank === this.rank) return this.shape;
+    throw new ShapeError("sizes", "rankDiffers", `expected a tensor of rank ${rank}, got ${this.describe()}`);
   }
 
   /** The number of elements. */
@@ -406,11 +424,25 @@ export interface ArrayOfRank<T> {
   8: T[][][][][][][][];
 }
 
-const rankOfArray = aNumber({
+/** The type of {@link Tensor.sizes} for each rank. */
+export interface SizesOfRank {
+  0: readonly [];
+  1: readonly [number];
+  2: readonly [number, number];
+  3: readonly [number, number, number];
+  4: readonly [number, number, number, number];
+  5: readonly [number, number, number, number, number];
+  6: readonly [number, number, number, number, number, number];
+  7: readonly [number, number, number, number, number, number, number];
+  8: readonly [number, number, number, number, number, number, number, number];
+}
+
+const aRank = aNumber({
   holds: (value) => Number.isInteger(value) && value >= 0 && value <= MAX_RANK,
   expected: `a rank from 0 to ${MAX_RANK}`,
 });
-const toArrayParameters = unlisted("toArray", { rank: named(rankOfArray) });
+const toArrayParameters = unlisted("toArray", { rank: named(aRank) });
+const sizesParameters = unlisted("sizes", { rank: required(aRank) });
 
 function checkGradient(owner: Tensor, gradient: unknown): void {
   if (!Tensor.isTensor(gradient))

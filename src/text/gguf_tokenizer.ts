@@ -167,7 +167,7 @@ function unigram(vocabulary: Vocabulary): TokenizerJson {
     model: {
       type: "Unigram",
       unk_id: Number(vocabulary.read("unknown_token_id") ?? 0),
-      vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]!]),
+      vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]]),
       byte_fallback: vocabulary.tokens.includes("<0x00>"),
     },
   };

@@ -5,7 +5,7 @@ import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
-import { zeros } from "../../src/ops/creation/full.ts";
+import { ones, zeros } from "../../src/ops/creation/full.ts";
 import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
 import { exp } from "../../src/ops/elementwise/exponential.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
@@ -114,6 +114,26 @@ const arrays: Readonly<Record<RealDType, string>> = {
   uint8: "Uint8Array",
   bool: "Uint8Array",
 };
+
+test("sizes returns the shape of each rank", () => {
+  for (let rank = 0; rank <= 8; rank++) {
+    const shape = Array.from({ length: rank }, (_, axis) => axis + 1);
+    const x = zeros(shape);
+    const sizesOf = (of: number) => () => x.sizes(of as 8);
+    expect<readonly number[]>(sizesOf(rank)()).toEqual(shape);
+    for (let other = 0; other <= 8; other++)
+      if (other !== rank)
+        expect(sizesOf(other)).toThrow(`[sizes] expected a tensor of rank ${other}, got ${x.describe()}`);
+  }
+  const [rows, columns] = ones([2, 3]).sizes(2);
+  expect(rows * columns).toBe(6);
+  for (const [rank, got] of [
+    [9, "9"],
+    [-1, "-1"],
+    [1.5, "1.5"],
+  ] as const)
+    expect(() => ones([2]).sizes(rank as 8)).toThrow(`[sizes] expected rank to be a rank from 0 to 8, got ${got}`);
+});
 
 test("toArray accepts only the tensor's rank", () => {
   const x = tensor([[1, 2], [3, 4]]); // biome-ignore format: a matrix

@@ -93,6 +93,7 @@ async function firstBatch() {
   for await (const [images, labels] of batches) return { images, labels };
   return undefined;
 }
+const [batchSize, sequence] = x.sizes(2);
 const [query, key, value] = x.chunk(3);
 const [left] = half.forward(x).split([1, 2], 1);
 const someParts = x.chunk(x.rank);
@@ -109,6 +110,7 @@ export type WithoutCasts = [
   True<Equals<typeof collated.score, Tensor<"float32">>>,
   True<Equals<typeof collated.label, string[]>>,
   True<Equals<typeof collated.place, [Tensor<"int64">, Tensor<"bool">]>>,
+  True<Equals<typeof batchSize | typeof sequence, number>>,
   True<Equals<typeof query | typeof key | typeof value, Tensor<"float32">>>,
   True<Equals<typeof left, Tensor<"float16">>>,
   True<Equals<typeof someParts, Tensor<"float32">[]>>,

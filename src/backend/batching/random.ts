@@ -18,5 +18,5 @@ export function startsIn(attributes: unknown): ExampleStarts | undefined {
 export function attributesOf(attributes: unknown, level: BatchLevel, at: number): unknown {
   const starts = startsIn(attributes);
   if (starts?.level !== level) return attributes;
-  return { ...(attributes as object), perExample: undefined, ...starts.examples[at]! };
+  return { ...(attributes as object), perExample: undefined, ...starts.examples[at] };
 }

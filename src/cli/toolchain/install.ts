@@ -39,9 +39,7 @@ export async function describeMachine(release = "/etc/os-release"): Promise<Mach
 
 /** Parses lines of the form `NAME="value"`. */
 export function parseRelease(text: string): Record<string, string> {
-  return Object.fromEntries(
-    [...text.matchAll(/^([A-Z_]+)="?([^"\n]*)"?$/gm)].map(([, name, value]) => [name!, value!]),
-  );
+  return Object.fromEntries([...text.matchAll(/^([A-Z_]+)="?([^"\n]*)"?$/gm)].map(([, name, value]) => [name, value]));
 }
 
 /** Returns the toolchain's folder in `parent`, if it is completely installed. */

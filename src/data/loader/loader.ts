@@ -235,5 +235,5 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 function contextOf(seed: bigint, epoch: number, index: number): ItemContext {
   const [low, high] = splitWords(BigInt(index));
   const [first, second] = philox([low, high, 0, 1], callKey(seed, BigInt(epoch)));
-  return { epoch, seed: (BigInt(first!) << 32n) | BigInt(second!) };
+  return { epoch, seed: (BigInt(first) << 32n) | BigInt(second) };
 }

@@ -59,12 +59,12 @@ function moved(operation: string, image: Tensor, motion: Motion, { mode, fill }:
   const theta = [xx, (xy * height) / width, (2 * x0) / width, (yx * width) / height, yy, (2 * y0) / height];
   return computed(operation, image, (x) => {
     const batch = reshape(x, [-1, ...x.shape.slice(-3)]);
-    const matrix = tensor(Float64Array.from(theta), { dtype: x.dtype, shape: [1, 2, 3] }) as Tensor;
+    const matrix = tensor(Float64Array.from(theta), { dtype: x.dtype, shape: [1, 2, 3] });
     const grid = affineGrid(matrix, [1, 1, height, width]);
     const grids = expand(grid, [batch.shape[0]!, height, width, 2]);
     // Sampling gives zeros outside the image, so the fill is subtracted before and added after it.
-    const sampled = gridSample((fill === 0 ? batch : sub(batch, fill)) as Tensor, grids, { mode });
-    return reshape((fill === 0 ? sampled : add(sampled, fill)) as Tensor, x.shape);
+    const sampled = gridSample(fill === 0 ? batch : sub(batch, fill), grids, { mode });
+    return reshape(fill === 0 ? sampled : add(sampled, fill), x.shape);
   });
 }
 

@@ -58,7 +58,7 @@ export function toFloat(...values: unknown[]): Transform {
   const { dtype } = toFloatParameters(values);
   return transform("transforms.toFloat", (image) => {
     if (isFloat(image.dtype)) return toDType(image, dtype);
-    if (image.dtype === "uint8") return toDType(div(image, 255) as Tensor, dtype);
+    if (image.dtype === "uint8") return toDType(div(image, 255), dtype);
     throw new DTypeError("transforms.toFloat", "notAnImage", `expected uint8 or floats, got ${image.describe()}`);
   });
 }
@@ -92,7 +92,7 @@ export function normalize(...values: unknown[]): Transform {
       `expected mean and std of at least one channel, and no std of 0, got ${JSON.stringify({ mean, std })}`,
     );
   return transform("transforms.normalize", (image) => {
-    const channels = image.shape.at(-3)!;
+    const channels = image.shape.at(-3);
     for (const [name, numbers] of Object.entries({ mean, std }))
       if (numbers.length !== 1 && numbers.length !== channels)
         throw new ShapeError(
@@ -109,7 +109,7 @@ export function normalize(...values: unknown[]): Transform {
     return computed("transforms.normalize", image, (x) => {
       const perChannel = (numbers: readonly number[]) =>
         tensor(Float64Array.from(numbers), { dtype: x.dtype, shape: [numbers.length, 1, 1] });
-      return div(sub(x, perChannel(mean)), perChannel(std)) as Tensor;
+      return div(sub(x, perChannel(mean)), perChannel(std));
     });
   });
 }

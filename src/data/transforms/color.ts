@@ -29,22 +29,22 @@ function isGray(operation: string, image: Tensor): boolean {
 function grayOf(operation: string, x: Tensor): Tensor {
   if (isGray(operation, x)) return x;
   const [red, green, blue] = channelsOf(x);
-  return add(add(mul(red, 0.2989), mul(green, 0.587)), mul(blue, 0.114)) as Tensor;
+  return add(add(mul(red, 0.2989), mul(green, 0.587)), mul(blue, 0.114));
 }
 
 /** factor · x + (1 − factor) · other, clamped to valid colors. */
 const blended = (x: Tensor, other: Tensor | number, factor: number, white: number): Tensor =>
-  clamp(add(mul(x, factor), mul(other, 1 - factor)), 0, white) as Tensor;
+  clamp(add(mul(x, factor), mul(other, 1 - factor)), 0, white);
 
 type Change = (operation: string, image: Tensor, amount: number) => Tensor;
 
 const brightened: Change = (operation, image, factor) =>
-  computed(operation, image, (x) => clamp(mul(x, factor), 0, whiteOf(image)) as Tensor);
+  computed(operation, image, (x) => clamp(mul(x, factor), 0, whiteOf(image)));
 
 const contrasted: Change = (operation, image, factor) =>
   computed(operation, image, (x) => {
     const middle = mean(grayOf(operation, x), { dim: [-3, -2, -1], keepdim: true });
-    return blended(x, middle as Tensor, factor, whiteOf(image));
+    return blended(x, middle, factor, whiteOf(image));
   });
 
 const saturated: Change = (operation, image, factor) =>
@@ -61,8 +61,8 @@ const shifted: Change = (operation, image, shift) =>
  */
 function withHue(x: Tensor, shift: number): Tensor {
   const [red, green, blue] = channelsOf(x);
-  const value = maximum(maximum(red, green), blue) as Tensor;
-  const chroma = sub(value, minimum(minimum(red, green), blue)) as Tensor;
+  const value = maximum(maximum(red, green), blue);
+  const chroma = sub(value, minimum(minimum(red, green), blue));
   const divisor = where(eq(chroma, 0), 1, chroma);
   const part = (a: Tensor, b: Tensor, offset: number) => add(div(sub(a, b), divisor), offset);
   const sextant = where(
@@ -72,10 +72,10 @@ function withHue(x: Tensor, shift: number): Tensor {
   );
   const hue = add(sextant, 6 * shift);
   const channels = [5, 3, 1].map((n) => {
-    const k = remainder(add(hue, n), 6) as Tensor;
+    const k = remainder(add(hue, n), 6);
     return sub(value, mul(chroma, clamp(minimum(k, sub(4, k)), 0, 1)));
   });
-  return cat(channels as Tensor[], -3) as Tensor;
+  return cat(channels, -3);
 }
 
 const factor = aNumber({ holds: (value) => value >= 0 && value < Infinity, expected: "a number of at least 0" });

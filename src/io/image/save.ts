@@ -99,7 +99,7 @@ async function encoded(
   { channels, quality, lossless }: Written,
 ): Promise<Uint8Array> {
   const image = pictureOf(operation, x, channels);
-  const [height, width, depth] = image.shape as readonly [number, number, number];
+  const [height, width, depth] = image.sizes(3);
   const longest = Math.max(height, width);
   if (longest > LONGEST[format])
     throw new ArgumentError(

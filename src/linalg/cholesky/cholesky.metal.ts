@@ -10,7 +10,7 @@ import { choleskyParameters, choleskyStepParameters } from "./primitive.ts";
 export const choleskyMetal: MetalImplementation<undefined, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    return noFloat64(call) ?? fasterOnCpu("cholesky", a!.shape.at(-1)! > MAX_SIZE, factorWork(a!));
+    return noFloat64(call) ?? fasterOnCpu("cholesky", a!.shape.at(-1)! > MAX_SIZE, factorWork(a));
   },
   run({ inputs: [a], outputs: [factor, info] }) {
     const { batch, rows: size } = matricesOf(a);

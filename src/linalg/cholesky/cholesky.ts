@@ -103,7 +103,7 @@ function lowerFactor(operation: string, a: Tensor): CholeskyResult {
     ],
     undefined,
     operation,
-  ) as [Tensor, Tensor<"int32">];
+  );
   record(
     operation,
     [a],

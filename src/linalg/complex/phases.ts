@@ -14,7 +14,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 export const diagonalPart = (x: Tensor): Tensor => tril(triu(x));
 
 /** The matrices without their diagonal. */
-export const withoutDiagonal = (x: Tensor): Tensor => sub(x, diagonalPart(x)) as Tensor;
+export const withoutDiagonal = (x: Tensor): Tensor => sub(x, diagonalPart(x));
 
 /** PyTorch's tolerance. */
 const TOLERANCE = 1e-2;

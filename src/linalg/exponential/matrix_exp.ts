@@ -57,21 +57,20 @@ function exponential(a: Tensor): Tensor {
     if (a.size === 0) return [gradient];
     const size = saved.shape.at(-1)!;
     const [transposed, scale] = [mT(saved), noGrad(() => usableNorms(gradient))];
-    const upper = cat([transposed, div(gradient, scale) as Tensor], -1);
+    const upper = cat([transposed, div(gradient, scale)], -1);
     const block = cat([upper, cat([zerosLike(transposed), transposed], -1)], -2);
-    return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale) as Tensor];
+    return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale)];
   });
   return output;
 }
 
 /** ‖A‖₁ of each matrix, its last two axes kept with size 1. */
-const oneNorms = (a: Tensor): Tensor =>
-  amax(sum(abs(a), { dim: -2, keepdim: true }) as Tensor, { dim: -1, keepdim: true });
+const oneNorms = (a: Tensor): Tensor => amax(sum(abs(a), { dim: -2, keepdim: true }), { dim: -1, keepdim: true });
 
 /** The same norms as divisors: 1 instead of 0 or a norm that is not finite. */
 function usableNorms(a: Tensor): Tensor {
   const norms = oneNorms(a);
-  return where(logicalAnd(gt(norms, 0), isfinite(norms)), norms, 1) as Tensor;
+  return where(logicalAnd(gt(norms, 0), isfinite(norms)), norms, 1);
 }
 
 function ofBatch(a: Tensor): Tensor {
@@ -131,7 +130,7 @@ function scaledDown(a: Tensor, plans: readonly Plan[]): Tensor {
       powers((s) => Math.floor(s / 2)),
     ),
     powers((s) => Math.ceil(s / 2)),
-  ) as Tensor;
+  );
 }
 
 /** Squares each matrix s times; after each step, finished matrices are removed from the front. */

@@ -99,7 +99,7 @@ function factorize(operation: string, a: Tensor): LdlFactorsInfo {
     ],
     undefined,
     operation,
-  ) as [Tensor, Tensor<"int32">, Tensor<"int32">];
+  );
   return { ld, pivots, info };
 }
 

@@ -98,7 +98,7 @@ export function logdet<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function logdet(...values: unknown[]): Tensor {
   const { a } = logdetParameters(values);
   const { sign: determinantSign, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
-  if (isComplex(a.dtype)) return add(log(determinantSign), logabsdet) as Tensor;
+  if (isComplex(a.dtype)) return add(log(determinantSign), logabsdet);
   return toDType(where(lt(determinantSign, 0), Number.NaN, logabsdet), a.dtype);
 }
 
@@ -132,7 +132,7 @@ function signedLog(operation: string, a: Tensor): SignedLog {
  * Im(conj(sign) · gradient).
  */
 function scaleOfLog(ofSign: Tensor | null, ofLog: Tensor | null, phase: Tensor): Tensor {
-  const angle = ofSign && (imag(mul(conjugate(ofSign), phase) as Tensor) as Tensor);
+  const angle = ofSign && imag(mul(conjugate(ofSign), phase));
   return complexOf("slogdet", ofLog ?? zerosLike(angle!), angle ?? zerosLike(ofLog!));
 }
 

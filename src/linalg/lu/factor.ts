@@ -151,7 +151,7 @@ export function factorize(operation: string, a: Tensor, pivot: boolean): LuFacto
     ],
     { pivot },
     operation,
-  ) as [Tensor, Tensor<"int32">, Tensor<"int32">];
+  );
   record(operation, [a], [lu], [lu, pivots], ([gradient], [savedLu, swaps]) => [gradientOf(savedLu, swaps, gradient)]);
   return { lu, pivots, info };
 }

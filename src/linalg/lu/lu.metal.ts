@@ -24,7 +24,7 @@ const threadsOf = (size: number): number => (size <= 8 ? 32 : size <= 16 ? 64 : 
 export const luFactorMetal: MetalImplementation<LuFactorAttributes, [Tensor], [Tensor, Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    return noFloat64(call) ?? fasterOnCpu("lu", Math.max(...a!.shape.slice(-2)) > MAX_SIZE, factorWork(a!));
+    return noFloat64(call) ?? fasterOnCpu("lu", Math.max(...a.shape.slice(-2)) > MAX_SIZE, factorWork(a));
   },
   run({ inputs: [a], outputs: [lu, pivots, info], attributes }) {
     const { batch, ...given } = matricesOf(a);
@@ -43,7 +43,7 @@ export const luFactorMetal: MetalImplementation<LuFactorAttributes, [Tensor], [T
 
 export const luSolveMetal: MetalImplementation<LuSolveAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   unsupported(call) {
-    const { batch, rows, columns } = matricesOf(call.inputs[2]!);
+    const { batch, rows, columns } = matricesOf(call.inputs[2]);
     return noFloat64(call) ?? fasterOnCpu("lu", rows > MAX_SIZE, batch * rows ** 2 * columns);
   },
   run({ inputs: [lu, pivots, b], outputs: [x], attributes }) {
@@ -63,14 +63,14 @@ export const luSolveMetal: MetalImplementation<LuSolveAttributes, [Tensor, Tenso
 export const solveMetal: MetalImplementation<undefined, [Tensor, ...Tensor[]], [Tensor, Tensor, Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    return noFloat64(call) ?? fasterOnCpu("lu", a!.shape.at(-1)! > MAX_SIZE, factorWork(a!));
+    return noFloat64(call) ?? fasterOnCpu("lu", a!.shape.at(-1)! > MAX_SIZE, factorWork(a));
   },
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { batch, rows: size, columns } = matricesOf(x);
     if (size > MAX_SIZE) {
       using scratchLu = lu ? undefined : scratchTensor(a.shape, "float32");
       using scratchPivots = pivots ? undefined : scratchTensor(a.shape.slice(0, -1), "int32");
-      const factors = [lu ?? scratchLu!, pivots ?? scratchPivots!] as const;
+      const factors = [lu ?? scratchLu, pivots ?? scratchPivots] as const;
       return spanOf([factorizeBlocks(a, ...factors, info, true), solveBlocks(...factors, b, x, false)]);
     }
     const factor = lu && pivots ? [writes(lu), writes(pivots)] : [];

@@ -130,7 +130,7 @@ function solveSides(
 }
 
 function checkInnerSize(operation: string, a: Tensor, b: Tensor, left: boolean): void {
-  const size = a.shape.at(-1)!;
+  const size = a.shape.at(-1);
   if (b.shape.at(left ? -2 : -1) === size) return;
   throw new ShapeError(
     operation,
@@ -158,7 +158,7 @@ function solveRecorded(operation: string, a: Tensor, b: Tensor): SolveResult {
     ],
     undefined,
     operation,
-  ) as [Tensor, Tensor<"int32">, Tensor?, Tensor?];
+  );
   if (lu && pivots) recordSolution(operation, a, b, x, { lu, pivots, adjoint: false });
   return { result: x, info };
 }
@@ -174,7 +174,7 @@ export function invertRecorded(operation: string, a: Tensor): SolveResult {
     ],
     undefined,
     operation,
-  ) as [Tensor, Tensor<"int32">];
+  );
   record(operation, [a], [x], [x], ([gradient], [inverse]) => [
     neg(matmul(mT(inverse), matmul(gradient, mT(inverse)))),
   ]);

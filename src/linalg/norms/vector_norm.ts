@@ -62,9 +62,9 @@ export function vectorNorm(...values: unknown[]): Tensor {
 function scaledNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor {
   const scale = noGrad(() => {
     const extreme = (p < 0 ? amin : amax)(abs(x), { dim, keepdim: true });
-    return where(logicalAnd(gt(extreme, 0), isfinite(extreme)), extreme, 1) as Tensor;
+    return where(logicalAnd(gt(extreme, 0), isfinite(extreme)), extreme, 1);
   });
-  const result = mul(norm(div(x, scale), { p, dim, keepdim: true }), scale) as Tensor;
+  const result = mul(norm(div(x, scale), { p, dim, keepdim: true }), scale);
   return keepdim ? result : reshape(result, planReduction("vectorNorm", x, { dim }).shape);
 }
 const vectorNormParameters = parameters("vectorNorm", {

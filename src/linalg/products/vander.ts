@@ -37,7 +37,7 @@ export function vander(...values: unknown[]): Tensor {
   if (n < 2) throw new ArgumentError("vander", "invalidOption", `expected n to be at least 2, got ${n}`);
   const numbers = isFloat(x.dtype) ? x : toDType(x, "int64");
   const factors = expand(unsqueeze(numbers, -1), [...x.shape, n - 1]);
-  return cat([ones([...x.shape, 1], { dtype: numbers.dtype }), cumprod(factors, -1) as Tensor], -1);
+  return cat([ones([...x.shape, 1], { dtype: numbers.dtype }), cumprod(factors, -1)], -1);
 }
 const vanderParameters = parameters("vander", {
   x: operand(aTensor),

@@ -11,8 +11,8 @@ import { qrParameters } from "./primitive.ts";
 export const geqrfMetal: MetalImplementation<undefined, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    const { rows, columns } = matricesOf(a!);
-    return noFloat64(call) ?? fasterOnCpu("qr", !fitsThreadgroup(rows, columns), factorWork(a!));
+    const { rows, columns } = matricesOf(a);
+    return noFloat64(call) ?? fasterOnCpu("qr", !fitsThreadgroup(rows, columns), factorWork(a));
   },
   run({ inputs: [a], outputs: [factors, tau] }) {
     const sizes = matricesOf(a);

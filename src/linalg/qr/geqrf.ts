@@ -69,7 +69,7 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
     ],
     undefined,
     operation,
-  ) as [Tensor, Tensor];
+  );
   record(operation, [a], [factors, tau], [factors, tau], ([ofFactors, ofTau], [savedFactors, savedTau]) => [
     gradient({ a: savedFactors, tau: savedTau }, ofFactors ?? null, ofTau ?? null),
   ]);

@@ -208,7 +208,7 @@ function byReflections(a: Tensor, b: Tensor, { driver, rcond }: Settings): Least
     ],
     { isPivoted, rcond },
     "lstsq",
-  ) as [Tensor, Tensor, Tensor<"int32">];
+  );
   return isPivoted ? { solution, rank } : { solution, info };
 }
 
@@ -217,6 +217,6 @@ function bySingularValues(a: Tensor, b: Tensor, { rcond }: Settings): LeastSquar
   const { u, s, vh } = svd(a, { fullMatrices: false });
   const isKept = s.size === 0 ? gt(s, 0) : gt(s, mul(narrow(s, -1, 0, 1), rcond));
   const projected = matmul(mH(u), b);
-  const scaled = where(unsqueeze(isKept, -1), div(projected, unsqueeze(s, -1)), 0) as Tensor;
+  const scaled = where(unsqueeze(isKept, -1), div(projected, unsqueeze(s, -1)), 0);
   return { solution: matmul(mH(vh), scaled), rank: sum(isKept, -1), singularValues: s };
 }

@@ -73,7 +73,7 @@ const ormqrParameters = parameters("ormqr", {
 });
 
 function checkFits(a: Tensor, c: Tensor, left: boolean): void {
-  const size = a.shape.at(-2)!;
+  const size = a.shape.at(-2);
   if (c.shape.at(left ? -2 : -1) === size && sameShape(a.shape.slice(0, -2), c.shape.slice(0, -2))) return;
   throw new ShapeError(
     "ormqr",

@@ -12,10 +12,10 @@ import { type QrAttributes, qrParameters } from "./primitive.ts";
 export const qrMetal: MetalImplementation<QrAttributes, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    const { rows, columns } = matricesOf(a!);
+    const { rows, columns } = matricesOf(a);
     return (
       noFloat64(call) ??
-      fasterOnCpu("qr", !fitsThreadgroup(rows, Math.max(columns, call.attributes.width)), factorWork(a!))
+      fasterOnCpu("qr", !fitsThreadgroup(rows, Math.max(columns, call.attributes.width)), factorWork(a))
     );
   },
   run({ inputs: [a], outputs: [q, r], attributes: { width } }) {

@@ -82,7 +82,7 @@ function factorize(operation: string, a: Tensor, mode: QrMode): QrResult {
     ],
     { width },
     operation,
-  ) as [Tensor, Tensor];
+  );
   record(
     operation,
     [a],

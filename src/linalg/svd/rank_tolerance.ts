@@ -44,7 +44,7 @@ export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | Tenso
 export function areSignificant(values: Tensor, a: Tensor, { atol, rtol }: Tolerances): Tensor {
   const usual = Math.max(...a.shape.slice(-2)) * epsilonOf(a.dtype);
   const least = ofMatrices(atol ?? 0, values);
-  const relative = rtol === undefined ? (where(gt(least, 0), 0, usual) as Tensor) : ofMatrices(rtol, values);
+  const relative = rtol === undefined ? where(gt(least, 0), 0, usual) : ofMatrices(rtol, values);
   const sizes = abs(values);
   return gt(sizes, maximum(mul(amax(sizes, -1, true), relative), least));
 }

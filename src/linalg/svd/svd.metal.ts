@@ -11,9 +11,9 @@ import { fitsThreadgroup, launchWhole } from "./whole.metal.ts";
 export const svdMetal: MetalImplementation<SvdAttributes, [Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    const { rows, columns } = matricesOf(a!);
+    const { rows, columns } = matricesOf(a);
     const isLarge = !fitsThreadgroup({ rows, columns }, call.attributes);
-    return noFloat64(call) ?? tooLarge(rows, columns) ?? fasterOnCpu("svd", isLarge, factorWork(a!));
+    return noFloat64(call) ?? tooLarge(rows, columns) ?? fasterOnCpu("svd", isLarge, factorWork(a));
   },
   run({ inputs: [a], outputs, attributes }) {
     const results = svdOutputs(outputs, attributes);

@@ -11,7 +11,7 @@ const COLUMNS = 64;
 
 export const triangularMetal: MetalImplementation<TriangularAttributes, [Tensor, Tensor], [Tensor]> = {
   unsupported(call) {
-    const { batch, rows, columns } = matricesOf(call.inputs[1]!);
+    const { batch, rows, columns } = matricesOf(call.inputs[1]);
     return noFloat64(call) ?? fasterOnCpu("solveTriangular", rows > MAX_SIZE, batch * rows ** 2 * columns);
   },
   run({ inputs: [a, b], outputs: [x], attributes }) {

@@ -84,7 +84,7 @@ export function solveTriangular(...values: unknown[]): Tensor {
 }
 
 function checkInnerSize(a: Tensor, b: Tensor, left: boolean): void {
-  const size = a.shape.at(-1)!;
+  const size = a.shape.at(-1);
   if (b.shape.at(left ? -2 : -1) === size) return;
   throw new ShapeError(
     "solveTriangular",
@@ -108,7 +108,7 @@ export function triangularSolution(operation: string, a: Tensor, b: Tensor, attr
     [{ shape: b.shape, dtype: b.dtype, strides: stridesLike(side) }],
     attributes,
     operation,
-  ) as [Tensor];
+  );
   record(operation, [a, b], [x], [a, x], ([gradient], [factor, solution], needs) => {
     const ofB = triangularSolution(operation, mT(factor), gradient, { upper: !upper, unitDiagonal });
     if (!needs[0]) return [null, ofB];

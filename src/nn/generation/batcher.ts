@@ -204,7 +204,7 @@ export class Batcher implements Disposable {
   private compute(slots: readonly Slot[], tokens: number): Tensor {
     const rows = slots.map(({ pending }) => pending.slice(0, tokens));
     const caches = slots.map(({ cache }) => cache);
-    const cache = caches.length === 1 ? caches[0]! : new KeyValueCacheBatch(caches);
+    const cache = caches.length === 1 ? caches[0] : new KeyValueCacheBatch(caches);
     const placed = slots.length === 1 ? slots[0]!.placedPart(tokens) : undefined;
     return this.model.forward(tensor(rows, { dtype: "int32" }), { cache, placed, lastOnly: true });
   }

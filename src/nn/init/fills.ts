@@ -108,7 +108,7 @@ export function truncNormal_(...values: unknown[]): Tensor {
   const dtype = accumulationDType(x.dtype);
   return written("init.truncNormal_", x, () => {
     const standard = erfinv(uniform(low, high, x.shape, { dtype, generator }));
-    return clamp(add(mul(standard, std * Math.SQRT2), mean) as Tensor, a, b);
+    return clamp(add(mul(standard, std * Math.SQRT2), mean), a, b);
   });
 }
 const truncNormalParameters = parameters("init.truncNormal_", {

@@ -103,7 +103,7 @@ export function orthogonal_(...values: unknown[]): Tensor {
     const [long, short] = [Math.max(rows, columns), Math.min(rows, columns)];
     // The diagonal of R is at least 0, so Q is uniform over orthogonal matrices (F. Mezzadri, 2007).
     const { q } = qr(normal(0, 1, [long, short], { dtype: accumulationDType(x.dtype), generator }));
-    const scaled = mul(q, gain) as Tensor;
+    const scaled = mul(q, gain);
     return reshape(rows < columns ? transpose(scaled, 0, 1) : scaled, x.shape);
   });
 }

@@ -20,7 +20,7 @@ export interface Normalization extends Module<[x: Tensor], Tensor> {
 
 /** Adds and normalizes in two passes, so that the hooks of the norm are called. */
 function sumAndForward(norm: Normalization, x: Tensor, residual: Tensor): SumAndNorm {
-  const sum = add(x, residual) as Tensor;
+  const sum = add(x, residual);
   return { sum, out: norm.forward(sum) };
 }
 

@@ -30,7 +30,7 @@ class ParametrizationList extends Module<[], Tensor> {
   constructor(first: Parametrization, value: Tensor, isTrained: boolean) {
     super();
     const found = first.rightInverse?.(value) ?? value;
-    const originals = isArray(found) ? (found as readonly Tensor[]) : [found as Tensor];
+    const originals = isArray(found) ? found : [found];
     for (const [at, tensor] of originals.entries()) {
       const original = keep(clone(tensor));
       original.requiresGrad = isTrained;
@@ -40,7 +40,7 @@ class ParametrizationList extends Module<[], Tensor> {
   }
 
   get originals(): Tensor[] {
-    return Object.entries(this).flatMap(([name, value]) => (/^original\d*$/.test(name) ? [value as Tensor] : []));
+    return Object.entries(this).flatMap(([name, value]) => (/^original\d*$/.test(name) ? [value] : []));
   }
 
   get steps(): Parametrization[] {
@@ -58,7 +58,7 @@ class ParametrizationList extends Module<[], Tensor> {
       tidy(() => {
         let given: Tensor | readonly Tensor[] = value;
         for (const step of this.steps.toReversed()) given = step.rightInverse?.(given as Tensor) ?? given;
-        const found = isArray(given) ? (given as readonly Tensor[]) : [given as Tensor];
+        const found = isArray(given) ? given : [given];
         for (const [at, original] of this.originals.entries()) {
           checkShape(operation, found[at]!, original);
           copyInto(original, found[at]!);

@@ -70,7 +70,7 @@ class WeightNorm extends Module<[g: Tensor, v: Tensor], Tensor> {
   }
 
   override forward(g: Tensor, v: Tensor): Tensor {
-    return mul(v, div(g, this.norms(v))) as Tensor;
+    return mul(v, div(g, this.norms(v)));
   }
 
   rightInverse(weight: Tensor): [g: Tensor, v: Tensor] {
@@ -169,7 +169,7 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
     if (weight.rank < 2) return;
     const matrix = noGrad(() => this.matrixOf(weight));
     const random = (size: number) =>
-      keep(normalize(randn([size], { dtype: weight.dtype as FloatDType, generator }), { dim: 0, eps }) as Tensor);
+      keep(normalize(randn([size], { dtype: weight.dtype as FloatDType, generator }), { dim: 0, eps }));
     const [rows, columns] = matrix.shape as [number, number];
     this._u = random(rows);
     this._v = random(columns);
@@ -178,12 +178,12 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
 
   override forward(weight: Tensor): Tensor {
     const { eps } = this;
-    if (this._u === null) return normalize(weight, { dim: 0, eps }) as Tensor;
+    if (this._u === null) return normalize(weight, { dim: 0, eps });
     const matrix = this.matrixOf(weight);
     if (this.training) this.approach(matrix, this.nPowerIterations);
     // copies: tensors saved for the backward pass must not change with the next read
     const [u, v] = [clone(this._u), clone(this._v!)];
-    return div(weight, sum(mul(u, matmul(matrix, v)))) as Tensor;
+    return div(weight, sum(mul(u, matmul(matrix, v))));
   }
 
   rightInverse(value: Tensor): Tensor {

@@ -94,7 +94,7 @@ export function matrixSizes(operation: string, { shape }: QuantizedTensor): read
 
 const withBias = (product: Tensor, bias: Tensor | null): Tensor => {
   if (bias === null) return product;
-  return add(product, bias.dtype === product.dtype ? bias : toDType(bias, product.dtype)) as Tensor;
+  return add(product, bias.dtype === product.dtype ? bias : toDType(bias, product.dtype));
 };
 
 /** Options of {@link Int4Linear.fromLinear}. */

@@ -67,7 +67,7 @@ export class LoraLinear extends Module<[x: Tensor], Tensor> {
     const out = this.base.forward(x);
     const wide = toDType(this.dropout.forward(x), "float32");
     const added = mul(this.up.forward(this.down.forward(wide)), this.scale);
-    return add(out, out.dtype === "float32" ? added : toDType(added, out.dtype)) as Tensor;
+    return add(out, out.dtype === "float32" ? added : toDType(added, out.dtype));
   }
 
   /** @internal Returns a plain layer with the merged weights; in float32 if the base layer is quantized. */
@@ -79,7 +79,7 @@ export class LoraLinear extends Module<[x: Tensor], Tensor> {
         noGrad(() => {
           const base = QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight;
           const added = mul(matmul(this.up.weight, this.down.weight), this.scale);
-          return toDType(add(toDType(base, "float32"), added), dtype) as Tensor;
+          return toDType(add(toDType(base, "float32"), added), dtype);
         }),
       ),
     );

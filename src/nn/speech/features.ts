@@ -72,8 +72,8 @@ function featuresOf(samples: Tensor, nMels: number): Tensor {
     for (let first = 0; first < frames; first += CHUNK)
       parts.push(logMel(padded, first, Math.min(CHUNK, frames - first), filters));
     const all = parts.length === 1 ? parts[0]! : cat(parts, { dim: 2 });
-    const floor = add(amax(all, { dim: [1, 2], keepdim: true }), -8) as Tensor;
-    const result = mul(add(clamp(all, { min: floor }), 4), 0.25) as Tensor;
+    const floor = add(amax(all, { dim: [1, 2], keepdim: true }), -8);
+    const result = mul(add(clamp(all, { min: floor }), 4), 0.25);
     return samples.rank === 1 ? reshape(result, [nMels, frames]) : result;
   });
 }

@@ -84,7 +84,7 @@ async function headOf(weights: Tensor, head: number): Promise<Float64Array[]> {
 
 async function rowsOf(matrix: Tensor): Promise<Float64Array[]> {
   const values = (await matrix.data()) as Float32Array;
-  const [rows, columns] = matrix.shape as readonly [number, number];
+  const [rows, columns] = matrix.sizes(2);
   return Array.from({ length: rows }, (_, row) =>
     Float64Array.from(values.subarray(row * columns, (row + 1) * columns)),
   );

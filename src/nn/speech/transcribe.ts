@@ -126,7 +126,7 @@ async function samplesOf(input: AudioInput, rate: number): Promise<Tensor> {
   return noGrad(() =>
     tidy(() => {
       const mono = samples.rank === 2 ? mean(toDType(samples, "float32"), { dim: 0 }) : toDType(samples, "float32");
-      return clone(resampled("transcribe", mono as Tensor, sampleRate, SAMPLE_RATE));
+      return clone(resampled("transcribe", mono, sampleRate, SAMPLE_RATE));
     }),
   );
 }

@@ -83,7 +83,7 @@ export async function embeddingBackward(...values: unknown[]): Promise<number> {
     await yieldToEventLoop();
     tidy(() => {
       const rows = narrow(gradient!, 0, at * batch, chunk.length);
-      (sum(mul(vectorsOf(model, chunk), rows) as Tensor) as Tensor).backward();
+      sum(mul(vectorsOf(model, chunk), rows)).backward();
     });
   }
   gradient?.dispose();

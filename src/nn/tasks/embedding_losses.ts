@@ -81,8 +81,8 @@ export function multipleNegativesRankingLoss(...values: unknown[]): Tensor {
   return tidy(() => {
     const candidates = negatives.length === 0 ? positives : cat([positives, ...negatives], { dim: 0 });
     const [a, c] = [normalize(anchors, { dim: 1 }), normalize(candidates, { dim: 1 })];
-    const scores = mul(matmul(a, transpose(c, 0, 1)) as Tensor, scale) as Tensor;
-    return crossEntropy(scores, arange(anchors.shape[0]!, { dtype: "int32" })) as Tensor;
+    const scores = mul(matmul(a, transpose(c, 0, 1)), scale);
+    return crossEntropy(scores, arange(anchors.shape[0]!, { dtype: "int32" }));
   });
 }
 
@@ -115,11 +115,11 @@ export function cosentLoss(...values: unknown[]): Tensor {
       `expected scores to have the shape [${left.shape[0]}], got ${scores.describe()}`,
     );
   return tidy(() => {
-    const cosines = mul(cosineSimilarity(left, right, { dim: 1 }), scale) as Tensor;
-    const differences = sub(unsqueeze(cosines, 1), unsqueeze(cosines, 0)) as Tensor;
+    const cosines = mul(cosineSimilarity(left, right, { dim: 1 }), scale);
+    const differences = sub(unsqueeze(cosines, 1), unsqueeze(cosines, 0));
     const isWrongOrder = lt(unsqueeze(scores, 1), unsqueeze(scores, 0));
-    const powers = reshape(where(isWrongOrder, differences, -Infinity) as Tensor, [-1]);
-    return logsumexp(cat([zeros([1], { dtype: cosines.dtype }) as Tensor, powers], { dim: 0 }), { dim: 0 }) as Tensor;
+    const powers = reshape(where(isWrongOrder, differences, -Infinity), [-1]);
+    return logsumexp(cat([zeros([1], { dtype: cosines.dtype }), powers], { dim: 0 }), { dim: 0 });
   });
 }
 

@@ -121,7 +121,7 @@ abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Mo
 
   /** Computes x + part(norm(x)) if the layer is pre-norm, else norm(x + part(x)). */
   protected residual(x: Tensor, norm: LayerNorm, dropout: Dropout, part: (x: Tensor) => Tensor): Tensor {
-    if (this.normFirst) return add(x, dropout.forward(part(norm.forward(x)))) as Tensor;
+    if (this.normFirst) return add(x, dropout.forward(part(norm.forward(x))));
     return norm.addForward(dropout.forward(part(x)), x).out;
   }
 

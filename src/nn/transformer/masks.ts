@@ -56,8 +56,8 @@ export function mergedMask(masks: readonly Tensor[], dtype: FloatDType): Tensor 
   const [first, ...others] = masks;
   if (first === undefined) return undefined;
   if (masks.every((mask) => mask.dtype === "bool"))
-    return logicalNot(others.reduce((all, mask) => logicalOr(all, mask) as Tensor, first)) as Tensor;
-  return masks.map((mask) => addedMask(mask, dtype)).reduce((sum, mask) => add(sum, mask) as Tensor);
+    return logicalNot(others.reduce((all, mask) => logicalOr(all, mask), first));
+  return masks.map((mask) => addedMask(mask, dtype)).reduce((sum, mask) => add(sum, mask));
 }
 
 /** Returns floats to add to the scores: −∞ where a bool mask is true. */

@@ -9,7 +9,7 @@ import { castTo } from "./creation.ts";
 /** Splits the last axis of [batch, length, heads · dim] into heads, as [batch, heads, length, dim]. */
 export function headsOf(x: Tensor, heads: number): Tensor {
   if (x.rank === 4) return x;
-  const [batch, length, width] = x.shape as [number, number, number];
+  const [batch, length, width] = x.sizes(3);
   return ops.permute(ops.reshape(x, [batch, length, heads, width / heads]), [0, 2, 1, 3]);
 }
 
@@ -51,7 +51,7 @@ function attention(call: Call): Results {
 }
 
 export function joinHeads(x: Tensor): Tensor {
-  const [batch, heads, length, dim] = x.shape as [number, number, number, number];
+  const [batch, heads, length, dim] = x.sizes(4);
   return ops.reshape(ops.permute(x, [0, 2, 1, 3]), [batch, length, heads * dim]);
 }
 

@@ -67,7 +67,7 @@ function constant(call: Call): Tensor {
 
 function range(call: Call): Tensor {
   const start = call.tensor(0);
-  const [from, to, step] = [0, 1, 2].map((at) => call.number(at)!) as [number, number, number];
+  const [from, to, step] = [0, 1, 2].map((at) => call.number(at)) as [number, number, number];
   const count = Math.max(Math.ceil((to - from) / step), 0);
   const values = Array.from({ length: count }, (_, at) => from + at * step);
   return start.dtype === "int64" ? int64(values) : tensorOf(values, { dtype: start.dtype, shape: [count] });

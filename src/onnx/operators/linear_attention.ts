@@ -29,7 +29,7 @@ function linearAttention(call: Call): Results {
     headsOf(wide(call.tensor(1)), heads),
     headsOf(wide(call.tensor(2)), heads),
   ];
-  const [batch, , length, keyDim] = q.shape as [number, number, number, number];
+  const [batch, , length, keyDim] = q.sizes(4);
   const given = call.optional(3);
   const decay = rule.decays ? ops.exp(headsOf(wide(call.tensor(4)), heads)) : undefined;
   const beta = rule.corrects ? perHead(wide(call.tensor(5))) : undefined;

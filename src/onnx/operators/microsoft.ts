@@ -34,7 +34,7 @@ function embedLayerNormalization(call: Call): Results {
   const [tokens, segments, word, position] = [call.tensor(0), call.optional(1), call.tensor(2), call.tensor(3)];
   const [segment, gamma, beta, mask] = [call.optional(4), call.tensor(5), call.tensor(6), call.optional(7)];
   const given = call.optional(8);
-  const [batch, length] = tokens.shape as [number, number];
+  const [batch, length] = tokens.sizes(2);
   const positions = given ? ops.embedding(given.to("int64"), position) : ops.narrow(position, 0, 0, length);
   const both = ops.add(ops.embedding(tokens.to("int64"), word), positions);
   const sum = segments && segment ? ops.add(both, ops.embedding(segments.to("int64"), segment)) : both;

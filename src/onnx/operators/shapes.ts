@@ -100,7 +100,7 @@ function trilu(call: Call): Tensor {
 function depthToSpace(call: Call): Tensor {
   const x = call.tensor(0);
   const block = call.attributes.number("blocksize");
-  const [batch, channels, height, width] = x.shape as [number, number, number, number];
+  const [batch, channels, height, width] = x.sizes(4);
   const depth = channels / block ** 2;
   const isColumn = call.attributes.text("mode", "DCR") === "CRD";
   const parts = isColumn ? [depth, block, block] : [block, block, depth];
@@ -112,7 +112,7 @@ function depthToSpace(call: Call): Tensor {
 function spaceToDepth(call: Call): Tensor {
   const x = call.tensor(0);
   const block = call.attributes.number("blocksize");
-  const [batch, channels, height, width] = x.shape as [number, number, number, number];
+  const [batch, channels, height, width] = x.sizes(4);
   const split = ops.reshape(x, [batch, channels, height / block, block, width / block, block]);
   const isColumn = call.attributes.text("mode", "DCR") === "CRD";
   const order = ops.permute(split, isColumn ? [0, 1, 3, 5, 2, 4] : [0, 3, 5, 1, 2, 4]);
@@ -139,7 +139,7 @@ function cumulative(call: Call, compute: typeof ops.cumsum): Tensor {
   const dim = axisOf(call.number(1)!, x.rank);
   const isReversed = call.attributes.flag("reverse");
   const ordered = isReversed ? ops.flip(x, [dim]) : x;
-  const sums = compute(ordered, { dim }).to(x.dtype) as Tensor;
+  const sums = compute(ordered, { dim }).to(x.dtype);
   const result = call.attributes.flag("exclusive") ? shifted(sums, dim, compute === ops.cumsum ? 0 : 1) : sums;
   return isReversed ? ops.flip(result, [dim]) : result;
 }

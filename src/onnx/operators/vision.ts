@@ -55,7 +55,7 @@ function nonMaxSuppression(call: Call): Tensor {
   const [most, threshold] = [call.number(2) ?? 0, call.number(3) ?? 0];
   const least = call.number(4);
   const isCentered = call.attributes.flag("center_point_box");
-  const [batches, classes, count] = scores.shape as [number, number, number];
+  const [batches, classes, count] = scores.sizes(3);
   const [corners, values] = [numbersOf(boxes), numbersOf(scores)];
   const chosen: bigint[] = [];
   for (let batch = 0; batch < batches; batch++)
@@ -119,7 +119,7 @@ function samplesOf(
   const grids = extents.map((extent, at) => (ratio > 0 ? ratio : Math.ceil(extent / cells[at]!)));
   const along = (at: 0 | 1, start: number, cell: number): number[] =>
     Array.from({ length: grids[at]! }, (_, sample) => {
-      const bin = extents[at]! / cells[at]!;
+      const bin = extents[at]! / cells[at];
       return start + cell * bin + ((sample + 0.5) * bin) / grids[at]!;
     });
   return Array.from({ length: cells[0] * cells[1] }, (_, at) => {

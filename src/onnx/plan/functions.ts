@@ -62,7 +62,7 @@ const normalized = squares.flatMap((square) => {
 
 /** γ and β must be vectors of the last axis's length. */
 function layerNormalization(last: PlannedStep, { variables }: Match, edit: Edit): PlannedStep | undefined {
-  const [at, scale, bias, epsilon] = ["x", "scale", "bias", "epsilon"].map((name) => variables.get(name)!);
+  const [at, scale, bias, epsilon] = ["x", "scale", "bias", "epsilon"].map((name) => variables.get(name));
   const length = edit.slots[at!]!.shape?.at(-1);
   const isVector = [scale, bias].every((slot) => {
     const { shape } = edit.slots[slot!]!;

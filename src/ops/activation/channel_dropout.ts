@@ -92,7 +92,7 @@ function dropChannels(operation: string, { x, p, training, generator }: Dropping
   if (!training || p === 0) return x;
   const channels = x.shape.slice(0, x.rank - axes);
   return underName(operation, () =>
-    tidy(() => mul(x, kept(x, [...channels, ...new Array<number>(axes).fill(1)], { p, generator })) as Tensor),
+    tidy(() => mul(x, kept(x, [...channels, ...new Array<number>(axes).fill(1)], { p, generator }))),
   );
 }
 
@@ -158,10 +158,10 @@ function withLowest(operation: string, { x, p, training, generator }: Dropping, 
   if (!training || p === 0) return x;
   return underName(operation, () =>
     tidy(() => {
-      if (p === 1) return mul(x, 0) as Tensor;
+      if (p === 1) return mul(x, 0);
       const stays = ne(kept(x, shape, { p, generator }), 0);
       const scale = 1 / Math.sqrt((1 - p) * (1 + p * LOWEST ** 2));
-      return add(mul(where(stays, x, LOWEST), scale), -scale * LOWEST * p) as Tensor;
+      return add(mul(where(stays, x, LOWEST), scale), -scale * LOWEST * p);
     }),
   );
 }

@@ -53,9 +53,9 @@ export function gumbelSoftmax(...values: unknown[]): Tensor {
     tidy(() => {
       const dtype = accumulationDType(logits.dtype) as FloatDType;
       const noise = gumbels(rand(logits.shape, { dtype, generator }));
-      const soft = softmax(div(add(toDType(input, dtype), noise), tau) as Tensor, { dim: axis });
+      const soft = softmax(div(add(toDType(input, dtype), noise), tau), { dim: axis });
       const sample = hard && logits.size > 0 ? add(oneOf(soft, axis), sub(soft, detach(soft))) : soft;
-      return toDType(sample as Tensor, logits.dtype);
+      return toDType(sample, logits.dtype);
     }),
   );
 }
@@ -69,8 +69,7 @@ const gumbelSoftmaxParameters = parameters("gumbelSoftmax", {
 });
 
 /** Computes −ln(−ln u) of uniform numbers; 0 is replaced by a number below the smallest other one. */
-const gumbels = (uniform: Tensor): Tensor =>
-  neg(log(neg(log(clamp(uniform, { min: LEAST }) as Tensor)) as Tensor)) as Tensor;
+const gumbels = (uniform: Tensor): Tensor => neg(log(neg(log(clamp(uniform, { min: LEAST })))));
 const LEAST = 2 ** -54;
 
 /** Returns 1 at the largest element along an axis, 0 elsewhere. */

@@ -35,7 +35,7 @@ const preluParameters = parameters("prelu", { x: operand(aTensor), weight: opera
 /** Returns the shape in which the weight broadcasts to x. */
 function weightShape(x: Tensor, weight: Tensor): readonly number[] {
   if (weight.size === 1 && weight.rank <= 1) return [];
-  const channels = x.rank > 1 ? x.shape[1]! : 1;
+  const channels = x.rank > 1 ? x.shape[1] : 1;
   if (weight.rank === 1 && weight.size === channels) return [channels, ...new Array<number>(x.rank - 2).fill(1)];
   throw new ShapeError(
     "prelu",

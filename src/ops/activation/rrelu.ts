@@ -48,7 +48,7 @@ export function rrelu(...values: unknown[]): Tensor {
     tidy(() => {
       const dtype = x.dtype as FloatDType;
       const slopes = training ? uniform(lower, upper, x.shape, { dtype, generator }) : (lower + upper) / 2;
-      return where(le(input, 0), mul(input, slopes), input) as Tensor;
+      return where(le(input, 0), mul(input, slopes), input);
     }),
   );
 }

@@ -43,7 +43,7 @@ export function glu(...values: unknown[]): Tensor {
   if (!Number.isInteger(half))
     throw new ShapeError("glu", "oddSize", `expected an axis of even size, got axis ${axis} of ${x.describe()}`);
   return underName("glu", () =>
-    tidy(() => mul(narrow(input, axis, 0, half), sigmoid(narrow(input, axis, half, half))) as Tensor),
+    tidy(() => mul(narrow(input, axis, 0, half), sigmoid(narrow(input, axis, half, half)))),
   );
 }
 glu.method = "same" as const;
@@ -52,7 +52,7 @@ const gluParameters = parameters("glu", { x: operand(aTensor), dim: optional(axi
 /** Computes 0 if |x| ≤ bound, else x without `less` of its magnitude. */
 const shrinkOf: Ternary = defineTernary("shrink", {
   reference: { float: (x, bound, less) => (Math.abs(x) <= bound ? 0 : x < 0 ? x + less : x - less) },
-  gradient: (g, [x, bound], needs) => [needs[0] ? (where(le(abs(x), bound), 0, g) as Tensor) : null, null, null],
+  gradient: (g, [x, bound], needs) => [needs[0] ? where(le(abs(x), bound), 0, g) : null, null, null],
 });
 
 /** Options of {@link hardshrink} and {@link softshrink}. */
@@ -100,7 +100,7 @@ const softshrinkParameters = parameters("softshrink", shrinking);
 
 const replaceBelow: Ternary = defineTernary("threshold", {
   reference: { float: (x, above, value) => (x <= above ? value : x) },
-  gradient: (g, [x, above], needs) => [needs[0] ? (where(le(x, above), 0, g) as Tensor) : null, null, null],
+  gradient: (g, [x, above], needs) => [needs[0] ? where(le(x, above), 0, g) : null, null, null],
 });
 
 /**
@@ -113,8 +113,7 @@ export function threshold<D extends DType>(x: Tensor<D>, threshold: number, valu
 export function threshold(...values: unknown[]): Tensor {
   const { x, threshold: above, value } = thresholdParameters(values);
   const input = isInteger(x.dtype) ? x : floatOperand("threshold", x, undefined);
-  if (isInteger(x.dtype))
-    return underName("threshold", () => tidy(() => where(le(input, above), value, input) as Tensor));
+  if (isInteger(x.dtype)) return underName("threshold", () => tidy(() => where(le(input, above), value, input)));
   return replaceBelow([input, scalarTensor(above, input.dtype), scalarTensor(value, input.dtype)]);
 }
 threshold.method = "same" as const;
@@ -148,7 +147,7 @@ export function softmin(...values: unknown[]): Tensor {
   const { x, dim, dtype } = softminParameters(values);
   const input = dtype === undefined ? floatOperand("softmin", x, dtype) : x; // integers are negated first
   const axis = x.rank === 0 ? dim : axisOf("softmin", x, dim);
-  return underName("softmin", () => tidy(() => softmax(neg(input) as Tensor, { dim: axis, dtype })));
+  return underName("softmin", () => tidy(() => softmax(neg(input), { dim: axis, dtype })));
 }
 softmin.method = "same" as const;
 const softminParameters = parameters("softmin", {

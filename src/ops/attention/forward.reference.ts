@@ -17,7 +17,7 @@ export const forwardReference: Implementation<AttentionAttributes, readonly Tens
   run(call) {
     const problem = problemOf(call);
     const { heads, queries, valueDim, inputs } = problem;
-    const out = new Float64Array(call.outputs[0]!.size);
+    const out = new Float64Array(call.outputs[0].size);
     const logSumExps: LogSumExp[] = [];
     const pairs = pairsOf(problem);
     const sinkAt = inputs.sinks && readerOf(inputs.sinks);
@@ -34,7 +34,7 @@ export const forwardReference: Implementation<AttentionAttributes, readonly Tens
           if (keep !== 0) addScaled(result, probabilityOf(score, sum) * keep, v[j]!);
       }
     }
-    store(call.outputs[0]!, out);
+    store(call.outputs[0], out);
     const [, logSumExp, low] = call.outputs;
     if (logSumExp) storeLogSumExps(logSumExps, logSumExp, low);
   },

@@ -95,7 +95,7 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
       const bounded = softcap === undefined ? product : Math.tanh(product / softcap);
       const score = (softcap ?? 1) * bounded + offset;
       const capSlope = softcap === undefined ? 1 : 1 - bounded ** 2;
-      const keep = kept ? kept[j]! * dropout!.keepScale : 1;
+      const keep = kept ? kept[j]! * dropout.keepScale : 1;
       if (score !== -Infinity) pairs.push({ j, score, capSlope, keep });
     }
     return pairs;

@@ -60,15 +60,15 @@ function attend(problem: AttentionProblem, wantsLogSumExp: boolean): Attended {
   const [products, sums] = allowed ? [pairProducts, weightedSums] : [plainProducts, matmul];
   const q = reshape(precise("q"), [batch, kvHeads, group, queries, dim]);
   const all = reshape(products(q, k), [batch, heads, queries, keys]);
-  const scaled = mul(allowed ? where(allowed, all, 0) : all, problem.scale) as Tensor;
+  const scaled = mul(allowed ? where(allowed, all, 0) : all, problem.scale);
   const bounded = softcap === undefined ? scaled : mul(tanh(mul(scaled, 1 / softcap)), softcap);
-  const scores = masked(addOffsets(problem, bounded as Tensor), allowed);
+  const scores = masked(addOffsets(problem, bounded), allowed);
   const total = given(problem, "sinks") ? withSinks(problem, scores, precise("sinks")) : scores;
   const { shares, logSumExp } = softmaxOf(scores, total, wantsLogSumExp);
   const kept = dropout
     ? where(dropoutMask(problem, [batch, heads, queries, keys]), mul(shares, dropout.keepScale), 0)
     : shares;
-  const out = sums(reshape(kept as Tensor, [batch, kvHeads, group, queries, keys]), v);
+  const out = sums(reshape(kept, [batch, kvHeads, group, queries, keys]), v);
   return { out: toDType(reshape(out, [batch, heads, queries, valueDim]), dtype), logSumExp };
 }
 
@@ -93,7 +93,7 @@ const distances = (problem: AttentionProblem): Tensor =>
   sub(
     numbered(problem, "keys", (j) => j),
     numbered(problem, "queries", (i, sequence) => i + shiftOf(problem, sequence)),
-  ) as Tensor;
+  );
 
 const sequenceNumbers = (problem: AttentionProblem, axis: "queries" | "keys") =>
   numbered(problem, axis, (_, { index }) => index);
@@ -120,7 +120,7 @@ function addOffsets(problem: AttentionProblem, scores: Tensor): Tensor {
   const bias = given(problem, "bias");
   const slopes = given(problem, "slopes");
   const biased = bias ? add(scores, toDType(bias, scores.dtype)) : scores;
-  return (slopes ? sub(biased, mul(slopesOfRows(problem, slopes), abs(distances(problem)))) : biased) as Tensor;
+  return slopes ? sub(biased, mul(slopesOfRows(problem, slopes), abs(distances(problem)))) : biased;
 }
 
 /** Returns slopes as [B or 1, H, M or 1, 1]; with packed sequences, each row gets its sequence's slopes. */
@@ -132,7 +132,7 @@ function slopesOfRows(problem: AttentionProblem, slopes: Tensor): Tensor {
 }
 
 const masked = (scores: Tensor, allowed: Tensor | undefined): Tensor =>
-  allowed ? (where(allowed, scores, -Infinity) as Tensor) : scores;
+  allowed ? where(allowed, scores, -Infinity) : scores;
 
 const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, sinks: Tensor): Tensor =>
   cat([scores, expand(reshape(sinks, [1, heads, 1, 1]), [batch, heads, queries, 1])], { dim: 3 });
@@ -144,13 +144,13 @@ const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, 
  */
 function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
-  const filled = where(isEmpty, 0, total) as Tensor;
+  const filled = where(isEmpty, 0, total);
   const keys = scores.shape[3]!;
   const all = softmax(filled, { dim: 3 });
   const probabilities = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
   const sums = wantsLogSumExp && where(isEmpty, -Infinity, logsumexp(filled, { dim: 3, keepdim: true }));
   return {
-    shares: where(ne(scores, -Infinity), probabilities, 0) as Tensor,
-    logSumExp: sums ? squeeze(sums as Tensor, { dim: 3 }) : undefined,
+    shares: where(ne(scores, -Infinity), probabilities, 0),
+    logSumExp: sums ? squeeze(sums, { dim: 3 }) : undefined,
   };
 }

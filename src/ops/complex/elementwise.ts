@@ -34,12 +34,12 @@ const one = (like: Parts): Parts => ({ re: filledLike(like.re, 1), im: filledLik
 const isNotZero = ({ re, im }: Parts): Tensor => logicalOr(re, im);
 
 /** 2^z, with the angle im · ln 2. */
-const powerOfTwo = ({ re, im }: Parts): Parts => polarForm(exp2(re) as Tensor, times(im, Math.LN2), im);
+const powerOfTwo = ({ re, im }: Parts): Parts => polarForm(exp2(re), times(im, Math.LN2), im);
 
 /** e^z − 1, accurate near 0: the real part is (e^re − 1) · cos im − 2 · sin²(im/2). */
 const exponentialLessOne = ({ re, im }: Parts): Parts => ({
-  re: minus(times(expm1(re) as Tensor, cos(im) as Tensor), times(square(sin(times(im, 0.5)) as Tensor), 2)),
-  im: times(exp(re) as Tensor, sin(im) as Tensor),
+  re: minus(times(expm1(re), cos(im)), times(square(sin(times(im, 0.5))), 2)),
+  im: times(exp(re), sin(im)),
 });
 
 /** 1 / (1 + e^(−z)). */
@@ -53,7 +53,7 @@ const formulas: Readonly<Record<string, Formula>> = {
   square: (z) => product(z, z),
   div: quotient,
   reciprocal: (z) => quotient(one(z), z),
-  abs: ({ re, im }) => hypot(re, im) as Tensor,
+  abs: ({ re, im }) => hypot(re, im),
   sign: direction,
   sqrt: root,
   rsqrt: (z) => quotient(one(z), root(z)),

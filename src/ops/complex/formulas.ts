@@ -41,7 +41,7 @@ export function quotient({ re: a, im: b }: Parts, { re: c, im: d }: Parts): Part
 }
 
 /** e^re · (cos im + i · sin im). */
-export const exponential = ({ re, im }: Parts): Parts => polarForm(exp(re) as Tensor, im, im);
+export const exponential = ({ re, im }: Parts): Parts => polarForm(exp(re), im, im);
 
 /**
  * size · (cos angle + i · sin angle). The result is real for im = 0, also if the size is infinite; it is 0 for the size
@@ -51,12 +51,12 @@ export function polarForm(size: Tensor, angle: Tensor, im: Tensor): Parts {
   const isReal = eq(im, 0);
   const isZero = logicalAnd(eq(size, 0), logicalNot(isfinite(angle)));
   const part = (whole: Tensor, factor: Tensor) => choose(isReal, whole, choose(isZero, 0, times(size, factor)));
-  return { re: part(size, cos(angle) as Tensor), im: part(im, sin(angle) as Tensor) };
+  return { re: part(size, cos(angle)), im: part(im, sin(angle)) };
 }
 
 /** z / |z|; 0 for 0. */
 export function direction({ re, im }: Parts): Parts {
-  const size = hypot(re, im) as Tensor;
+  const size = hypot(re, im);
   const isZero = eq(size, 0);
   return { re: choose(isZero, 0, over(re, size)), im: choose(isZero, 0, over(im, size)) };
 }
@@ -67,7 +67,7 @@ export function direction({ re, im }: Parts): Parts {
  */
 export function root({ re, im }: Parts): Parts {
   const [a, b] = [times(re, 0.25), times(im, 0.25)];
-  const larger = times(sqrt(times(plus(abs(a), hypot(a, b) as Tensor), 0.5)) as Tensor, 2); // √((|re| + |z|)/2)
+  const larger = times(sqrt(times(plus(abs(a), hypot(a, b)), 0.5)), 2); // √((|re| + |z|)/2)
   const isZero = eq(larger, 0);
   const smaller = choose(isZero, 0, over(im, times(choose(isZero, 1, larger), 2)));
   const isRight = ge(re, 0);
@@ -75,20 +75,20 @@ export function root({ re, im }: Parts): Parts {
   const infinity = filledLike(re, Number.POSITIVE_INFINITY);
   return {
     re: choose(isInfinite, infinity, choose(isRight, larger, abs(smaller))),
-    im: choose(isInfinite, im, choose(isRight, copysign(smaller, im) as Tensor, copysign(larger, im) as Tensor)),
+    im: choose(isInfinite, im, choose(isRight, copysign(smaller, im), copysign(larger, im))),
   };
 }
 
 /** The principal logarithm: ln|z| + i · angle, with the imaginary part in [−π, π]. */
-export const logarithm = ({ re, im }: Parts): Parts => ({ re: logOfSize(re, im), im: atan2(im, re) as Tensor });
+export const logarithm = ({ re, im }: Parts): Parts => ({ re: logOfSize(re, im), im: atan2(im, re) });
 
 /** ln|z|. Near |z| = 1 it is ½ · ln(1 + (m − 1)(m + 1) + n²) with the larger part m, which does not cancel. */
 function logOfSize(re: Tensor, im: Tensor): Tensor {
   const [a, b] = [abs(re), abs(im)];
-  const [m, n] = [maximum(a, b) as Tensor, minimum(a, b) as Tensor];
-  const near = times(log1p(plus(times(minus(m, 1), plus(m, 1)), square(n))) as Tensor, 0.5);
-  const far = plus(log(hypot(times(m, 0.5), times(n, 0.5))) as Tensor, Math.LN2);
-  const small = log(hypot(m, n)) as Tensor;
+  const [m, n] = [maximum(a, b), minimum(a, b)];
+  const near = times(log1p(plus(times(minus(m, 1), plus(m, 1)), square(n))), 0.5);
+  const far = plus(log(hypot(times(m, 0.5), times(n, 0.5))), Math.LN2);
+  const small = log(hypot(m, n));
   const isInfinite = logicalOr(isinf(a), isinf(b));
   const known = choose(logicalAnd(gt(m, 0.5), lt(m, 2)), near, choose(gt(m, 1), far, small));
   return choose(isInfinite, Number.POSITIVE_INFINITY, known);
@@ -97,9 +97,9 @@ function logOfSize(re: Tensor, im: Tensor): Tensor {
 /** ln(1 + z), accurate near 0: the real part is ½ · ln(1 + re · (2 + re) + im²). */
 export function logarithmOfSum({ re, im }: Parts): Parts {
   const isNear = lt(maximum(abs(re), abs(im)), 0.5);
-  const near = times(log1p(plus(times(re, plus(re, 2)), square(im))) as Tensor, 0.5);
+  const near = times(log1p(plus(times(re, plus(re, 2)), square(im))), 0.5);
   const sum = plus(re, 1);
-  return { re: choose(isNear, near, logOfSize(sum, im)), im: atan2(im, sum) as Tensor };
+  return { re: choose(isNear, near, logOfSize(sum, im)), im: atan2(im, sum) };
 }
 
 /** xʸ = e^(y · ln x). 0ʸ is 1 for y = 0, and 0 for a positive real part of y. */

@@ -229,7 +229,7 @@ export function polar<D extends DType>(abs: Tensor<D>, angle: Tensor<D>): Tensor
 export function polar(...values: unknown[]): Tensor {
   const { abs, angle } = polarParameters(values);
   checkParts("polar", { abs, angle });
-  return complexOf("polar", mul(abs, cos(angle)) as Tensor, mul(abs, sin(angle)) as Tensor);
+  return complexOf("polar", mul(abs, cos(angle)), mul(abs, sin(angle)));
 }
 const polarParameters = parameters("polar", { abs: operand(aTensor), angle: required(aTensor) });
 
@@ -267,10 +267,10 @@ export function angle(...values: unknown[]): Tensor {
 angle.method = "angle" as const;
 const angleParameters = parameters("angle", onePart);
 
-const angleOfParts = (x: Tensor): Tensor => atan2(partOf("imag", x, 1), partOf("real", x, 0)) as Tensor;
+const angleOfParts = (x: Tensor): Tensor => atan2(partOf("imag", x, 1), partOf("real", x, 0));
 
 /** 0, π for negative numbers, NaN for NaN. */
 function angleOfReal(x: Tensor): Tensor {
   const input = isFloat(x.dtype) ? x : toDType(x, "float32");
-  return where(isnan(input), input, where(lt(input, 0), scalarTensor(Math.PI, input.dtype), mul(input, 0))) as Tensor;
+  return where(isnan(input), input, where(lt(input, 0), scalarTensor(Math.PI, input.dtype), mul(input, 0)));
 }

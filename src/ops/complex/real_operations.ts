@@ -12,10 +12,9 @@ export interface Parts {
   readonly im: Tensor;
 }
 
-export const plus = (a: Tensor, b: Tensor | number): Tensor => add(a, b) as Tensor;
-export const minus = (a: Tensor | number, b: Tensor | number): Tensor => sub(a, b) as Tensor;
-export const times = (a: Tensor, b: Tensor | number): Tensor => mul(a, b) as Tensor;
-export const over = (a: Tensor | number, b: Tensor | number): Tensor => trueDivide(a, b) as Tensor;
-export const choose = (condition: Tensor, a: Tensor | number, b: Tensor | number): Tensor =>
-  where(condition, a, b) as Tensor;
+export const plus = (a: Tensor, b: Tensor | number): Tensor => add(a, b);
+export const minus = (a: Tensor | number, b: Tensor | number): Tensor => sub(a, b);
+export const times = (a: Tensor, b: Tensor | number): Tensor => mul(a, b);
+export const over = (a: Tensor | number, b: Tensor | number): Tensor => trueDivide(a, b);
+export const choose = (condition: Tensor, a: Tensor | number, b: Tensor | number): Tensor => where(condition, a, b);
 export const filledLike = (x: Tensor, value: number): Tensor => expand(scalarTensor(value, x.dtype), x.shape);

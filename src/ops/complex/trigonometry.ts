@@ -27,14 +27,14 @@ const timesZero = (large: Tensor, factor: Tensor): Tensor => choose(eq(factor, 0
 
 /** sinh z = sinh re · cos im + i · cosh re · sin im. */
 export const hyperbolicSine = ({ re, im }: Parts): Parts => ({
-  re: timesZero(cos(im) as Tensor, sinh(re) as Tensor),
-  im: timesZero(cosh(re) as Tensor, sin(im) as Tensor),
+  re: timesZero(cos(im), sinh(re)),
+  im: timesZero(cosh(re), sin(im)),
 });
 
 /** cosh z = cosh re · cos im + i · sinh re · sin im. */
 export const hyperbolicCosine = ({ re, im }: Parts): Parts => ({
-  re: times(cosh(re) as Tensor, cos(im) as Tensor),
-  im: choose(eq(re, 0), times(re, sin(im) as Tensor), timesZero(sinh(re) as Tensor, sin(im) as Tensor)),
+  re: times(cosh(re), cos(im)),
+  im: choose(eq(re, 0), times(re, sin(im)), timesZero(sinh(re), sin(im))),
 });
 
 /** Above this |re|, tanh is ±1 in float64. */
@@ -47,15 +47,15 @@ const SATURATED = 20;
 export function hyperbolicTangent({ re, im }: Parts): Parts {
   const size = abs(re);
   const isLarge = gt(size, SATURATED);
-  const s = sinh(choose(isLarge, 0, re)) as Tensor;
-  const t = tan(im) as Tensor;
+  const s = sinh(choose(isLarge, 0, re));
+  const t = tan(im);
   const beta = plus(square(t), 1);
   const divisor = plus(times(beta, square(s)), 1);
-  const rho = sqrt(plus(square(s), 1)) as Tensor;
-  const decay = exp(times(size, -2)) as Tensor;
-  const tail = choose(eq(decay, 0), 0, times(times(times(sin(im) as Tensor, cos(im) as Tensor), decay), 4));
+  const rho = sqrt(plus(square(s), 1));
+  const decay = exp(times(size, -2));
+  const tail = choose(eq(decay, 0), 0, times(times(times(sin(im), cos(im)), decay), 4));
   return {
-    re: choose(isLarge, copysign(filledLike(re, 1), re) as Tensor, over(times(times(beta, rho), s), divisor)),
+    re: choose(isLarge, copysign(filledLike(re, 1), re), over(times(times(beta, rho), s), divisor)),
     im: choose(isLarge, tail, over(t, divisor)),
   };
 }
@@ -81,23 +81,23 @@ const isInfinite = ({ re, im }: Parts): Tensor => isinf(plus(abs(re), abs(im)));
 export function arcsine(z: Parts): Parts {
   const [less, more] = roots(z);
   const cosine = minus(times(less.re, more.re), times(less.im, more.im));
-  const re = atan2(z.re, choose(isInfinite(z), abs(z.im), cosine)) as Tensor;
-  return { re, im: asinh(crossed(less, more)) as Tensor };
+  const re = atan2(z.re, choose(isInfinite(z), abs(z.im), cosine));
+  return { re, im: asinh(crossed(less, more)) };
 }
 
 export function arccosine(z: Parts): Parts {
   const [less, more] = roots(z);
-  const re = choose(isInfinite(z), atan2(abs(z.im), z.re) as Tensor, times(atan2(less.re, more.re) as Tensor, 2));
-  return { re: choose(isnan(z.re), z.re, re), im: asinh(crossed(more, less)) as Tensor };
+  const re = choose(isInfinite(z), atan2(abs(z.im), z.re), times(atan2(less.re, more.re), 2));
+  return { re: choose(isnan(z.re), z.re, re), im: asinh(crossed(more, less)) };
 }
 
 export function hyperbolicArccosine({ re, im }: Parts): Parts {
   const less = root({ re: minus(re, 1), im });
   const more = root({ re: plus(re, 1), im });
-  const angle = times(atan2(less.im, more.re) as Tensor, 2);
+  const angle = times(atan2(less.im, more.re), 2);
   return {
-    re: asinh(dotted(less, more)) as Tensor,
-    im: choose(isnan(re), re, choose(isInfinite({ re, im }), atan2(im, re) as Tensor, angle)),
+    re: asinh(dotted(less, more)),
+    im: choose(isnan(re), re, choose(isInfinite({ re, im }), atan2(im, re), angle)),
   };
 }
 
@@ -105,11 +105,11 @@ export function hyperbolicArccosine({ re, im }: Parts): Parts {
 export function hyperbolicArctangent({ re, im }: Parts): Parts {
   const less = minus(1, re);
   const ratio = over(times(abs(re), 4), plus(square(minus(abs(re), 1)), square(im)));
-  const angle = atan2(times(im, 2), minus(times(less, plus(re, 1)), square(im))) as Tensor;
+  const angle = atan2(times(im, 2), minus(times(less, plus(re, 1)), square(im)));
   const isFar = isInfinite({ re, im });
   return {
-    re: copysign(choose(isFar, 0, times(log1p(ratio) as Tensor, 0.25)), re) as Tensor,
-    im: choose(isFar, copysign(filledLike(im, Math.PI / 2), im) as Tensor, times(angle, 0.5)),
+    re: copysign(choose(isFar, 0, times(log1p(ratio), 0.25)), re),
+    im: choose(isFar, copysign(filledLike(im, Math.PI / 2), im), times(angle, 0.5)),
   };
 }
 

@@ -39,5 +39,5 @@ export const ofBatch = (
 /** Adds the bias to each output channel. */
 function withBias(y: Tensor, bias: Tensor | undefined): Tensor {
   if (!bias) return y;
-  return add(y, reshape(toDType(bias, y.dtype), [bias.size, ...new Array<number>(y.rank - 2).fill(1)])) as Tensor;
+  return add(y, reshape(toDType(bias, y.dtype), [bias.size, ...new Array<number>(y.rank - 2).fill(1)]));
 }

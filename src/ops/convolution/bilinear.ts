@@ -170,7 +170,7 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): T
     reshape(under(whole, place, geometry), [batch, groups, channels, elementCount(output)]);
   const product = (at: number, columns: Tensor): Tensor => {
     const kernelColumns = unsqueeze(select(weights, 0, at), 0);
-    return channels === 1 ? (mul(kernelColumns, columns) as Tensor) : matmul(kernelColumns, columns);
+    return channels === 1 ? mul(kernelColumns, columns) : matmul(kernelColumns, columns);
   };
   let result = zeros([batch, groups, outputs / groups, elementCount(output)], { dtype: x.dtype });
   for (const [at, place] of places.entries()) {
@@ -200,11 +200,9 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): 
     tidy(() => {
       const kernelColumns = unsqueeze(select(weights, 0, at), 0);
       const term = weight.shape[0] === groups ? mul(kernelColumns, columns) : matmul(kernelColumns, columns);
-      add_(under(whole, place, geometry), reshape(term as Tensor, [batch, channels * groups, ...output]));
+      add_(under(whole, place, geometry), reshape(term, [batch, channels * groups, ...output]));
     });
-  return contiguous(
-    input.reduce((view, size, axis) => narrow(view, axis + 2, padding[axis]![0], size), whole as Tensor),
-  );
+  return contiguous(input.reduce((view, size, axis) => narrow(view, axis + 2, padding[axis]![0], size), whole));
 }
 
 function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tensor {
@@ -224,5 +222,5 @@ function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tenso
   const products = placesOf(kernel).map((place) =>
     tidy(() => matmul(gradient, transpose(lines(under(whole, place, geometry), channels), 1, 2))),
   );
-  return contiguous(reshape(stack(products as [Tensor, ...Tensor[]], -1), [outputs * groups, channels, ...kernel]));
+  return contiguous(reshape(stack(products, -1), [outputs * groups, channels, ...kernel]));
 }

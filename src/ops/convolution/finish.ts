@@ -102,10 +102,10 @@ const activations: Readonly<Record<Finish["activation"], (x: Tensor, finish: Fin
   none: (x) => x,
   relu: (x) => relu(x),
   leaky: (x, { alpha }) => leakyRelu(x, { negativeSlope: alpha }),
-  clamp: (x, { alpha, beta }) => clamp(x, { min: alpha, max: beta }) as Tensor,
+  clamp: (x, { alpha, beta }) => clamp(x, { min: alpha, max: beta }),
   sigmoid: (x) => sigmoid(x),
   silu: (x) => silu(x),
-  hardsigmoid: (x, { alpha, beta }) => clamp(add(mul(x, alpha), beta), { min: 0, max: 1 }) as Tensor,
+  hardsigmoid: (x, { alpha, beta }) => clamp(add(mul(x, alpha), beta), { min: 0, max: 1 }),
   hardswish: (x) => hardswish(x),
 };
 

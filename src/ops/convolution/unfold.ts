@@ -223,7 +223,7 @@ function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
             const start = at * dilation[axis]!;
             const end = start + (output[axis]! - 1) * stride[axis]! + 1;
             return slice(view, { dim: axis + 2, start, end, step: stride[axis]! });
-          }, total as Tensor);
+          }, total);
           add_(under, toDType(select(select(x, 2, row), 2, column), wide));
         }
       return toDType(total, x.dtype);

@@ -11,5 +11,5 @@ export function elementBits(dtype: DType, value: Scalar): bigint {
   const { array: ArrayOf } = dtypeFacts[dtype];
   const element = new ArrayOf(bytes, 0, 8 / bytesOf(dtype)) as { [index: number]: number | bigint };
   element[0] = encoderOf(dtype)(value);
-  return bits[0]!;
+  return bits[0];
 }

@@ -4,5 +4,4 @@ import { clamp } from "../elementwise/clamp.ts";
 import { detach } from "../gradient/backward.ts";
 
 /** Computes max(x, least) with gradient 1 everywhere, also below `least`, as PyTorch does for norms and variances. */
-export const atLeast = (x: Tensor, least: number): Tensor =>
-  add(x, detach(sub(clamp(x, { min: least }), x) as Tensor)) as Tensor;
+export const atLeast = (x: Tensor, least: number): Tensor => add(x, detach(sub(clamp(x, { min: least }), x)));

@@ -101,7 +101,7 @@ function pairsByKernel(x: Tensor, p: number): Tensor {
 
 function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {
   const [left, right] = [a, b].map((each) => toDType(each, accumulationDType(a.dtype)));
-  return toDType(norm(sub(left!, right!) as Tensor, { p, dim }), a.dtype);
+  return toDType(norm(sub(left!, right!), { p, dim }), a.dtype);
 }
 
 function checkFloats(operation: string, operands: readonly Tensor[]): void {

@@ -45,7 +45,7 @@ export function renorm(...values: unknown[]): Tensor {
       const wide = toDType(input, accumulationDType(x.dtype));
       const norms = norm(wide, { p, dim: others, keepdim: true });
       const factors = where(gt(norms, maxnorm), div(maxnorm, add(norms, EPS)), 1);
-      return toDType(mul(wide, factors) as Tensor, x.dtype);
+      return toDType(mul(wide, factors), x.dtype);
     }),
   );
 }

@@ -157,9 +157,9 @@ function gradientOfDirection(g: Tensor, z: Tensor): Tensor {
   const s = sign(z);
   const size = abs(z);
   const isZero = eq(size, 0);
-  const inward = partOf("real", mul(g, conjugate(s)) as Tensor, 0);
+  const inward = partOf("real", mul(g, conjugate(s)), 0);
   const turning = mul(sub(g, mul(inward, s)), reciprocal(where(isZero, 1, size)));
-  return where(isZero, 0, turning) as Tensor;
+  return where(isZero, 0, turning);
 }
 
 /**

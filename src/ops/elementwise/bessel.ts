@@ -38,6 +38,6 @@ export const i1: FloatOperation = defineUnary("i1", {
 /** Computes I₁(x)/x, which is ½ at 0. */
 function perArgument(x: Tensor): Tensor {
   const isZero = eq(x, 0);
-  const divisor = where(isZero, 1, x) as Tensor;
-  return where(isZero, 0.5, div(i1(divisor), divisor)) as Tensor;
+  const divisor = where(isZero, 1, x);
+  return where(isZero, 0.5, div(i1(divisor), divisor));
 }

@@ -26,14 +26,14 @@ const NEAR = 5;
 const ROOT = Math.sqrt(2 / Math.PI);
 
 const withLeadingOne = (x: Tensor, coefficients: readonly number[]): Tensor => polynomialOf(x, [1, ...coefficients]);
-const times = (a: Tensor, b: Tensor | number): Tensor => mul(a, b) as Tensor;
-const over = (a: Tensor | number, b: Tensor): Tensor => div(a, b) as Tensor;
+const times = (a: Tensor, b: Tensor | number): Tensor => mul(a, b);
+const over = (a: Tensor | number, b: Tensor): Tensor => div(a, b);
 
 /** J(x) for 0 ≤ x ≤ 5. */
 function firstKindNear(order: Order, x: Tensor): Tensor {
   const { rp, rq } = besselTables[order];
-  const [z, [one, two]] = [square(x) as Tensor, zeros[order]];
-  const product = times(sub(z, one) as Tensor, sub(z, two) as Tensor);
+  const [z, [one, two]] = [square(x), zeros[order]];
+  const product = times(sub(z, one), sub(z, two));
   const value = times(product, over(polynomialOf(z, rp), withLeadingOne(z, rq)));
   return order === 0 ? value : times(value, x);
 }
@@ -45,45 +45,45 @@ function firstKindNear(order: Order, x: Tensor): Tensor {
 function asymptotic(order: Order, x: Tensor, isFirst: boolean): Tensor {
   const { pp, pq, qp, qq } = besselTables[order];
   const ratio = over(NEAR, x);
-  const z = square(ratio) as Tensor;
+  const z = square(ratio);
   const p = over(polynomialOf(z, pp), polynomialOf(z, pq));
   const q = times(ratio, over(polynomialOf(z, qp), withLeadingOne(z, qq)));
-  const angle = sub(x, ((2 * order + 1) * Math.PI) / 4) as Tensor;
-  const [cosine, sine] = [cos(angle) as Tensor, sin(angle) as Tensor];
+  const angle = sub(x, ((2 * order + 1) * Math.PI) / 4);
+  const [cosine, sine] = [cos(angle), sin(angle)];
   const wave = isFirst ? sub(times(p, cosine), times(q, sine)) : add(times(p, sine), times(q, cosine));
-  return times(times(wave as Tensor, ROOT), rsqrt(x) as Tensor);
+  return times(times(wave, ROOT), rsqrt(x));
 }
 
 /** x where a condition holds, and elsewhere a number for which a branch that is not chosen is finite. */
-const chosen = (condition: Tensor, x: Tensor, other: number): Tensor => where(condition, x, other) as Tensor;
+const chosen = (condition: Tensor, x: Tensor, other: number): Tensor => where(condition, x, other);
 
 function firstKind(order: Order, x: Tensor): Tensor {
-  const size = abs(x) as Tensor;
-  const isFar = gt(size, NEAR) as Tensor;
+  const size = abs(x);
+  const isFar = gt(size, NEAR);
   const value = where(
     isFar,
     asymptotic(order, chosen(isFar, size, NEAR), true),
-    firstKindNear(order, where(isFar, 0, size) as Tensor),
-  ) as Tensor;
-  return order === 0 ? value : times(value, sign(x) as Tensor);
+    firstKindNear(order, where(isFar, 0, size)),
+  );
+  return order === 0 ? value : times(value, sign(x));
 }
 
 /** −∞ at 0 or ∞ at 0, and NaN below. */
 const atEdge = (x: Tensor, value: Tensor, edge: number): Tensor =>
-  where(eq(x, 0), edge, where(lt(x, 0), Number.NaN, value)) as Tensor;
+  where(eq(x, 0), edge, where(lt(x, 0), Number.NaN, value));
 
 function secondKind(order: Order, x: Tensor): Tensor {
   const { yp, yq } = besselTables[order];
-  const isFar = gt(x, NEAR) as Tensor;
-  const near = where(isFar, 1, x) as Tensor;
-  const z = square(near) as Tensor;
+  const isFar = gt(x, NEAR);
+  const near = where(isFar, 1, x);
+  const z = square(near);
   const rational = over(polynomialOf(z, yp), withLeadingOne(z, yq));
-  const logarithm = times(firstKindNear(order, near), log(near) as Tensor);
+  const logarithm = times(firstKindNear(order, near), log(near));
   const small =
     order === 0
       ? add(rational, times(logarithm, 2 / Math.PI))
-      : add(times(rational, near), times(sub(logarithm, over(1, near)) as Tensor, 2 / Math.PI));
-  const value = where(isFar, asymptotic(order, chosen(isFar, x, NEAR), false), small) as Tensor;
+      : add(times(rational, near), times(sub(logarithm, over(1, near)), 2 / Math.PI));
+  const value = where(isFar, asymptotic(order, chosen(isFar, x, NEAR), false), small);
   return atEdge(x, value, Number.NEGATIVE_INFINITY);
 }
 
@@ -93,28 +93,26 @@ function chebyshev(x: Tensor, coefficients: readonly number[]): Tensor {
   let [value, before, last] = [zero, zero, zero];
   for (const coefficient of coefficients) {
     [last, before] = [before, value];
-    value = add(sub(times(x, before), last), coefficient) as Tensor;
+    value = add(sub(times(x, before), last), coefficient);
   }
-  return times(sub(value, last) as Tensor, 0.5);
+  return times(sub(value, last), 0.5);
 }
 
 /** K(x) eˣ if `isScaled`, else K(x). */
 function modified(order: Order, x: Tensor, isScaled: boolean): Tensor {
   const { near, far } = besselTables[order];
-  const isFar = gt(x, 2) as Tensor;
-  const small = where(isFar, 1, x) as Tensor;
-  const series = chebyshev(sub(square(small), 2) as Tensor, near);
-  const logarithm = log(times(small, 0.5)) as Tensor;
+  const isFar = gt(x, 2);
+  const small = where(isFar, 1, x);
+  const series = chebyshev(sub(square(small), 2), near);
+  const logarithm = log(times(small, 0.5));
   const close =
-    order === 0
-      ? (sub(series, times(logarithm, i0(small) as Tensor)) as Tensor)
-      : (add(times(logarithm, i1(small) as Tensor), over(series, small)) as Tensor);
+    order === 0 ? sub(series, times(logarithm, i0(small))) : add(times(logarithm, i1(small)), over(series, small));
   const large = chosen(isFar, x, 2);
-  const tail = times(chebyshev(sub(over(8, large), 2) as Tensor, far), rsqrt(large) as Tensor);
+  const tail = times(chebyshev(sub(over(8, large), 2), far), rsqrt(large));
   const value = isScaled
-    ? where(isFar, tail, times(close, exp(small) as Tensor))
-    : where(isFar, times(tail, exp(neg(large)) as Tensor), close);
-  return atEdge(x, value as Tensor, Number.POSITIVE_INFINITY);
+    ? where(isFar, tail, times(close, exp(small)))
+    : where(isFar, times(tail, exp(neg(large))), close);
+  return atEdge(x, value, Number.POSITIVE_INFINITY);
 }
 
 /** f(x) / x. */
@@ -129,7 +127,7 @@ const perArgument = (y: Tensor, x: Tensor): Tensor => over(y, x);
  */
 export const besselJ0: FloatOperation = composeUnary("besselJ0", {
   compute: (x) => firstKind(0, x),
-  gradient: (g, x) => neg(times(g, besselJ1(x) as Tensor)) as Tensor,
+  gradient: (g, x) => neg(times(g, besselJ1(x))),
 });
 
 /**
@@ -143,9 +141,9 @@ export const besselJ1: FloatOperation = composeUnary("besselJ1", {
   compute: (x) => firstKind(1, x),
   gradient(g, x) {
     const isZero = eq(x, 0);
-    const divisor = where(isZero, 1, x) as Tensor;
-    const ratio = where(isZero, 0.5, perArgument(besselJ1(divisor) as Tensor, divisor));
-    return times(g, sub(besselJ0(x), ratio) as Tensor);
+    const divisor = where(isZero, 1, x);
+    const ratio = where(isZero, 0.5, perArgument(besselJ1(divisor), divisor));
+    return times(g, sub(besselJ0(x), ratio));
   },
 });
 
@@ -158,7 +156,7 @@ export const besselJ1: FloatOperation = composeUnary("besselJ1", {
  */
 export const besselY0: FloatOperation = composeUnary("besselY0", {
   compute: (x) => secondKind(0, x),
-  gradient: (g, x) => neg(times(g, besselY1(x) as Tensor)) as Tensor,
+  gradient: (g, x) => neg(times(g, besselY1(x))),
 });
 
 /**
@@ -170,7 +168,7 @@ export const besselY0: FloatOperation = composeUnary("besselY0", {
  */
 export const besselY1: FloatOperation = composeUnary("besselY1", {
   compute: (x) => secondKind(1, x),
-  gradient: (g, x, y) => times(g, sub(besselY0(x), perArgument(y, x)) as Tensor),
+  gradient: (g, x, y) => times(g, sub(besselY0(x), perArgument(y, x))),
 });
 
 /**
@@ -182,7 +180,7 @@ export const besselY1: FloatOperation = composeUnary("besselY1", {
  */
 export const modifiedBesselK0: FloatOperation = composeUnary("modifiedBesselK0", {
   compute: (x) => modified(0, x, false),
-  gradient: (g, x) => neg(times(g, modifiedBesselK1(x) as Tensor)) as Tensor,
+  gradient: (g, x) => neg(times(g, modifiedBesselK1(x))),
 });
 
 /**
@@ -194,7 +192,7 @@ export const modifiedBesselK0: FloatOperation = composeUnary("modifiedBesselK0",
  */
 export const modifiedBesselK1: FloatOperation = composeUnary("modifiedBesselK1", {
   compute: (x) => modified(1, x, false),
-  gradient: (g, x, y) => neg(times(g, add(modifiedBesselK0(x), perArgument(y, x)) as Tensor)) as Tensor,
+  gradient: (g, x, y) => neg(times(g, add(modifiedBesselK0(x), perArgument(y, x)))),
 });
 
 /**
@@ -205,7 +203,7 @@ export const modifiedBesselK1: FloatOperation = composeUnary("modifiedBesselK1",
  */
 export const scaledModifiedBesselK0: FloatOperation = composeUnary("scaledModifiedBesselK0", {
   compute: (x) => modified(0, x, true),
-  gradient: (g, x, y) => times(g, sub(y, scaledModifiedBesselK1(x)) as Tensor),
+  gradient: (g, x, y) => times(g, sub(y, scaledModifiedBesselK1(x))),
 });
 
 /**
@@ -217,5 +215,5 @@ export const scaledModifiedBesselK0: FloatOperation = composeUnary("scaledModifi
  */
 export const scaledModifiedBesselK1: FloatOperation = composeUnary("scaledModifiedBesselK1", {
   compute: (x) => modified(1, x, true),
-  gradient: (g, x, y) => times(g, sub(sub(y, perArgument(y, x)), scaledModifiedBesselK0(x)) as Tensor),
+  gradient: (g, x, y) => times(g, sub(sub(y, perArgument(y, x)), scaledModifiedBesselK0(x))),
 });

@@ -9,4 +9,4 @@ import { where } from "./where.ts";
  * equal, else 0.
  */
 export const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
-  where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g)) as Tensor;
+  where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g));

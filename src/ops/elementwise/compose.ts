@@ -38,7 +38,7 @@ export function composeUnary(name: string, { compute, gradient }: Composition): 
 /** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
 export function polynomialOf(x: Tensor, coefficients: readonly number[]): Tensor {
   const [first, second, ...rest] = coefficients;
-  let value = add(mul(x, first!), second!) as Tensor;
-  for (const coefficient of rest) value = add(mul(value, x), coefficient) as Tensor;
+  let value = add(mul(x, first!), second!);
+  for (const coefficient of rest) value = add(mul(value, x), coefficient);
   return value;
 }

@@ -16,7 +16,7 @@ import type { FloatOf } from "./types.ts";
 export function deg2rad<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
 export function deg2rad(...values: unknown[]): Tensor {
   const { x } = deg2radParameters(values);
-  return underName("deg2rad", () => mul(x, Math.PI / 180) as Tensor);
+  return underName("deg2rad", () => mul(x, Math.PI / 180));
 }
 deg2rad.method = "float" as const;
 const deg2radParameters = parameters("deg2rad", { x: operand(aTensor) });
@@ -30,7 +30,7 @@ const deg2radParameters = parameters("deg2rad", { x: operand(aTensor) });
 export function rad2deg<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
 export function rad2deg(...values: unknown[]): Tensor {
   const { x } = rad2degParameters(values);
-  return underName("rad2deg", () => mul(x, 180 / Math.PI) as Tensor);
+  return underName("rad2deg", () => mul(x, 180 / Math.PI));
 }
 rad2deg.method = "float" as const;
 const rad2degParameters = parameters("rad2deg", { x: operand(aTensor) });

@@ -17,11 +17,11 @@ export const erfcx: FloatOperation = defineUnary("erfcx", {
   takes: "floats",
   saves: "input",
   reference: { float: exactErfcx },
-  gradient: (g, x) => mul(g, sub(mul(mul(x, erfcx(x)), 2), 2 / Math.sqrt(Math.PI))) as Tensor,
+  gradient: (g, x) => mul(g, sub(mul(mul(x, erfcx(x)), 2), 2 / Math.sqrt(Math.PI))),
 });
 
 /** √(2/π)/erfcx(−x/√2), the derivative of ln Φ. */
-const hazard = (x: Tensor): Tensor => div(Math.sqrt(2 / Math.PI), erfcx(mul(x, -Math.SQRT1_2) as Tensor)) as Tensor;
+const hazard = (x: Tensor): Tensor => div(Math.sqrt(2 / Math.PI), erfcx(mul(x, -Math.SQRT1_2)));
 
 /**
  * Computes the logarithm of the standard normal distribution function, ln Φ(x), for each element. It is accurate where
@@ -34,7 +34,7 @@ export const logNdtr: FloatOperation = defineUnary("logNdtr", {
   takes: "floats",
   saves: "input",
   reference: { float: exactLogNdtr },
-  gradient: (g, x) => mul(g, hazard(x)) as Tensor,
+  gradient: (g, x) => mul(g, hazard(x)),
 });
 
 /**
@@ -48,5 +48,5 @@ export const ndtri: FloatOperation = defineUnary("ndtri", {
   takes: "floats",
   saves: "output",
   reference: { float: exactNdtri },
-  gradient: (g, y) => mul(g, mul(exp(mul(square(y), 0.5) as Tensor), Math.sqrt(2 * Math.PI))) as Tensor,
+  gradient: (g, y) => mul(g, mul(exp(mul(square(y), 0.5)), Math.sqrt(2 * Math.PI))),
 });

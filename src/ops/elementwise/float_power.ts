@@ -23,7 +23,7 @@ export function floatPower(...values: unknown[]): Tensor {
   const { a, b } = floatPowerParameters(values);
   commonDType("floatPower", [a, b]);
   broadcastShapes("floatPower", ...[a, b].map((each) => (each instanceof Tensor ? each.shape : [])));
-  return underName("floatPower", () => tidy(() => pow(wide(a), wide(b)) as Tensor));
+  return underName("floatPower", () => tidy(() => pow(wide(a), wide(b))));
 }
 floatPower.method = "declared" as const;
 const floatPowerParameters = parameters("floatPower", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });

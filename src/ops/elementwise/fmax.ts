@@ -40,4 +40,4 @@ export const fmin: BinaryOperation = defineBinary("fmin", {
 
 /** Returns the gradient of x: g if the other operand is NaN, 0 if only x is, else that of numbers. */
 const ofNumber = (g: Tensor, x: Tensor, other: Tensor, ofNumbers: Tensor): Tensor =>
-  where(isnan(other), g, where(isnan(x), 0, ofNumbers)) as Tensor;
+  where(isnan(other), g, where(isnan(x), 0, ofNumbers));

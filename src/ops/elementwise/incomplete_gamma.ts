@@ -36,18 +36,18 @@ const stirling = [-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12
  */
 function weightedDensity(a: Tensor, x: Tensor): Tensor {
   const isFar = ge(a, FAR);
-  const near = where(isFar, 1, a) as Tensor;
-  const direct = exp(sub(sub(xlogy(near, x), x), lgamma(near)) as Tensor);
-  const far = where(isFar, a, FAR) as Tensor;
-  const r = div(1, far) as Tensor;
+  const near = where(isFar, 1, a);
+  const direct = exp(sub(sub(xlogy(near, x), x), lgamma(near)));
+  const far = where(isFar, a, FAR);
+  const r = div(1, far);
   const z = mul(r, r);
   const [first, ...others] = stirling;
-  let error = add(mul(z, 0), first!) as Tensor;
-  for (const coefficient of others) error = add(mul(error, z), coefficient) as Tensor;
-  const e = div(sub(x, far), far) as Tensor;
+  let error = add(mul(z, 0), first!);
+  for (const coefficient of others) error = add(mul(error, z), coefficient);
+  const e = div(sub(x, far), far);
   const power = sub(mul(far, sub(log1p(e), e)), mul(error, r));
-  const scaled = mul(exp(power as Tensor), exp(mul(log(mul(far, 1 / (2 * Math.PI)) as Tensor), 0.5) as Tensor));
-  return where(isFar, scaled, direct) as Tensor;
+  const scaled = mul(exp(power), exp(mul(log(mul(far, 1 / (2 * Math.PI))), 0.5)));
+  return where(isFar, scaled, direct);
 }
 
 /** The number of terms of the power series below 1. */
@@ -55,13 +55,13 @@ const TERMS = 18;
 
 /** P(a, x) for x < 1: xᵃ/Γ(a + 1) · (1 + a Σ (−x)ⁿ/(n! (a + n))) */
 function powerSeries(a: Tensor, x: Tensor): Tensor {
-  let factor = neg(x) as Tensor;
-  let sum = div(factor, add(a, 1)) as Tensor;
+  let factor = neg(x);
+  let sum = div(factor, add(a, 1));
   for (let n = 2; n <= TERMS; n++) {
-    factor = mul(factor, mul(x, -1 / n)) as Tensor;
-    sum = add(sum, div(factor, add(a, n))) as Tensor;
+    factor = mul(factor, mul(x, -1 / n));
+    sum = add(sum, div(factor, add(a, n)));
   }
-  return mul(exp(sub(xlogy(a, x), lgamma(add(a, 1) as Tensor)) as Tensor), add(mul(a, sum), 1)) as Tensor;
+  return mul(exp(sub(xlogy(a, x), lgamma(add(a, 1)))), add(mul(a, sum), 1));
 }
 
 /** P(a, x) or Q(a, x) = 1 − P(a, x), of floats. */
@@ -69,15 +69,15 @@ function share(a: Tensor, x: Tensor, isUpper: boolean): Tensor {
   const isSmall = lt(x, 1);
   const isRegular = logicalAnd(lt(x, Number.POSITIVE_INFINITY), lt(a, Number.POSITIVE_INFINITY));
   const isInside = logicalAnd(isRegular, logicalAnd(ge(x, 0), ge(a, 0)));
-  const [safeA, safeX] = [where(isInside, a, 1) as Tensor, where(isInside, x, 1) as Tensor];
-  const small = powerSeries(safeA, where(isSmall, safeX, 0.5) as Tensor);
-  const largeX = where(isSmall, 1, safeX) as Tensor;
+  const [safeA, safeX] = [where(isInside, a, 1), where(isInside, x, 1)];
+  const small = powerSeries(safeA, where(isSmall, safeX, 0.5));
+  const largeX = where(isSmall, 1, safeX);
   const { sigma, whole } = gammaIntegrals(safeA, largeX, { hasMoment: false });
   const part = mul(weightedDensity(safeA, largeX), whole);
   const isOther = isUpper ? lt(sigma, 0) : ge(sigma, 0); // the integral is that of the other side
   const large = where(isOther, sub(1, part), part);
   const value = where(isSmall, isUpper ? sub(1, small) : small, large);
-  return withLimits(a, x, where(isInside, value, Number.NaN) as Tensor, isUpper);
+  return withLimits(a, x, where(isInside, value, Number.NaN), isUpper);
 }
 
 /** P(a, ∞) = P(0, x) = 1 and P(∞, x) = 0; NaN for P(0, 0) and P(∞, ∞), and below 0. */
@@ -88,7 +88,7 @@ function withLimits(a: Tensor, x: Tensor, value: Tensor, isUpper: boolean): Tens
   const isNone = logicalAnd(eq(a, Number.POSITIVE_INFINITY), ge(x, 0));
   const undefinedAt = logicalOr(logicalAnd(isNone, isInfinite), logicalAnd(eq(a, 0), eq(x, 0)));
   const limited = where(isNone, zero, where(isWhole, one, value));
-  return where(undefinedAt, Number.NaN, limited) as Tensor;
+  return where(undefinedAt, Number.NaN, limited);
 }
 
 /** Runs the function on broadcast operands, and records the gradient of x: ±x^(a − 1) e⁻ˣ/Γ(a). */
@@ -98,12 +98,12 @@ function incomplete(operation: string, given: readonly [Operand, Operand], isUpp
       const [left, right] = promoteOperands(operation, [given[0], given[1]], "floats");
       const dtype = left.dtype;
       const shape = broadcastShapes(operation, left.shape, right.shape);
-      const [a, x] = [left, right].map((own) => expand(toDType(own, accumulationDType(dtype)), shape) as Tensor);
+      const [a, x] = [left, right].map((own) => expand(toDType(own, accumulationDType(dtype)), shape));
       const wide = noGrad(() => tidy(() => share(a!, x!, isUpper)));
       record(operation, [a!, x!], [wide], [a!, x!], ([g], [savedA, savedX], [needsA]) => {
         if (needsA) throw withoutDerivative(operation, "a");
-        const density = exp(sub(sub(xlogy(sub(savedA, 1) as Tensor, savedX), savedX), lgamma(savedA)) as Tensor);
-        return [null, mul(isUpper ? neg(g) : g, density) as Tensor];
+        const density = exp(sub(sub(xlogy(sub(savedA, 1), savedX), savedX), lgamma(savedA)));
+        return [null, mul(isUpper ? neg(g) : g, density)];
       });
       return toDType(wide, dtype);
     }),

@@ -37,7 +37,7 @@ export function logit(...values: unknown[]): Tensor {
     tidy(() => {
       const dtype = isFloat(x.dtype) ? x.dtype : "float32";
       const wide = toDType(x, accumulationDType(dtype));
-      const bounded = eps === undefined ? wide : (clamp(wide, { min: eps, max: 1 - eps }) as Tensor);
+      const bounded = eps === undefined ? wide : clamp(wide, { min: eps, max: 1 - eps });
       return toDType(logitOf(bounded), dtype);
     }),
   );
@@ -50,8 +50,8 @@ const logitParameters = parameters("logit", {
 
 /** Computes ln x − ln(1 − x). Near ½, where that cancels, it computes 2 artanh(2x − 1), whose argument is exact. */
 function logitOf(x: Tensor): Tensor {
-  const isNear = lt(abs(sub(x, 0.5) as Tensor), 0.25);
-  const [near, far] = [where(isNear, x, 0.5) as Tensor, where(isNear, 0.25, x) as Tensor];
-  const center = mul(atanh(sub(mul(near, 2), 1) as Tensor), 2);
-  return where(isNear, center, sub(log(far), log1p(neg(far) as Tensor))) as Tensor;
+  const isNear = lt(abs(sub(x, 0.5)), 0.25);
+  const [near, far] = [where(isNear, x, 0.5), where(isNear, 0.25, x)];
+  const center = mul(atanh(sub(mul(near, 2), 1)), 2);
+  return where(isNear, center, sub(log(far), log1p(neg(far))));
 }

@@ -35,8 +35,8 @@ export function mvlgamma(...values: unknown[]): Tensor {
       const dtype = isFloat(x.dtype) ? x.dtype : "float32";
       const wide = toDType(x, accumulationDType(dtype));
       let sum: Tensor = lgamma(wide);
-      for (let j = 1; j < p; j++) sum = add(sum, lgamma(sub(wide, j / 2) as Tensor));
-      return toDType(add(sum, ((p * (p - 1)) / 4) * Math.log(Math.PI)) as Tensor, dtype);
+      for (let j = 1; j < p; j++) sum = add(sum, lgamma(sub(wide, j / 2)));
+      return toDType(add(sum, ((p * (p - 1)) / 4) * Math.log(Math.PI)), dtype);
     }),
   );
 }

@@ -48,14 +48,14 @@ export function nanToNum(...values: unknown[]): Tensor {
   const largest = LARGEST[x.dtype]!;
   return underName("nanToNum", () =>
     tidy(() => {
-      const numbers = where(isnan(x), nan, x) as Tensor;
+      const numbers = where(isnan(x), nan, x);
       if (posinf === undefined && neginf === undefined)
         return clampAs("nanToNum", numbers, { min: -largest, max: largest }, (g, [each, , most]) => [
-          where(le(abs(each), most), g, 0) as Tensor,
+          where(le(abs(each), most), g, 0),
           ...[null, null],
         ]);
-      const above = where(eq(numbers, Number.POSITIVE_INFINITY), posinf ?? largest, numbers) as Tensor;
-      return where(eq(above, Number.NEGATIVE_INFINITY), neginf ?? -largest, above) as Tensor;
+      const above = where(eq(numbers, Number.POSITIVE_INFINITY), posinf ?? largest, numbers);
+      return where(eq(above, Number.NEGATIVE_INFINITY), neginf ?? -largest, above);
     }),
   );
 }

@@ -54,11 +54,11 @@ const power: BinaryOperation = defineBinary("pow", {
 
 /** Computes b·aᵇ⁻¹; 0 if b is 0, for any a. */
 const gradientOfBase = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
-  where(eq(b, 0), 0, mul(g, mul(b, pow(a, sub(b, 1))))) as Tensor;
+  where(eq(b, 0), 0, mul(g, mul(b, pow(a, sub(b, 1)))));
 
 /** Computes aᵇ·ln a; 0 if a is 0 and b is not negative. */
 const gradientOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
-  where(logicalAnd(eq(a, 0), ge(realPart(b), 0)), 0, mul(g, mul(pow(a, b), log(a)))) as Tensor;
+  where(logicalAnd(eq(a, 0), ge(realPart(b), 0)), 0, mul(g, mul(pow(a, b), log(a))));
 
 /**
  * Computes aᵇ for each pair of elements, with broadcasting. Integers stay integers and wrap around.
@@ -73,7 +73,7 @@ export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<Re
 export function pow<A extends Operand, B extends Operand>(a: A, b: B, ...extra: unknown[]): Tensor<ResultOf<A, B>> {
   if (extra.length > 0 || !isOperand(a) || !isOperand(b)) powParameters([a, b, ...extra]);
   if (a instanceof Tensor && b === 2 && a.dtype !== "bool" && elementwiseDType("pow", a.dtype) === a.dtype)
-    return square(a as Tensor) as Tensor<ResultOf<A, B>>;
+    return square(a);
   if (a instanceof Tensor && typeof b !== "object" && Number(b) < 0 && isWhole(a.dtype, b))
     throw new ArgumentError(
       "pow",

@@ -74,7 +74,7 @@ export function round(x: Tensor, ...options: unknown[]): Tensor {
     );
   const power = 10 ** Math.abs(decimals);
   const [scale, unscale] = decimals > 0 ? [mul, trueDivide] : [trueDivide, mul];
-  return underName("round", () => tidy(() => unscale(wholeNumbers(scale(input, power) as Tensor), power) as Tensor));
+  return underName("round", () => tidy(() => unscale(wholeNumbers(scale(input, power)), power)));
 }
 round.method = "same" as const;
 const wholeNumber = aNumber({ holds: Number.isSafeInteger, expected: "a whole number" });

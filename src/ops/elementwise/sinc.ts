@@ -26,12 +26,12 @@ export const sinc: FloatOperation = defineUnary("sinc", {
 /** Computes (cos πx − sinc x)/x; for |x| < ¼, where that cancels, by its series. */
 function derivative(x: Tensor): Tensor {
   const isNear = lt(square(x), 1 / 16);
-  const near = where(isNear, x, 0) as Tensor;
+  const near = where(isNear, x, 0);
   const squares = square(near);
-  const divisor = where(isNear, 1, x) as Tensor;
+  const divisor = where(isNear, 1, x);
   const far = div(sub(cos(mul(x, Math.PI)), sinc(x)), divisor);
   const series = coefficients.reduce<Tensor>((sum, next) => add(mul(sum, squares), next), zerosLike(near));
-  return where(isNear, mul(series, near), far) as Tensor;
+  return where(isNear, mul(series, near), far);
 }
 
 /**

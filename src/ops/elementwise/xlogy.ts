@@ -24,7 +24,7 @@ export const xlogy: BinaryOperation = defineBinary("xlogy", {
 
 /** Computes g·ln b; 0 if a is 0 and b is not above 0. */
 const gradientOfFactor = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
-  where(logicalAnd(eq(a, 0), le(b, 0)), 0, xlogy(g, b)) as Tensor;
+  where(logicalAnd(eq(a, 0), le(b, 0)), 0, xlogy(g, b));
 
 /**
  * Computes a·ln(1 + b) for each pair of elements, with broadcasting. It is accurate for small b. It is 0 if a is 0,
@@ -38,7 +38,7 @@ export const xlog1py: BinaryOperation = defineBinary("xlog1py", {
   saves: "operands",
   reference: { float: (a, b) => (a === 0 && !Number.isNaN(b) ? 0 : a * Math.log1p(b)) },
   gradient: (g, a, b, needs) => [
-    needs[0] ? (where(logicalAnd(eq(a, 0), le(b, -1)), 0, xlog1py(g, b)) as Tensor) : null,
+    needs[0] ? where(logicalAnd(eq(a, 0), le(b, -1)), 0, xlog1py(g, b)) : null,
     needs[1] ? mul(g, div(a, add(b, 1))) : null,
   ],
 });

@@ -36,21 +36,21 @@ const bernoulli = [
 /** The Euler-Maclaurin formula. Source: NIST Digital Library of Mathematical Functions, 25.11.28. */
 function hurwitz(s: Tensor, q: Tensor): Tensor {
   const isInside = logicalAnd(gt(s, 1), gt(q, 0));
-  const [safeS, safeQ] = [where(isInside, s, 2) as Tensor, where(isInside, q, 1) as Tensor];
-  const minusS = neg(safeS) as Tensor;
-  let sum = pow(safeQ, minusS) as Tensor;
-  for (let k = 1; k < TERMS; k++) sum = add(sum, pow(add(safeQ, k) as Tensor, minusS)) as Tensor;
-  const a = add(safeQ, TERMS) as Tensor;
-  const power = pow(a, minusS) as Tensor;
-  sum = add(sum, add(div(mul(power, a), sub(safeS, 1)), mul(power, 0.5))) as Tensor;
-  let factor = div(mul(power, safeS), a) as Tensor;
+  const [safeS, safeQ] = [where(isInside, s, 2), where(isInside, q, 1)];
+  const minusS = neg(safeS);
+  let sum = pow(safeQ, minusS);
+  for (let k = 1; k < TERMS; k++) sum = add(sum, pow(add(safeQ, k), minusS));
+  const a = add(safeQ, TERMS);
+  const power = pow(a, minusS);
+  sum = add(sum, add(div(mul(power, a), sub(safeS, 1)), mul(power, 0.5)));
+  let factor = div(mul(power, safeS), a);
   for (const [at, coefficient] of bernoulli.entries()) {
-    sum = add(sum, mul(factor, coefficient)) as Tensor;
+    sum = add(sum, mul(factor, coefficient));
     const k = 2 * at + 1;
-    factor = div(div(mul(mul(factor, add(safeS, k)), add(safeS, k + 1)), a), a) as Tensor;
+    factor = div(div(mul(mul(factor, add(safeS, k)), add(safeS, k + 1)), a), a);
   }
   const atPole = where(logicalAnd(eq(s, 1), gt(q, 0)), Number.POSITIVE_INFINITY, Number.NaN);
-  return where(isInside, sum, atPole) as Tensor;
+  return where(isInside, sum, atPole);
 }
 
 /**
@@ -70,12 +70,12 @@ export function zeta(...values: unknown[]): Tensor {
     tidy(() => {
       const [left, right] = promoteOperands("zeta", [given.s, given.q], "floats");
       const shape = broadcastShapes("zeta", left.shape, right.shape);
-      const wideOf = (own: Tensor) => expand(toDType(own, accumulationDType(left.dtype)), shape) as Tensor;
+      const wideOf = (own: Tensor) => expand(toDType(own, accumulationDType(left.dtype)), shape);
       const [s, q] = [wideOf(left), wideOf(right)];
       const value = noGrad(() => tidy(() => hurwitz(s, q)));
       record("zeta", [s, q], [value], [s, q], ([g], [savedS, savedQ], [needsS]) => {
         if (needsS) throw withoutDerivative("zeta", "s");
-        return [null, mul(g, mul(neg(savedS), zeta(add(savedS, 1) as Tensor, savedQ))) as Tensor];
+        return [null, mul(g, mul(neg(savedS), zeta(add(savedS, 1), savedQ)))];
       });
       return toDType(value, left.dtype);
     }),

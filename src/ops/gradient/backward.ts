@@ -21,7 +21,7 @@ import { add } from "../elementwise/arithmetic.ts";
 import { expand } from "../view/expand.ts";
 import { addExamples } from "./examples.ts";
 
-const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
+const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b);
 
 /**
  * Computes the gradient of `root` and adds it to the `grad` of every leaf that requires one.

@@ -24,4 +24,4 @@ export function leaveExamples(example: Tensor, axis: number, level: BatchLevel):
 
 /** @internal Adds the gradients of all examples of a tensor that is the same for them. */
 export const addExamples = (gradient: Tensor, level: BatchLevel): Tensor =>
-  sum(leaveExamples(gradient, 0, level), { dim: 0 }) as Tensor;
+  sum(leaveExamples(gradient, 0, level), { dim: 0 });

@@ -182,7 +182,7 @@ function recordFunction(
         context,
         ...gradients.map((gradient, at) => (differentiable[at] ? gradient : null)),
       );
-      return gradientsOf(definition.name, values, Array.isArray(given) ? given : [given as Tensor | null]);
+      return gradientsOf(definition.name, values, Array.isArray(given) ? given : [given]);
     } finally {
       context.saved = null;
     }

@@ -44,7 +44,7 @@ export function gradientsToward(
     roots,
     { ...options, toward: inputs },
     {
-      add: (a, b) => add(a, b) as Tensor,
+      add: (a, b) => add(a, b),
       addExamples,
       observe(target, gradient) {
         const [key, output] = target instanceof Tensor ? [target, 0] : [target.node, target.output];

@@ -101,7 +101,7 @@ export function indexError(range: IndexRange, position: number, value: number | 
   const { operation, index, size, axes, isSigned } = range;
   const given = isSigned && value !== undefined && value < 0 ? BigInt(value) - BigInt(size) : value;
   const all = coordinates(distinctShape(index.shape, index.strides), position);
-  const where = axes === undefined ? all : axes.map((axis) => all[axis]!);
+  const where = axes === undefined ? all : axes.map((axis) => all[axis]);
   return new ShapeError(
     operation,
     "indexOutOfRange",

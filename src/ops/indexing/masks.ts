@@ -220,7 +220,7 @@ export function scatterSet(operation: string, x: Tensor, mask: Tensor, source: T
   const output = execute(maskedScatterPrimitive, inputs, x.shape, x.dtype, { selected: count }, operation);
   const { shape, size } = source;
   record("maskedScatter", [x, source], [output], [mask], ([gradient], [saved], needs) => [
-    needs[0] ? (where(saved, 0, gradient) as Tensor) : null,
+    needs[0] ? where(saved, 0, gradient) : null,
     needs[1] ? reshape(paddedTo(selectSet("maskedSelect", gradient, saved), [size]), shape) : null,
   ]);
   return output;

@@ -85,10 +85,7 @@ export function scatterAlong<D extends DType>(
     const savedIndex = saved;
     const { winners, isWinner } = winnersOf(operation, savedIndex, gradient.shape, axis);
     const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient, savedIndex, axis), 0) : null;
-    return [
-      needs[0] ? (where(lt(winners, 0n), gradient, 0) as Tensor) : null,
-      taken ? paddedTo(taken as Tensor, shape) : null,
-    ];
+    return [needs[0] ? where(lt(winners, 0n), gradient, 0) : null, taken ? paddedTo(taken, shape) : null];
   });
   return output;
 }

@@ -167,14 +167,14 @@ function computed(operation: string, call: Call): Tensor {
   if (call.reduce === "amax" || call.reduce === "amin") return extremes(operation, call, call.reduce);
   const { dtype } = call.x;
   const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
-  const wideCall = { ...call, x: toDType(call.x, wide) as Tensor, source: toDType(call.source, wide) as Tensor };
+  const wideCall = { ...call, x: toDType(call.x, wide), source: toDType(call.source, wide) };
   const result = call.reduce === "prod" ? products(operation, wideCall) : sums(operation, wideCall);
   return toDType(result, dtype);
 }
 
 /** Reduces bools as the largest or smallest of 0 and 1. */
 function ofBools(operation: string, { x, source, reduce, ...call }: Call): Tensor {
-  const numbers = { ...call, reduce, x: toDType(x, "uint8") as Tensor, source: toDType(source, "uint8") as Tensor };
+  const numbers = { ...call, reduce, x: toDType(x, "uint8"), source: toDType(source, "uint8") };
   return toDType(extremes(operation, numbers, reduce === "sum" || reduce === "amax" ? "amax" : "amin"), "bool");
 }
 
@@ -191,8 +191,8 @@ function sums(operation: string, call: Call): Tensor {
   if (reduce === "sum") return total;
   const ones = expand(filled([], "int64", 1n), index.shape);
   const counts = scatterAddAlong(operation, filled(x.shape, "int64", includeSelf ? 1n : 0n), index, ones, axis);
-  const divisors = toDType(maximum(counts, 1n) as Tensor, x.dtype);
-  return (isFloat(x.dtype) ? div(total, divisors) : floorDivide(total, divisors)) as Tensor;
+  const divisors = toDType(maximum(counts, 1n), x.dtype);
+  return isFloat(x.dtype) ? div(total, divisors) : floorDivide(total, divisors);
 }
 
 function products(operation: string, call: Call): Tensor {
@@ -220,11 +220,11 @@ function factorsOf(
   const attributes = { operation, dim: axis, includesSelf: includeSelf };
   const others = (): Tensor => {
     const ones = expand(filled([], x.dtype, 1), x.shape);
-    return mul(gradient, scattered(ones, index, source, { ...attributes, way: "prod" })) as Tensor;
+    return mul(gradient, scattered(ones, index, source, { ...attributes, way: "prod" }));
   };
   const ofX = () => (includeSelf ? others() : marked(operation, gradient, call, 0));
   const ofSource = () =>
-    mul(gatherAlong(operation, gradient, index, axis), scatteredOthers(x, index, source, attributes)) as Tensor;
+    mul(gatherAlong(operation, gradient, index, axis), scatteredOthers(x, index, source, attributes));
   return [needs[0] ? ofX() : null, needs[1] ? ofSource() : null];
 }
 
@@ -243,12 +243,12 @@ function composedProducts(operation: string, call: Call): Tensor {
     const part = <D extends DType>(tensor: Tensor<D>, start: number): Tensor<D> =>
       narrow(tensor, axis, start, size - step);
     const isSame = eq(part(sorted, step), part(sorted, 0));
-    const factor = where(isSame, part(running, 0), 1) as Tensor;
-    running = cat([narrow(running, axis, 0, step), mul(part(running, step), toDType(factor, x.dtype)) as Tensor], axis);
+    const factor = where(isSame, part(running, 0), 1);
+    running = cat([narrow(running, axis, 0, step), mul(part(running, step), toDType(factor, x.dtype))], axis);
   }
   if (!includeSelf) return scatterAlong(operation, x, sorted, running, axis);
   const ones = filled(x.shape, x.dtype, x.dtype === "int64" ? 1n : 1);
-  return mul(x, scatterAlong(operation, ones, sorted, running, axis)) as Tensor;
+  return mul(x, scatterAlong(operation, ones, sorted, running, axis));
 }
 
 function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tensor {
@@ -276,11 +276,11 @@ function sharesOf(
     const isBest = eq(source, gatherAlong(operation, best, index, axis));
     const isKept = includeSelf ? isExtreme : logicalAnd(isExtreme, logicalNot(gt(reached, 0)));
     const total = scatterAddAlong(operation, toDType(isKept, "int64"), index, toDType(isBest, "int64"), axis);
-    return { isX: isKept, isSource: isBest, counts: toDType(maximum(total, 1n) as Tensor, gradient.dtype) };
+    return { isX: isKept, isSource: isBest, counts: toDType(maximum(total, 1n), gradient.dtype) };
   });
-  const share = div(gradient, counts) as Tensor;
+  const share = div(gradient, counts);
   return [
-    needs[0] ? (where(isX, share, 0) as Tensor) : null,
-    needs[1] ? (where(isSource, gatherAlong(operation, share, index, axis), 0) as Tensor) : null,
+    needs[0] ? where(isX, share, 0) : null,
+    needs[1] ? where(isSource, gatherAlong(operation, share, index, axis), 0) : null,
   ];
 }

@@ -164,5 +164,5 @@ function replacedRows(operation: string, { rows, places }: Rows, source: Tensor)
   checkSomethingToName(operation, places, rows.shape[0]!);
   if (places.size === 0 || rows.size === 0) return rows;
   const along = reshape(places, [places.size, ...rows.shape.slice(1).map(() => 1)]);
-  return scatterAlong(operation, rows, expand(along, source.shape) as Tensor<"int64">, source, 0);
+  return scatterAlong(operation, rows, expand(along, source.shape), source, 0);
 }

@@ -143,7 +143,7 @@ const fillLogNormal: Filling = filling("logNormal_", normalParameters(1, 2), (x,
 
 const fillExponential: Filling = filling("exponential_", { lambd: optional(positive, 1) }, (x, options) => {
   floatOf("exponential_", x);
-  return div(exponentials(x, options), options.lambd) as Tensor;
+  return div(exponentials(x, options), options.lambd);
 });
 
 // The quantile function of the Cauchy distribution is median + sigma · tan(π (u − ½)).
@@ -155,13 +155,13 @@ const fillCauchy: Filling = filling(
       dtype: accumulationDType(floatOf("cauchy_", x)),
       generator,
     });
-    return add(mul(tan(angles), sigma), median) as Tensor;
+    return add(mul(tan(angles), sigma), median);
   },
 );
 
 // The smallest k with 1 − (1 − p)ᵏ ≥ u is ⌈ln(1 − u) / ln(1 − p)⌉.
 const fillGeometric: Filling = filling("geometric_", { p: required(chance) }, (x, options) =>
-  ceil(div(exponentials(x, options), -Math.log1p(-options.p)) as Tensor),
+  ceil(div(exponentials(x, options), -Math.log1p(-options.p))),
 );
 
 const fillBernoulli: Filling = filling(

@@ -60,7 +60,7 @@ function placed(blocks: readonly Tensor[]): Tensor {
   };
   for (const [at, block] of blocks.entries()) if (block.size > 0) copyInto(part(output, at), block);
   record("blockDiag", blocks, [output], [], ([gradient], _saved, needs) =>
-    shapes.map((_, at) => (needs[at] ? part(gradient!, at) : null)),
+    shapes.map((_, at) => (needs[at] ? part(gradient, at) : null)),
   );
   return output;
 }

@@ -131,7 +131,7 @@ function joined(operation: string, tensors: readonly Tensor[], axis: number, ran
         "shapesDiffer",
         `expected tensors of equal shape except along axis ${axis}, got ${first.describe()} and ${part.describe()}`,
       );
-  return underName(operation, () => cat(parts as [Tensor, ...Tensor[]], axis));
+  return underName(operation, () => cat(parts, axis));
 }
 
 /** Options of {@link meshgrid}. */

@@ -80,6 +80,6 @@ function composedLoss(x: Tensor, target: Tensor, { weight, posWeight, reduction 
   const [a, t] = [cast(x), cast(target)];
   const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
   const share = posWeight ? add(mul(sub(cast(posWeight), 1), t), 1) : 1;
-  const losses = add(mul(sub(1, t), a), mul(softplus, share)) as Tensor;
+  const losses = add(mul(sub(1, t), a), mul(softplus, share));
   return toDType(reduced(weight ? mul(losses, cast(weight)) : losses, reduction), x.dtype);
 }

@@ -55,7 +55,7 @@ export function plainLoss<const Operands extends readonly [Tensor, ...Tensor[]]>
   checkElements(operation, operands);
   return underName(operation, () =>
     tidy(() => {
-      const losses = formula(...(operands as readonly Tensor[] as ParametersOf<Operands>));
+      const losses = formula(...(operands as ParametersOf<Operands>));
       if (reduction === "mean" && !isFloat(losses.dtype))
         throw new DTypeError(
           operation,

@@ -70,8 +70,8 @@ function factorsOf(weight: Tensor, dtype: "float64" | "float32"): Tensor[] {
 /** Returns the reduced losses and, for a mean, the divisor. */
 function reduce(losses: Tensor, used: Tensor, { reduction }: CrossEntropyCall): { output: Tensor; divisor?: Tensor } {
   if (reduction === "none") return { output: losses };
-  const total = sum(losses) as Tensor;
+  const total = sum(losses);
   if (reduction === "sum") return { output: total };
-  const divisor = sum(used) as Tensor;
+  const divisor = sum(used);
   return { output: div(total, divisor), divisor };
 }

@@ -86,7 +86,7 @@ export function ctcLoss(...values: unknown[]): Tensor {
   const labels = labelsOf(batched, targets, { ...given, blank });
   return underName("ctcLoss", () =>
     tidy(() => {
-      const wide = toDType(batched, accumulationDType(batched.dtype)) as Tensor;
+      const wide = toDType(batched, accumulationDType(batched.dtype));
       const losses = zeroed(lossesOf(wide, labels), zeroInfinity);
       const result = toDType(reduced(losses, labels, reduction), logProbs.dtype);
       return reduction === "none" && logProbs.rank === 2 ? reshape(result, []) : result;
@@ -208,19 +208,19 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
   const [length, batch] = logProbs.shape as [number, number];
   const { dtype } = logProbs;
   const index = expand(unsqueeze(tensor(classes, { shape: [batch, width] }), 0), [length, batch, width]);
-  const taken = gatherAlong("ctcLoss", maximum(logProbs, NEVER) as Tensor, index, 2);
+  const taken = gatherAlong("ctcLoss", maximum(logProbs, NEVER), index, 2);
   const maySkip = skipsOf(classes, batch, width);
   const never = (columns: number): Tensor => expand(filled([], dtype, NEVER), [batch, columns]);
   const shifted = (states: Tensor, by: number): Tensor =>
     cat([never(Math.min(by, width)), narrow(states, 1, 0, Math.max(width - by, 0))], 1);
   // The initial state is the first blank with probability 1; the first step reaches the first blank or label.
-  let alpha: Tensor = cat([filled([batch, 1], dtype, 0) as Tensor, never(width - 1)], 1);
+  let alpha: Tensor = cat([filled([batch, 1], dtype, 0), never(width - 1)], 1);
   for (let time = 0; time < length; time++) {
-    const near = logaddexp(alpha, shifted(alpha, 1)) as Tensor;
-    const skipped = where(maySkip, shifted(alpha, 2), NEVER) as Tensor;
-    const next = add(logaddexp(near, skipped), select(taken, 0, time)) as Tensor;
+    const near = logaddexp(alpha, shifted(alpha, 1));
+    const skipped = where(maySkip, shifted(alpha, 2), NEVER);
+    const next = add(logaddexp(near, skipped), select(taken, 0, time));
     const isRunning = times.map((steps) => time < steps);
-    alpha = isRunning.every(Boolean) ? next : (where(unsqueeze(tensor(isRunning), 1), next, alpha) as Tensor);
+    alpha = isRunning.every(Boolean) ? next : where(unsqueeze(tensor(isRunning), 1), next, alpha);
   }
   const last = tensor(
     BigInt64Array.from(counts, (count) => BigInt(2 * count)),
@@ -234,7 +234,7 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
   );
   const ends = [last, before].map((place) => reshape(gatherAlong("ctcLoss", alpha, place, 1), [batch]));
   const hasLabels = tensor(counts.map((count) => count > 0));
-  return neg(logaddexp(ends[0]!, where(hasLabels, ends[1]!, NEVER) as Tensor)) as Tensor;
+  return neg(logaddexp(ends[0]!, where(hasLabels, ends[1]!, NEVER)));
 }
 
 /** Returns where a blank may be skipped: before a label that differs from the previous label. */
@@ -243,18 +243,18 @@ function skipsOf(classes: BigInt64Array, batch: number, width: number): Tensor<"
     const column = place % width;
     return column % 2 === 1 && column > 2 && label !== classes[place - 2];
   });
-  return reshape(tensor(skips) as Tensor<"bool">, [batch, width]);
+  return reshape(tensor(skips), [batch, width]);
 }
 
 const zeroed = (losses: Tensor, zeroInfinity: boolean): Tensor =>
-  where(gt(losses, INFINITE), zeroInfinity ? 0 : Infinity, losses) as Tensor;
+  where(gt(losses, INFINITE), zeroInfinity ? 0 : Infinity, losses);
 
 function reduced(losses: Tensor, { counts }: Labels, reduction: "none" | "sum" | "mean"): Tensor {
   if (reduction === "none") return losses;
-  if (reduction === "sum") return sum(losses) as Tensor;
+  if (reduction === "sum") return sum(losses);
   const labels = tensor(
     Float64Array.from(counts, (count) => Math.max(count, 1)),
     { dtype: losses.dtype },
   );
-  return mean(div(losses, labels) as Tensor);
+  return mean(div(losses, labels));
 }

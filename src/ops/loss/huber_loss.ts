@@ -89,7 +89,7 @@ export function smoothL1Loss(...values: unknown[]): Tensor {
   const { x, target, beta, reduction } = smoothL1LossParameters(values);
   const [promotedX, promotedTarget] = withTarget("smoothL1Loss", x, target);
   return composedLoss({ operation: "smoothL1Loss", reduction }, [promotedX, promotedTarget], (a, t) =>
-    beta === 0 ? (abs(sub(a, t)) as Tensor) : (mul(linearFrom(beta, a, t), 1 / beta) as Tensor),
+    beta === 0 ? abs(sub(a, t)) : mul(linearFrom(beta, a, t), 1 / beta),
   );
 }
 const smoothL1LossParameters = parameters("smoothL1Loss", {
@@ -107,8 +107,7 @@ const huberOf: Ternary = defineTernary("huber", {
       return difference <= delta ? (difference * difference) / 2 : delta * (difference - delta / 2);
     },
   },
-  gradient: (g, [x, target, delta], needs) =>
-    derivatives(g, sub(x, target) as Tensor, { min: neg(delta), max: delta }, needs),
+  gradient: (g, [x, target, delta], needs) => derivatives(g, sub(x, target), { min: neg(delta), max: delta }, needs),
 });
 
 /** The derivative with respect to x is x − target, bounded by ±δ. */
@@ -118,11 +117,11 @@ function derivatives(
   bounds: ClampOptions,
   needs: readonly boolean[],
 ): (Tensor | null)[] {
-  const slope = mul(g, clampAs("huberLoss", difference, bounds)) as Tensor;
-  return [needs[0] ? slope : null, needs[1] ? (neg(slope) as Tensor) : null, null];
+  const slope = mul(g, clampAs("huberLoss", difference, bounds));
+  return [needs[0] ? slope : null, needs[1] ? neg(slope) : null, null];
 }
 
 const linearFrom = (delta: number, x: Tensor, target: Tensor): Tensor =>
   huberOf([x, target, scalarTensor(delta, x.dtype)], (g, [a, t], needs) =>
-    derivatives(g, sub(a, t) as Tensor, { min: -delta, max: delta }, needs),
+    derivatives(g, sub(a, t), { min: -delta, max: delta }, needs),
   );

@@ -32,7 +32,7 @@ export function l1Loss(...values: unknown[]): Tensor {
   checkNoBools("l1Loss", { x, target });
   const operands = withTarget("l1Loss", x, target, "numbers");
   const loss = isFloat(operands[0].dtype) ? composedLoss : plainLoss;
-  return loss({ operation: "l1Loss", reduction }, operands, (a, t) => abs(sub(a!, t!)) as Tensor);
+  return loss({ operation: "l1Loss", reduction }, operands, (a, t) => abs(sub(a, t)));
 }
 const l1LossParameters = parameters("l1Loss", {
   x: operand(aTensor),

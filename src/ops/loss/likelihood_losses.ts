@@ -53,8 +53,8 @@ export function poissonNllLoss(...values: unknown[]): Tensor {
   if (full) checkNoBools("poissonNllLoss", { target });
   const operands = withTarget("poissonNllLoss", asFloat(x), target);
   return composedLoss({ operation: "poissonNllLoss", reduction }, operands, (a, t) => {
-    const losses = (logInput ? sub(exp(a), mul(t, a)) : sub(a, mul(t, log(add(a, eps) as Tensor)))) as Tensor;
-    return full ? (add(losses, stirling(t)) as Tensor) : losses;
+    const losses = logInput ? sub(exp(a), mul(t, a)) : sub(a, mul(t, log(add(a, eps))));
+    return full ? add(losses, stirling(t)) : losses;
   });
 }
 const poissonParameters = parameters("poissonNllLoss", {
@@ -69,9 +69,9 @@ const poissonParameters = parameters("poissonNllLoss", {
 /** Computes t log t − t + log(2πt) / 2 for t above 1, else 0. */
 function stirling(target: Tensor): Tensor {
   const isLarge = gt(target, 1);
-  const t = where(isLarge, target, 1) as Tensor;
-  const approximation = add(sub(mul(t, log(t)), t), mul(log(mul(t, 2 * Math.PI) as Tensor), 0.5));
-  return where(isLarge, approximation, 0) as Tensor;
+  const t = where(isLarge, target, 1);
+  const approximation = add(sub(mul(t, log(t)), t), mul(log(mul(t, 2 * Math.PI)), 0.5));
+  return where(isLarge, approximation, 0);
 }
 
 /** Options of {@link gaussianNllLoss}. */
@@ -116,8 +116,8 @@ export function gaussianNllLoss(...values: unknown[]): Tensor {
   checkBroadcast("gaussianNllLoss", { x: operands[0], variance: operands[2] });
   return composedLoss({ operation: "gaussianNllLoss", reduction }, operands, (a, t, v) => {
     const least = atLeast(v, eps);
-    const losses = mul(add(log(least), div(square(sub(a, t)), least)), 0.5) as Tensor;
-    return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;
+    const losses = mul(add(log(least), div(square(sub(a, t)), least)), 0.5);
+    return full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses;
   });
 }
 const gaussianParameters = parameters("gaussianNllLoss", {

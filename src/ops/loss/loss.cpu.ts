@@ -6,7 +6,7 @@ import { type LossAttributes, type LossGradientAttributes, lossCall, lossGradien
 export const lossCpu: Implementation<LossAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const [x, target, weight = x, positiveWeight = x] = inputs;
-    const operands = [x, target, weight!, positiveWeight!, output];
+    const operands = [x, target, weight, positiveWeight, output];
     lossCall(operation, { dtype: x.dtype, ...attributes, ...layoutOf(operands) }, operands);
   },
 };

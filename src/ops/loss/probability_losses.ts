@@ -61,7 +61,7 @@ export function binaryCrossEntropy(...values: unknown[]): Tensor {
   const operands: Weighted = weight ? [x, target, weight] : [x, target];
   return composedLoss({ operation: "binaryCrossEntropy", reduction }, operands, (p, t, w) => {
     const losses = entropies(p, t);
-    return w ? (mul(losses, w) as Tensor) : losses;
+    return w ? mul(losses, w) : losses;
   });
 }
 const binaryCrossEntropyParameters = parameters("binaryCrossEntropy", {
@@ -81,16 +81,14 @@ const LEAST_PRODUCT = 1e-12;
  */
 function entropies(p: Tensor, t: Tensor): Tensor {
   const losses = noGrad(() => {
-    const [ofOne, ofZero] = [log(p), log1p(neg(p) as Tensor)].map((logarithm) =>
-      clamp(logarithm, { min: LEAST_LOGARITHM }),
-    );
-    return sub(mul(sub(t, 1), ofZero!), mul(t, ofOne!)) as Tensor;
+    const [ofOne, ofZero] = [log(p), log1p(neg(p))].map((logarithm) => clamp(logarithm, { min: LEAST_LOGARITHM }));
+    return sub(mul(sub(t, 1), ofZero!), mul(t, ofOne!));
   });
   record("binaryCrossEntropy", [p, t], [losses], [p, t], ([g], [savedP, savedT], needs) => {
-    const product = clamp(mul(savedP, sub(1, savedP)) as Tensor, { min: LEAST_PRODUCT });
+    const product = clamp(mul(savedP, sub(1, savedP)), { min: LEAST_PRODUCT });
     return [
-      needs[0] ? (mul(g, div(sub(savedP, savedT), product)) as Tensor) : null,
-      needs[1] ? (mul(g, sub(log1p(neg(savedP) as Tensor), log(savedP))) as Tensor) : null,
+      needs[0] ? mul(g, div(sub(savedP, savedT), product)) : null,
+      needs[1] ? mul(g, sub(log1p(neg(savedP)), log(savedP))) : null,
     ];
   });
   return losses;
@@ -134,12 +132,12 @@ export function klDiv(...values: unknown[]): Tensor {
   if (reduction === "batchmean" && x.rank === 0)
     throw new ArgumentError("klDiv", "noBatch", `expected x to have a first axis for "batchmean", got ${x.describe()}`);
   const divergences = (a: Tensor, t: Tensor): Tensor =>
-    (logTarget ? mul(exp(t), sub(t, a)) : sub(xlogy(t, t), mul(t, a))) as Tensor;
+    logTarget ? mul(exp(t), sub(t, a)) : sub(xlogy(t, t), mul(t, a));
   const elementReduction = reduction === "batchmean" ? "none" : reduction;
   const operands = promoteOperands("klDiv", [x, target]);
   return composedLoss({ operation: "klDiv", reduction: elementReduction }, operands, (a, t) => {
     const each = divergences(a, t);
-    return reduction === "batchmean" ? (mul(sum(each), 1 / x.shape[0]!) as Tensor) : each;
+    return reduction === "batchmean" ? mul(sum(each), 1 / x.shape[0]!) : each;
   });
 }
 const klDivParameters = parameters("klDiv", {

@@ -5,4 +5,4 @@ import type { LossReduction } from "./options.ts";
 
 /** Returns the losses, their sum or their mean. */
 export const reduced = (losses: Tensor, reduction: LossReduction): Tensor =>
-  reduction === "none" ? losses : reduction === "sum" ? (sum(losses) as Tensor) : mean(losses);
+  reduction === "none" ? losses : reduction === "sum" ? sum(losses) : mean(losses);

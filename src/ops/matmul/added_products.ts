@@ -154,7 +154,7 @@ export function baddbmm(...values: unknown[]): Tensor {
       const [added, left, right] = [input, a, b].map((each) => toDType(each, wide));
       const products = product(left!, right!, alpha);
       if (beta === 0) return toDType(products, a.dtype); // the input is ignored, even if it is NaN
-      return toDType(add(products, beta === 1 ? added! : mul(added!, beta)) as Tensor, a.dtype);
+      return toDType(add(products, beta === 1 ? added! : mul(added!, beta)), a.dtype);
     }),
   );
 }

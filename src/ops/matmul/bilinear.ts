@@ -41,7 +41,7 @@ export function bilinear(...values: unknown[]): Tensor {
     const rows = reshape(transpose(weight, 1, 2), [outputs * inputs2, inputs1]);
     const half = reshape(linear(x1, rows), [...x1.shape.slice(0, -1), outputs, inputs2]);
     const products = squeeze(matmul(half, unsqueeze(x2, -1)), -1);
-    return bias ? (add(products, bias) as Tensor) : products;
+    return bias ? add(products, bias) : products;
   };
   return underName("bilinear", () => inOperandDType(() => tidy(compute)));
 }

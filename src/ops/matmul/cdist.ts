@@ -114,7 +114,7 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
   const blocks: Tensor[] = [];
   for (let start = 0; start === 0 || start < m; start += rows) {
     const block = narrow(a, 1, start, Math.min(rows, m - start));
-    blocks.push(norm(sub(unsqueeze(block, 2), others) as Tensor, { p, dim: 3 }));
+    blocks.push(norm(sub(unsqueeze(block, 2), others), { p, dim: 3 }));
   }
   return blocks.length === 1 ? blocks[0]! : cat(blocks, 1);
 }
@@ -138,13 +138,13 @@ function byKernel(x: Tensor, y: Tensor, p: number): Tensor {
  */
 function byProducts(x: Tensor, y: Tensor): Tensor {
   const center = noGrad(() => mean(cat([x, y], 1), { dim: 1, keepdim: true }));
-  const [a, b] = [sub(x, center) as Tensor, sub(y, center) as Tensor];
+  const [a, b] = [sub(x, center), sub(y, center)];
   const output = noGrad(() => {
     const lengths = add(
       sum(square(a), { dim: 2, keepdim: true }),
       transpose(sum(square(b), { dim: 2, keepdim: true }), 1, 2),
     );
-    return sqrt(clamp(sub(lengths, mul(matmul(a, transpose(b, 1, 2)), 2)) as Tensor, { min: 0 }));
+    return sqrt(clamp(sub(lengths, mul(matmul(a, transpose(b, 1, 2)), 2)), { min: 0 }));
   });
   record("cdist", [a, b], [output], [a, b, output], ([gradient], [left, right, whole], needs) => {
     const weights = dividedWhereNotZero(gradient, whole);

@@ -115,9 +115,9 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
       "noWeight",
       "expected weights whose sum is not 0, since means are divided by it",
     );
-  const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values) as Tensor;
-  const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
-  const centered = sub(rows, mean) as Tensor;
+  const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values);
+  const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }), total ?? n);
+  const centered = sub(rows, mean);
   const products = matmul(weighted(centered), transpose(centered, 0, 1));
   return toDType(squeeze(div(products, normalization(n, w, total, importances, correction))), target);
 }
@@ -131,7 +131,7 @@ function normalization(
 ): Tensor | number {
   if (!w || !total) return Math.max(0, n - correction);
   const lost = importances && correction !== 0 ? div(mul(sum(mul(w, importances)), correction), total) : correction;
-  return clamp(sub(total, lost) as Tensor, { min: 0 });
+  return clamp(sub(total, lost), { min: 0 });
 }
 
 /** Checks weights and converts them to the dtype of the values. @throws {OrchardError} as {@link cov} */

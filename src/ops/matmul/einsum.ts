@@ -183,7 +183,7 @@ function elementProduct(x: Term, y: Term, { batch, rows, columns }: Roles): Tens
   const right = inOrder(y, [...batch, ...columns]);
   const opened = reshape(left, [...left.shape, ...columns.map(() => 1)]);
   const spread = reshape(right, [...shapeOf(y, batch), ...rows.map(() => 1), ...shapeOf(y, columns)]);
-  return mul(opened, spread) as Tensor;
+  return mul(opened, spread);
 }
 
 /** The maximum number of batch axes of a matrix product. */
@@ -214,5 +214,5 @@ const inOrder = ({ tensor, labels }: Term, chosen: readonly Label[]): Tensor =>
 function summedOut({ tensor, labels }: Term, kept: ReadonlySet<Label>): Term {
   const dim = labels.flatMap((label, axis) => (kept.has(label) ? [] : [axis]));
   if (dim.length === 0) return { tensor, labels };
-  return { tensor: sum(tensor, { dim }) as Tensor, labels: labels.filter((label) => kept.has(label)) };
+  return { tensor: sum(tensor, { dim }), labels: labels.filter((label) => kept.has(label)) };
 }

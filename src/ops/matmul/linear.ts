@@ -72,7 +72,7 @@ function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<
     return [
       needs[0] ? reshape(matrixProduct(rows, factor), input.shape) : null,
       needs[1] ? matrixProduct(transposed(rows), rowsOf(input)) : null,
-      needs[2] ? (sum(rows, { dim: 0 }) as Tensor) : null,
+      needs[2] ? sum(rows, { dim: 0 }) : null,
     ].slice(0, inputs.length);
   });
   return output;

@@ -59,7 +59,7 @@ export function tensordot(...values: unknown[]): Tensor {
     tidy(() => {
       const alongSingle = (x: Tensor, axes: readonly number[]): Tensor => {
         const repeated = single.map((at) => axes[at]!).filter((axis) => x.shape[axis] !== 1);
-        return repeated.length === 0 ? x : (sum(x, { dim: repeated, keepdim: true, dtype: x.dtype }) as Tensor);
+        return repeated.length === 0 ? x : sum(x, { dim: repeated, keepdim: true, dtype: x.dtype });
       };
       return summedOver(alongSingle(a, left), alongSingle(b, right), left, right);
     }),
@@ -133,7 +133,7 @@ export function inner<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function inner(...values: unknown[]): Tensor {
   const { a, b } = innerParameters(values);
   checkSameDType("inner", [a, b]);
-  if (a.rank === 0 || b.rank === 0) return underName("inner", () => mul(a, b) as Tensor);
+  if (a.rank === 0 || b.rank === 0) return underName("inner", () => mul(a, b));
   if (a.shape.at(-1) !== b.shape.at(-1))
     throw new ShapeError(
       "inner",

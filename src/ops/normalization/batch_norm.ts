@@ -153,9 +153,9 @@ function runAlong(
     const replace = (running: Tensor | undefined, statistic: Tensor): void => {
       if (!running) return;
       const before = mul(toDType(running, statistic.dtype), 1 - momentum);
-      copy_(running, toDType(add(before, mul(reshape(statistic, running.shape), momentum)) as Tensor, running.dtype));
+      copy_(running, toDType(add(before, mul(reshape(statistic, running.shape), momentum)), running.dtype));
     };
     replace(runningMean, mean);
-    replace(runningVar, mul(variance, count / Math.max(count - 1, 1)) as Tensor);
+    replace(runningVar, mul(variance, count / Math.max(count - 1, 1)));
   });
 }

@@ -59,9 +59,9 @@ export function localResponseNorm(...values: unknown[]): Tensor {
     tidy(() => {
       const wide = toDType(input, accumulationDType(x.dtype));
       const behind = new Array<number>(2 * (x.rank - 2)).fill(0);
-      const padded = pad(square(wide) as Tensor, [...behind, Math.floor(size / 2), Math.floor((size - 1) / 2)]);
+      const padded = pad(square(wide), [...behind, Math.floor(size / 2), Math.floor((size - 1) / 2)]);
       const means: Tensor = mean(slidingWindows(padded, 1, size, 1), -1);
-      return toDType(div(wide, pow(add(mul(means, alpha), k) as Tensor, beta)) as Tensor, x.dtype);
+      return toDType(div(wide, pow(add(mul(means, alpha), k), beta)), x.dtype);
     }),
   );
 }

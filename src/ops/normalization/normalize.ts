@@ -95,7 +95,7 @@ function forward({ operation, isCentered, eps, operands }: NormalizationCall) {
 
 /** Returns the empty results of empty rows, connected to all operands in the graph. */
 function rowsOfNothing({ x, residual, weight, bias }: NormalizationCall["operands"]): Normalized {
-  const sum = residual && (add(x, residual) as Tensor);
-  const weighted = mul(sum ?? x, weight ?? 1) as Tensor;
-  return { out: toDType(add(weighted, bias ?? 0) as Tensor, x.dtype), sum };
+  const sum = residual && add(x, residual);
+  const weighted = mul(sum ?? x, weight ?? 1);
+  return { out: toDType(add(weighted, bias ?? 0), x.dtype), sum };
 }

@@ -62,33 +62,33 @@ export function secondGradients(layout: NormalizedRows, operands: Operands, inco
   return {
     x: total(ofX, input),
     gradOut: total(ofGradOut, given),
-    weight: ofWeight && toDType(reshape(ofWeight, factor!.shape), factor!.dtype),
+    weight: ofWeight && toDType(reshape(ofWeight, factor.shape), factor.dtype),
     gradSum: gradSum && incoming.x,
   };
 }
 
 /** Returns n, a function for N(v), and one for the term of x's gradient that depends on u. */
 function rowsOf({ isCentered, eps, scale, mean, gradient: gradientOf }: NormalizedRows, x: Tensor) {
-  const centered = isCentered ? (sub(x, mean(x)) as Tensor) : x;
+  const centered = isCentered ? sub(x, mean(x)) : x;
   // `scale` is r as a constant: it keeps the squared values near 1.
-  const spread = mean(square(mul(centered, scale) as Tensor) as Tensor);
-  const r = mul(scale, rsqrt(add(spread, square(mul(scale, Math.sqrt(eps)) as Tensor)) as Tensor)) as Tensor;
-  const normalized = mul(centered, r) as Tensor;
+  const spread = mean(square(mul(centered, scale)));
+  const r = mul(scale, rsqrt(add(spread, square(mul(scale, Math.sqrt(eps))))));
+  const normalized = mul(centered, r);
   const gradient = (v: Tensor): Tensor => gradientOf(x, v);
   const ofRow = (u: Tensor, v: Tensor): Tensor => {
-    const ofScale = mul(normalized, mean(mul(u, gradient(v)) as Tensor));
-    const ofNormalized = add(mul(u, mean(times(v, normalized))), mul(v, mean(times(u, normalized)))) as Tensor;
-    return neg(mul(r, add(ofScale, gradient(ofNormalized)))) as Tensor;
+    const ofScale = mul(normalized, mean(mul(u, gradient(v))));
+    const ofNormalized = add(mul(u, mean(times(v, normalized))), mul(v, mean(times(u, normalized))));
+    return neg(mul(r, add(ofScale, gradient(ofNormalized))));
   };
   return { normalized, gradient, ofRow };
 }
 
-const times = (a: Tensor, b: Tensor | null | undefined): Tensor => (b ? (mul(a, b) as Tensor) : a);
+const times = (a: Tensor, b: Tensor | null | undefined): Tensor => (b ? mul(a, b) : a);
 
 /** Sums the parts that are present, in the dtype and shape of `like`; null if there are none. */
 function total(parts: readonly (Tensor | null | undefined)[], like: Tensor): Tensor | null {
   const [first, ...others] = parts.filter((part) => part != null);
   if (!first) return null;
-  const sum = others.reduce<Tensor>((sum, part) => add(sum, part) as Tensor, first);
+  const sum = others.reduce<Tensor>((sum, part) => add(sum, part), first);
   return toDType(expand(sum, like.shape), like.dtype);
 }

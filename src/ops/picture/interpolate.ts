@@ -87,7 +87,7 @@ export function interpolate(...values: unknown[]): Tensor {
       const ways = axes.map((axis, at) => [at + 2, tapsOf(resampling, axis, call.antialias)] as const);
       const along = isBytes ? resampledBytes : resampled;
       const order = isBytes ? ways.toReversed() : ways;
-      const wide = isNearest || isBytes ? x : (toDType(x, accumulationDType(x.dtype)) as Tensor);
+      const wide = isNearest || isBytes ? x : toDType(x, accumulationDType(x.dtype));
       const result = order.reduce((partial, [axis, taps]) => (taps ? along(partial, axis, taps) : partial), wide);
       return result === x ? clone(x) : toDType(result, x.dtype);
     }),
@@ -192,8 +192,8 @@ function resampled(x: Tensor, axis: number, { places, weights }: Taps): Tensor {
   if (!weights) return taken(0);
   const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
   return weights
-    .map((values, tap) => mul(taken(tap), tensor(values, { shape: along, dtype: x.dtype })) as Tensor)
-    .reduce((sum, term) => add(sum, term) as Tensor);
+    .map((values, tap) => mul(taken(tap), tensor(values, { shape: along, dtype: x.dtype })))
+    .reduce((sum, term) => add(sum, term));
 }
 
 function areas(x: Tensor, outputs: readonly number[]): Tensor {

@@ -77,6 +77,6 @@ function inFloat64(part: Tensor, at: 2 | 3, axis: Axis, filter: FilterName): Ten
   const whole = { ...map, weights: map.weights!.map((weight) => wholeWeight(weight, BITS)) };
   const unchanged = mapOf("nearest", { ...axis, size: same, output: same }, false);
   const sums = resample("interpolate", toDType(part, "float64"), at === 2 ? [whole, unchanged] : [unchanged, whole]);
-  const bytes = floor(mul(add(sums, 2 ** (BITS - 1)) as Tensor, 2 ** -BITS) as Tensor) as Tensor;
+  const bytes = floor(mul(add(sums, 2 ** (BITS - 1)), 2 ** -BITS));
   return toDType(clamp(bytes, 0, 255), "uint8");
 }

@@ -21,12 +21,12 @@ export function resampledBytes(x: Tensor, axis: number, taps: Taps, fixed?: numb
   const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
   const terms = places.map((indices, tap) => {
     const taken = toDType(indexSelectAlong(x, tensor(indices), axis, "interpolate"), "int32");
-    return mul(taken, tensor(weights[tap]!, { shape: along })) as Tensor;
+    return mul(taken, tensor(weights[tap]!, { shape: along }));
   });
   const half = 2 ** (bits - 1);
-  const total = terms.reduce((sum, term) => add(sum, term) as Tensor);
-  const rounded = bitwiseRightShift(add(total, half) as Tensor, bits) as Tensor;
-  return toDType(clamp(rounded, 0, 255) as Tensor, "uint8");
+  const total = terms.reduce((sum, term) => add(sum, term));
+  const rounded = bitwiseRightShift(add(total, half), bits);
+  return toDType(clamp(rounded, 0, 255), "uint8");
 }
 
 interface WholeTaps {

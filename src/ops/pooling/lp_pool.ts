@@ -117,10 +117,10 @@ function lpPool(
     tidy(() => {
       const wide = accumulationDType(x.dtype);
       const pool = [avgPool1d, avgPool2d, avgPool3d][rank - 1]!;
-      const mean = pool(pow(toDType(x, wide), normType) as Tensor, kernel, { stride, ceilMode });
+      const mean = pool(pow(toDType(x, wide), normType), kernel, { stride, ceilMode });
       const count = kernel.reduce((product, size) => product * size, 1);
       const total = mul(mul(sign(mean), relu(abs(mean))), count);
-      return toDType(pow(total, 1 / normType) as Tensor, x.dtype);
+      return toDType(pow(total, 1 / normType), x.dtype);
     }),
   );
 }

@@ -61,7 +61,7 @@ const ropeParameters = parameters("rope", { x: operand(aTensor), ...ropeOptions 
 function rotated<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, attributes: RopeAttributes): Tensor<D> {
   const given = positions ? [positions] : [];
   const spec = { shape: x.shape, dtype: x.dtype, strides: outputStrides(x) };
-  const [output] = executeMany(ropePrimitive, [x, ...given], [spec], attributes) as [Tensor<D>];
+  const [output] = executeMany(ropePrimitive, [x, ...given], [spec], attributes);
   record("rope", [x], [output], given, ([gradient], [at]) => [rotated(gradient, at, inverse(attributes))]);
   return output;
 }

@@ -48,7 +48,7 @@ export function rotatedByTables<D extends DType>(
     ? [0, 1].map((at) => select(reshape(part, [...part.shape.slice(0, -1), pairs, 2]), -1, at))
     : [0, pairs].map((start) => narrow(part, -1, start, pairs));
   const [cos, sin] = [tables.cos, tables.sin].map((table) => spread(toDType(table, part.dtype), x.rank));
-  const rotated = [sub(mul(a!, cos!), mul(b!, sin!)), add(mul(a!, sin!), mul(b!, cos!))] as Tensor[];
+  const rotated = [sub(mul(a!, cos!), mul(b!, sin!)), add(mul(a!, sin!), mul(b!, cos!))];
   const result = interleaved ? reshape(stack(rotated, { dim: -1 }), part.shape) : cat(rotated, { dim: -1 });
   const rounded = toDType(result, x.dtype);
   const size = x.shape.at(-1)!;

@@ -50,10 +50,10 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
  */
 export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
   if (!needsGradient(x, y)) return derivative(x, y, "power", p);
-  const share = abs(dividedWhereNotZero(x, y)) as Tensor;
+  const share = abs(dividedWhereNotZero(x, y));
   const isZero = eq(share, 0);
-  const safe = where(isZero, 1, share) as Tensor;
-  return mul(signOf(x), where(isZero, 0, pow(safe, p - 1))) as Tensor;
+  const safe = where(isZero, 1, share);
+  return mul(signOf(x), where(isZero, 0, pow(safe, p - 1)));
 }
 
 const selectPrimitive = definePrimitive<SelectAttributes>({

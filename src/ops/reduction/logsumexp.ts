@@ -32,8 +32,8 @@ export function logsumexp(...values: unknown[]): Tensor {
   record("logsumexp", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const { shape } = saved;
     const shift = noGrad(() => expandResult(result, plan, shape));
-    const parts = exp(sub(saved, shift)) as Tensor;
-    const factor = div(reshape(gradient, plan.kept), sumOf(parts, plan)) as Tensor;
+    const parts = exp(sub(saved, shift));
+    const factor = div(reshape(gradient, plan.kept), sumOf(parts, plan));
     return [mul(parts, expandResult(factor, plan, shape))];
   });
   return output;
@@ -48,5 +48,5 @@ logsumexp.method = "float" as const;
  */
 function sumOf(parts: Tensor, { axes }: ReductionPlan): Tensor {
   const sums = sum(parts, { dim: axes, keepdim: true });
-  return where(eq(sums, sums), sums, 1) as Tensor;
+  return where(eq(sums, sums), sums, 1);
 }

@@ -25,9 +25,7 @@ export function mean(...values: unknown[]): Tensor {
   const plan = planReduction("mean", input, { dim, keepdim });
   const output = fold("mean", input, plan, input.dtype);
   const whole = input.shape;
-  record("mean", [input], [output], [], ([gradient]) => [
-    expandResult(div(gradient, plan.count) as Tensor, plan, whole),
-  ]);
+  record("mean", [input], [output], [], ([gradient]) => [expandResult(div(gradient, plan.count), plan, whole)]);
   return output;
 }
 const meanParameters = foldParameters("mean");

@@ -75,7 +75,7 @@ function placesOfModes(x: Tensor, axis: number): Tensor<"int64"> {
   const places = expand(reshape(arange(0, size, { dtype: "int64" }), along), x.shape);
   const differs = ne(narrow(values, axis, 1, size - 1), narrow(values, axis, 0, size - 1));
   const begins = cat([filled(x.shape.with(axis, 1), "bool", true), differs], axis);
-  const starts = cummax(where(begins, places, 0n) as Tensor<"int64">, axis).values;
-  const longest = argmax(sub(places, starts) as Tensor, { dim: axis, keepdim: true });
+  const starts = cummax(where(begins, places, 0n), axis).values;
+  const longest = argmax(sub(places, starts), { dim: axis, keepdim: true });
   return gather(indices, longest, { dim: axis });
 }

@@ -69,7 +69,7 @@ const normParameters = parameters("norm", {
 });
 
 /** The norm of one element of any order but 0. */
-const magnitudes = (x: Tensor, { shape }: ReductionPlan): Tensor => noGrad(() => abs(reshape(x, shape)) as Tensor);
+const magnitudes = (x: Tensor, { shape }: ReductionPlan): Tensor => noGrad(() => abs(reshape(x, shape)));
 
 function foldOf(p: number): FoldName {
   const special: ReadonlyMap<number, FoldName> = new Map([
@@ -84,7 +84,7 @@ function foldOf(p: number): FoldName {
 
 /** Returns the derivative of the norm y with respect to each element. */
 function normDerivative(x: Tensor, y: Tensor, p: number, plan: ReductionPlan): Tensor {
-  if (p === 0) return mul(signOf(x), 0) as Tensor;
+  if (p === 0) return mul(signOf(x), 0);
   if (p === 1) return signOf(x);
   if (p === 2) return dividedWhereNotZero(x, y);
   if (Number.isFinite(p)) return powerDerivative(x, y, p);

@@ -69,10 +69,8 @@ export function quantile<D extends DType>(
   ...options: Given<QuantileOptions, ["dim", "keepdim"]>
 ): Tensor<D>;
 export function quantile(...values: unknown[]): Tensor {
-  return quantilesOf(
-    "quantile",
-    quantileParameters(values),
-    (sorted, found) => where(any(isnan(sorted), { dim: -1, keepdim: true }), Number.NaN, found) as Tensor,
+  return quantilesOf("quantile", quantileParameters(values), (sorted, found) =>
+    where(any(isnan(sorted), { dim: -1, keepdim: true }), Number.NaN, found),
   );
 }
 quantile.method = "same" as const;
@@ -146,12 +144,12 @@ function quantilesOf(
  */
 function between(sorted: Tensor, chances: readonly number[], interpolation: QuantileInterpolation): Tensor {
   const numbers = sum(logicalNot(isnan(detach(sorted))), { dim: -1, keepdim: true });
-  const last = toDType(clamp(sub(numbers, 1n) as Tensor, { min: 0n }), sorted.dtype);
-  const places = mul(last, tensor([...chances], { dtype: sorted.dtype })) as Tensor;
+  const last = toDType(clamp(sub(numbers, 1n), { min: 0n }), sorted.dtype);
+  const places = mul(last, tensor([...chances], { dtype: sorted.dtype }));
   const at = (positions: Tensor): Tensor => gather(sorted, toDType(positions, "int64"), { dim: -1 });
-  if (interpolation === "nearest") return at(round(places) as Tensor);
-  const [below, above] = [floor(places) as Tensor, ceil(places) as Tensor];
+  if (interpolation === "nearest") return at(round(places));
+  const [below, above] = [floor(places), ceil(places)];
   if (interpolation === "lower") return at(below);
   if (interpolation === "higher") return at(above);
-  return lerp(at(below), at(above), interpolation === "midpoint" ? 0.5 : (sub(places, below) as Tensor)) as Tensor;
+  return lerp(at(below), at(above), interpolation === "midpoint" ? 0.5 : sub(places, below));
 }

@@ -43,7 +43,7 @@ export function variance(...values: unknown[]): Tensor {
   const plan = planReduction("var", input, { dim, keepdim });
   const output = fold("var", input, plan, input.dtype, correction);
   record("var", [input], [output], [input], ([gradient], [saved]) => {
-    const scaled = mul(gradient, 2 / freedom(plan, correction)) as Tensor;
+    const scaled = mul(gradient, 2 / freedom(plan, correction));
     return [mul(expandResult(scaled, plan, saved.shape), centered(saved, plan))];
   });
   return output;
@@ -61,7 +61,7 @@ export { variance as var };
 
 /** The variance of complex numbers is real: the sum of those of the real and of the imaginary parts. */
 const varianceOfParts = (x: Tensor, options: VarianceOptions): Tensor =>
-  add(variance(partOf("real", x, 0), options), variance(partOf("imag", x, 1), options)) as Tensor;
+  add(variance(partOf("real", x, 0), options), variance(partOf("imag", x, 1), options));
 
 /**
  * Computes the standard deviation over axes, the square root of the {@link variance}. Its gradient is 0 if all elements
@@ -81,7 +81,7 @@ export function std(...values: unknown[]): Tensor {
   const plan = planReduction("std", input, { dim, keepdim });
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const scaled = div(gradient, freedom(plan, correction)) as Tensor;
+    const scaled = div(gradient, freedom(plan, correction));
     const derivative = dividedWhereNotZero(centered(saved, plan), expandResult(result, plan, saved.shape));
     return [mul(expandResult(scaled, plan, saved.shape), derivative)];
   });
@@ -140,4 +140,4 @@ stdMean.method = "declared" as const;
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 
 const centered = (x: Tensor, { axes }: ReductionPlan): Tensor =>
-  axes.length === 0 ? sub(x, x) : sub(x, mean(x, { dim: axes, keepdim: true }) as Tensor);
+  axes.length === 0 ? sub(x, x) : sub(x, mean(x, { dim: axes, keepdim: true }));

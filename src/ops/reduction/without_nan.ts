@@ -41,7 +41,7 @@ const nansumParameters = foldParameters("nansum");
 nansum.method = "summed" as const;
 
 /** Replaces NaN with 0. */
-const numbersOf = (x: Tensor): Tensor => (isFloat(x.dtype) ? (where(isnan(x), 0, x) as Tensor) : x);
+const numbersOf = (x: Tensor): Tensor => (isFloat(x.dtype) ? where(isnan(x), 0, x) : x);
 
 /**
  * Computes the mean over axes of the elements that are not NaN. It is NaN if all elements are NaN. The gradient is 0 at
@@ -87,7 +87,7 @@ export function countNonzero(
 export function countNonzero(...values: unknown[]): Tensor<"int64"> {
   const { x, dim } = countNonzeroParameters(values);
   normalizeAxes("countNonzero", dim, x.rank);
-  return underName("countNonzero", () => tidy(() => sum(ne(x, 0), { dim }) as Tensor<"int64">));
+  return underName("countNonzero", () => tidy(() => sum(ne(x, 0), { dim })));
 }
 const countNonzeroParameters = parameters("countNonzero", { x: operand(aTensor), dim: optional(axesKind) });
 countNonzero.method = "int64" as const;

@@ -55,7 +55,7 @@ export function diff(...values: unknown[]): Tensor {
   for (const part of parts) checkNeighbor(x, part, axis);
   return underName("diff", () =>
     tidy(() => {
-      let result = cat(n === 0 ? [x] : parts, axis) as Tensor;
+      let result = cat(n === 0 ? [x] : parts, axis);
       for (let time = 0; time < n && result.shape[axis]! > 0; time++) result = differences(result, axis);
       return result;
     }),
@@ -84,7 +84,7 @@ function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
 function differences(x: Tensor, axis: number): Tensor {
   const length = x.shape[axis]! - 1;
   const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];
-  return x.dtype === "bool" ? ne(after, before) : (sub(after, before) as Tensor);
+  return x.dtype === "bool" ? ne(after, before) : sub(after, before);
 }
 
 /** Options of {@link trapezoid} and {@link cumulativeTrapezoid}. */
@@ -152,7 +152,7 @@ function areaParameters(operation: string) {
 }
 
 const combined = {
-  sum: (each: Tensor, axis: number) => sum(each, { dim: axis }) as Tensor,
+  sum: (each: Tensor, axis: number) => sum(each, { dim: axis }),
   cumsum: (each: Tensor, axis: number) => cumsum(each, { dim: axis }),
 } as const;
 
@@ -162,7 +162,7 @@ function areas(
   { dx, dim, ...given }: ReturnType<ReturnType<typeof areaParameters>>,
   together: keyof typeof combined,
 ): Tensor {
-  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "numbers") as [Tensor, Tensor?];
+  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "numbers");
   const axis = axisOf(operation, y, dim);
   const places = x && (x.rank === 1 ? alongAxis(x, axis, y.rank) : x);
   if (places) broadcastShapes(operation, y.shape, places.shape);
@@ -183,8 +183,8 @@ function areas(
       const twice =
         together === "sum" && !at && isFloat(y.dtype)
           ? mul(add(sum(later!, { dim: axis }), sum(earlier!, { dim: axis })), dx) // without the heights in memory
-          : combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx) as Tensor, axis);
-      return toDType(div(twice, 2) as Tensor, isFloat(y.dtype) ? y.dtype : "float32");
+          : combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx), axis);
+      return toDType(div(twice, 2), isFloat(y.dtype) ? y.dtype : "float32");
     }),
   );
 }

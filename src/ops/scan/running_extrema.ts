@@ -102,7 +102,7 @@ function fusedExtremum(operation: string, x: Tensor, axis: number, isMinimum: bo
     ],
     { axis, isMinimum },
     operation,
-  ) as [Tensor, Tensor<"int64">];
+  );
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
     scatterAdd(filled(shape, gradient.dtype, 0), saved, gradient, { dim: axis }),
   ]);
@@ -163,7 +163,7 @@ export function logcumsumexp(...values: unknown[]): Tensor {
       let result: Tensor = toDType(input, accumulationDType(x.dtype));
       for (let step = 1; step < size; step *= 2) {
         const part = (start: number): Tensor => narrow(result, axis, start, size - step);
-        result = cat([narrow(result, axis, 0, step), logaddexp(part(step), part(0)) as Tensor], axis);
+        result = cat([narrow(result, axis, 0, step), logaddexp(part(step), part(0))], axis);
       }
       return toDType(result, x.dtype);
     }),

@@ -87,8 +87,7 @@ function operands(operation: string, { x, dim, dtype }: Parsed<typeof declared>)
 const run = (name: SoftmaxName, inputs: readonly Tensor[], axis: number): Tensor =>
   execute(primitives[name], inputs, inputs[0]!.shape, inputs[0]!.dtype, { axis });
 
-const total = (x: Tensor, axis: number): Tensor =>
-  x.rank === 0 ? x : (sum(x, { dim: axis, keepdim: true }) as Tensor);
+const total = (x: Tensor, axis: number): Tensor => (x.rank === 0 ? x : sum(x, { dim: axis, keepdim: true }));
 
 /** Computes y (g − Σ g y), in one kernel. */
 function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {

@@ -196,8 +196,8 @@ export function histogram(...values: unknown[]): Histogram<DType> {
         const edges = bins instanceof Tensor ? bins : edgesOf("histogram", x, bins, range as [number, number]);
         const wide = accumulationDType(x.dtype);
         const each = weight && toDType(weight, wide);
-        const counts = toDType(countsOf(x, edges, each, !(bins instanceof Tensor)), wide) as Tensor;
-        const densities = () => div(div(counts, diff(toDType(edges, wide))), sum(counts)) as Tensor;
+        const counts = toDType(countsOf(x, edges, each, !(bins instanceof Tensor)), wide);
+        const densities = () => div(div(counts, diff(toDType(edges, wide))), sum(counts));
         const hist = density ? densities() : counts;
         return { hist: toDType(hist, x.dtype), binEdges: toDType(edges, x.dtype) };
       }),

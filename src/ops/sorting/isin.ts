@@ -78,7 +78,7 @@ function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
 /** Replaces NaN, which has no order, with ∞ for the search; ∞ itself is found only if `others` contains it. */
 function foundNumbers(elements: Tensor, others: Tensor): Tensor<"bool"> {
   const { POSITIVE_INFINITY: infinity } = Number;
-  const isThere = foundAmong(elements, where(isnan(others), infinity, others) as Tensor);
+  const isThere = foundAmong(elements, where(isnan(others), infinity, others));
   return logicalAnd(isThere, logicalOr(ne(elements, infinity), any(eq(others, infinity))));
 }
 

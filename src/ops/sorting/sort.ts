@@ -151,7 +151,7 @@ function firstInOrder<D extends DType>(
     ],
     { dim: axis, descending },
     operation,
-  ) as [Tensor<D>, Tensor<"int64">];
+  );
   const inputShape = x.shape;
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
     scatterAdd(filled(inputShape, gradient.dtype, 0), saved, gradient, { dim: axis }),

@@ -120,7 +120,7 @@ function gradientOf(gradient: Tensor, input: Layout, view: Layout): Tensor {
   const memory = scatterAddAlong("asStrided", none, from, flatten(gradient), 0);
   const counts = scatterAddAlong("asStrided", filled([all.size], "int64", 0n), to, filled([to.size], "int64", 1n), 0);
   // elements of x that share a position share its gradient equally, as in PyTorch
-  const shared = div(memory, toDType(maximum(counts, 1n) as Tensor, gradient.dtype)) as Tensor;
+  const shared = div(memory, toDType(maximum(counts, 1n), gradient.dtype));
   return take(shared, to).reshape(input.shape);
 }
 

@@ -131,7 +131,7 @@ export function checkProduct(operation: string, x: Tensor, w: QuantizedTensor, n
       "wrongRank",
       `expected ${name} to be a matrix [out, in], got [${w.shape.join(", ")}]`,
     );
-  const columns = w.shape[1]!;
+  const columns = w.shape[1];
   if (x.rank === 0 || x.shape.at(-1) !== columns)
     throw new ShapeError(
       operation,
@@ -152,7 +152,7 @@ export function biasFor(operation: string, name: string, bias: Tensor, x: Tensor
       "shapesDiffer",
       `expected ${name} to be [${rows}], one value per row of the weights, got ${bias.describe()}`,
     );
-  return bias.dtype === x.dtype ? bias : (toDType(bias, x.dtype) as Tensor);
+  return bias.dtype === x.dtype ? bias : toDType(bias, x.dtype);
 }
 
 function checkFloat(operation: string, name: string, { dtype }: Tensor): void {

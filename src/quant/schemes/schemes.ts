@@ -153,7 +153,7 @@ export function matmulPerGroup(...values: unknown[]): Tensor {
       const shape = [...x.shape.slice(0, -1), rows];
       if (biases === undefined) return reshape(scaled, shape);
       const raised = matmul(transpose(sums, 0, 1), transpose(toDType(biases, "float32"), 0, 1));
-      return reshape(add(scaled, raised) as Tensor, shape);
+      return reshape(add(scaled, raised), shape);
     }),
   );
 }
@@ -211,7 +211,7 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
   const operation = "smoothQuantize";
   const { w, ranges, alpha } = smoothQuantizeParameters(values);
   checkMatrix(operation, w);
-  const [rows, columns] = w.shape as [number, number];
+  const [rows, columns] = w.sizes(2);
   checkRows(operation, ranges, columns);
   const numbers = finiteValues(operation, w);
   const largest = finiteValues(operation, reshape(ranges, [ranges.size]));
@@ -265,7 +265,7 @@ export function matmulSmooth(...values: unknown[]): Tensor {
       const safe = add(scale, toDType(eq(scale, 0), "float32")); // a row of zeros is divided by 1
       const levels = toDType(round(div(smoothed, safe)), "int32");
       const product = matmul(levels, transpose(toDType(w.levels, "int32"), 0, 1));
-      return mul(mul(toDType(product, "float32"), scale), w.scales) as Tensor;
+      return mul(mul(toDType(product, "float32"), scale), w.scales);
     }),
   );
 }

@@ -34,7 +34,7 @@ export class PackedUnigram extends PackedTexts<UnigramArrays> {
     const { starts } = this.arrays;
     let [prefix, state] = ["", HASH_START];
     for (let at = start; at < characters.length; at++) {
-      prefix += characters[at]!;
+      prefix += characters[at];
       state = continued(state, characters[at]!);
       const hash = finished(state);
       if (this.entryOf(prefix, hash) >= 0) yield prefix;

@@ -34,7 +34,7 @@ class Charsmap {
     for (let at = start; at < text.length; at++) {
       node ^= text[at]!;
       const unit = units[node] ?? 0;
-      if ((unit & 0x800000ff) >>> 0 !== text[at]!) break;
+      if ((unit & 0x800000ff) >>> 0 !== text[at]) break;
       node ^= offsetOf(unit);
       if ((unit >>> 8) & 1) [found, length] = [units[node]! & 0x7fffffff, at + 1 - start];
     }

@@ -141,7 +141,7 @@ export function ofSentencePiece(folder: string, name: string, { files, vocabular
   const missing = [...vocabulary.added, ...vocabulary.before, ...vocabulary.after].find((token) => !ids.has(token));
   if (missing !== undefined)
     throw new FileFormatError("loadTokenizer", "notATokenizer", path, `expected a vocabulary with ${missing}`);
-  const unknown = ids.get(UNKNOWN)!;
+  const unknown = ids.get(UNKNOWN);
   const packed = packUnigram(
     vocabulary.tokens.map((token) => [token, 0]),
     unknown,
@@ -167,12 +167,12 @@ function jsonOf(
   const hasBytes = pieces.some(({ type }) => type === PieceType.byte);
   return {
     ...{ normalizer: null, pre_tokenizer: null },
-    added_tokens: added.map((content) => ({ id: ids.get(content)!, content, ...flags })),
+    added_tokens: added.map((content) => ({ id: ids.get(content), content, ...flags })),
     post_processor: {
       type: "TemplateProcessing",
       ...{ single: [...first, text("A"), ...last], pair: [...first, text("A"), text("B"), ...last] },
       special_tokens: Object.fromEntries(
-        [...before, ...after].map((token) => [token, { id: token, ids: [ids.get(token)!], tokens: [token] }]),
+        [...before, ...after].map((token) => [token, { id: token, ids: [ids.get(token)], tokens: [token] }]),
       ),
     },
     decoder: {

@@ -67,7 +67,7 @@ export class Rows implements Disposable {
             ? (model as EncoderDecoder).decode(tokens, encoded, { cache, lastOnly: true })
             : (model as LanguageModel).forward(tokens, { cache, lastOnly: true, padding });
           const wide = toDType(reshape(logits, [rows.length, -1]), "float32");
-          return (this.isLogarithm ? logSoftmax(wide, -1) : wide) as Tensor;
+          return this.isLogarithm ? logSoftmax(wide, -1) : wide;
         }),
       ),
     );

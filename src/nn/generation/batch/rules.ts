@@ -17,7 +17,7 @@ export function applyRules(scores: Float32Array, { tokens, count }: TextSoFar, s
   const { repetitionPenalty, noRepeatNgramSize, badWords, minTokens, maxTokens, stopTokens } = settings;
   if (repetitionPenalty !== 1)
     for (const token of new Set(tokens))
-      scores[token]! = scores[token]! < 0 ? scores[token]! * repetitionPenalty : scores[token]! / repetitionPenalty;
+      scores[token] = scores[token]! < 0 ? scores[token]! * repetitionPenalty : scores[token]! / repetitionPenalty;
   if (noRepeatNgramSize > 0) excludeNgrams(scores, tokens, noRepeatNgramSize);
   for (const word of badWords) {
     const before = word.slice(0, -1);

@@ -59,7 +59,7 @@ export function runNetwork({ recurrence, weights, between }: Network, x: Tensor,
     last.push(...runs.map(({ state }) => state));
     const outputs = runs.map((run) => run.output);
     const joined = outputs.length === 1 ? outputs[0]! : cat(outputs, { dim: 2 });
-    output = extent ? (where(extent.whole, joined, zeros([], { dtype: joined.dtype })) as Tensor) : joined;
+    output = extent ? where(extent.whole, joined, zeros([], { dtype: joined.dtype })) : joined;
   }
   return {
     output,
@@ -115,7 +115,7 @@ function runDirection(
 function goOn(goes: Tensor<"bool"> | undefined, next: State, { hidden, cell }: State): State {
   if (goes === undefined) return next;
   return {
-    hidden: where(goes, next.hidden, hidden) as Tensor,
-    cell: next.cell && (where(goes, next.cell, cell!) as Tensor),
+    hidden: where(goes, next.hidden, hidden),
+    cell: next.cell && where(goes, next.cell, cell!),
   };
 }

@@ -64,7 +64,7 @@ const elman = (kind: RecurrentKind, activation: (x: Tensor) => Tensor): Recurren
 
 /** The recurrences of an RNN, by activation. */
 export const elmanRecurrences = {
-  tanh: elman("tanh", (x) => tanh(x) as Tensor),
+  tanh: elman("tanh", (x) => tanh(x)),
   relu: elman("relu", (x) => relu(x)),
 } as const;
 
@@ -84,9 +84,9 @@ export const lstmRecurrence: Recurrence = {
     const size = hiddenWeight.shape[0]! / 4;
     return (input, { hidden, cell }) => {
       const [kept, candidate, shown] = split(addmm(input, hidden, factor), [2 * size, size, size], { dim: 1 });
-      const [write, forget] = split(sigmoid(kept!), size, { dim: 1 });
-      const next: Tensor = add(mul(forget!, cell!), mul(write!, tanh(candidate!)));
-      const output: Tensor = mul(sigmoid(shown!), tanh(next));
+      const [write, forget] = split(sigmoid(kept), size, { dim: 1 });
+      const next: Tensor = add(mul(forget!, cell!), mul(write!, tanh(candidate)));
+      const output: Tensor = mul(sigmoid(shown), tanh(next));
       return { hidden: projection ? linear(output, projection) : output, cell: next };
     };
   },
@@ -110,9 +110,9 @@ export const gruRecurrence: Recurrence = {
       const [hiddenGates, hiddenCandidate] = split(linear(hidden, hiddenWeight, hiddenBias), [2 * size, size], {
         dim: 1,
       });
-      const [reset, update] = split(sigmoid(add(inputGates!, hiddenGates!)), size, { dim: 1 });
-      const candidate: Tensor = tanh(add(inputCandidate!, mul(reset!, hiddenCandidate!)));
-      return { hidden: lerp(candidate, hidden, update!) as Tensor };
+      const [reset, update] = split(sigmoid(add(inputGates, hiddenGates)), size, { dim: 1 });
+      const candidate: Tensor = tanh(add(inputCandidate, mul(reset!, hiddenCandidate)));
+      return { hidden: lerp(candidate, hidden, update!) };
     };
   },
 };

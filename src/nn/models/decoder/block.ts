@@ -87,7 +87,7 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     return tidy(() => {
       const before = normalize(this.attentionNorm, stream);
       const attended = this.added(this.attention.forward(before.out, inputs), this.attentionPostNorm);
-      if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) as Tensor };
+      if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) };
       const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
       return { residual: sum, addition: this.added(this.feedForward.forward(out), this.feedForwardPostNorm) };
     });
@@ -102,7 +102,7 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   /** Applies the norm, the factor and the dropout that follow attention or the feed-forward. */
   private added(x: Tensor, norm: Normalization | null): Tensor {
     const normalized = norm ? norm.forward(x) : x;
-    const scaled = this.#residualScale === 1 ? normalized : (mul(normalized, this.#residualScale) as Tensor);
+    const scaled = this.#residualScale === 1 ? normalized : mul(normalized, this.#residualScale);
     return this.dropout ? this.dropout.forward(scaled) : scaled;
   }
 }

@@ -35,7 +35,7 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
 
   /** @param probabilities [rows, experts] @returns the same shape */
   override forward(probabilities: Tensor): Tensor {
-    return add(probabilities, toDType(this.bias, "float32")) as Tensor;
+    return add(probabilities, toDType(this.bias, "float32"));
   }
 }
 
@@ -85,22 +85,22 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     const scaled = scale === 1 ? shares : mul(shares, scale);
     const weighted = mul(outputs, unsqueeze(toDType(scaled, x.dtype), -1));
     const chosen = reshape(sum(weighted, { dim: 1 }), [...x.shape]);
-    return this.shared ? (add(chosen, this.sharedOf(x, this.shared)) as Tensor) : chosen;
+    return this.shared ? add(chosen, this.sharedOf(x, this.shared)) : chosen;
   }
 
   private sharedOf(x: Tensor, shared: DecoderFeedForward): Tensor {
     const output = shared.forward(x);
-    return this.sharedGate ? (mul(sigmoid(this.sharedGate.forward(x)), output) as Tensor) : output;
+    return this.sharedGate ? mul(sigmoid(this.sharedGate.forward(x)), output) : output;
   }
 
   /** Chooses experts by the router's logits: their weights and indices, [rows, perToken]. */
   private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
     const { perToken, normalized, scores = "softmax" } = this.#description;
-    const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : (sigmoid(logits) as Tensor);
+    const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : sigmoid(logits);
     const largest = topk(this.ranked(probabilities), perToken, { dim: -1 });
     const values = this.correction ? gather(probabilities, -1, largest.indices) : largest.values;
     const shares = normalized ? div(values, sum(values, { dim: -1, keepdim: true })) : values;
-    return { shares: shares as Tensor, indices: largest.indices };
+    return { shares: shares, indices: largest.indices };
   }
 
   /**

@@ -28,7 +28,7 @@ export const activations = {
   gelu: (x: Tensor) => gelu(x),
   geluTanh: (x: Tensor) => gelu(x, { approximate: "tanh" }),
   // CLIP's x · sigmoid(1.702 · x). Source: D. Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016, section 2.
-  quickGelu: (x: Tensor) => mul(x, sigmoid(mul(x, 1.702))) as Tensor,
+  quickGelu: (x: Tensor) => mul(x, sigmoid(mul(x, 1.702))),
   relu: (x: Tensor) => relu(x),
   reluSquared: (x: Tensor) => square(relu(x)),
 } as const;
@@ -84,7 +84,7 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   private clampedProduct(x: Tensor, { alpha, limit }: NonNullable<FeedForwardDescription["clamped"]>): Tensor {
     const gate = clamp(this.gate!.forward(x), { max: limit });
     const up = clamp(this.up!.forward(x), { min: -limit, max: limit });
-    return mul(add(up, 1), mul(gate, sigmoid(mul(gate, alpha)))) as Tensor;
+    return mul(add(up, 1), mul(gate, sigmoid(mul(gate, alpha))));
   }
 
   /** @internal */

@@ -71,10 +71,10 @@ export class LatentProjection extends Module<[x: Tensor], Projected> {
     const still = headWidth - rotated;
     const joined = (parts: readonly Tensor[]) => reshape(cat(parts, { dim: -1 }), [...x.shape.slice(0, 2), -1]);
     const parted = (x: Tensor, sizes: readonly number[]) =>
-      split(unflatten(x, 2, [heads, -1]), [...sizes], { dim: -1 }) as Tensor[];
+      split(unflatten(x, 2, [heads, -1]), [...sizes], { dim: -1 });
     const narrowed = this.queryDown ? this.queryNorm!.forward(this.queryDown.forward(x)) : x;
     const [queryStill, queryRotated] = parted(this.query.forward(narrowed), [still, rotated]);
-    const [latent, shared] = split(this.keyValueDown.forward(x), [rank, rotated], { dim: -1 }) as [Tensor, Tensor];
+    const [latent, shared] = split(this.keyValueDown.forward(x), [rank, rotated], { dim: -1 });
     const [keyStill, value] = parted(this.keyValue.forward(this.keyValueNorm.forward(latent)), [still, valueWidth]);
     const keyRotated = expand(unflatten(shared, 2, [1, rotated]), [...x.shape.slice(0, 2), heads, rotated]);
     return [joined([queryRotated!, queryStill!]), joined([keyRotated, keyStill!]), joined([value!])];

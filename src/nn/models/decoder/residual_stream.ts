@@ -20,4 +20,4 @@ export function normalize(norm: Normalization | null, stream: ResidualStream): S
 
 /** @internal Returns the sum of a stream. */
 export const sumOf = ({ residual, addition }: ResidualStream): Tensor =>
-  addition ? (add(addition, residual) as Tensor) : residual;
+  addition ? add(addition, residual) : residual;

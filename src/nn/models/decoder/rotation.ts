@@ -31,7 +31,7 @@ export function rotate(
 }
 
 const rowOf = (positions: Positions, row: number): Positions =>
-  typeof positions === "number" ? positions : (narrow(positions, 0, row, 1) as Tensor<"int32">);
+  typeof positions === "number" ? positions : narrow(positions, 0, row, 1);
 
 /** Options of `rope` that do not depend on positions. */
 interface FixedOptions {

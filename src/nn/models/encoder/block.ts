@@ -83,7 +83,7 @@ export class EncoderBlock extends Module<[x: Tensor, inputs: EncoderInputs], Ten
       const stream = { residual: x, addition: attended };
       if (this.#isBefore) {
         const { sum, out } = normalize(feedForwardNorm, stream);
-        return add(sum, this.scaledFeedForward(out)) as Tensor;
+        return add(sum, this.scaledFeedForward(out));
       }
       const { out: middle } = normalize(attentionNorm, stream);
       return normalize(feedForwardNorm, { residual: middle, addition: this.scaledFeedForward(middle) }).out;

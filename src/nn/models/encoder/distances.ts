@@ -142,7 +142,7 @@ export function distanceScores(
   ].filter((part) => part !== undefined);
   if (parts.length === 0) return undefined;
   return mul(
-    parts.reduce((sum, part) => add(sum, part) as Tensor),
+    parts.reduce((sum, part) => add(sum, part)),
     scale,
-  ) as Tensor;
+  );
 }

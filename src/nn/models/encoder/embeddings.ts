@@ -66,9 +66,9 @@ export class EncoderEmbeddings extends Module<[tokens: Tensor, tokenTypes?: Tens
     const { position, tokenType, norm, projection } = this;
     const { scale = 1, positions } = this.#description;
     const embedded = this.token.forward(tokens);
-    let sum = scale === 1 ? embedded : (mul(embedded, scale) as Tensor);
-    if (positions) sum = add(sum, positionRows(position, positions, tokens, sum)) as Tensor;
-    if (tokenType) sum = add(sum, tokenTypes ? tokenType.forward(tokenTypes) : tokenType.rowsFrom(0, 1)) as Tensor;
+    let sum = scale === 1 ? embedded : mul(embedded, scale);
+    if (positions) sum = add(sum, positionRows(position, positions, tokens, sum));
+    if (tokenType) sum = add(sum, tokenTypes ? tokenType.forward(tokenTypes) : tokenType.rowsFrom(0, 1));
     const projectsFirst = this.#description.projection?.place === "before";
     const first = projection && projectsFirst ? projection.forward(sum) : sum;
     const normalized = norm ? norm.forward(first) : first;

@@ -257,7 +257,7 @@ export function meanOfTokens(states: Tensor, lengths: readonly number[] | undefi
   const textLengths = lengths ?? Array<number>(batch).fill(count);
   const isText = unsqueeze(toDType(textMask(textLengths, count), states.dtype), 2);
   const counts = toDType(tensor([...textLengths], { shape: [batch, 1], dtype: "float32" }), states.dtype);
-  return div(sum(mul(states, isText), { dim: 1 }), counts) as Tensor;
+  return div(sum(mul(states, isText), { dim: 1 }), counts);
 }
 
 const pool = (states: Tensor, pooling: "first" | "mean" | undefined, lengths: readonly number[] | undefined): Tensor =>

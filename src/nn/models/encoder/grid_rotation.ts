@@ -19,7 +19,7 @@ export function rotateOnGrid(x: Tensor, rotation: GridRotation | undefined): Ten
   const half = x.shape.at(-1)! / 2;
   const [first, second] = [narrow(x, -1, 0, half), narrow(x, -1, half, half)];
   const { cos, sin } = rotation;
-  const turned = [sub(mul(first, cos), mul(second, sin)), add(mul(second, cos), mul(first, sin))] as [Tensor, Tensor];
+  const turned = [sub(mul(first, cos), mul(second, sin)), add(mul(second, cos), mul(first, sin))];
   return cat(turned, -1);
 }
 

@@ -19,7 +19,7 @@ import type { EncoderActivation, HeadDescription } from "./description.ts";
 export const headActivations: Readonly<Record<EncoderActivation, (x: Tensor) => Tensor>> = {
   ...activations,
   relu: (x) => relu(x),
-  tanh: (x) => tanh(x) as Tensor,
+  tanh: (x) => tanh(x),
 };
 
 /** Options of {@link EncoderHead}. */
@@ -41,7 +41,7 @@ export class TiedOutput extends Module<[x: Tensor, embedding: Embedding | Quanti
   /** @param x [..., width] @param embedding [outputs, width] @returns [..., outputs] */
   override forward(x: Tensor, embedding: Embedding | QuantizedEmbedding): Tensor {
     const products = embedding.asLinear(x);
-    return this.bias ? (add(products, this.bias) as Tensor) : products;
+    return this.bias ? add(products, this.bias) : products;
   }
 }
 

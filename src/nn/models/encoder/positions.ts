@@ -32,7 +32,7 @@ export function positionRows(
   // padding + the number of tokens so far that are not padding; `padding` for tokens that are
   const isText = toDType(ne(tokens, padding), "int32");
   const counted = cumsum(isText, { dim: 1, dtype: "int32" });
-  const positions = add(mul(start === 0 ? counted : add(counted, start), isText), padding) as Tensor;
+  const positions = add(mul(start === 0 ? counted : add(counted, start), isText), padding);
   if (table) return table.forward(positions);
   const rows = sinusoidRows(sinusoids!, 0, padding + start + count + 1, width, padding);
   return toDType(embedding(positions, rows), dtype);

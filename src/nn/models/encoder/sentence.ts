@@ -32,11 +32,11 @@ export type Pooling = (typeof poolings)[number];
 /** The activations of linear layers of sentence-transformers. */
 export const sentenceActivations = {
   identity: (x: Tensor) => x,
-  tanh: (x: Tensor) => tanh(x) as Tensor,
+  tanh: (x: Tensor) => tanh(x),
   gelu: (x: Tensor) => gelu(x),
   relu: (x: Tensor) => relu(x),
   silu: (x: Tensor) => silu(x),
-  sigmoid: (x: Tensor) => sigmoid(x) as Tensor,
+  sigmoid: (x: Tensor) => sigmoid(x),
 } as const;
 
 /** A step after pooling. */
@@ -85,9 +85,9 @@ export function pooled(states: Tensor, pooling: Pooling, lengths: readonly numbe
     case "mean":
       return meanOfTokens(states, lengths);
     case "meanSqrt":
-      return mul(meanOfTokens(states, lengths), column(lengths.map(Math.sqrt))) as Tensor;
+      return mul(meanOfTokens(states, lengths), column(lengths.map(Math.sqrt)));
     case "max":
-      return amax(where(unsqueeze(textMask(lengths, count), 2), states, -Infinity) as Tensor, { dim: 1 });
+      return amax(where(unsqueeze(textMask(lengths, count), 2), states, -Infinity), { dim: 1 });
     case "last": {
       const rows = tensor(
         Int32Array.from(lengths, (length) => length - 1),
@@ -100,7 +100,7 @@ export function pooled(states: Tensor, pooling: Pooling, lengths: readonly numbe
         Array.from({ length: count }, (_, at) => (at < length ? (2 * (at + 1)) / (length * (length + 1)) : 0)),
       );
       const factors = tensor(weights, { shape: [batch, count, 1], dtype: "float32" });
-      return sum(mul(states, toDType(factors, states.dtype)) as Tensor, { dim: 1 });
+      return sum(mul(states, toDType(factors, states.dtype)), { dim: 1 });
     }
   }
 }

@@ -61,7 +61,7 @@ export class CrossDecoderBlock extends Module<[x: Tensor, inputs: CrossBlockInpu
         const { sum, out } = normalize(norm, stream);
         stream = { residual: sum, addition: part(out) };
       }
-      return add(stream.residual, stream.addition!) as Tensor;
+      return add(stream.residual, stream.addition!);
     });
   }
 }

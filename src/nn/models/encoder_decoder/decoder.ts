@@ -78,9 +78,9 @@ export class CrossDecoder extends Module<[tokens: Tensor, inputs: CrossDecoderIn
   private embed(tokens: Tensor, table: Embedding | QuantizedEmbedding, start: number): Tensor {
     const { scale = 1, positions } = this.#description.embeddings;
     const embedded = table.forward(tokens);
-    const scaled = scale === 1 ? embedded : (mul(embedded, scale) as Tensor);
+    const scaled = scale === 1 ? embedded : mul(embedded, scale);
     const placed = positions
-      ? (add(scaled, positionRows(this.positionEmbedding, positions, tokens, scaled, start)) as Tensor)
+      ? add(scaled, positionRows(this.positionEmbedding, positions, tokens, scaled, start))
       : scaled;
     return this.embeddingNorm ? this.embeddingNorm.forward(placed) : placed;
   }

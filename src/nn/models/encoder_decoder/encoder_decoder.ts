@@ -56,7 +56,7 @@ class LogitsBias extends Module<[logits: Tensor], Tensor> {
 
   /** @param logits [..., count] */
   override forward(logits: Tensor): Tensor {
-    return add(logits, detach(this.bias)) as Tensor;
+    return add(logits, detach(this.bias));
   }
 }
 
@@ -185,7 +185,7 @@ export class EncoderDecoder extends Module<
 
   private logitsOf(states: Tensor): Tensor {
     const { headScale = 1 } = this.#description;
-    const scaled = headScale === 1 ? states : (mul(states, headScale) as Tensor);
+    const scaled = headScale === 1 ? states : mul(states, headScale);
     const embedding = this.decoder.tokenEmbedding ?? this.encoder.embeddings.token;
     const logits = this.head ? this.head.forward(scaled) : embedding.asLinear(scaled);
     return this.logitsBias ? this.logitsBias.forward(logits) : logits;
@@ -207,7 +207,7 @@ export class EncoderDecoder extends Module<
   loss(sources: Tensor, labels: Tensor, { lengths, ignoreIndex = -100 }: Seq2SeqLossInputs = {}): Tensor {
     const logits = this.forward(sources, this.shiftRight(labels, ignoreIndex), { lengths });
     const rows = toDType(reshape(logits, [-1, this.vocabularySize]), "float32");
-    return crossEntropy(rows, reshape(labels, [-1]), { ignoreIndex }) as Tensor;
+    return crossEntropy(rows, reshape(labels, [-1]), { ignoreIndex });
   }
 
   /**

@@ -72,7 +72,7 @@ function replaceLayer(
   { precision }: Storing,
 ): void {
   const [, above = "", name] = /^(?:(.*)\.)?([^.]+)$/.exec(path)!;
-  const layer = modules.get(path)!;
+  const layer = modules.get(path);
   const replaced = layer instanceof Linear ? new QuantizedLinear(weight, layer.bias) : new QuantizedEmbedding(weight);
   replaced.precision = precision;
   replaced.training = false;
@@ -108,7 +108,7 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
     const converted = changed.dtype === becomes ? ownRows(changed, step.change) : toDType(changed, becomes);
     const value = step.change?.kind === "plusOne" ? add(converted, 1) : converted;
     if (step.change?.kind !== "part" && value.storage !== read.storage) read.dispose();
-    return keep(value as Tensor);
+    return keep(value);
   }
   const quantized = typeof becomes === "string" ? quantizeGgml(changed, becomes) : quantize(changed, becomes);
   if (step.change?.kind !== "part") read.dispose();

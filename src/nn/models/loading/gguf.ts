@@ -141,7 +141,7 @@ function expertsOf({ file, name, settings }: Context, index: number): ExpertsDes
   const groups = { count: settings.wholeIfAny("expert_group_count") ?? 1, best: 2 };
   const block = `blk.${index}`;
   const sharedRows = `${block}.ffn_up_shexp.weight`;
-  const hidden = file.has(sharedRows) ? file.info(sharedRows).shape[0]! : undefined;
+  const hidden = file.has(sharedRows) ? file.info(sharedRows).shape[0] : undefined;
   const isGrouped = rowOf(name).experts?.grouped === true;
   return {
     routerBias: file.has(`${block}.ffn_gate_inp.bias`),

@@ -66,7 +66,7 @@ export function lora(...values: unknown[]): LoraAdapter {
   const layers = linearLayers(model);
   const isTarget = (path: string) => targets.includes(path.split(".").at(-1)!);
   const chosen = new Map([...layers].filter(([path]) => isTarget(path)));
-  const has = new Set([...layers.keys()].map((path) => path.split(".").at(-1)!));
+  const has = new Set([...layers.keys()].map((path) => path.split(".").at(-1)));
   const unknown = targets === usualTargets ? undefined : targets.find((target) => !has.has(target));
   if (unknown !== undefined || chosen.size === 0)
     throw new ArgumentError(

@@ -46,8 +46,8 @@ export class SimilarityScale extends Module<[cosines: Tensor], Tensor> {
 
   /** @param cosines any shape @returns the same shape */
   override forward(cosines: Tensor): Tensor {
-    const scaled = mul(cosines, exp(this.weight)) as Tensor;
-    return this.bias ? (add(scaled, this.bias) as Tensor) : scaled;
+    const scaled = mul(cosines, exp(this.weight));
+    return this.bias ? add(scaled, this.bias) : scaled;
   }
 }
 

@@ -112,21 +112,14 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
     const grid = gridOf(this.#description, pixels.shape.slice(2) as [number, number]);
     const patches = this.project(pixels, grid);
     const tables = position ? positionsOn(grid, position.weight, this.#description) : undefined;
-    const placed = tables ? (add(patches, tables.patches) as Tensor) : patches;
+    const placed = tables ? add(patches, tables.patches) : patches;
     const firstOf = [classToken, distillationToken].flatMap((table) => (table ? [table.weight] : []));
-    const named = firstOf.map((weight, at) =>
-      tables ? (add(weight, narrow(tables.before, 0, at, 1)) as Tensor) : weight,
-    );
+    const named = firstOf.map((weight, at) => (tables ? add(weight, narrow(tables.before, 0, at, 1)) : weight));
     const before = [...named, ...(registers ? [registers.weight] : [])].map((rows) =>
       expand(rows, [pixels.shape[0]!, ...rows.shape]),
     );
     const after = detectionTokens
-      ? [
-          expand(add(detectionTokens.weight, tables!.after) as Tensor, [
-            pixels.shape[0]!,
-            ...detectionTokens.weight.shape,
-          ]),
-        ]
+      ? [expand(add(detectionTokens.weight, tables!.after), [pixels.shape[0]!, ...detectionTokens.weight.shape])]
       : [];
     const tokens = before.length + after.length > 0 ? cat([...before, placed, ...after], 1) : placed;
     return norm ? norm.forward(tokens) : tokens;

@@ -91,6 +91,6 @@ export class AttentionPooling extends Module<[states: Tensor], Tensor> {
     const [, key, value] = parts(states);
     const attended = transpose(flashAttention(heads(query!), heads(key!), heads(value!)), 1, 2);
     const x = output.forward(reshape(attended, [batch, width]));
-    return add(x, feedForward.forward(norm.forward(x))) as Tensor;
+    return add(x, feedForward.forward(norm.forward(x)));
   }
 }

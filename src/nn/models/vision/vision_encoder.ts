@@ -205,7 +205,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     const count = placesOf(patches);
     const grid = gridOf(patches, pixels.shape.slice(2) as [number, number]);
     const table = positionsOn(grid, narrow(this.midPositions!.weight, 0, at * count, count), patches);
-    return add(x, cat([table.before, table.patches, table.after], 0)) as Tensor;
+    return add(x, cat([table.before, table.patches, table.after], 0));
   }
 
   private classify(states: Tensor): Tensor {
@@ -217,7 +217,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     if (of === "firstAndPatches") return this.head!.forward(cat([first(), patches()], 1));
     const scores = this.head!.forward(first());
     if (of === "first") return scores;
-    return div(add(scores, this.distillationHead!.forward(select(states, 1, 1))), 2) as Tensor;
+    return div(add(scores, this.distillationHead!.forward(select(states, 1, 1))), 2);
   }
 
   private rotationFor(pixels: Tensor) {

@@ -62,7 +62,7 @@ export class ChatProcessor {
     for (const [at, image] of separate.images.entries()) {
       const prepared = this.#layout.prepare(await readImage(operation, image));
       images.push(prepared.inputs);
-      text += prepared.text + others[at]!;
+      text += prepared.text + others[at];
     }
     return { tokens: [...this.tokenizer.encode(text, { addSpecialTokens: false })], images };
   }

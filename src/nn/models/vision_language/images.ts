@@ -255,5 +255,5 @@ export function withDeepFeatures(
   let feature = 1;
   for (const [at, image] of images.entries()) rows[at] = image < 0 ? 0 : feature++;
   const all = cat([zeros([1, width], { dtype: residual.dtype }), level], 0);
-  return { ...stream, residual: add(residual, reshape(indexSelect(all, 0, tensor(rows)), residual.shape)) as Tensor };
+  return { ...stream, residual: add(residual, reshape(indexSelect(all, 0, tensor(rows)), residual.shape)) };
 }

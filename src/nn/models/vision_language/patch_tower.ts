@@ -93,7 +93,7 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
     const whole = boundsOf(grids.map(([rows, columns]) => rows * columns));
     const rotation = this.rotation(grids, patches);
     const projected = this.patch.forward(pixels);
-    const embedded = this.position ? (add(projected, this.positions(this.position, grids)) as Tensor) : projected;
+    const embedded = this.position ? add(projected, this.positions(this.position, grids)) : projected;
     let x = reshape(patches ? rowsOf(embedded, patches) : embedded, [1, pixels.shape[0]!, -1]);
     const levels = new Map<number, Tensor>();
     const flat = () => reshape(x, [pixels.shape[0]!, -1]);
@@ -122,9 +122,9 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
         rows.map(([row, column]) => [row!.weight * column!.weight]),
         { dtype: "float32" },
       );
-      return mul(table.forward(indices), toDType(weights, table.weight.dtype)) as Tensor;
+      return mul(table.forward(indices), toDType(weights, table.weight.dtype));
     });
-    return taps.reduce((sum, tap) => add(sum, tap) as Tensor);
+    return taps.reduce((sum, tap) => add(sum, tap));
   }
 
   /** Returns the order of tokens by windows, and the bounds of windows in patches; neither if there are no windows. */

@@ -185,7 +185,7 @@ export class Whisper extends Module<[features: Tensor, tokens: Tensor], Tensor> 
       const given = toDType(features, this.conv1.weight.dtype);
       const convolved = gelu(this.conv2.forward(gelu(this.conv1.forward(given))));
       let stream: ResidualStream = {
-        residual: this.dropout.forward(add(transpose(convolved, 1, 2), weight) as Tensor),
+        residual: this.dropout.forward(add(transpose(convolved, 1, 2), weight)),
       };
       for (const block of this.encoderBlocks) stream = block.advance(stream);
       return normalize(this.encoderNorm, stream).out;
@@ -241,7 +241,7 @@ export class Whisper extends Module<[features: Tensor, tokens: Tensor], Tensor> 
 
   private embed(tokens: Tensor, position: number): Tensor {
     const positions = narrow(this.positionEmbedding.weight, 0, position, tokens.shape[1]!);
-    return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions) as Tensor);
+    return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions));
   }
 
   private checkRoom(count: number, position: number): void {

@@ -99,8 +99,8 @@ class Recorder {
       const rows = toDType(reshape(x, [x.size / inputs, inputs]), "float32");
       const largest = amax(abs(rows), { dim: 0 });
       const squares = this.hasProducts ? matmul(transpose(rows, 0, 1), rows) : null;
-      const sum = squares && before?.products ? (add(squares, before.products) as Tensor) : squares;
-      const ranges = before ? (maximum(largest, before.ranges) as Tensor) : largest;
+      const sum = squares && before?.products ? add(squares, before.products) : squares;
+      const ranges = before ? maximum(largest, before.ranges) : largest;
       return { ranges: keep(ranges), products: sum && keep(sum) };
     });
     this.result = { ...next, rows: (before?.rows ?? 0) + x.size / inputs };

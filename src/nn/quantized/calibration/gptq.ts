@@ -26,7 +26,7 @@ const DAMPING = 0.01;
  * @param w [out, in] @param products Σ xᵀ x, float64 [in, in]
  */
 export function roundByErrors(w: Tensor, products: Tensor, format: AffineFormat): QuantizedTensor {
-  const [rows, columns] = w.shape as [number, number];
+  const [rows, columns] = w.sizes(2);
   const dtype = resultDType(w);
   const factor = inverseFactor(products, columns);
   const values = Float64Array.from(finiteFloats("quantizeModel", w));

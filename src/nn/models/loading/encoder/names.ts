@@ -253,7 +253,7 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
     ...layers.flatMap((described, index) =>
       [...layerPaths(described)].map((path) => ({
         path: `blocks.${index}.${path}`,
-        names: named(`${block(index, description)}${layer[path]!}`),
+        names: named(`${block(index, description)}${layer[path]}`),
       })),
     ),
     ...headPaths.map((path) => ({ path: `head.${path}`, names: headName(heads[head!.task][path]!) })),

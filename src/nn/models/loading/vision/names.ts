@@ -151,7 +151,7 @@ export function visionPlaces(name: VisionName, description: VisionDescription): 
     ...layers.flatMap((described, index) =>
       [...layerPaths(described)].map((path) => ({
         path: `blocks.${index}.${path}`,
-        names: blocks.flatMap((block) => named(`${block}${index}.${layer[path]!}`)),
+        names: blocks.flatMap((block) => named(`${block}${index}.${layer[path]}`)),
       })),
     ),
     ...(projection === undefined ? [] : [{ path: "projection", names: ["visual_projection"] }]),
@@ -192,7 +192,7 @@ export function dualPlaces(name: DualName, vision: VisionName, description: Dual
     ...text.layers.flatMap((layer, index) =>
       [...layerPaths(layer)].map((path) => ({
         path: `text.blocks.${index}.${path}`,
-        names: textName(`encoder.layers.${index}.${clipLayer[path]!}`),
+        names: textName(`encoder.layers.${index}.${clipLayer[path]}`),
       })),
     ),
     { path: "textProjection", names: name === "clip" ? ["text_projection"] : ["text_model.head"] },

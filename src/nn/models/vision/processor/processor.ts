@@ -116,9 +116,9 @@ export class ImageProcessor {
     const { rescale = 1, mean, std } = this.description;
     const perChannel = (values: readonly number[]) =>
       tensor(Float32Array.from(values), { shape: [values.length, 1, 1], dtype: "float32" });
-    const scaled = mul(x, rescale) as Tensor;
-    const centered = mean ? (sub(scaled, perChannel(mean)) as Tensor) : scaled;
-    return std ? (div(centered, perChannel(std)) as Tensor) : centered;
+    const scaled = mul(x, rescale);
+    const centered = mean ? sub(scaled, perChannel(mean)) : scaled;
+    return std ? div(centered, perChannel(std)) : centered;
   }
 }
 
