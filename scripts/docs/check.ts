@@ -8,10 +8,11 @@ import { linkProblems } from "./links.ts";
 import { pagePaths } from "./pages.ts";
 import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
 
-/** Functions that tests replace. */
 export interface DocsOptions {
-  /** Builds a site, and returns its folder. */
-  readonly build?: () => Promise<string>;
+  /** Whether to build the site as readers get it, instead of a draft with the same pages and links. */
+  readonly isFull?: boolean;
+  /** Builds a site, and returns its folder. Tests replace it. */
+  readonly build?: (isFull: boolean) => Promise<string>;
   /** The folder that records which contents passed; by default it is in the user's cache, for all clones. */
   readonly cache?: string;
 }
@@ -22,17 +23,18 @@ export interface DocsOptions {
  * @throws {Failure} if the site doesn't build, such as for a dead link that VitePress finds
  */
 export async function checkDocs({
+  isFull = false,
   build = buildHere,
   cache = join(cacheFolder(), "docs"),
 }: DocsOptions = {}): Promise<Counts> {
   const inSources = linkProblems(); // other links may lead to files outside the site, so the result is not cached
   if (inSources.length > 0) return failed(inSources);
-  const stamp = Bun.file(join(cache, `${await docsKey()}.json`));
+  const stamp = Bun.file(join(cache, `${await docsKey()}${isFull ? "-full" : ""}.json`));
   if (await stamp.exists()) {
     console.log("The site's content passed before");
     return onePassed;
   }
-  const folder = await build();
+  const folder = await build(isFull);
   const { pages, links, problems: ofLinks } = await checkSiteLinks(folder);
   const problems = [...ofLinks, ...searchProblems(folder), ...(await contentProblems(folder))];
   if (problems.length > 0) return failed(problems);
@@ -82,8 +84,8 @@ async function contentProblems(folder: string): Promise<string[]> {
 /** Whether a page is that of a type that lists dtypes. */
 const isOfDTypes = (file: string): boolean => /\/type-aliases\/(?:\w*DType)\.html$/.test(file);
 
-async function buildHere(): Promise<string> {
-  await buildSite();
+async function buildHere(isFull: boolean): Promise<string> {
+  await buildSite("/", !isFull);
   return siteFolder;
 }
 

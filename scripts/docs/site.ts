@@ -32,9 +32,10 @@ export async function buildDocs(words: readonly string[]): Promise<void> {
  * Builds the site into `build/docs`.
  *
  * @param base the path at which it will be served
+ * @param isDraft whether to leave out what only readers need, such as colors in code: see site/.vitepress/config.ts
  * @throws {Failure} if a tool fails, such as VitePress for a dead link
  */
-export async function buildSite(base = "/"): Promise<void> {
+export async function buildSite(base = "/", isDraft = false): Promise<void> {
   await installDependencies(site);
   await writePages(pages, repositoryAddress());
   const options = join(site, "build", "typedoc.json");
@@ -43,7 +44,7 @@ export async function buildSite(base = "/"): Promise<void> {
   await runOrFail("Documenting the API", typedoc, { cwd: site });
   await runOrFail("Building the site", [process.execPath, program("vitepress", "bin/vitepress.js"), "build"], {
     cwd: site,
-    environment: { DOCS_BASE: base },
+    environment: { DOCS_BASE: base, DOCS_DRAFT: isDraft ? "1" : "" },
   });
 }
 

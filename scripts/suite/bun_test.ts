@@ -1,7 +1,9 @@
 /** Runs `bun test`, shows its output, and reads its report. */
 import { availableParallelism } from "node:os";
+import { relative, resolve } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../counts.ts";
+import type { Timings } from "./order.ts";
 
 /** Each takes gigabytes, and some of their tests use as many threads as there are cores. */
 const MOST_WORKERS = 4;
@@ -14,6 +16,11 @@ export interface TestRunOptions {
   readonly report: string;
   /** Whether several processes share the files: a test must then not depend on what another file has left. */
   readonly isParallel?: boolean;
+  /**
+   * Seconds of each file. Parallel processes start the longest files first, and share the files by time: they ignore
+   * the order of the arguments. Default: the order of paths.
+   */
+  readonly times?: Timings;
   /** Further arguments for `bun test`. */
   readonly words?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
@@ -30,15 +37,18 @@ export interface TestRun {
 
 /** Runs these files in their order, or those that the arguments select. */
 export async function runTestFiles(files: readonly string[], options: TestRunOptions): Promise<TestRun> {
-  const { report, isParallel = false, words = [], environment = {}, isQuiet = false } = options;
+  const { report, isParallel = false, times, words = [], environment = {}, isQuiet = false } = options;
   await Bun.file(report)
     .delete()
     .catch(() => undefined); // missing on the first run
+  const timings = `${report}.timings.json`;
+  if (times) await Bun.write(timings, describeTimes(files, times));
   const workers = Math.min(availableParallelism(), MOST_WORKERS);
   const child = Bun.spawn(
     [
       ...[process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`],
       ...(isParallel ? [`--parallel=${workers}`, "--no-isolate"] : []),
+      ...(times ? [`--timings=${timings}`] : []),
       ...words,
       ...files.map((file) => (file.startsWith("test/") ? `./${file}` : file)), // a path, not a part of one
     ],
@@ -57,6 +67,14 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
   const isExplained = status === 0 || outcomes.some(({ failed }) => failed > 0);
   const hasOuterErrors = !isExplained || endsWithErrors(await endOf(end));
   return { counts: countJUnit(text, status), files: outcomes, hasOuterErrors };
+}
+
+/** The times as Bun reads them: milliseconds, by the path from the working folder. */
+function describeTimes(files: readonly string[], times: Timings): string {
+  const own = files.map(
+    (file) => [relative(packageRoot, resolve(packageRoot, file)), Math.ceil(times(file) * 1000)] as const,
+  );
+  return JSON.stringify({ version: 1, files: Object.fromEntries(own) });
 }
 
 /** A process that a test left behind may hold the output open after Bun has ended: the run does not wait for it. */

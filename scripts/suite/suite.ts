@@ -90,7 +90,7 @@ async function besideTests(
   isFull: boolean,
   outcomes: Outcomes | undefined,
 ): Promise<PartResult[]> {
-  const documentation = await runPart("Documentation, built", checkDocs);
+  const documentation = await runPart("Documentation, built", () => checkDocs({ isFull }));
   return [
     ...(await metalParts(swift, metal, [swiftSuite, kernels(isFull)], outcomes)),
     await packagesPart(cpu, outcomes),

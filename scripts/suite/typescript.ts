@@ -6,7 +6,7 @@ import { type FileTime, noTests } from "../counts.ts";
 import { runTestFiles, type TestRun } from "./bun_test.ts";
 import { classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
 import type { SuiteOptions } from "./options.ts";
-import { inOrderOf, measuredTimings, shareOf } from "./order.ts";
+import { drawnTimes, inOrderOf, measuredTimings, shareOf } from "./order.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { type PartResult, runPart, withKept } from "./part.ts";
 import { reportFolder } from "./report.ts";
@@ -59,6 +59,7 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
     const run = await runTestFiles(left, {
       report: join(reportFolder(), "bun.xml"),
       isParallel: true,
+      times: drawnTimes(seed, timings),
       environment: environmentOf(selection),
     });
     times = run.files;

@@ -268,8 +268,8 @@ const budgets: Readonly<Record<string, Budget>> = {
   metal: { most: 70, operations: 5e5 },
 };
 const cases: Readonly<Record<string, number>> = {
-  cpu: repeats({ usual: 12, all: 75 }),
-  reference: repeats({ usual: 2, all: 20 }),
+  cpu: repeats({ usual: 6, all: 75 }),
+  reference: repeats({ usual: 1, all: 20 }),
   metal: repeats({ usual: 1, all: 8 }),
 };
 

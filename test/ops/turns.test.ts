@@ -43,6 +43,16 @@ describe.each([
   test("finite differences use no layouts", () => expect(withoutLayouts(samples).length).toBe(groups));
 });
 
+test("on reference, samples of many elements run in the first dtype that they have", () => {
+  const [few, many] = [[1999], [40, 50]].map((shape) => ({ inputs: [{ shape }], options: undefined }));
+  const onlyHalf = { ...many!, dtypes: ["float16"] as const };
+  const row = { samples: [few!, many!, onlyHalf], dtypes: floats };
+  expect(samplesOn(row, "reference", "float32", false)).toEqual([few!, many!]);
+  expect(samplesOn(row, "reference", "float16", false)).toEqual([few!, onlyHalf]);
+  expect(samplesOn(row, "reference", "float16", true)).toEqual(row.samples.slice(0, 3));
+  expect(samplesOn(row, "cpu", "float16", false)).toEqual(row.samples);
+});
+
 test("groups of two, and samples of one dtype, run whole on metal", () => {
   const two = layouts.slice(0, 2).map((layout) => ({ inputs: [{ shape: [3], layout }], options: undefined }));
   expect(samplesOn({ samples: two, dtypes: floats }, "metal", "float32", false)).toEqual(two);

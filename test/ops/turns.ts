@@ -3,15 +3,21 @@
  * contiguous operands, so they need one sample of each group. Metal's software device is slow, because the checker
  * watches every access: there each dtype runs a third of a group. The row's first dtype runs every group; of several
  * groups, each other dtype runs every second, and neighboring dtypes run different ones. So every shape and option runs
- * in several dtypes, and every dtype runs in every layout. The other backends run everything, and so does an exhaustive
+ * in several dtypes, and every dtype runs in every layout. The reference backend has one loop for all sizes: there each
+ * dtype except the first leaves out groups of many elements. The cpu backend runs everything, and so does an exhaustive
  * run.
  */
 import type { BackendName } from "../../src/backend/names.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
+import { elementCount } from "../../src/tensor/shape.ts";
 import { isExhaustive } from "../support/repeats.ts";
 import type { OperationRow, Sample } from "./table.ts";
 
 const TURNS = 3;
+
+/** The number of elements of a sample's operands from which the reference backend runs it in one dtype. */
+const MANY = 2000;
+
 type Row = Pick<OperationRow<unknown>, "samples" | "dtypes">;
 
 /** Returns the samples that run on a backend in a dtype. */
@@ -23,7 +29,9 @@ export function samplesOn(
 ): readonly Sample<unknown>[] {
   const takes = ({ dtypes: own }: Sample<unknown>, of: DType) => !own || own.includes(of);
   const fitting = samples.filter((sample) => takes(sample, dtype));
-  if (isEverything || backend !== "metal") return fitting;
+  if (isEverything || backend === "cpu") return fitting;
+  if (backend === "reference")
+    return fitting.filter((sample) => elementsOf(sample) < MANY || dtype === dtypes.find((of) => takes(sample, of)));
   return groupsOf(fitting).flatMap((group, at) => {
     const turns = dtypes.filter((of) => of !== "float64" && takes(group[0]!, of));
     const turn = turns.indexOf(dtype);
@@ -34,6 +42,9 @@ export function samplesOn(
     return group.filter((_, index) => (index + round + turn) % count === 0);
   });
 }
+
+const elementsOf = ({ inputs }: Sample<unknown>): number =>
+  inputs.reduce((sum, { shape }) => sum + elementCount(shape), 0);
 
 /** Returns one sample of each group, for tests that use contiguous operands. */
 export const withoutLayouts = (samples: readonly Sample<unknown>[]): readonly Sample<unknown>[] =>

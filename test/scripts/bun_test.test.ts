@@ -41,3 +41,16 @@ test("tells errors outside the tests from failures, and failed files from passed
     ],
   });
 });
+
+test("parallel processes start with the file of the longest time, whatever its path", async () => {
+  const folder = testFolder("bun_test_times").path;
+  const started = JSON.stringify(join(folder, "started"));
+  const longest = `test("a", () => Bun.write(${started}, ""));`;
+  const waits = `test("a", async () => { while (!(await Bun.file(${started}).exists())) await Bun.sleep(5); }, 5000);`;
+  const files = Array.from({ length: 12 }, (_, at) => join(folder, `${String(at).padStart(2, "0")}.test.ts`));
+  for (const [at, file] of files.entries())
+    writeFileSync(file, `import { test } from "bun:test";\n${at === 11 ? longest : waits}\n`);
+  const times = (file: string) => (file === files[11] ? 9 : 1);
+  const run = await runTestFiles(files, { report: join(folder, "bun.xml"), isParallel: true, times, isQuiet: true });
+  expect(run.counts).toMatchObject({ passed: 12, failed: 0 });
+});

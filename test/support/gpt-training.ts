@@ -11,7 +11,7 @@ import { crossEntropy, data, manualSeed, nn, optim } from "../../src/index.ts";
 import { runSession } from "../../src/train/run.ts";
 import { Session } from "../../src/train/session.ts";
 import { presets } from "../../src/train/settings.ts";
-import { printMemory } from "./memory-point.ts";
+import { isPoint, printMemory, printPoint } from "./memory-point.ts";
 
 const [mode, folder, count] = process.argv.slice(2) as ["loop" | "run", string, string];
 const steps = Number(count);
@@ -25,9 +25,9 @@ const [context, batch, learningRate] = [8, 4, 3e-5];
 let last = 0;
 
 function show(step: number, loss: () => number): void {
-  if (step % (steps / 20) !== 0) return;
+  if (!isPoint(step, steps)) return;
   last = loss();
-  printMemory(step, last);
+  printPoint(step, steps, last);
 }
 
 /** Never waits, except to print a loss. */

@@ -11,6 +11,21 @@ export interface MemoryPoint {
   readonly loss: number;
 }
 
+/** A training prints its memory so many times. */
+export const POINTS = 20;
+
+/** Whether memory is printed after a step. */
+export const isPoint = (step: number, steps: number): boolean => step % (steps / POINTS) === 0;
+
+/**
+ * Prints memory. At the end of each quarter of the steps it then collects garbage: otherwise the collector lets its
+ * heap grow over thousands of steps, so that a leak would show only in more of them.
+ */
+export function printPoint(step: number, steps: number, loss: number): void {
+  printMemory(step, loss);
+  if (step % (steps / 4) === 0) Bun.gc(true);
+}
+
 export function printMemory(step: number, loss: number): void {
   const { host, metal } = memory();
   const point: MemoryPoint = {

@@ -13,7 +13,7 @@ import { relu } from "../../src/ops/activation/relu.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import "../../src/index.ts";
-import { printMemory } from "./memory-point.ts";
+import { isPoint, printMemory, printPoint } from "./memory-point.ts";
 
 const BATCH = 16;
 const RATE = 0.01;
@@ -50,10 +50,10 @@ const count = Number(steps);
 let last = 0;
 for (let index = 1; index <= count; index++) {
   const loss = step();
-  const isShown = index % (count / 20) === 0;
+  const isShown = isPoint(index, count);
   if (mode === "async") last = Number((await loss.data())[0]);
   else if (isShown) last = Number(loss.item());
-  if (isShown) printMemory(index, last);
+  if (isShown) printPoint(index, count, last);
 }
 await Bun.sleep(0);
 forgetFinished();

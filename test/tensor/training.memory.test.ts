@@ -6,16 +6,14 @@ import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 
 describe("memory of training without dispose", () => {
-  test.concurrent("10,000 steps on cpu, never waiting", () => checkFlat("cpu", "10000", "sync", "128x128x128"));
-  test.concurrent("10,000 steps on cpu, awaiting each", () => checkFlat("cpu", "10000", "async", "128x128x128"));
-  test.concurrent("10,000 steps on cpu, of blocks too small for its allocator", () =>
-    checkFlat("cpu", "10000", "sync", "16x16x4"));
+  test.concurrent("5,000 steps on cpu, never waiting", () => checkFlat("cpu", "5000", "sync", "128x128x128"));
+  test.concurrent("5,000 steps on cpu, awaiting each", () => checkFlat("cpu", "5000", "async", "128x128x128"));
+  test.concurrent("5,000 steps on cpu, of blocks too small for its allocator", () =>
+    checkFlat("cpu", "5000", "sync", "16x16x4"));
 });
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("memory of training without dispose on metal", () => {
-  // If other programs use the processors too, the collector's heap stops growing only after some 2,600 steps.
-  test.concurrent("6,000 steps, never waiting", () => checkFlat("metal", "6000", "sync", "32x32x16"));
+  test.concurrent("4,000 steps, never waiting", () => checkFlat("metal", "4000", "sync", "32x32x16"));
   test.concurrent("2,000 steps, awaiting each", () => checkFlat("metal", "2000", "async", "32x32x16"));
-  // The collector does not see the size of private buffers, so their memory stops growing only after some 1,600 steps.
-  test.concurrent("4,000 steps in private buffers", () => checkFlat("metal", "4000", "sync", "32x32x16", "private"));
+  test.concurrent("3,000 steps in private buffers", () => checkFlat("metal", "3000", "sync", "32x32x16", "private"));
 });

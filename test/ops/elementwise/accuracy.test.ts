@@ -149,37 +149,62 @@ const functionsOfTwo: readonly (readonly [string, typeof pow, (a: number, b: num
   ["hypot", library.hypot as typeof pow, lengthOf, 3],
 ];
 
-function checkOne(backend: BackendName, size: number, [, compute, formula, ulps, magnitude]: Case): void {
-  const x = Float32Array.of(...everyExponent(size), ...dense(size * 100));
+const known = new Map<unknown, unknown>();
+/** Drawn numbers and their expected results, the same for all instruction sets. */
+function once<Result>(row: unknown, compute: () => Result): Result {
+  if (!known.has(row)) known.set(row, compute());
+  return known.get(row) as Result;
+}
+
+/** Numbers that all functions get. */
+const numbersOf = (size: number) =>
+  once(`numbers, ${size}`, () => Float32Array.of(...everyExponent(size), ...dense(size * 100)));
+
+function checkOne(backend: BackendName, size: number, row: Case): void {
+  const [name, compute, formula, ulps, magnitude] = row;
+  const x = numbersOf(size);
+  const { expected, roundings } = once(`${name}, ${size}`, () => ({
+    expected: Array.from(x, (value) => formula(value)),
+    roundings: magnitude && Array.from(x, (value) => 6 * Math.max(magnitude(value), faintest)),
+  }));
   const y = withStrict(true, () => withBackend(backend, () => compute(tensor(x)).dataSync()));
-  const expected = Array.from(x, (value) => formula(value));
-  const roundings = magnitude && Array.from(x, (value) => 6 * Math.max(magnitude(value), faintest));
   const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps }, 2, roundings);
   expect(mismatch && { x: x[mismatch.index], ...mismatch }).toBeUndefined();
 }
 
+/** Pairs that all functions get. */
+const pairsOf = (size: number) =>
+  once(`pairs, ${size}`, () => {
+    const wide = everyExponent(size);
+    const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
+    const whole = Float32Array.from(wide, () => random.integer(-9, 9));
+    const count = wide.length;
+    // Their quotients may fill all digits of float32 before the point.
+    const large = uniform(count, -(2 ** 25), 2 ** 25);
+    return {
+      a: Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large),
+      b: Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4)),
+    };
+  });
+
 function checkTwo(
   backend: BackendName,
   size: number,
-  [, compute, formula, ulps]: (typeof functionsOfTwo)[number],
+  [name, compute, formula, ulps]: (typeof functionsOfTwo)[number],
 ): void {
-  const wide = everyExponent(size);
-  const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
-  const whole = Float32Array.from(wide, () => random.integer(-9, 9));
-  const count = wide.length;
-  // Their quotients may fill all digits of float32 before the point.
-  const large = uniform(count, -(2 ** 25), 2 ** 25);
-  const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large);
-  const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4));
+  const { a, b } = pairsOf(size);
+  const expected = once(`${name}, ${size}`, () => Array.from(a, (value, index) => formula(value, b[index]!)));
   const y = withStrict(true, () => withBackend(backend, () => compute(tensor(a), tensor(b)).dataSync()));
-  const expected = Array.from(a, (value, index) => formula(value, b[index]!));
   const mismatch = compare("float32", y as Float32Array, expected, undefined, { ulps });
   expect(mismatch && { a: a[mismatch.index], b: b[mismatch.index], ...mismatch }).toBeUndefined();
 }
 
 const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
-afterAll(() => configure(native, "isa", initial));
+afterAll(() => {
+  configure(native, "isa", initial);
+  known.clear();
+});
 
 describe.each(isas)("on cpu with %s", (isa) => {
   const on = (body: () => void) => () => {

@@ -60,7 +60,7 @@ const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSy
 for (const backend of tested)
   test.each(dtypes.filter((dtype) => backend !== "metal" || dtype !== "float64"))(`%s on ${backend}`, (dtype) => {
     const random = new Random(hash(`running extrema of ${dtype}`));
-    for (let round = 0; round < repeats({ usual: backend === "cpu" ? 60 : 4, all: 300 }); round++) {
+    for (let round = 0; round < repeats({ usual: backend === "cpu" ? 30 : 2, all: 300 }); round++) {
       const { block, layout, dim } = drawCase(random, dtype);
       const x = place(block, layout, backend, random);
       for (const [compute, isBetter] of functions) {
