@@ -1,124 +1,17 @@
 /** Bessel functions of the first and second kind, J and Y, and modified ones of the second kind, K. */
 import type { Tensor } from "../../tensor/tensor.ts";
-import { abs, add, mul, neg, sign, square, sub } from "./arithmetic.ts";
-import { i0, i1 } from "./bessel.ts";
-import { besselTables } from "./bessel_tables.ts";
-import { eq, gt, lt } from "./comparison.ts";
-import { composeUnary, polynomialOf } from "./compose.ts";
+import { add, mul, neg, sub } from "./arithmetic.ts";
+import { besselJ, besselK, besselY } from "./bessel_kinds.reference.ts";
+import { eq } from "./comparison.ts";
+import { defineUnary } from "./define.ts";
 import { div } from "./division.ts";
-import { exp } from "./exponential.ts";
-import { log } from "./logarithm.ts";
-import { rsqrt } from "./power.ts";
-import { cos, sin } from "./trigonometric.ts";
 import type { FloatOperation } from "./types.ts";
 import { where } from "./where.ts";
 
-type Order = 0 | 1;
-
-/** The squares of the first two zeros of J of each order, other than 0. */
-const zeros = [
-  [5.783185962946785, 30.471262343662087],
-  [14.681970642123893, 49.2184563216946],
-] as const;
-
-/** The bound between the polynomials near 0 and the asymptotic form. */
-const NEAR = 5;
-const ROOT = Math.sqrt(2 / Math.PI);
-
-const withLeadingOne = (x: Tensor, coefficients: readonly number[]): Tensor => polynomialOf(x, [1, ...coefficients]);
 const times = (a: Tensor, b: Tensor | number): Tensor => mul(a, b) as Tensor;
-const over = (a: Tensor | number, b: Tensor): Tensor => div(a, b) as Tensor;
-
-/** J(x) for 0 ≤ x ≤ 5. */
-function firstKindNear(order: Order, x: Tensor): Tensor {
-  const { rp, rq } = besselTables[order];
-  const [z, [one, two]] = [square(x) as Tensor, zeros[order]];
-  const product = times(sub(z, one) as Tensor, sub(z, two) as Tensor);
-  const value = times(product, over(polynomialOf(z, rp), withLeadingOne(z, rq)));
-  return order === 0 ? value : times(value, x);
-}
-
-/**
- * J(x) = √(2 / πx) (P cos θ − (5 / x) Q sin θ) and Y(x) = √(2 / πx) (P sin θ + (5 / x) Q cos θ) for x ≥ 5, with
- * θ = x − π/4 for order 0 and x − 3π/4 for order 1.
- */
-function asymptotic(order: Order, x: Tensor, isFirst: boolean): Tensor {
-  const { pp, pq, qp, qq } = besselTables[order];
-  const ratio = over(NEAR, x);
-  const z = square(ratio) as Tensor;
-  const p = over(polynomialOf(z, pp), polynomialOf(z, pq));
-  const q = times(ratio, over(polynomialOf(z, qp), withLeadingOne(z, qq)));
-  const angle = sub(x, ((2 * order + 1) * Math.PI) / 4) as Tensor;
-  const [cosine, sine] = [cos(angle) as Tensor, sin(angle) as Tensor];
-  const wave = isFirst ? sub(times(p, cosine), times(q, sine)) : add(times(p, sine), times(q, cosine));
-  return times(times(wave as Tensor, ROOT), rsqrt(x) as Tensor);
-}
-
-/** x where a condition holds, and elsewhere a number for which a branch that is not chosen is finite. */
-const chosen = (condition: Tensor, x: Tensor, other: number): Tensor => where(condition, x, other) as Tensor;
-
-function firstKind(order: Order, x: Tensor): Tensor {
-  const size = abs(x) as Tensor;
-  const isFar = gt(size, NEAR) as Tensor;
-  const value = where(
-    isFar,
-    asymptotic(order, chosen(isFar, size, NEAR), true),
-    firstKindNear(order, where(isFar, 0, size) as Tensor),
-  ) as Tensor;
-  return order === 0 ? value : times(value, sign(x) as Tensor);
-}
-
-/** −∞ at 0 or ∞ at 0, and NaN below. */
-const atEdge = (x: Tensor, value: Tensor, edge: number): Tensor =>
-  where(eq(x, 0), edge, where(lt(x, 0), Number.NaN, value)) as Tensor;
-
-function secondKind(order: Order, x: Tensor): Tensor {
-  const { yp, yq } = besselTables[order];
-  const isFar = gt(x, NEAR) as Tensor;
-  const near = where(isFar, 1, x) as Tensor;
-  const z = square(near) as Tensor;
-  const rational = over(polynomialOf(z, yp), withLeadingOne(z, yq));
-  const logarithm = times(firstKindNear(order, near), log(near) as Tensor);
-  const small =
-    order === 0
-      ? add(rational, times(logarithm, 2 / Math.PI))
-      : add(times(rational, near), times(sub(logarithm, over(1, near)) as Tensor, 2 / Math.PI));
-  const value = where(isFar, asymptotic(order, chosen(isFar, x, NEAR), false), small) as Tensor;
-  return atEdge(x, value, Number.NEGATIVE_INFINITY);
-}
-
-/** Σ c[k] T[k](x / 2) with the last coefficient halved, by Clenshaw's recurrence; the highest order comes first. */
-function chebyshev(x: Tensor, coefficients: readonly number[]): Tensor {
-  const zero = times(x, 0);
-  let [value, before, last] = [zero, zero, zero];
-  for (const coefficient of coefficients) {
-    [last, before] = [before, value];
-    value = add(sub(times(x, before), last), coefficient) as Tensor;
-  }
-  return times(sub(value, last) as Tensor, 0.5);
-}
-
-/** K(x) eˣ if `isScaled`, else K(x). */
-function modified(order: Order, x: Tensor, isScaled: boolean): Tensor {
-  const { near, far } = besselTables[order];
-  const isFar = gt(x, 2) as Tensor;
-  const small = where(isFar, 1, x) as Tensor;
-  const series = chebyshev(sub(square(small), 2) as Tensor, near);
-  const logarithm = log(times(small, 0.5)) as Tensor;
-  const close =
-    order === 0
-      ? (sub(series, times(logarithm, i0(small) as Tensor)) as Tensor)
-      : (add(times(logarithm, i1(small) as Tensor), over(series, small)) as Tensor);
-  const large = chosen(isFar, x, 2);
-  const tail = times(chebyshev(sub(over(8, large), 2) as Tensor, far), rsqrt(large) as Tensor);
-  const value = isScaled
-    ? where(isFar, tail, times(close, exp(small) as Tensor))
-    : where(isFar, times(tail, exp(neg(large)) as Tensor), close);
-  return atEdge(x, value as Tensor, Number.POSITIVE_INFINITY);
-}
 
 /** f(x) / x. */
-const perArgument = (y: Tensor, x: Tensor): Tensor => over(y, x);
+const perArgument = (y: Tensor, x: Tensor): Tensor => div(y, x) as Tensor;
 
 /**
  * Computes J₀(x), the Bessel function of the first kind of order 0, for each element. The gradient is −J₁(x). @see
@@ -127,8 +20,10 @@ const perArgument = (y: Tensor, x: Tensor): Tensor => over(y, x);
  * @example
  * besselJ0(tensor([0, 1, 10])); // float32 [1, 0.765198, -0.245936]
  */
-export const besselJ0: FloatOperation = composeUnary("besselJ0", {
-  compute: (x) => firstKind(0, x),
+export const besselJ0: FloatOperation = defineUnary("besselJ0", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselJ(0, x) },
   gradient: (g, x) => neg(times(g, besselJ1(x) as Tensor)) as Tensor,
 });
 
@@ -139,8 +34,10 @@ export const besselJ0: FloatOperation = composeUnary("besselJ0", {
  * @example
  * besselJ1(tensor([0, 1, 10])); // float32 [0, 0.440051, 0.0434727]
  */
-export const besselJ1: FloatOperation = composeUnary("besselJ1", {
-  compute: (x) => firstKind(1, x),
+export const besselJ1: FloatOperation = defineUnary("besselJ1", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselJ(1, x) },
   gradient(g, x) {
     const isZero = eq(x, 0);
     const divisor = where(isZero, 1, x) as Tensor;
@@ -156,8 +53,10 @@ export const besselJ1: FloatOperation = composeUnary("besselJ1", {
  * @example
  * besselY0(tensor([1, 10])); // float32 [0.0882570, 0.0556712]
  */
-export const besselY0: FloatOperation = composeUnary("besselY0", {
-  compute: (x) => secondKind(0, x),
+export const besselY0: FloatOperation = defineUnary("besselY0", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselY(0, x) },
   gradient: (g, x) => neg(times(g, besselY1(x) as Tensor)) as Tensor,
 });
 
@@ -168,9 +67,11 @@ export const besselY0: FloatOperation = composeUnary("besselY0", {
  * @example
  * besselY1(tensor([1, 10])); // float32 [-0.781213, 0.249015]
  */
-export const besselY1: FloatOperation = composeUnary("besselY1", {
-  compute: (x) => secondKind(1, x),
-  gradient: (g, x, y) => times(g, sub(besselY0(x), perArgument(y, x)) as Tensor),
+export const besselY1: FloatOperation = defineUnary("besselY1", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselY(1, x) },
+  gradient: (g, x) => times(g, sub(besselY0(x), perArgument(besselY1(x) as Tensor, x)) as Tensor),
 });
 
 /**
@@ -180,8 +81,10 @@ export const besselY1: FloatOperation = composeUnary("besselY1", {
  * @example
  * modifiedBesselK0(tensor([1, 2])); // float32 [0.421024, 0.113894]
  */
-export const modifiedBesselK0: FloatOperation = composeUnary("modifiedBesselK0", {
-  compute: (x) => modified(0, x, false),
+export const modifiedBesselK0: FloatOperation = defineUnary("modifiedBesselK0", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselK(0, x, false) },
   gradient: (g, x) => neg(times(g, modifiedBesselK1(x) as Tensor)) as Tensor,
 });
 
@@ -192,9 +95,12 @@ export const modifiedBesselK0: FloatOperation = composeUnary("modifiedBesselK0",
  * @example
  * modifiedBesselK1(tensor([1, 2])); // float32 [0.601907, 0.139866]
  */
-export const modifiedBesselK1: FloatOperation = composeUnary("modifiedBesselK1", {
-  compute: (x) => modified(1, x, false),
-  gradient: (g, x, y) => neg(times(g, add(modifiedBesselK0(x), perArgument(y, x)) as Tensor)) as Tensor,
+export const modifiedBesselK1: FloatOperation = defineUnary("modifiedBesselK1", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselK(1, x, false) },
+  gradient: (g, x) =>
+    neg(times(g, add(modifiedBesselK0(x), perArgument(modifiedBesselK1(x) as Tensor, x)) as Tensor)) as Tensor,
 });
 
 /**
@@ -203,9 +109,11 @@ export const modifiedBesselK1: FloatOperation = composeUnary("modifiedBesselK1",
  * @example
  * scaledModifiedBesselK0(tensor([1, 1000])); // float32 [1.14446, 0.0396282]
  */
-export const scaledModifiedBesselK0: FloatOperation = composeUnary("scaledModifiedBesselK0", {
-  compute: (x) => modified(0, x, true),
-  gradient: (g, x, y) => times(g, sub(y, scaledModifiedBesselK1(x)) as Tensor),
+export const scaledModifiedBesselK0: FloatOperation = defineUnary("scaledModifiedBesselK0", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselK(0, x, true) },
+  gradient: (g, x) => times(g, sub(scaledModifiedBesselK0(x), scaledModifiedBesselK1(x)) as Tensor),
 });
 
 /**
@@ -215,7 +123,12 @@ export const scaledModifiedBesselK0: FloatOperation = composeUnary("scaledModifi
  * @example
  * scaledModifiedBesselK1(tensor([1, 1000])); // float32 [1.63615, 0.0396480]
  */
-export const scaledModifiedBesselK1: FloatOperation = composeUnary("scaledModifiedBesselK1", {
-  compute: (x) => modified(1, x, true),
-  gradient: (g, x, y) => times(g, sub(sub(y, perArgument(y, x)), scaledModifiedBesselK0(x)) as Tensor),
+export const scaledModifiedBesselK1: FloatOperation = defineUnary("scaledModifiedBesselK1", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: (x) => besselK(1, x, true) },
+  gradient(g, x) {
+    const y = scaledModifiedBesselK1(x) as Tensor;
+    return times(g, sub(sub(y, perArgument(y, x)), scaledModifiedBesselK0(x)) as Tensor);
+  },
 });

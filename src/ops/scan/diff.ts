@@ -55,7 +55,7 @@ export function diff(...values: unknown[]): Tensor {
   for (const part of parts) checkNeighbor(x, part, axis);
   return underName("diff", () =>
     tidy(() => {
-      let result = cat(n === 0 ? [x] : parts, axis) as Tensor;
+      let result = n > 0 && parts.length === 1 ? x : (cat(n === 0 ? [x] : parts, axis) as Tensor);
       for (let time = 0; time < n && result.shape[axis]! > 0; time++) result = differences(result, axis);
       return result;
     }),
