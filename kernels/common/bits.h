@@ -1,4 +1,5 @@
-// The integer arithmetic of formulas/integers.h, and the next number of each float type.
+// The integer arithmetic of formulas/integers.h, the bits of formulas/exponents.h, and the next number of each float
+// type.
 
 #ifndef ORCHARD_COMMON_BITS_H
 #define ORCHARD_COMMON_BITS_H
@@ -35,11 +36,20 @@ template <typename T> struct PowerOf {
     using type = typename Wide<T>::type;
 };
 
+inline uint bits_of(float value) { return as_type<uint>(value); }
+inline float float_of(uint bits) { return as_type<float>(bits); }
+inline float two_to(float n) { return power_of_two(integer_of(n)); }
+
 }  // namespace orchard
 
+#include "formulas/elementary.h"
+#include "formulas/exponents.h"
 #include "formulas/integers.h"
 
 namespace orchard {
+
+inline float mantissa_of(float x) { return decomposed_bits<23, 127>(x, bits_of(x)).mantissa; }
+inline int exponent_of(float x) { return decomposed_bits<23, 127>(x, bits_of(x)).exponent; }
 
 // Returns the number next to a in the direction of b; b if they are equal, NaN if either is NaN.
 inline float next_after(float a, float b) {

@@ -14,6 +14,7 @@ using namespace metal;
 #include "common/runs.h"
 #include "common/special.h"
 #include "formulas/bessel.h"
+#include "formulas/bessel_kinds.h"
 #include "generated/unary.h"
 
 constant uint operation [[function_constant(1)]];

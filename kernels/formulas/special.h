@@ -116,6 +116,13 @@ template <typename T> inline T ndtri(T p) {
     return fabs(q) <= T(0.425) ? ndtri_middle(q) : q < T(0) ? -magnitude : magnitude;
 }
 
+// ln x - ln(1 - x). Near 1/2, where that cancels, 2·artanh(2x - 1), whose argument is exact.
+template <typename T> inline T logit(T x) {
+    bool is_near = fabs(x - T(0.5)) < T(0.25);
+    T near = T(2) * atanh(is_near ? T(2) * x - T(1) : T(0));
+    return is_near ? near : log(x) - log1p(-x);
+}
+
 // ln(e^a + e^b), computed so that no exponential overflows.
 template <typename T> inline T logaddexp(T a, T b) {
     T larger = a > b || is_nan(a) ? a : b;

@@ -3,12 +3,13 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "../pieces.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t grain = 1 << 16; // about 20 µs
+constexpr int64_t most = 1 << 15, unit = 1 << 10; // elements of a piece, which takes about 10 µs
 
 // out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even; NaN stays NaN. Float to
 // integer: truncates; values out of range become the nearer limit, and NaN becomes 0. Integer to integer: wraps around.
@@ -20,7 +21,7 @@ void convert(const ConvertBlock &block, Operands operands) {
   const char *in = operands.input(0, from, block.from_offset, adjacent);
   char *out = operands.result(1, to, block.to_offset, adjacent);
   ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
-  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(count, equal_pieces(count, most, unit), [&](int64_t begin, int64_t end) {
     const void *inputs[] = {element(in, from, begin)};
     row(inputs, element(out, to, begin), end - begin);
   });

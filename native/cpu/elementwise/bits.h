@@ -1,4 +1,5 @@
-// The integer arithmetic of kernels/formulas/integers.h, and the next number of each float dtype.
+// The integer arithmetic of kernels/formulas/integers.h, the bits of kernels/formulas/exponents.h, and the next number
+// of each float dtype.
 #pragma once
 
 #include "math.h"
@@ -19,11 +20,31 @@ template <class T> struct PowerOf {
   using type = uint64_t;
 };
 
+inline uint64_t bits_of(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+inline double float_of(uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline float two_to(float n) { return power_of_two(integer_of(n)); }
+inline double two_to(double n) { return float_of(uint64_t(int64_t(n == n ? n : 0.0) + 1023) << 52); }
+
 } // namespace orchard::ORCHARD_ISA
 
+#include "../../../kernels/formulas/exponents.h"
 #include "../../../kernels/formulas/integers.h"
 
 namespace orchard::ORCHARD_ISA {
+
+inline float mantissa_of(float x) { return decomposed_bits<23, 127>(x, bits_of(x)).mantissa; }
+inline int exponent_of(float x) { return decomposed_bits<23, 127>(x, bits_of(x)).exponent; }
+inline double mantissa_of(double x) { return decomposed_bits<52, 1023>(x, bits_of(x)).mantissa; }
+inline int exponent_of(double x) { return decomposed_bits<52, 1023>(x, bits_of(x)).exponent; }
 
 template <class Bits, class T> inline T next_after_by(T a, T b, Bits infinite) {
   static_assert(sizeof(Bits) == sizeof(T));

@@ -3,6 +3,10 @@
 #include "../functions.h"
 #include "operations.h"
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 using namespace orchard;
 
 namespace {
@@ -34,6 +38,38 @@ Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype
   return {operation, row};
 }
 
+// Operations that take more than about a nanosecond per element, of any float dtype and of float64 alone: they pay for
+// several threads from fewer elements on.
+constexpr std::string_view slow[] = {
+    "lgamma", "digamma", "polygamma", "pow", "hypot", "i0", "i1", "i0e", "i1e", "besselJ0", "besselJ1", "besselY0",
+    "besselY1", "modifiedBesselK0", "modifiedBesselK1", "scaledModifiedBesselK0", "scaledModifiedBesselK1", "logNdtr",
+    "ndtri", "erfinv", "atan2", "mish", "logit"};
+constexpr std::string_view slow_in_float64[] = {
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfcx", "sinc", "ndtr", "entr", "sigmoid", "gelu",
+    "geluTanh", "silu", "logSigmoid", "tanhshrink", "logaddexp", "logaddexp2", "xlogy", "xlog1py", "swiglu",
+    "geluGradient", "geluTanhGradient", "siluGradient", "softplus", "elu", "fmod", "remainder", "floorDivide"};
+constexpr int64_t slow_grain = 1 << 13;
+
+struct Grains {
+  int64_t of_float32, of_float64;
+};
+
+// The grains of a table's operations, in its order.
+std::vector<Grains> grains_of(const ElementwiseOperations &operations) {
+  const auto has = [](const auto &names, const char *name) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  std::vector<Grains> grains;
+  for (int64_t i = 0; i < operations.count; i++) {
+    const char *name = operations.first[i].name;
+    const bool is_slow = has(slow, name);
+    grains.push_back({is_slow ? slow_grain : usual_grain,
+                      is_slow || has(slow_in_float64, name) ? slow_grain : usual_grain});
+  }
+  return grains;
+}
+
 template <class T> bool has_zero(const void *elements, int64_t count) {
   const T *values = static_cast<const T *>(elements);
   bool found = false;
@@ -48,6 +84,7 @@ Loop::Test zero_test(int64_t size) {
 // out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool if the operation is a predicate.
 template <int operands, class Block>
 void compute(const ElementwiseOperations &operations, const Block &block, Operands buffers) {
+  static const std::vector<Grains> grains = grains_of(operations);
   constexpr int out = operands - 1;
   const DType dtype = block.dtype;
   const auto [operation, row] = find(operations, Whole{block.operation.value}, dtype);
@@ -58,7 +95,8 @@ void compute(const ElementwiseOperations &operations, const Block &block, Operan
   Loop loop(block.loop, sizes, buffers);
   if (operation.divides && dtype >= DType::int64 && loop.any(1, zero_test(sizes[1])))
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "an integer is divided by zero");
-  loop.run(row);
+  const Grains &grain = grains[std::size_t(int64_t(Whole{block.operation.value}))];
+  loop.run(row, dtype == DType::float64 ? grain.of_float64 : dtype < DType::int64 ? grain.of_float32 : usual_grain);
 }
 
 void unary(const UnaryBlock &block, Operands operands) { compute<2>(unary_operations(), block, operands); }

@@ -2,6 +2,7 @@
 
 #include "../copy/copy.h"
 #include "../parallel.h"
+#include "../pieces.h"
 #include "stream.h"
 
 #include <algorithm>
@@ -15,7 +16,6 @@ namespace {
 // Elements that are not dense are copied in pieces that fit in the L1 cache.
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;               // bytes of an element
-constexpr int64_t grain = 1 << 15;          // elements; a multiple of the tile
 constexpr int64_t shortest_run = 96;        // shorter ones are gathered to tiles
 constexpr int64_t fewest_transposed = 1024; // elements, from which blocks pay
 constexpr int64_t fewest_in_block = 64;     // elements, from which starting a kernel pays
@@ -130,17 +130,19 @@ Loop::Layout Loop::layout_of(const LoopOperand &operand) const {
   return is_constant ? Layout::constant : Layout::strided;
 }
 
-void Loop::run(ElementwiseRow row) const {
-  run_all([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); }, true);
+void Loop::run(ElementwiseRow row, int64_t most) const {
+  run_all([row](const void *const *inputs, void *result, int64_t, int64_t count) { row(inputs, result, count); }, true,
+          most);
 }
 
-void Loop::run_placed(const PlacedRow &row) const { run_all(row, false); }
+void Loop::run_placed(const PlacedRow &row) const { run_all(row, false, usual_grain); }
 
-void Loop::run_all(const PlacedRow &row, bool starts_anywhere) const {
+void Loop::run_all(const PlacedRow &row, bool starts_anywhere, int64_t most) const {
   View views[max_operands];
   for (int i = 0; i < operands_; i++) views[i] = {layout_of(operand_[i]), &operand_[i], period_of(operand_[i])};
   Blocks blocks;
   if (starts_anywhere && find_blocks(views, blocks)) return run_by_blocks(row, views, blocks);
+  const int64_t grain = equal_pieces(count_, most, tile);
   if (starts_anywhere && goes_by_runs(views))
     return parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_by_runs(row, views, begin, end); });
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
@@ -293,7 +295,7 @@ void Loop::transpose(const View &view, const Blocks &blocks, const Block &block,
 void Loop::run_by_blocks(const PlacedRow &row, const View *views, const Blocks &blocks) const {
   int64_t parts = blocks.across * blocks.down;
   for (int axis = 0; axis < rank_ - 1; axis++) parts *= axis == blocks.outer ? 1 : shape_[axis];
-  parallel_for(parts, std::max<int64_t>(1, grain / (blocks.wide * blocks.high)), [&](int64_t begin, int64_t end) {
+  parallel_for(parts, std::max<int64_t>(1, usual_grain / (blocks.wide * blocks.high)), [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[max_operands][block_bytes];
     if (blocks.is_dense) run_dense_blocks(row, views, blocks, begin, end, buffers);
     else run_parted_blocks(row, views, blocks, begin, end, buffers);
@@ -397,7 +399,7 @@ Loop::Target Loop::target_of(const View &result) const {
 bool Loop::any(int operand, Test test) const {
   const View view{layout_of(operand_[operand]), &operand_[operand], 0};
   std::atomic<bool> found{false};
-  parallel_for(count_, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(count_, usual_grain, [&](int64_t begin, int64_t end) {
     alignas(64) char buffer[tile * widest];
     for (int64_t start = begin; start < end && !found.load(std::memory_order_relaxed); start += tile) {
       int64_t length = std::min(tile, end - start);

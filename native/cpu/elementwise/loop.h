@@ -28,6 +28,9 @@ struct LoopOperand {
   int64_t size; // of an element in bytes
 };
 
+// The elements of a piece that takes about 10 µs, if they are limited by memory.
+inline constexpr int64_t usual_grain = 1 << 15;
+
 class Loop {
 public:
   // `sizes` has the element size of each operand in bytes, the result's last. Axes of length 1 are dropped. Adjacent
@@ -53,8 +56,9 @@ public:
 
   int64_t count() const { return count_; }
 
-  // Calls `row` for pieces that together cover the result, on several threads.
-  void run(ElementwiseRow row) const;
+  // Calls `row` for pieces that together cover the result, on several threads: equal ones of at most about `most`
+  // elements.
+  void run(ElementwiseRow row, int64_t most = usual_grain) const;
   // Does the same, and passes the row-major number of each piece's first element, which is a multiple of 4.
   void run_placed(const PlacedRow &row) const;
 
@@ -77,7 +81,7 @@ private:
   void add_axis(int64_t size, const int64_t *strides);
   Layout layout_of(const LoopOperand &operand) const;
   Target target_of(const View &result) const;
-  void run_all(const PlacedRow &row, bool starts_anywhere) const;
+  void run_all(const PlacedRow &row, bool starts_anywhere, int64_t most) const;
   void run_part(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;
   bool goes_by_runs(const View *views) const;
   void run_by_runs(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gated.h"
+#include "inverse.h"
 
 namespace orchard::ORCHARD_ISA {
 

@@ -8,6 +8,7 @@
 #include "special.h"
 
 #include "../../../kernels/formulas/bessel.h"
+#include "../../../kernels/formulas/bessel_kinds.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -38,6 +39,21 @@ UNARY_TESTS(ORCHARD_MEMBER, in_tests)
 ORCHARD_CIRCULAR(UNARY_SIN, sin)
 ORCHARD_CIRCULAR(UNARY_COS, cos)
 ORCHARD_CIRCULAR(UNARY_TAN, tan)
+
+// float64 computes the angles of large arguments more accurately.
+#define ORCHARD_WAVE(operation)                                                                                        \
+  template <> struct Extra<operation> {                                                                                \
+    static void correct(const float *in, float *out, int64_t count) {                                                  \
+      int32_t any = 0;                                                                                                 \
+      for (int64_t i = 0; i < count; i++) any |= absolute(in[i]) > largest_angle;                                      \
+      for (int64_t i = 0; any && i < count; i++)                                                                       \
+        if (absolute(in[i]) > largest_angle) out[i] = float(OfFloats<operation>::of(double(in[i])));                   \
+    }                                                                                                                  \
+  };
+ORCHARD_WAVE(UNARY_BESSEL_J0)
+ORCHARD_WAVE(UNARY_BESSEL_J1)
+ORCHARD_WAVE(UNARY_BESSEL_Y0)
+ORCHARD_WAVE(UNARY_BESSEL_Y1)
 
 } // namespace
 

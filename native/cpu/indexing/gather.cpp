@@ -34,9 +34,11 @@ void fetch_row(const void *row, int64_t bytes) {
     __builtin_prefetch(static_cast<const char *>(row) + at);
 }
 
-// The size and stride of the indexed axis.
+// The size and stride of the indexed axis, and what is added to negative indices: its size, or 0.
 struct Axis {
-  int64_t size, stride;
+  int64_t size, stride, added;
+
+  int64_t place(int64_t index) const { return index + (index < 0 ? added : 0); }
 };
 
 template <class T, class Index>
@@ -48,7 +50,7 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
   auto fetch_row_of = [&](int64_t element, int64_t length) {
     int64_t offsets[3];
     nest.find_offsets(element, offsets);
-    const int64_t row = index[offsets[from_index]];
+    const int64_t row = axis.place(index[offsets[from_index]]);
     if (is_in_range(row, axis.size)) fetch_row(x + offsets[from_x] + row * axis.stride, length * int64_t(sizeof(T)));
   };
   for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t first, int64_t length) {
@@ -56,14 +58,14 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
     const Index *at = index + offsets[from_index];
     T *to = out + offsets[to_out];
     if (index_stride == 0) {
-      const int64_t only = *at;
-      if (!is_in_range(only, axis.size)) return bad.set(only);
+      const int64_t only = axis.place(*at);
+      if (!is_in_range(only, axis.size)) return bad.set(*at);
       if (x_stride == 1 && length >= least_fetched && first + length < end) fetch_row_of(first + length, length);
       return copy_run(from + only * axis.stride, x_stride, to, out_stride, length, is_streamed);
     }
     for (int64_t i = 0; i < length; i++) {
-      const int64_t place = at[i * index_stride];
-      if (__builtin_expect(!is_in_range(place, axis.size), false)) return bad.set(place);
+      const int64_t given = at[i * index_stride], place = axis.place(given);
+      if (__builtin_expect(!is_in_range(place, axis.size), false)) return bad.set(given);
       to[i * out_stride] = from[i * x_stride + place * axis.stride];
     }
   });
@@ -82,7 +84,8 @@ template <class Use> void with_size(int64_t bytes, Use &&use) {
 void gather(const GatherBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const Nest<3> nest = block.nest;
-  const Axis axis{block.size, block.stride};
+  const int64_t size = block.size;
+  const Axis axis{size, block.stride, block.wraps ? size : 0};
   const char *x =
       operands.input(from_x, dtype, block.offsets[from_x], nest.extent(from_x).along(axis.size, axis.stride));
   char *out = operands.result(to_out, dtype, block.offsets[to_out], nest.extent(to_out));

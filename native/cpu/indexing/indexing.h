@@ -11,6 +11,7 @@ struct GatherBlock {
   DTypeField dtype, index_dtype;
   Whole offsets[3];
   Whole size, stride;
+  Flag wraps; // whether negative indices count from the end
   NestBlock<3> nest;
 };
 

@@ -114,7 +114,9 @@ struct Normalize {
 
   void run() const {
     if (has_short_rows(call)) return run_short();
-    int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), rows_together);
+    // Dense rows are read where they are, so a few long ones are divided among the threads too.
+    const int64_t unit = reader_bytes(call) == 0 ? 1 : rows_together;
+    const int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), unit);
     ScratchSlots<char> slots((call.rows + grain - 1) / grain, slot_bytes());
     parallel_for(call.rows, grain,
                  [&](int64_t begin, int64_t end) { slots.with([&](char *memory) { run_rows(begin, end, memory); }); });

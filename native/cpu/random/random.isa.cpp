@@ -160,7 +160,8 @@ inline uint32_t mixed(uint32_t x) {
   return x ^ x >> 16;
 }
 
-inline uint64_t feistel(const Permutation &permutation, uint64_t index) {
+// Index is an unsigned integer that holds the network's numbers: with 32 bits, a vector has twice as many.
+template <class Index> inline Index feistel(const Permutation &permutation, Index index) {
   uint32_t left_mask = uint32_t((uint64_t(1) << permutation.left_bits) - 1);
   uint32_t right_mask = uint32_t((uint64_t(1) << permutation.right_bits) - 1);
   uint32_t left = uint32_t(index >> permutation.right_bits), right = uint32_t(index) & right_mask;
@@ -169,16 +170,17 @@ inline uint64_t feistel(const Permutation &permutation, uint64_t index) {
     left = (left ^ mixed(right + permutation.keys[round])) & left_mask;
     right = (right ^ mixed(left + permutation.keys[round + 1])) & right_mask;
   }
-  return uint64_t(left) << permutation.right_bits | right;
+  return Index(left) << permutation.right_bits | right;
 }
 
 // Applies the network to each element until the result is in [0, count). All elements of a tile are computed in step,
 // so that the steps are vectorized.
-void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
-  uint64_t indices[tile_elements];
+template <class Index>
+void permute_tile_of(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
+  Index indices[tile_elements];
   int32_t targets[tile_elements];
   for (int64_t i = 0; i < count; i++) {
-    indices[i] = begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i);
+    indices[i] = Index(begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i));
     targets[i] = int32_t(i);
   }
   for (int64_t open = count; open > 0;) {
@@ -194,6 +196,11 @@ void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, 
     }
     open = left;
   }
+}
+
+void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
+  if (permutation.left_bits + permutation.right_bits < 32) permute_tile_of<uint32_t>(permutation, begin, count, out);
+  else permute_tile_of<uint64_t>(permutation, begin, count, out);
 }
 
 // ---------------------------------------------------------------- the table

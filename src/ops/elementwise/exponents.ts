@@ -1,5 +1,4 @@
 /** Numbers as a mantissa times a power of two. */
-import { noGrad } from "../../autograd/modes.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
@@ -8,39 +7,19 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { tensor } from "../creation/tensor.ts";
-import { take } from "../indexing/take.ts";
-import { abs, add, mul, sub } from "./arithmetic.ts";
-import { clamp } from "./clamp.ts";
-import { ge, gt, lt } from "./comparison.ts";
-import { floorDivide } from "./division.ts";
-import { log2 } from "./logarithm.ts";
-import { logicalAnd } from "./logic.ts";
-import { isfinite } from "./predicates.ts";
-import { floor } from "./rounding.ts";
+import { neg } from "./arithmetic.ts";
+import { defineBinary, defineUnary } from "./define.ts";
+import * as exact from "./exponents.reference.ts";
 import type { FloatOf } from "./types.ts";
-import { where } from "./where.ts";
 
-/** The exponents of the smallest and the largest power of two of a dtype. */
-const ranges = { float32: [-149, 127], float64: [-1074, 1023] } as const;
-
-/** 2ᵏ for integers k, exactly: a backend's exponential may round. Powers out of range become the nearest one. */
-function powerOfTwo(k: Tensor, dtype: "float32" | "float64"): Tensor {
-  const [lowest, highest] = ranges[dtype];
-  const powers = Float64Array.from({ length: highest - lowest + 1 }, (_, at) => 2 ** (lowest + at));
-  const index = toDType(sub(clamp(k, { min: lowest, max: highest }), lowest) as Tensor, "int64");
-  return take(tensor(powers, { dtype }), index as Tensor<"int64">) as Tensor;
-}
-
-/** x · 2ᵏ for integers k, in two steps, since 2ᵏ may be out of range where the product is not. */
-function scaledBy(x: Tensor, k: Tensor): Tensor {
-  const dtype = x.dtype as "float32" | "float64";
-  const [first, second] = noGrad(() => {
-    const half = floorDivide(k, 2) as Tensor;
-    return [half, sub(k, half) as Tensor].map((part) => powerOfTwo(part, dtype)) as [Tensor, Tensor];
-  });
-  return mul(mul(x, first), second) as Tensor;
-}
+/** Computes x · 2ᵏ for integers k, stored as floats. */
+const timesPowerOfTwo = defineBinary("timesPowerOfTwo", {
+  takes: "floats",
+  isPublic: false,
+  saves: "operands",
+  reference: { float: exact.timesPowerOfTwo },
+  gradient: (g, _x, k, needs) => [needs[0] ? (timesPowerOfTwo(g, k) as Tensor) : null, null],
+});
 
 /**
  * Computes x · 2ᵏ for each element, exactly unless the result is subnormal. Shapes broadcast.
@@ -61,7 +40,8 @@ export function ldexp(...values: unknown[]): Tensor {
     throw new DTypeError("ldexp", "notAnInteger", `expected k to have an integer dtype, got ${k.describe()}`);
   return underName("ldexp", () => {
     const dtype = floatOf("ldexp", x);
-    return toDType(scaledBy(toDType(x, accumulationDType(dtype)), toDType(k, "int32")), dtype);
+    const wide: Tensor = toDType(x, accumulationDType(dtype));
+    return toDType(timesPowerOfTwo(wide, toDType(k, wide.dtype)) as Tensor, dtype);
   });
 }
 ldexp.method = "float" as const;
@@ -97,30 +77,24 @@ export function frexp<D extends DType>(x: Tensor<D>): Frexp<D>;
 export function frexp(...values: unknown[]): Frexp {
   const { x } = frexpParameters(values);
   if (!isFloat(x.dtype)) throw new DTypeError("frexp", "notAFloat", `expected a float dtype, got ${x.describe()}`);
-  const { dtype } = x;
   return underName("frexp", () =>
-    tidy(() => {
-      const wide = toDType(x, accumulationDType(dtype)) as Tensor;
-      const exponent = noGrad(() => exponentOf(wide));
-      const mantissa = scaledBy(wide, sub(0, exponent) as Tensor);
-      return { mantissa: toDType(mantissa, dtype), exponent: exponent as Tensor<"int32"> };
-    }),
+    tidy(() => ({ mantissa: mantissaOf(x) as Tensor, exponent: toDType(exponentOf(x), "int32") })),
   );
 }
 frexp.method = "declared" as const;
 const frexpParameters = parameters("frexp", { x: operand(aTensor) });
 
-/** The exponents as int32. The logarithm is corrected by a comparison, since it may round up to the next integer. */
-function exponentOf(x: Tensor): Tensor {
-  const [lowest] = ranges[x.dtype as "float32" | "float64"];
-  const size = abs(x) as Tensor;
-  const isUsual = logicalAnd(gt(size, 0), isfinite(size));
-  const isTiny = lt(size, 2 ** (lowest / 2));
-  const lift = -Math.floor(lowest / 2);
-  const raised = where(isUsual, where(isTiny, mul(size, 2 ** lift), size), 1) as Tensor;
-  const first = add(toDType(floor(log2(raised)) as Tensor, "int32"), 1) as Tensor;
-  const mantissa = scaledBy(raised, sub(0, first) as Tensor);
-  const corrected = where(ge(mantissa, 1), add(first, 1), where(lt(mantissa, 0.5), sub(first, 1), first)) as Tensor;
-  const zero = mul(first, 0) as Tensor;
-  return toDType(where(isUsual, where(isTiny, sub(corrected, lift), corrected), zero) as Tensor, "int32");
-}
+/** The exponents as floats: every float dtype has those of its numbers. */
+const exponentOf = defineUnary("frexpExponent", {
+  takes: "floats",
+  isPublic: false,
+  reference: { float: exact.exponentOf },
+});
+
+const mantissaOf = defineUnary("frexpMantissa", {
+  takes: "floats",
+  isPublic: false,
+  saves: "input",
+  reference: { float: (x) => exact.timesPowerOfTwo(x, -exact.exponentOf(x)) },
+  gradient: (g, x) => timesPowerOfTwo(g, neg(exponentOf(x))) as Tensor,
+});

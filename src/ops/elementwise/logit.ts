@@ -6,13 +6,11 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { abs, mul, neg, sub } from "./arithmetic.ts";
+import { mul, sub } from "./arithmetic.ts";
 import { clamp } from "./clamp.ts";
-import { lt } from "./comparison.ts";
-import { atanh } from "./inverse_hyperbolic.ts";
-import { log, log1p } from "./logarithm.ts";
+import { defineUnary } from "./define.ts";
+import { div } from "./division.ts";
 import type { FloatOf } from "./types.ts";
-import { where } from "./where.ts";
 
 /** Options of {@link logit}. */
 export interface LogitOptions {
@@ -35,10 +33,10 @@ export function logit(...values: unknown[]): Tensor {
   const { x, eps } = logitParameters(values);
   return underName("logit", () =>
     tidy(() => {
+      if (eps === undefined) return logitOf(x);
       const dtype = isFloat(x.dtype) ? x.dtype : "float32";
-      const wide = toDType(x, accumulationDType(dtype));
-      const bounded = eps === undefined ? wide : clamp(wide, { min: eps, max: 1 - eps });
-      return toDType(logitOf(bounded), dtype);
+      const wide = toDType(x, accumulationDType(dtype)); // 1 − eps may round to 1 in 16 bits
+      return toDType(logitOf(clamp(wide, { min: eps, max: 1 - eps })), dtype);
     }),
   );
 }
@@ -49,9 +47,12 @@ const logitParameters = parameters("logit", {
 });
 
 /** Computes ln x − ln(1 − x). Near ½, where that cancels, it computes 2 artanh(2x − 1), whose argument is exact. */
-function logitOf(x: Tensor): Tensor {
-  const isNear = lt(abs(sub(x, 0.5)), 0.25);
-  const [near, far] = [where(isNear, x, 0.5), where(isNear, 0.25, x)];
-  const center = mul(atanh(sub(mul(near, 2), 1)), 2);
-  return where(isNear, center, sub(log(far), log1p(neg(far))));
-}
+const logitOf = defineUnary("logit", {
+  takes: "floats",
+  isPublic: false,
+  saves: "input",
+  reference: {
+    float: (x) => (Math.abs(x - 0.5) < 0.25 ? 2 * Math.atanh(2 * x - 1) : Math.log(x) - Math.log1p(-x)),
+  },
+  gradient: (g, x) => div(g, mul(x, sub(1, x))),
+});

@@ -20,6 +20,8 @@ export const unaryOperations = enumeration("Unary", {
     ...["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"],
     ...["erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "ndtr", "entr"],
     ...["i0", "i1", "i0e", "i1e", "erfcx", "logNdtr", "ndtri"],
+    ...["besselJ0", "besselJ1", "besselY0", "besselY1", "modifiedBesselK0", "modifiedBesselK1"],
+    ...["scaledModifiedBesselK0", "scaledModifiedBesselK1", "frexpMantissa", "frexpExponent", "logit"],
     ...["sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
     ...["softsign", "mish", "logSigmoid", "tanhshrink"],
   ],
@@ -38,6 +40,7 @@ export const binaryOperations = enumeration("Binary", {
   floats: [
     ...[...sums, ...divisions, "div"],
     ...["atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "xlog1py", "polygamma", "nextafter", "copysign"],
+    "timesPowerOfTwo",
     ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient", "leaky"],
   ],
   integers: [...sums, ...divisions, ...bitOperations, "bitwiseLeftShift", "bitwiseRightShift", "gcd", "lcm"],

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { findDescentCall } from "../indexing/primitive.ts";
 import { checkRangeOnCpu } from "../indexing/range.cpu.ts";
@@ -8,11 +9,17 @@ import { type BagAttributes, bagCall, bagFactorsCall, bagGradientCall } from "./
 export const bagCpu: Implementation<BagAttributes> = {
   run({ operation, inputs, outputs, attributes }) {
     const [indices, offsets, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
-    checkRangeOnCpu({ operation, index: indices, size: attributes.rows });
-    if (attributes.length === null) checkOffsets(offsets, indices.size);
     const head = headOf(attributes, indices, offsets, table);
     const starts = startsOf([indices, offsets, factors, table]);
-    bagCall(operation, { ...head, starts, tableStrides: table.strides }, [...inputs, ...outputs]);
+    const status = bagCall.status({ ...head, starts, tableStrides: table.strides }, [...inputs, ...outputs]);
+    if (status === 0) return;
+    const error = bagCall.error(operation, status);
+    if (error instanceof ArgumentError) {
+      // finds the index or offset that the call rejected
+      checkRangeOnCpu({ operation, index: indices, size: attributes.rows });
+      if (attributes.length === null) checkOffsets(offsets, indices.size);
+    }
+    throw error;
   },
 };
 

@@ -20,6 +20,7 @@ import { gatherCpu } from "./gather.cpu.ts";
 import { gatherMetal } from "./gather.metal.ts";
 import { gatherReference } from "./gather.reference.ts";
 import { checkSomethingToName, type IndexDType } from "./indices.ts";
+import { fromTheFront } from "./places.ts";
 import type { IndexAttributes, ScatterAttributes, ScatterOthersAttributes } from "./primitive.ts";
 import { scatterCpu, scatterOthersCpu } from "./scatter.cpu.ts";
 import { scatterMetal, scatterOthersMetal } from "./scatter.metal.ts";
@@ -55,7 +56,7 @@ const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
 });
 
 /** The source of a call's indices. */
-export type IndexSource = Pick<IndexAttributes, "isSigned">;
+export type IndexSource = Pick<IndexAttributes, "isSigned" | "wraps">;
 
 /** Computes `gather`. Elements of `x` outside the index's sizes on the other axes are ignored. */
 export function gatherAlong<D extends DType>(
@@ -71,9 +72,10 @@ export function gatherAlong<D extends DType>(
   const attributes = { operation, dim: axis, ...from };
   const output = execute(gatherPrimitive, [used, index], index.shape, x.dtype, attributes, operation);
   const { shape } = x;
-  record(operation, [x], [output], [index], ([gradient], [saved]) => [
-    scatterAddAlong("scatterAdd", filled(shape, gradient.dtype, 0), saved, gradient, axis),
-  ]);
+  record(operation, [x], [output], [index], ([gradient], [saved]) => {
+    const places = from.wraps ? fromTheFront(operation, saved, shape[axis]!) : saved;
+    return [scatterAddAlong("scatterAdd", filled(shape, gradient.dtype, 0), places, gradient, axis)];
+  });
   return output;
 }
 

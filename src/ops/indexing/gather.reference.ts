@@ -6,9 +6,10 @@ import { checkRange } from "./range.reference.ts";
 
 /** Copies elements in their stored form, without converting them. */
 export const gatherReference: Implementation<IndexAttributes, [Tensor, Tensor], [Tensor]> = {
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, ...caller } }) {
-    checkRange({ operation, index: index, size: x.shape[dim]!, ...caller });
-    const indices = toIntegers(index);
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, wraps = false, ...caller } }) {
+    const size = x.shape[dim]!;
+    const indices = toIntegers(index).map((place) => (wraps && place < 0n ? place + BigInt(size) : place));
+    checkRange({ operation, index, size, wraps, ...caller });
     const from = x.storage.array(x.dtype);
     const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
     const others = { strides: x.strides.with(dim, 0), offset: x.offset };

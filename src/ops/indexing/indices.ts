@@ -76,12 +76,14 @@ export interface IndexRange {
   readonly axes?: readonly number[] | undefined;
   /** Whether `size` was added to negative indices, so that the caller's range is −size to size − 1. */
   readonly isSigned?: boolean | undefined;
+  /** Whether negative indices count from the end. */
+  readonly wraps?: boolean | undefined;
   /** An index that is accepted and selects nothing, such as `ignoreIndex`. */
   readonly except?: number | undefined;
 }
 
-export const isInRange = ({ size, except }: IndexRange, value: number | bigint): boolean =>
-  (value >= 0 && value < size) || Number(value) === except;
+export const isInRange = ({ size, except, wraps = false }: IndexRange, value: number | bigint): boolean =>
+  (value >= (wraps ? -size : 0) && value < size) || Number(value) === except;
 
 /** Returns a view of the index without repetition: axes of stride 0 have one element. The caller disposes of it. */
 export function distinct({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
@@ -98,15 +100,15 @@ const distinctShape = (shape: readonly number[], strides: readonly number[]): nu
  * @param value its value, if it is still known
  */
 export function indexError(range: IndexRange, position: number, value: number | bigint | undefined): ShapeError {
-  const { operation, index, size, axes, isSigned } = range;
+  const { operation, index, size, axes, isSigned, wraps } = range;
   const given = isSigned && value !== undefined && value < 0 ? BigInt(value) - BigInt(size) : value;
   const all = coordinates(distinctShape(index.shape, index.strides), position);
   const where = axes === undefined ? all : axes.map((axis) => all[axis]);
   return new ShapeError(
     operation,
     "indexOutOfRange",
-    `expected indices of ${isSigned ? -size : 0} to ${size - 1}, got ${given ?? "a value that has since changed"} at ` +
-      `[${where.join(", ")}]`,
+    `expected indices of ${isSigned || wraps ? -size : 0} to ${size - 1}, ` +
+      `got ${given ?? "a value that has since changed"} at [${where.join(", ")}]`,
   );
 }
 

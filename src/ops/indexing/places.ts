@@ -78,6 +78,10 @@ export function placesAmong(
 export const fromTheFront = (operation: string, index: Tensor<IndexDType>, size: number): Tensor<"int64"> =>
   noGrad(() => placesAmong(operation, [index], [size], index.shape));
 
+/** @throws {ShapeError} for an index that is not in [−size, size) */
+export const checkSignedRange = (operation: string, index: Tensor<IndexDType>, size: number): void =>
+  noGrad(() => placesAmong(operation, [index], [size], index.shape)).dispose();
+
 /** How a check after {@link fromTheFront} names the caller's index. */
 export const signed = { isSigned: true } as const;
 

@@ -17,6 +17,8 @@ export interface IndexAttributes {
   /** See `IndexRange`. */
   readonly axes?: readonly number[];
   readonly isSigned?: boolean;
+  /** For `gather` on cpu and reference: whether negative indices count from the end. */
+  readonly wraps?: boolean;
 }
 
 /** How elements scattered to one place are combined: their sum, product, largest, smallest, or the last one. */
@@ -49,7 +51,7 @@ export const gatherParameters = struct("Gather", "indexing/gather.metal", {
 });
 export const gatherCall = cpuCall(
   "gather",
-  { dtype, indexDtype: dtype, offsets: array(whole, 3), size: whole, stride: whole, nest: nest(3) },
+  { dtype, indexDtype: dtype, offsets: array(whole, 3), size: whole, stride: whole, wraps: flag, nest: nest(3) },
   ["x", "index", "output"],
 );
 

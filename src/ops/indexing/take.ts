@@ -1,5 +1,6 @@
 /** Elements selected by row-major position, and slices replaced by index. */
 import { underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
@@ -37,7 +38,10 @@ export function take(...values: unknown[]): Tensor {
   return underName("take", () =>
     tidy(() => {
       const [elements, places] = [x.rank === 1 ? x : flatten(x), index.rank === 1 ? index : flatten(index)];
-      const taken = gatherAlong("take", elements, fromTheFront("take", places, x.size), 0, signed);
+      const taken =
+        firstBackend() === "cpu"
+          ? gatherAlong("take", elements, places, 0, { wraps: true })
+          : gatherAlong("take", elements, fromTheFront("take", places, x.size), 0, signed);
       return index.rank === 1 ? taken : reshape(taken, index.shape);
     }),
   );

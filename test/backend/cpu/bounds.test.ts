@@ -161,7 +161,7 @@ describe("an index out of range that earlier checks did not catch", () => {
   test.each([-1, 4, 2 ** 40])("%d: gather", (index) => {
     const values = {
       ...({ dtype: "float32", indexDtype: "int64" } as const),
-      ...{ offsets: [0, 0, 0], size: 4, stride: 1, nest: { shape: [2], strides: [[0], [1], [1]] } },
+      ...{ offsets: [0, 0, 0], size: 4, stride: 1, wraps: false, nest: { shape: [2], strides: [[0], [1], [1]] } },
     };
     const error = errorOfCall(() => gatherCall("gather", values, [bytes(), indices(index), bytes()]));
     expect(error).toBeInstanceOf(ArgumentError);

@@ -59,7 +59,10 @@ export const binary: readonly Walk[] = [
     names: binaryOperations.groups.floats!,
     // Only a NaN distinguishes maximum from fmax.
     operands: () => [repeated(mixed), withNaN(drawn("binary", [60], { low: -4, high: 4 })), repeated(orders)],
-    compute: (name, [a, b, order]) => elementwise(name, [name === "polygamma" ? order! : a!, b!]),
+    compute: (name, [a, b, order]) =>
+      name === "timesPowerOfTwo"
+        ? elementwise(name, [b!, order!]) // powers are whole
+        : elementwise(name, [name === "polygamma" ? order! : a!, b!]),
   },
   {
     names: binaryOperations.groups.integers!,

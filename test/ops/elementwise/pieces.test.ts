@@ -1,0 +1,45 @@
+/**
+ * Operations and casts that are divided among threads in equal pieces: at sizes around the bounds of the pieces, every
+ * element has the bits that it has in a short tensor, which one thread computes.
+ */
+import { describe, expect, test } from "bun:test";
+import { withBackend } from "../../../src/backend/policy.ts";
+import * as orchard from "../../../src/index.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { Random } from "../samples.ts";
+
+const PART = 1000;
+const sizes = [8191, 8193, 24_577, 32_767, 32_769, 40_001, 65_537, 98_305];
+const random = new Random(2026);
+const values = Float64Array.from({ length: Math.max(...sizes) }, () => 0.1 + 8 * random.next());
+
+const operations: Readonly<Record<string, (x: Tensor) => Tensor>> = {
+  neg: (x) => orchard.neg(x) as Tensor,
+  exp: (x) => orchard.exp(x),
+  lgamma: (x) => orchard.lgamma(x),
+  besselJ0: (x) => orchard.besselJ0(x),
+  besselY1: (x) => orchard.besselY1(x),
+  scaledModifiedBesselK1: (x) => orchard.scaledModifiedBesselK1(x),
+  logit: (x) => orchard.logit(x),
+  "the mantissa of frexp": (x) => orchard.frexp(x).mantissa,
+  "the cast to bfloat16": (x) => orchard.toDType(x, "bfloat16"),
+  "a broadcast sum": (x) => orchard.add(x, orchard.tensor([2])) as Tensor,
+};
+
+describe.each(["float32", "float64", "bfloat16"] as const satisfies readonly DType[])("%s", (dtype) => {
+  test.each(Object.keys(operations))("%s", (name) => {
+    withBackend("cpu", () => {
+      const compute = operations[name]!;
+      const x = orchard.toDType(orchard.tensor(values), dtype) as Tensor;
+      const whole = sizes.map((size) => compute(orchard.narrow(x, 0, 0, size)).toArray() as number[]);
+      const parts = Array.from({ length: Math.ceil(values.length / PART) }, (_, at) =>
+        compute(orchard.narrow(x, 0, at * PART, Math.min(PART, x.size - at * PART))).toArray(),
+      ).flat() as number[];
+      for (const [at, size] of sizes.entries()) {
+        const wrong = whole[at]!.findIndex((value, element) => !Object.is(value, parts[element]));
+        expect({ size, wrong, length: whole[at]!.length }).toEqual({ size, wrong: -1, length: size });
+      }
+    });
+  });
+});
