@@ -2,6 +2,7 @@
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
 import { ggmlFormats } from "../quant/formats.ts";
+import { encoderTasks } from "../train/encoders/records.ts";
 import { architectures, presets, type Settings, tokenizers, trainingDTypes } from "../train/settings.ts";
 import type { RunFlags } from "../train/train.ts";
 import type { TuningSettings } from "../train/tuning/settings.ts";
@@ -38,12 +39,13 @@ const numbers = {
   temperature: ["<number>", "temperature of samples; 0: greedy decoding"],
 } as const satisfies { readonly [Name in keyof Settings]?: Flag };
 
-/** Numeric settings for adapting a pretrained model. */
+/** Numeric settings for training a pretrained model. */
 const tuningNumbers = {
+  scale: ["<number>", "--task embed: cosines are multiplied by this, 1 / temperature (default: 20)"],
   lora: ["<rank>", "rank of the LoRA matrices"],
   loraAlpha: ["<number>", "LoRA scale: updates are multiplied by this / rank (default: the rank)"],
   loraDropout: ["<probability>", "dropout applied to the input of the LoRA matrices"],
-} as const satisfies { readonly [Name in keyof TuningSettings]?: Flag };
+} as const satisfies { readonly [Name in keyof TuningSettings | "scale"]?: Flag };
 
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
@@ -52,7 +54,8 @@ export function addTrainCommand(program: Command): void {
     .command("train")
     .description(
       "train a GPT on text files, or by default on the TypeScript declarations in node_modules; " +
-        "with --model and --lora, fine-tune a pretrained model on chats",
+        "with --model and --lora, fine-tune a pretrained model on chats; " +
+        "with --model and --task, train an encoder on pairs of texts or on labels",
     )
     .argument("[data...]", "files, folders and globs")
     .addOption(choice("--architecture <name>", "architecture of the model", architectures))
@@ -63,7 +66,10 @@ export function addTrainCommand(program: Command): void {
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
   command.option(
     "--model <path>",
-    "pretrained model to fine-tune on chats: a Hugging Face folder, a .gguf file, or owner/name on the hub",
+    "pretrained model to fine-tune: a Hugging Face folder, owner/name on the hub, or a .gguf file for chats",
+  );
+  command.addOption(
+    choice("--task <name>", "train an encoder: embed learns from pairs of texts, classify from labels", encoderTasks),
   );
   for (const [name, [value, meaning]] of Object.entries(tuningNumbers))
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));

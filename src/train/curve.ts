@@ -6,7 +6,10 @@ import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 import { smooth } from "./smooth.ts";
 
-/** A loss in bits per byte of text. This unit makes models with different tokenizers comparable. */
+/** The unit of losses on text. It makes models with different tokenizers comparable. */
+export const BITS_PER_BYTE = "bits per byte";
+
+/** The loss of a step. */
 export interface Point {
   readonly step: number;
   readonly loss: number;
@@ -24,7 +27,7 @@ const COLORS = { training: "#3b82f6", heldOut: "#ea580c", text: "#334155", grid:
 const MAX_POINTS = 2000;
 
 /** Draws the losses over the steps: training losses faint, their running mean bold, and held-out losses with dots. */
-export function drawCurve({ training, heldOut }: Curves): string {
+export function drawCurve({ training, heldOut }: Curves, unit: string = BITS_PER_BYTE): string {
   const shown = downsample(training.filter(isFinitePoint));
   const evaluated = heldOut.filter(isFinitePoint);
   const scales = scalesOf([...shown, ...evaluated]);
@@ -34,7 +37,7 @@ export function drawCurve({ training, heldOut }: Curves): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size} ${text}>
 <title>Loss over steps</title>
 <rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>
-${axes(scales)}
+${axes(scales, unit)}
 <path class="training" d="${path(shown)}" fill="none" stroke="${COLORS.training}" stroke-opacity="0.25"/>
 <path class="smoothed" d="${path(smoothed(shown))}" fill="none" stroke="${COLORS.training}" stroke-width="2"/>
 <path class="held-out" d="${path(evaluated)}" fill="none" stroke="${COLORS.heldOut}" stroke-width="2"/>
@@ -114,7 +117,7 @@ function smoothed(points: readonly Point[]): Point[] {
   return points.map(({ step }, index) => ({ step, loss: losses[index]! }));
 }
 
-function axes({ x, y }: Scales): string {
+function axes({ x, y }: Scales, unit: string): string {
   const [left, right, bottom] = [MARGIN.left, WIDTH - MARGIN.right, HEIGHT - MARGIN.bottom];
   const rows = y.ticks(6).flatMap((loss) => {
     const height = pixel(y, loss);
@@ -131,7 +134,7 @@ function axes({ x, y }: Scales): string {
   const sideways = `transform="translate(18 ${HEIGHT / 2}) rotate(-90)"`;
   const titles = [
     `<text x="${(left + right) / 2}" y="${HEIGHT - 8}" text-anchor="middle">step</text>`,
-    `<text ${sideways} text-anchor="middle">loss (bits per byte)</text>`,
+    `<text ${sideways} text-anchor="middle">loss (${unit})</text>`,
   ];
   return [...rows, ...columns, ...titles].join("\n");
 }

@@ -5,10 +5,10 @@ export interface StepEvent {
   readonly kind: "step";
   /** Counted from 1. */
   readonly step: number;
-  /** The mean of −log p over the tokens of the step, before the update, in nats. */
+  /** The mean of −log p over the tokens, or the texts, of the step, before the update, in nats. */
   readonly loss: number;
-  /** The loss in bits per byte of text, using the mean length of tokens. */
-  readonly bitsPerByte: number;
+  /** The loss in bits per byte of text, using the mean length of tokens; undefined in runs of encoders. */
+  readonly bitsPerByte?: number | undefined;
   readonly learningRate: number;
   /** The global norm of the gradients, before clipping. */
   readonly gradientNorm: number;
@@ -27,11 +27,14 @@ export interface StepEvent {
 export interface EvaluationEvent {
   readonly kind: "evaluation";
   readonly step: number;
-  /** In nats per token. */
+  /** In nats per token, or per text. */
   readonly loss: number;
-  /** The loss in bits per byte of text, which is comparable between tokenizers. */
-  readonly bitsPerByte: number;
+  /** The loss in bits per byte of text, which is comparable between tokenizers; undefined in runs of encoders. */
+  readonly bitsPerByte?: number | undefined;
 }
+
+/** The loss of an event as it is shown: in bits per byte, or in nats in runs of encoders. */
+export const shownLoss = ({ loss, bitsPerByte }: StepEvent | EvaluationEvent): number => bitsPerByte ?? loss;
 
 /** Text that the model generated. */
 export interface SampleEvent {

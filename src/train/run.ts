@@ -1,24 +1,30 @@
 /** The training loop: takes steps, evaluates, samples and saves checkpoints until the last step or a signal. */
 import { setImmediate } from "node:timers/promises";
-import type { LanguageModel } from "../nn/models/language_model.ts";
+import type { Module } from "../nn/layers/module.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { EarlyStopping } from "../optim/early_stopping.ts";
 import { memory } from "../tensor/usage.ts";
 import type { Listener, StepEvent } from "./events.ts";
-import type { AnyBatch } from "./gradients.ts";
 import { NotFiniteError } from "./not_finite.ts";
 import { Pace } from "./pace.ts";
 import type { Settings } from "./settings.ts";
-import { evaluate } from "./step.ts";
 import type { Team } from "./team.ts";
 import type { StepResult } from "./trainee.ts";
 
-/** A training session: a model on text, or an adapter on chats. */
+/** The result of an evaluation. */
+export interface HeldOut {
+  /** In nats. */
+  readonly loss: number;
+  /** Other measures, as a sentence. */
+  readonly note?: string;
+}
+
+/** A training session: a model on text, an adapter on chats, or an encoder. */
 export interface Trainable {
-  readonly settings: Pick<Settings, "steps" | "evaluateEvery" | "saveEvery" | "sampleEvery">;
+  readonly settings: Pick<Settings, "steps" | "evaluateEvery" | "saveEvery"> & Partial<Pick<Settings, "sampleEvery">>;
   readonly backend: string;
   readonly team: Team;
-  readonly model: LanguageModel;
+  readonly model: Module;
   readonly optimizer: AdamW;
   /** Early stopping; undefined: take all steps. */
   readonly stopping: EarlyStopping | undefined;
@@ -27,15 +33,19 @@ export interface Trainable {
   readonly tokensPerStep: number;
   /** Whether there is held-out data. */
   readonly hasHeldOut: boolean;
-  heldOutBatches(): Iterable<AnyBatch>;
-  /** Returns the mean number of bytes per token that has a loss, in the text and in the held-out data. */
-  bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }>;
+  /** Computes the loss on held-out data. */
+  heldOutLoss(): Promise<HeldOut>;
+  /**
+   * Returns the mean number of bytes per token that has a loss, in the text and in the held-out data. Undefined for
+   * losses of whole texts.
+   */
+  bytesPerToken?(): Promise<{ readonly text: number; readonly heldOut: number }>;
   /** Takes an optimizer step. @throws {NotFiniteError} */
   takeStep(): Promise<StepResult>;
   /** Saves a checkpoint in a folder, and returns its path. @throws {FileError} */
   save(folder: string): Promise<string>;
-  /** Generates a text from a prompt. */
-  sample(): Promise<{ readonly prompt: string; readonly text: string }>;
+  /** Generates a text from a prompt. Undefined for models that generate none. */
+  sample?(): Promise<{ readonly prompt: string; readonly text: string }>;
 }
 
 /** How a session ended. */
@@ -46,7 +56,7 @@ export interface Outcome {
   readonly loss: number;
   /** The loss of the last evaluation; NaN if there was none. */
   readonly heldOutLoss: number;
-  /** The last evaluation's loss in bits per byte. */
+  /** The last evaluation's loss in bits per byte; NaN without tokens. */
   readonly heldOutBits: number;
   /** The newest checkpoint that could be written. */
   readonly checkpoint: string | undefined;
@@ -82,16 +92,19 @@ export async function runSession(
 }
 
 /** Converts a loss in nats per token to bits per byte. */
-const bitsPerByte = (loss: number, bytesPerToken: number): number => loss / (Math.LN2 * bytesPerToken);
+const bitsPerByte = (loss: number, bytesPerToken: number | undefined): number | undefined =>
+  bytesPerToken === undefined ? undefined : loss / (Math.LN2 * bytesPerToken);
 
 const isDue = (step: number, every: number): boolean => every > 0 && step % every === 0;
 
 class Run {
   private readonly pace = new Pace();
   private loss = Number.NaN;
-  private heldOut = { step: -1, loss: Number.NaN, bitsPerByte: Number.NaN };
+  private heldOut: { readonly step: number; readonly loss: number; readonly bitsPerByte?: number | undefined } = {
+    ...{ step: -1, loss: Number.NaN },
+  };
   private isStopped = false;
-  private bytesPerToken = { text: Number.NaN, heldOut: Number.NaN };
+  private bytesPerToken: { readonly text: number; readonly heldOut: number } | undefined;
   private checkpoint: { step: number; file?: string; problem?: unknown } = { step: -1 };
 
   constructor(
@@ -103,7 +116,7 @@ class Run {
   async toTheEnd(signal: AbortSignal | undefined): Promise<Outcome> {
     const { team } = this.session;
     this.emitStart();
-    this.bytesPerToken = await this.session.bytesPerToken();
+    this.bytesPerToken = await this.session.bytesPerToken?.();
     while (!this.isComplete && !team.any(signal?.aborted === true)) {
       this.pace.start();
       await this.takeStep();
@@ -129,7 +142,7 @@ class Run {
       step: session.step,
       loss,
       heldOutLoss: heldOut.loss,
-      heldOutBits: heldOut.bitsPerByte,
+      heldOutBits: heldOut.bitsPerByte ?? Number.NaN,
       checkpoint: file,
       unsaved: problem,
     };
@@ -154,7 +167,7 @@ class Run {
       kind: "step",
       step,
       loss: this.loss,
-      bitsPerByte: bitsPerByte(this.loss, this.bytesPerToken.text),
+      bitsPerByte: bitsPerByte(this.loss, this.bytesPerToken?.text),
       learningRate: optimizer.groups[0]!.lr,
       gradientNorm,
       tokens: step * tokensPerStep,
@@ -169,15 +182,16 @@ class Run {
     const { step, settings } = this.session;
     if (isDue(step, settings.evaluateEvery)) await this.evaluate();
     if (isDue(step, settings.saveEvery)) await this.save();
-    if (isDue(step, settings.sampleEvery) && step < settings.steps) await this.sample();
+    if (isDue(step, settings.sampleEvery ?? 0) && step < settings.steps) await this.sample();
   }
 
   private async evaluate(): Promise<void> {
-    const { step, model } = this.session;
+    const { step } = this.session;
     if (this.heldOut.step === step || !this.session.hasHeldOut) return;
-    const loss = await evaluate(model, this.session.heldOutBatches(), this.session.team);
-    this.heldOut = { step, loss, bitsPerByte: bitsPerByte(loss, this.bytesPerToken.heldOut) };
+    const { loss, note } = await this.session.heldOutLoss();
+    this.heldOut = { step, loss, bitsPerByte: bitsPerByte(loss, this.bytesPerToken?.heldOut) };
     this.listener.on({ kind: "evaluation", ...this.heldOut });
+    if (note !== undefined) this.listener.on({ kind: "note", step, text: note });
     const { stopping, settings } = this.session;
     this.isStopped = stopping?.step(loss) === true && step < settings.steps;
     if (!this.isStopped) return;
@@ -187,7 +201,8 @@ class Run {
 
   private async sample(): Promise<void> {
     const { step, team } = this.session;
-    if (team.isFirst) this.listener.on({ kind: "sample", step, ...(await this.session.sample()) });
+    if (team.isFirst && this.session.sample)
+      this.listener.on({ kind: "sample", step, ...(await this.session.sample()) });
   }
 
   /**

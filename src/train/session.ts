@@ -15,10 +15,10 @@ import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
 import { makeModel, makeOptimizer, makeScaler, makeSchedule, makeStopping } from "./model.ts";
 import { compiledParts, compilesByDefault, type StepParts } from "./parts.ts";
-import type { Trainable } from "./run.ts";
+import type { HeldOut, Trainable } from "./run.ts";
 import { writeSample } from "./sample.ts";
 import { presets, type Settings, shapeSettings } from "./settings.ts";
-import { takeStep } from "./step.ts";
+import { evaluate, takeStep } from "./step.ts";
 import { Team } from "./team.ts";
 import { makeTokenizer, openText, type SavedTokenizer, savedTokenizer, tokenizerOf } from "./text.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
@@ -153,6 +153,10 @@ export class Session implements Trainee, Trainable {
   heldOutBatches(): Iterable<Batch> {
     const { batch, evaluationBatches } = this.settings;
     return this.text.heldOut.batches(batch, batch * evaluationBatches);
+  }
+
+  async heldOutLoss(): Promise<HeldOut> {
+    return { loss: await evaluate(this.model, this.heldOutBatches(), this.team) };
   }
 
   /** Returns the mean bytes per token: of the whole text, and of the evaluated held-out tokens. */

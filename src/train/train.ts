@@ -13,8 +13,11 @@ import type { DataReport } from "../data/dataset.ts";
 import { writeAtomically } from "../io/atomic.ts";
 import { loadCheckpoint } from "../io/checkpoint/load.ts";
 import { describeComputed } from "./computed.ts";
-import type { Curves, Point } from "./curve.ts";
+import { BITS_PER_BYTE, type Curves, type Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
+import { describeEncoderRun, encoderHints } from "./encoders/describe.ts";
+import { type EncoderCheckpoint, EncoderSession } from "./encoders/session.ts";
+import { type EncoderFlags, encoderSettings } from "./encoders/settings.ts";
 import { reportErrors } from "./errors.ts";
 import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
 import { checkpointsIn, findRun, lockRun, makeRunFolder, type RunFolder } from "./folder.ts";
@@ -35,7 +38,7 @@ import { type TuningCheckpoint, TuningSession } from "./tuning/session.ts";
 import { type TuningFlags, tuningSettings } from "./tuning/settings.ts";
 
 /** The command-line options: {@link Settings}, and those that do not change the results. */
-export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags {
+export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags, Pick<EncoderFlags, "task" | "scale"> {
   readonly preset?: PresetName;
   readonly backend?: BackendName;
   readonly strict?: true;
@@ -83,11 +86,11 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   using _ = held;
   const folder = held.path;
   if (session instanceof Session) await writeTokenizer(session, folder);
-  console.log(session instanceof Session ? describe(session, folder) : describeTuning(session, folder));
+  console.log(describeAny(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
   const shown = [new ProgressBar(), ...(page ? [page] : []), samplesInto(samples)];
-  const curve = new CurveFiles(folder, curvesIn(folder, session.step));
+  const curve = new CurveFiles(folder, curvesIn(folder, session.step), unitOf(session));
   const logs = [new JsonLog(folder), ...(flags.tensorboard ? [new TensorBoardLog(folder)] : [])];
   const listeners = new Listeners([...logs, curve, ...shown]);
   using interrupt = onInterrupt();
@@ -104,7 +107,15 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   }
 }
 
-type AnySession = Session | TuningSession;
+type AnySession = Session | TuningSession | EncoderSession;
+
+function describeAny(session: AnySession, folder: string): string {
+  if (session instanceof EncoderSession) return describeEncoderRun(session, folder);
+  return session instanceof Session ? describe(session, folder) : describeTuning(session, folder);
+}
+
+/** The unit of the shown losses. */
+const unitOf = (session: AnySession): string => (session instanceof EncoderSession ? "nats" : BITS_PER_BYTE);
 
 async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession; folder: RunFolder }> {
   if (flags.resume === undefined) {
@@ -122,6 +133,11 @@ async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession;
 }
 
 async function start(flags: RunFlags, team: Team): Promise<AnySession> {
+  if (flags.task !== undefined) {
+    refuseCompiled(flags);
+    return await EncoderSession.start(encoderSettings(flags as EncoderFlags), team);
+  }
+  if (flags.scale !== undefined) throw new ArgumentError("train", "invalidSetting", "--scale requires --task embed");
   if (flags.model !== undefined || flags.lora !== undefined) {
     if (flags.model === undefined) throw new ArgumentError("train", "invalidSetting", "--lora requires --model");
     refuseCompiled(flags);
@@ -142,7 +158,12 @@ function folderOf(team: Team, make: () => RunFolder): RunFolder {
 }
 
 async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnySession> {
-  const found: TuningCheckpoint = await loadCheckpoint(checkpointsIn(folder));
+  const encoder: EncoderCheckpoint = await loadCheckpoint(checkpointsIn(folder));
+  if (encoder.extra?.encoder) {
+    refuseCompiled(flags);
+    return await EncoderSession.resume(encoder, encoderSettings(flags as EncoderFlags, encoder.extra.encoder), team);
+  }
+  const found = encoder as unknown as TuningCheckpoint;
   if (found.extra?.tuning) {
     refuseCompiled(flags);
     await team.together(); // before the first rank writes another one
@@ -158,7 +179,7 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
   );
 }
 
-/** Batches of chats differ in length, so each would be recorded again. */
+/** Batches of chats and of texts differ in length, so each would be recorded again. */
 function refuseCompiled({ compile }: RunFlags): void {
   if (compile) throw new ArgumentError("train", "invalidSetting", "--compile does not support --model; leave it out");
 }
@@ -232,27 +253,33 @@ interface Summary {
 }
 
 function summarize({ outcome, session, folder, picture, sample, isVerbose }: Summary): string {
-  const { reason, step, loss, heldOutLoss, heldOutBits, checkpoint, unsaved } = outcome;
+  const { reason, step, checkpoint, unsaved } = outcome;
   return [
-    ...(picture === "" ? [] : [`\nloss, in bits per byte (o: held out):\n${picture}`]),
+    ...(picture === "" ? [] : [`\nloss, in ${unitOf(session)} (o: held out):\n${picture}`]),
     ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
     `\n${describeComputed(session.backend, codepaths())}`,
     ...(isVerbose ? [`\nbackends:\n${formatCodepaths(codepaths())}`] : []),
-    `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss, heldOutBits)].join(": ")}`,
+    `\n${[`${reason} at step ${step}`, ...describeLosses(outcome, session)].join(": ")}`,
     unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${shownPath(checkpoint ?? "")}`,
     `curve and log: ${shownPath(folder)}/{${CURVE_FILES.svg},${CURVE_FILES.png},${LOG_FILE}}`,
-    reason === "finished" && session instanceof TuningSession
-      ? tuningHints(session.settings.model, folder)
-      : reason === "finished"
-        ? `generate text: ${orchardCommand(`generate ${shownPath(folder)}`)}`
-        : `resume: ${orchardCommand(`train --resume ${shownPath(folder)}`)}`,
+    reason === "finished"
+      ? hintsOf(session, folder)
+      : `resume: ${orchardCommand(`train --resume ${shownPath(folder)}`)}`,
   ].join("\n");
 }
 
+/** Says what to do with the result. */
+function hintsOf(session: AnySession, folder: string): string {
+  if (session instanceof EncoderSession) return encoderHints(session, folder);
+  if (session instanceof TuningSession) return tuningHints(session.settings.model, folder);
+  return `generate text: ${orchardCommand(`generate ${shownPath(folder)}`)}`;
+}
+
 /** Describes the available losses: none before the first step, and no held-out loss before the first evaluation. */
-function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number): string[] {
+function describeLosses({ loss, heldOutLoss, heldOutBits }: Outcome, session: AnySession): string[] {
+  const unit = session instanceof EncoderSession ? "nats" : "nats per token";
   const known = [
-    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)} nats per token`]),
+    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)} ${unit}`]),
     ...(Number.isNaN(heldOutLoss) ? [] : [`held out ${heldOutLoss.toFixed(4)}`]),
     ...(Number.isNaN(heldOutBits) ? [] : [`${heldOutBits.toFixed(3)} bits per byte`]),
   ];

@@ -1,8 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withFileErrors } from "../../io/file_errors.ts";
-import { type Curves, drawCurve, type Point, toPng } from "../curve.ts";
-import type { EvaluationEvent, Listener, RunEvent, StepEvent } from "../events.ts";
+import { BITS_PER_BYTE, type Curves, drawCurve, type Point, toPng } from "../curve.ts";
+import { type EvaluationEvent, type Listener, type RunEvent, type StepEvent, shownLoss } from "../events.ts";
 
 /** The file names of the curve in a run's folder. */
 export const CURVE_FILES = { svg: "loss.svg", png: "loss.png" } as const;
@@ -11,6 +11,7 @@ export const CURVE_FILES = { svg: "loss.svg", png: "loss.png" } as const;
  * Draws the loss curve into the run's folder: the SVG at each evaluation and checkpoint, both files at the end.
  *
  * @param earlier the points of earlier sessions
+ * @param unit the unit of losses
  */
 export class CurveFiles implements Listener {
   private readonly training: Point[];
@@ -19,6 +20,7 @@ export class CurveFiles implements Listener {
   constructor(
     private readonly folder: string,
     earlier: Curves = { training: [], heldOut: [] },
+    private readonly unit: string = BITS_PER_BYTE,
   ) {
     this.training = [...earlier.training];
     this.heldOut = [...earlier.heldOut];
@@ -40,14 +42,14 @@ export class CurveFiles implements Listener {
   }
 
   private draw(): string {
-    const svg = drawCurve({ training: this.training, heldOut: this.heldOut });
+    const svg = drawCurve({ training: this.training, heldOut: this.heldOut }, this.unit);
     replaceFile(join(this.folder, CURVE_FILES.svg), svg);
     return svg;
   }
 }
 
 /** The loss of an event, as it is drawn. */
-export const pointOf = ({ step, bitsPerByte }: StepEvent | EvaluationEvent): Point => ({ step, loss: bitsPerByte });
+export const pointOf = (event: StepEvent | EvaluationEvent): Point => ({ step: event.step, loss: shownLoss(event) });
 
 /** Replaces a file atomically: readers never see a partial picture, also on a full disk. @throws {FileError} */
 function replaceFile(path: string, content: string | Uint8Array): void {

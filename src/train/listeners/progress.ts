@@ -1,7 +1,7 @@
 import { MultiBar, type SingleBar } from "cli-progress";
 import { lineColumns } from "../../core/fitted_line.ts";
 import { formatBytes, formatCount, formatDuration, shownPath } from "../../core/format.ts";
-import type { Listener, RunEvent, StartEvent, StepEvent } from "../events.ts";
+import { type Listener, type RunEvent, type StartEvent, type StepEvent, shownLoss } from "../events.ts";
 import { type Figures, progressLine } from "../progress_line.ts";
 
 /** Without a terminal, a line of progress is printed at this interval, in milliseconds. */
@@ -27,7 +27,7 @@ export class ProgressBar implements Listener {
   on(event: RunEvent): void {
     if (event.kind === "start") this.start(event);
     else if (event.kind === "step") this.show(event.step, ofStep(event));
-    else if (event.kind === "evaluation") this.show(event.step, { heldOut: event.bitsPerByte.toFixed(3) });
+    else if (event.kind === "evaluation") this.show(event.step, { heldOut: shownLoss(event).toFixed(3) });
     else if (event.kind === "end") this.close();
     else if (event.kind === "sample" && event.step === this.bar?.getTotal()) return;
     else this.bars.log(`${lineOf(event)}\n`);
@@ -51,11 +51,11 @@ export class ProgressBar implements Listener {
   }
 }
 
-const ofStep = ({ bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Figures> => ({
-  loss: `${bitsPerByte.toFixed(3)} bits/byte`,
-  speed: formatCount(tokensPerSecond),
-  left: formatDuration(secondsLeft),
-  memory: formatBytes(liveBytes),
+const ofStep = (event: StepEvent): Partial<Figures> => ({
+  loss: event.bitsPerByte === undefined ? `loss ${event.loss.toFixed(3)}` : `${event.bitsPerByte.toFixed(3)} bits/byte`,
+  speed: formatCount(event.tokensPerSecond),
+  left: formatDuration(event.secondsLeft),
+  memory: formatBytes(event.liveBytes),
 });
 
 function lineOf(event: Extract<RunEvent, { kind: "sample" | "checkpoint" | "note" }>): string {

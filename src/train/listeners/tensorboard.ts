@@ -1,5 +1,5 @@
 import { SummaryWriter } from "../../io/tensorboard/writer.ts";
-import type { Listener, RunEvent } from "../events.ts";
+import type { EvaluationEvent, Listener, RunEvent, StepEvent } from "../events.ts";
 
 type Scalars = Readonly<Record<string, number | undefined>>;
 
@@ -15,12 +15,11 @@ export class TensorBoardLog implements Listener {
     if (event.kind === "start" && event.step > 0) this.writer.startSession(event.step + 1);
     if (event.kind === "step")
       this.add(event.step, {
-        ...{ "nats_per_token/train": event.loss, "bits_per_byte/train": event.bitsPerByte },
+        ...lossesOf("train", event),
         ...{ "optimizer/learning_rate": event.learningRate, "optimizer/gradient_norm": event.gradientNorm },
         "speed/tokens_per_second": event.tokensPerSecond,
       });
-    if (event.kind === "evaluation")
-      this.add(event.step, { "nats_per_token/held_out": event.loss, "bits_per_byte/held_out": event.bitsPerByte });
+    if (event.kind === "evaluation") this.add(event.step, lossesOf("held_out", event));
   }
 
   close(): void {
@@ -32,3 +31,9 @@ export class TensorBoardLog implements Listener {
     this.writer.addScalars(known, step);
   }
 }
+
+/** The loss per text has no unit of tokens. */
+const lossesOf = (part: string, { loss, bitsPerByte }: StepEvent | EvaluationEvent): Scalars =>
+  bitsPerByte === undefined
+    ? { [`loss/${part}`]: loss }
+    : { [`nats_per_token/${part}`]: loss, [`bits_per_byte/${part}`]: bitsPerByte };

@@ -26,24 +26,27 @@ export type Written = { readonly where: string } & (
  * @throws {DataError} with the file and line: `malformedLine` for lines that are not JSON objects of a known form,
  * `notUtf8`, `notFound`, and `nothingReadable` for files without lines. @throws {FileError}
  */
-export function readChats(paths: readonly string[]): Written[] {
-  const found = findFiles("train", paths).flatMap(({ path }) => linesOf(path));
+export const readChats = (paths: readonly string[]): Written[] => readLines(paths, parseLine);
+
+/** Reads the non-empty lines of files. @throws {DataError} @throws {FileError} as {@link readChats}. */
+export function readLines<T>(paths: readonly string[], parse: (line: string, where: string) => T): T[] {
+  const found = findFiles("train", paths).flatMap(({ path }) => linesOf(path, parse));
   if (found.length > 0) return found;
   throw new DataError("train", "nothingReadable", `expected a line of JSON in ${paths.join(", ")}, got none`);
 }
 
 const NEWLINE = 10;
 
-function linesOf(path: string): Written[] {
+function linesOf<T>(path: string, parse: (line: string, where: string) => T): T[] {
   const bytes = withFileErrors("train", path, () => readFileSync(path));
-  const found: Written[] = [];
+  const found: T[] = [];
   const decoder = new TextDecoder("utf-8", { fatal: true });
   for (let start = 0, line = 1; start < bytes.length; line++) {
     const newline = bytes.indexOf(NEWLINE, start);
     const end = newline < 0 ? bytes.length : newline;
     const where = `${path}:${line}`;
     const text = decoded(decoder, bytes.subarray(start, end), where);
-    if (text.trim() !== "") found.push(parseLine(text, where));
+    if (text.trim() !== "") found.push(parse(text, where));
     start = end + 1;
   }
   return found;
@@ -57,7 +60,8 @@ function decoded(decoder: TextDecoder, bytes: Uint8Array, where: string): string
   }
 }
 
-const malformed = (where: string, problem: string): DataError =>
+/** @internal */
+export const malformed = (where: string, problem: string): DataError =>
   new DataError("train", "malformedLine", `${where}: ${problem}`);
 
 /** Parses a line. @throws {DataError} `malformedLine` */

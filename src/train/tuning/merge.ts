@@ -11,12 +11,15 @@ import { saveGguf } from "../../io/gguf/save.ts";
 import { locateModel } from "../../io/hub/locate.ts";
 import { openFor } from "../../io/safetensors/open.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
+import { Encoder } from "../../nn/models/encoder/encoder.ts";
 import { readConfig } from "../../nn/models/hugging_face/config.ts";
 import type { ArchitectureName } from "../../nn/models/loading/architectures.ts";
 import { quantizationKeys } from "../../nn/models/loading/config_fields.ts";
+import type { EncoderName } from "../../nn/models/loading/encoder/architectures.ts";
+import { encoderPlaces } from "../../nn/models/loading/encoder/names.ts";
 import { loadModel } from "../../nn/models/loading/load_model.ts";
-import { placesOf, type Style } from "../../nn/models/loading/names.ts";
-import type { LoraAdapter } from "../../nn/models/lora/lora.ts";
+import { type Place, placesOf, type Style } from "../../nn/models/loading/names.ts";
+import type { AdaptableModel, LoraAdapter } from "../../nn/models/lora/lora.ts";
 import { loadLora } from "../../nn/models/lora/peft.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { transpose } from "../../ops/view/permute.ts";
@@ -48,7 +51,7 @@ export async function mergeModel(given: string, adapter: string, out: string): P
   const path = await locateModel("merge", given);
   checkOut(path, out);
   if (!path.endsWith(".gguf")) checkPlain(path);
-  const { model, source } = await loadModel(path);
+  const { model, source } = await loadModel<AdaptableModel>(path);
   const loaded = loadLora(model, adapter);
   await (source === "gguf" ? writeGguf : writeFolder)(path, loaded, out);
   return loaded.layers.size;
@@ -76,7 +79,7 @@ function checkPlain(folder: string): void {
   );
 }
 
-async function writeFolder(path: string, loaded: LoraAdapter, out: string): Promise<void> {
+async function writeFolder(path: string, loaded: LoraAdapter<AdaptableModel>, out: string): Promise<void> {
   using file = openFor("merge", path);
   const tensors = file.tensors();
   for (const { name, weight } of mergedWeights(loaded, "huggingFace", file))
@@ -88,7 +91,7 @@ async function writeFolder(path: string, loaded: LoraAdapter, out: string): Prom
   await saveSafetensors(join(out, "model.safetensors"), tensors, { metadata: { format: "pt" } });
 }
 
-async function writeGguf(path: string, loaded: LoraAdapter, out: string): Promise<void> {
+async function writeGguf(path: string, loaded: LoraAdapter<AdaptableModel>, out: string): Promise<void> {
   using file = openGgufFor("merge", path);
   const tensors = file.tensors();
   for (const { name, weight } of mergedWeights(loaded, "gguf", file)) {
@@ -102,9 +105,12 @@ async function writeGguf(path: string, loaded: LoraAdapter, out: string): Promis
 }
 
 /** Yields the merged weights in the checkpoint's format. */
-function* mergedWeights({ model, layers }: LoraAdapter, style: Style, file: { has(name: string): boolean }) {
-  const { architecture } = model.description;
-  for (const { path, names, change } of placesOf(architecture as ArchitectureName, model.description, style)) {
+function* mergedWeights(
+  { model, layers }: LoraAdapter<AdaptableModel>,
+  style: Style,
+  file: { has(name: string): boolean },
+) {
+  for (const { path, names, change } of placesIn(model, style)) {
     const layer = layers.get(path);
     if (!layer) continue;
     const name = names.map((candidate) => `${candidate}.weight`).find((candidate) => file.has(candidate))!;
@@ -112,3 +118,8 @@ function* mergedWeights({ model, layers }: LoraAdapter, style: Style, file: { ha
     yield { name, weight: noGrad(() => (change?.kind === "transposed" ? transpose(weight, 0, 1) : weight)) };
   }
 }
+
+const placesIn = (model: AdaptableModel, style: Style): readonly Place[] =>
+  model instanceof Encoder
+    ? encoderPlaces(model.description.architecture as EncoderName, model.description)
+    : placesOf(model.description.architecture as ArchitectureName, model.description, style);

@@ -20,8 +20,8 @@ import { defaultGenerator, type Generator, type GeneratorState } from "../../ran
 import { loadTokenizer } from "../../text/load_tokenizer.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
 import { makeSchedule, makeStopping } from "../model.ts";
-import type { Trainable } from "../run.ts";
-import { takeStep } from "../step.ts";
+import type { HeldOut, Trainable } from "../run.ts";
+import { evaluate, takeStep } from "../step.ts";
 import { Team } from "../team.ts";
 import type { StepResult, Trainee } from "../trainee.ts";
 import { adapt, restoreAdapter, weightsOf } from "./adapter.ts";
@@ -142,6 +142,10 @@ export class TuningSession implements Trainee, Trainable {
   heldOutBatches(): Iterable<ExampleBatch> {
     const { batch, evaluationBatches, context } = this.settings;
     return batchesOf(this.data.heldOut.slice(0, batch * evaluationBatches), batch, context);
+  }
+
+  async heldOutLoss(): Promise<HeldOut> {
+    return { loss: await evaluate(this.model, this.heldOutBatches(), this.team) };
   }
 
   bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }> {

@@ -79,7 +79,8 @@ export function tuningSettings(flags: TuningFlags, saved?: TuningSettings): Tuni
   return checkTuning(flags.warmup === undefined ? { ...settings, warmup: warmupOf(settings) } : settings);
 }
 
-const warmupOf = ({ warmup, steps }: TuningSettings): number =>
+/** Half of the steps, if the warmup would not end before the last one. */
+export const warmupOf = ({ warmup, steps }: Pick<Settings, "warmup" | "steps">): number =>
   steps > 0 && warmup >= steps ? Math.floor(steps / 2) : warmup;
 
 function checkFixed(settings: TuningSettings, saved: TuningSettings): void {

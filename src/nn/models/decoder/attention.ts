@@ -137,7 +137,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths, rotation, bounds, isExact } = readInputs([inputs]);
-    const { scale, softcap, rope, temperature } = this.#description;
+    const { scale, softcap, rope, temperature, alibi } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
@@ -150,7 +150,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const valueWidth = this.#description.latent?.valueWidth;
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null, valueWidth) };
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
-    const options = { scale, softcap, cuSeqlens: bounds, dropout: this.activeDropout(), ...this.reach(isExact) };
+    const options = { scale, softcap, alibi, cuSeqlens: bounds, dropout: this.activeDropout(), ...this.reach(isExact) };
     const attend: Attend = (queries, { keys, values }) =>
       flashAttention(queries, keys, values, {
         ...options,
@@ -184,6 +184,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       bidirectional ||
       this.sinks ||
       this.latent ||
+      this.#description.alibi ||
       this.isTempered(cache, q.shape[1]!) ||
       this.activeDropout() > 0 ||
       q.shape[1]! > MOST_TOKENS

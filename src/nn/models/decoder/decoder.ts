@@ -32,6 +32,7 @@ import { isRelative } from "./rotation.ts";
  * |---|---|
  * | `tokenEmbedding.weight` | [vocabularySize, width] |
  * | `positionEmbedding.weight` | [contextLength, width], if positions are learned |
+ * | `embeddingNorm.weight` | [width]; null without this norm |
  * | `blocks.0. …` | norms, `attention` and `feedForward` of each layer |
  * | `finalNorm.weight` | [width] |
  * | `head.weight` | [vocabularySize, width], if not tied |
@@ -41,6 +42,7 @@ export class Decoder extends LanguageModel {
   override readonly contextLength: number;
   override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
   readonly positionEmbedding: Embedding | QuantizedEmbedding | null;
+  readonly embeddingNorm: Normalization | null;
   readonly dropout: Dropout | null;
   override readonly blocks: readonly DecoderBlock[];
   override readonly finalNorm: Normalization;
@@ -68,6 +70,7 @@ export class Decoder extends LanguageModel {
     this.contextLength = contextLength;
     this.tokenEmbedding = new Embedding(vocabularySize, width, shared);
     this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, shared) : null;
+    this.embeddingNorm = description.embeddingNorm ? newNorm(width, norm, shared) : null;
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
     this.blocks = layers.map((layer) => newBlock({ ...shared, width, norm, layer }));
     this.finalNorm = newNorm(width, norm, shared);
@@ -99,7 +102,9 @@ export class Decoder extends LanguageModel {
    */
   override get hasRelativePositions(): boolean {
     const { layers } = this.#description;
-    return layers.every(({ attention: { rope, window } }) => rope && isRelative(rope) && window === undefined);
+    return layers.every(
+      ({ attention: { rope, window, alibi } }) => (rope ? isRelative(rope) : alibi) && window === undefined,
+    );
   }
 
   /** @throws {ArgumentError} `bidirectional` for a model whose tokens attend to later ones. */
@@ -125,7 +130,8 @@ export class Decoder extends LanguageModel {
     const embedded = this.tokenEmbedding.forward(tokens);
     const scaled = embeddingScale === 1 ? embedded : mul(embedded, embeddingScale);
     const placed = this.positionEmbedding ? add(scaled, this.embedPositions(positions, tokens.shape[1]!)) : scaled;
-    return this.dropout ? this.dropout.forward(placed) : placed;
+    const normalized = this.embeddingNorm ? this.embeddingNorm.forward(placed) : placed;
+    return this.dropout ? this.dropout.forward(normalized) : normalized;
   }
 
   private embedPositions(positions: Positions, count: number): Tensor {

@@ -18,6 +18,8 @@ export interface DecoderDescription {
   readonly norm: NormDescription;
   /** Factor of the token embeddings. Default 1. */
   readonly embeddingScale?: number | undefined;
+  /** Whether embeddings are normalized before the first block. Default false. */
+  readonly embeddingNorm?: boolean | undefined;
   /** Whether positions have learned embeddings, `contextLength` of them. Default false. */
   readonly learnedPositions?: boolean | undefined;
   /** The dropout probability of embeddings in training. Default: no dropout layer. */
@@ -106,6 +108,12 @@ export interface AttentionDescription {
   readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
   readonly rope?: RopeDescription | undefined;
+  /**
+   * ALiBi: a score decreases by the head's slope times the distance between query and key. Default: no slopes.
+   *
+   * Source: O. Press et al., "Train short, test long: attention with linear biases", 2022.
+   */
+  readonly alibi?: readonly number[] | undefined;
 }
 
 /**

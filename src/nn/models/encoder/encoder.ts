@@ -18,6 +18,8 @@ import { type LayerOptions, layerOptions, llamaInitialization } from "../../laye
 import { Module } from "../../layers/module.ts";
 import type { Normalization } from "../../layers/normalization.ts";
 import { newNorm } from "../decoder/block.ts";
+import type { EncoderName } from "../loading/encoder/architectures.ts";
+import { encoderPlaces } from "../loading/encoder/names.ts";
 import { checkTokenMatrix } from "../tokens.ts";
 import type { EncoderInputs as BlockInputs } from "./attention.ts";
 import { EncoderBlock } from "./block.ts";
@@ -114,6 +116,13 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
   /** @internal Whether the token embedding is also the output of the head. */
   get usesWholeEmbedding(): boolean {
     return this.#description.head?.tied === true;
+  }
+
+  /** @internal Returns Hugging Face's names of the layers, by path in the model. */
+  huggingFaceNames(): Map<string, string> {
+    const places = encoderPlaces(this.#description.architecture as EncoderName, this.#description);
+    // without a head, names have no prefix, which is the last choice
+    return new Map(places.map(({ path, names }) => [path, names.at(this.head ? 0 : -1)!]));
   }
 
   /** The number of tokens in the vocabulary. */

@@ -54,6 +54,8 @@ interface ExpertsRow {
 export interface Architecture {
   /** Name for users. */
   readonly title: string;
+  /** The field with the number of layers. Default `num_hidden_layers`. */
+  readonly layersField?: string;
   /** LayerNorm instead of RMSNorm, and the field with its eps, or the eps. */
   readonly norm?: LayerNormRow;
   /** Where norms are applied. Default: before attention and feed-forward. */
@@ -177,7 +179,14 @@ const usesBias = { queryKeyValue: "use_bias", output: "use_bias", feedForward: "
 /** The architectures by the `model_type` of a `config.json`. */
 export const architectures = {
   gpt2: {
-    ...{ title: "GPT-2", norm: { eps: "layer_norm_epsilon" }, fused: true, activation: "geluTanh", plain: true },
+    ...{
+      title: "GPT-2",
+      layersField: "n_layer",
+      norm: { eps: "layer_norm_epsilon" },
+      fused: true,
+      activation: "geluTanh",
+      plain: true,
+    },
     learnedPositions: true,
   },
   llama: { title: "Llama 1, 2, 3; SmolLM, TinyLlama, Yi" },
@@ -262,6 +271,9 @@ export const architectures = {
     ...{ activation: "gelu", activationField: "activation", parallel: falconParallel, derived: falconFields },
     biases: { queryKeyValue: "bias", output: "bias", feedForward: "bias" },
   },
+  opt: { title: "OPT", learnedPositions: true },
+  bloom: { title: "Bloom", layersField: "n_layer", groupedHeads: true },
+  mpt: { title: "MPT", layersField: "n_layers", fused: true },
 } as const satisfies Readonly<Record<string, Architecture>>;
 
 /** The name of an architecture. */

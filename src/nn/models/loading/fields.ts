@@ -218,4 +218,18 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ new_decoder_architecture: false, multi_query: true, parallel_attn: true, bias: false },
     ...{ ffn_hidden_size: null, activation: "gelu", tie_word_embeddings: true },
   },
+  opt: {
+    ...{ vocab_size: 50_272, hidden_size: 768, num_hidden_layers: 12, ffn_dim: 3072, max_position_embeddings: 2048 },
+    ...{ do_layer_norm_before: true, _remove_final_layer_norm: false, word_embed_proj_dim: null },
+    ...{ num_attention_heads: 12, activation_function: "relu", enable_bias: true, tie_word_embeddings: true },
+    ...{ layer_norm_elementwise_affine: true, is_causal: true },
+  },
+  bloom: {
+    ...{ vocab_size: 250_880, hidden_size: 64, n_layer: 2, n_head: 8, layer_norm_epsilon: 1e-5 },
+    ...{ tie_word_embeddings: true, is_causal: true },
+  },
+  mpt: {
+    ...{ d_model: 2048, n_heads: 16, n_layers: 24, max_seq_len: 2048, vocab_size: 50_368, layer_norm_epsilon: 1e-5 },
+    ...{ attn_config: null, tie_word_embeddings: true, is_causal: true },
+  },
 };

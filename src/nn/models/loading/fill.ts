@@ -119,6 +119,7 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   if (change?.kind === "heads") return rowsOfHeads(read, change);
+  if (change?.kind === "after") return narrow(read, 0, change.first, read.shape[0]! - change.first);
   if (change?.kind !== "part") return read;
   const item = part(read, change.index);
   const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;
@@ -136,7 +137,9 @@ function rowsOfHeads(x: Tensor, { of, first, count, headWidth }: Change & { read
 }
 
 const ownRows = (x: Tensor, change: Change | undefined): Tensor =>
-  change?.kind === "transposed" || change?.kind === "heads" || isRearranged(change) ? contiguous(x) : x;
+  change?.kind === "transposed" || change?.kind === "heads" || change?.kind === "after" || isRearranged(change)
+    ? contiguous(x)
+    : x;
 
 const isRearranged = (change: Change | undefined): boolean =>
   change?.kind === "part" && (change.transposed === true || change.alternate !== undefined);

@@ -11,10 +11,12 @@ import type {
   TemperatureDescription,
 } from "../decoder/description.ts";
 import { readConfig } from "../hugging_face/config.ts";
+import { activationOf } from "./activations.ts";
 import { type Architecture, type ArchitectureName, architectures, type Described, rowOf } from "./architectures.ts";
 import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fields.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
+import { bloom, gpt2, mpt, opt } from "./unrotated.ts";
 
 /** Far more than any model has. */
 const MOST_LAYERS = 65_536;
@@ -100,55 +102,17 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
   return { ...ofText(name, completed(name, text)), tied: settings.flag("tie_word_embeddings", true) };
 }
 
+/** Architectures with descriptions of their own. */
+const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt };
+
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */
 export function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
-  const counted = name === "gpt2" ? "n_layer" : "num_hidden_layers";
+  const counted = rowOf(name).layersField ?? "num_hidden_layers";
   const count = config.whole(counted);
   if (count > MOST_LAYERS) throw config.wrong(counted, `at most ${MOST_LAYERS}`, count);
-  if (name === "gpt2") return gpt2(config, count);
+  if (Object.hasOwn(unlikeLlama, name)) return unlikeLlama[name]!(config, count);
   const derived = rowOf(name).derived?.(config) ?? {};
   return llamaLike(name, config.with(new Map([...config.entries(), ...Object.entries(derived)])), count);
-}
-
-const activations: Readonly<Record<string, FeedForwardDescription["activation"]>> = {
-  silu: "silu",
-  swish: "silu",
-  gelu: "gelu",
-  gelu_new: "geluTanh",
-  gelu_pytorch_tanh: "geluTanh",
-  quick_gelu: "quickGelu",
-  relu2: "reluSquared",
-};
-
-/** @internal Reads the name of an activation. @throws {ArgumentError} `unknownActivation` */
-export function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
-  const activationName = config.textIfAny(name) ?? "";
-  const activation = Object.hasOwn(activations, activationName) ? activations[activationName] : undefined;
-  if (activation !== undefined) return activation;
-  const known = Object.keys(activations).join(", ");
-  throw config.refused("unknownActivation", `expected ${name} to be one of ${known}, got "${activationName}"`);
-}
-
-function gpt2(config: Settings, count: number): DecoderDescription {
-  const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
-  if (width % heads !== 0) throw config.wrong("n_embd", "a multiple of n_head", width);
-  const [activation, headWidth] = [activationOf(config, "activation_function"), width / heads];
-  const scale = config.flag("scale_attn_weights") ? 1 / Math.sqrt(headWidth) : 1;
-  const isByLayer = config.flag("scale_attn_by_inverse_layer_idx");
-  const layer = (index: number): LayerDescription => ({
-    norms: "before",
-    attention: {
-      ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: true, outputBias: true },
-      ...{ scale: isByLayer ? scale / (index + 1) : scale, bidirectional: !config.flag("is_causal") },
-    },
-    feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
-  });
-  return {
-    ...{ architecture: "gpt2", vocabularySize: config.whole("vocab_size"), contextLength, width },
-    norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
-    ...{ learnedPositions: true, tied: config.flag("tie_word_embeddings") },
-    layers: Array.from({ length: count }, (_, index) => layer(index)),
-  };
 }
 
 function llamaLike(architecture: ArchitectureName, config: Settings, count: number): DecoderDescription {

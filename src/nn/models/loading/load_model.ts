@@ -124,8 +124,18 @@ export async function loadModel(...values: unknown[]): Promise<LoadedModel<Loada
   const { path: given, dtype, quantize, precision, onReport, offline } = loadModelParameters(values);
   const path = await locateModel("loadModel", given, { offline });
   using opened = open(path);
-  const { source, style, config, generation, chatTemplate, places } = opened;
   const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
+  return await loadOpened(path, opened, storing, onReport);
+}
+
+/** @internal Makes the model of an open folder or file, and reads its weights. */
+export async function loadOpened(
+  path: string,
+  opened: Opened,
+  storing: Storing,
+  onReport?: LoadModelOptions["onReport"],
+): Promise<LoadedModel<LoadableModel>> {
+  const { source, style, config, generation, chatTemplate, places } = opened;
   const model = opened.newModel({ dtype: storing.dtype, initialization: noMemory }).eval();
   const steps = planOf(model, places, source, storing);
   const report = reportOf(model, steps, storing.dtype, availableBytes());

@@ -25,6 +25,8 @@ export type Change =
       readonly count: number;
       readonly headWidth: number;
     }
+  /** Rows from `first` on. OPT's first two positions are for padding. */
+  | { readonly kind: "after"; readonly first: number }
   /** The same elements with other axes, such as axes of size 1. */
   | { readonly kind: "reshaped" }
   /** Some rows of a parameter that the model fuses and the checkpoint does not. Only presets have such parameters. */
@@ -40,9 +42,11 @@ export interface Place {
   readonly change?: Change | undefined;
 }
 
+type TopPath = "tokenEmbedding" | "positionEmbedding" | "embeddingNorm" | "finalNorm" | "head";
+
 /** The names of layers in one style of checkpoint. */
 interface Names {
-  readonly top: Readonly<Record<"tokenEmbedding" | "positionEmbedding" | "finalNorm" | "head", readonly string[]>>;
+  readonly top: Readonly<Record<TopPath, readonly string[]>>;
   /**
    * Names in a block, without the prefix. `#` stands for the index of an expert; without `#`, one tensor holds all
    * experts.
@@ -81,12 +85,13 @@ export type Style = "huggingFace" | "gguf";
 /** Returns the place of every layer with weights. */
 export function placesOf(name: ArchitectureName, description: DecoderDescription, style: Style): Place[] {
   const names = style === "gguf" ? llamaCpp(name) : name === "gpt2" ? gpt2 : huggingFace(name);
-  const { tied, learnedPositions, layers } = description;
+  const { tied, learnedPositions, embeddingNorm, layers } = description;
   const change = changesOf(name, style);
   const top = (path: keyof Names["top"]): Place => ({ path, names: names.top[path], change: change(path) });
   return [
     { ...top("tokenEmbedding"), names: [...names.top.tokenEmbedding, ...(tied ? names.top.head : [])] },
     ...(learnedPositions ? [top("positionEmbedding")] : []),
+    ...(embeddingNorm ? [top("embeddingNorm")] : []),
     ...layers.flatMap((layer, index) =>
       [...pathsOf(layer)].flatMap((path) =>
         path === "attention.queryKeyValue" && rowOf(name).fused !== true && !rowOf(name).groupedHeads
@@ -143,6 +148,7 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
   if (style === "gguf") return () => undefined; // llama.cpp's converter has already applied these changes
   if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : undefined);
   if (name === "gpt_oss") return gptOssChange;
+  if (name === "opt") return (path) => (path === "positionEmbedding" ? { kind: "after", first: 2 } : undefined);
   if (name !== "gpt2") return () => undefined;
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
 }
@@ -159,6 +165,7 @@ const gpt2: Names = {
   top: {
     tokenEmbedding: ["transformer.wte", "wte"],
     positionEmbedding: ["transformer.wpe", "wpe"],
+    embeddingNorm: [],
     finalNorm: ["transformer.ln_f", "ln_f"],
     head: ["lm_head"],
   },
@@ -180,6 +187,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
   top: {
     tokenEmbedding: modelPrefixes.map((prefix) => `${prefix}embed_tokens`),
     positionEmbedding: [],
+    embeddingNorm: [],
     finalNorm: modelPrefixes.map((prefix) => `${prefix}norm`),
     head: ["lm_head", "language_model.lm_head"],
     ...furtherTop[name],
@@ -210,6 +218,8 @@ const huggingFace = (name: ArchitectureName): Names => ({
   }),
 });
 
+const optPrefixes = ["model.decoder.", "decoder."];
+
 /** Names of layers outside of the blocks that differ from Llama's. */
 const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<Names["top"]>>>> = {
   phi: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
@@ -222,12 +232,26 @@ const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<Names["top"]
     tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
     finalNorm: ["transformer.ln_f", "ln_f"],
   },
+  opt: {
+    tokenEmbedding: optPrefixes.map((prefix) => `${prefix}embed_tokens`),
+    positionEmbedding: optPrefixes.map((prefix) => `${prefix}embed_positions`),
+    finalNorm: optPrefixes.map((prefix) => `${prefix}final_layer_norm`),
+  },
+  bloom: {
+    tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
+    embeddingNorm: ["transformer.word_embeddings_layernorm", "word_embeddings_layernorm"],
+    finalNorm: ["transformer.ln_f", "ln_f"],
+  },
+  mpt: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.norm_f", "norm_f"] },
 };
 
 /** Prefixes of blocks that differ from Llama's. */
 const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["gpt_neox.layers.", "layers."],
   falcon: ["transformer.h.", "h."],
+  opt: optPrefixes.map((prefix) => `${prefix}layers.`),
+  bloom: ["transformer.h.", "h."],
+  mpt: ["transformer.blocks.", "blocks."],
 };
 
 /** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
@@ -277,6 +301,17 @@ const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string,
   falcon: {
     ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
   },
+  opt: {
+    ...{ attentionNorm: "self_attn_layer_norm", feedForwardNorm: "final_layer_norm" },
+    ...{ "attention.output": "self_attn.out_proj", "feedForward.up": "fc1", "feedForward.down": "fc2" },
+  },
+  bloom: {
+    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+  },
+  mpt: {
+    ...{ attentionNorm: "norm_1", feedForwardNorm: "norm_2", "attention.queryKeyValue": "attn.Wqkv" },
+    ...{ "attention.output": "attn.out_proj", "feedForward.up": "ffn.up_proj", "feedForward.down": "ffn.down_proj" },
+  },
 };
 
 const mixtralExperts = {
@@ -303,6 +338,7 @@ const llamaCpp = (name: ArchitectureName): Names => ({
   top: {
     tokenEmbedding: ["token_embd"],
     positionEmbedding: ["position_embd"],
+    embeddingNorm: ["token_embd_norm"],
     finalNorm: ["output_norm"],
     head: ["output"],
   },

@@ -145,6 +145,7 @@ function changeOf(stored: StoredTensor, change: Change | undefined): Change | un
 function shapeAfter(shape: Shape, change: Change | undefined, wanted: Shape): Shape | undefined {
   if (change?.kind === "reshaped") return elementCount(shape) === elementCount(wanted) ? wanted : shape;
   if (change?.kind === "transposed") return shape.toReversed();
+  if (change?.kind === "after") return [shape[0]! - change.first, ...shape.slice(1)];
   if (change?.kind === "heads") {
     const groups = shape[0]! / (change.of * change.headWidth);
     return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;

@@ -10,6 +10,7 @@ import type { Module } from "../../layers/module.ts";
 import { QuantizedLinear } from "../../quantized/linear.ts";
 import { LoraLinear } from "../../quantized/lora_linear.ts";
 import { Decoder } from "../decoder/decoder.ts";
+import { Encoder } from "../encoder/encoder.ts";
 
 /** Options of {@link lora}. */
 export interface LoraOptions {
@@ -28,10 +29,16 @@ export interface LoraOptions {
   generator?: Generator | undefined;
 }
 
+/** Models that can be adapted. */
+export type AdaptableModel = Decoder | Encoder;
+
+const isAdaptable = (value: unknown): value is AdaptableModel =>
+  (value instanceof Decoder && value.constructor === Decoder) || value instanceof Encoder;
+
 /** @internal Presets are rejected: the public types of their layers do not include adapters. */
-export const aLoadedModel: Kind<Decoder> = {
-  ...instanceOf(Decoder, "a model that loadModel returned"),
-  parse: (value) => (value instanceof Decoder && value.constructor === Decoder ? value : undefined),
+export const aLoadedModel: Kind<AdaptableModel> = {
+  ...(instanceOf(Decoder, "a model that loadModel returned") as Kind<AdaptableModel>),
+  parse: (value) => (isAdaptable(value) ? value : undefined),
 };
 
 const usualTargets = ["query", "value", "queryKeyValue"];
@@ -47,9 +54,9 @@ const loraParameters = parameters("lora", {
 
 /**
  * Adds trained low-rank matrices to linear layers of a model, in place (LoRA). Everything else is frozen. Quantized
- * layers are supported (QLoRA); experts of a mixture are not.
+ * layers are supported (QLoRA); experts of a mixture are not. In an encoder, the head is frozen too.
  *
- * @param model a model that `loadModel` returned
+ * @param model a language model or an encoder that `loadModel` returned
  *
  * @example
  * const adapter = nn.lora(model, { rank: 8, alpha: 16 });
@@ -60,8 +67,8 @@ const loraParameters = parameters("lora", {
  * @throws {ArgumentError} for targets that the model does not have, a model that already has an adapter, and a `GPT` or
  * `Llama` that `loadModel` did not return.
  */
-export function lora(model: Decoder, options: LoraOptions): LoraAdapter;
-export function lora(...values: unknown[]): LoraAdapter {
+export function lora<M extends AdaptableModel>(model: M, options: LoraOptions): LoraAdapter<M>;
+export function lora(...values: unknown[]): LoraAdapter<AdaptableModel> {
   const { model, rank, alpha = rank, targets, dropout, generator } = loraParameters(values);
   const layers = linearLayers(model);
   const isTarget = (path: string) => targets.includes(path.split(".").at(-1)!);
@@ -80,7 +87,7 @@ export function lora(...values: unknown[]): LoraAdapter {
 }
 
 /** @internal Returns the linear layers of a model's blocks by path, except experts. @throws {ArgumentError} */
-export function linearLayers(model: Decoder): Map<string, Linear | QuantizedLinear> {
+export function linearLayers(model: AdaptableModel): Map<string, Linear | QuantizedLinear> {
   const found = new Map<string, Linear | QuantizedLinear>();
   for (const [path, module] of model.namedModules()) {
     if (module instanceof LoraLinear)
@@ -97,7 +104,7 @@ export function linearLayers(model: Decoder): Map<string, Linear | QuantizedLine
 
 /** @internal Creates the adapted layers by path. */
 export function layersOf(
-  model: Decoder,
+  model: AdaptableModel,
   chosen: ReadonlyMap<string, Linear | QuantizedLinear>,
   options: ConstructorParameters<typeof LoraLinear>[1],
 ): Map<string, LoraLinear> {
@@ -110,8 +117,8 @@ export function layersOf(
 type AdapterSettings = Pick<LoraAdapter, "rank" | "alpha" | "dropout" | "baseModel">;
 
 /** An adapter that {@link lora} added to a model. */
-export class LoraAdapter {
-  readonly model: Decoder;
+export class LoraAdapter<M extends AdaptableModel = Decoder> {
+  readonly model: M;
   readonly rank: number;
   readonly alpha: number;
   readonly dropout: number;
@@ -124,11 +131,7 @@ export class LoraAdapter {
   readonly #thawed: readonly Tensor[];
 
   /** @internal */
-  constructor(
-    model: Decoder,
-    { rank, alpha, dropout, baseModel }: AdapterSettings,
-    layers: ReadonlyMap<string, LoraLinear>,
-  ) {
+  constructor(model: M, { rank, alpha, dropout, baseModel }: AdapterSettings, layers: ReadonlyMap<string, LoraLinear>) {
     this.model = model;
     this.rank = rank;
     this.alpha = alpha;

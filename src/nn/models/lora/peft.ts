@@ -17,15 +17,15 @@ import { reshape } from "../../../ops/view/reshape.ts";
 import { formatShape, sameShape } from "../../../tensor/shape.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { type Differences, type StateDict, StateDictError } from "../../layers/state_dict.ts";
-import type { Decoder } from "../decoder/decoder.ts";
+import { Encoder } from "../encoder/encoder.ts";
 import { Settings } from "../loading/settings.ts";
-import { aLoadedModel, LoraAdapter, layersOf, linearLayers } from "./lora.ts";
+import { type AdaptableModel, aLoadedModel, LoraAdapter, layersOf, linearLayers } from "./lora.ts";
 
 const CONFIG = "adapter_config.json";
 const WEIGHTS = "adapter_model.safetensors";
 
 const saveParameters = parameters("saveLora", {
-  adapter: operand(instanceOf(LoraAdapter, "an adapter that lora returned")),
+  adapter: operand(instanceOf<LoraAdapter<AdaptableModel>>(LoraAdapter, "an adapter that lora returned")),
   folder: operand(aPath),
 });
 
@@ -39,7 +39,7 @@ const saveParameters = parameters("saveLora", {
  *
  * @throws {FileError} if it can't be written.
  */
-export function saveLora(adapter: LoraAdapter, folder: string): Promise<void>;
+export function saveLora(adapter: LoraAdapter<AdaptableModel>, folder: string): Promise<void>;
 export async function saveLora(...values: unknown[]): Promise<void> {
   const { adapter, folder } = saveParameters(values);
   const names = adapter.model.huggingFaceNames();
@@ -71,15 +71,30 @@ export async function saveLora(...values: unknown[]): Promise<void> {
   await saveSafetensors(join(folder, WEIGHTS), state, { metadata: { format: "pt" } });
 }
 
-function configOf({ model, rank, alpha, dropout, baseModel }: LoraAdapter, names: readonly string[]): object {
+function configOf(
+  { model, rank, alpha, dropout, baseModel }: LoraAdapter<AdaptableModel>,
+  names: readonly string[],
+): object {
   // PEFT's target names are those after the layer's index: `self_attn.q_proj`
   const targets = new Set(names.map((name) => name.replace(/^.*\.\d+\./, "")));
   return {
-    ...{ peft_type: "LORA", task_type: "CAUSAL_LM", base_model_name_or_path: baseModel ?? null, inference_mode: true },
+    ...{
+      peft_type: "LORA",
+      task_type: taskOf(model),
+      base_model_name_or_path: baseModel ?? null,
+      inference_mode: true,
+    },
     ...{ r: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: [...targets].sort(), bias: "none" },
     ...{ fan_in_fan_out: model.description.architecture === "gpt2", modules_to_save: null, use_rslora: false },
     ...{ use_dora: false, rank_pattern: {}, alpha_pattern: {}, init_lora_weights: true },
   };
+}
+
+/** PEFT's name of the model's task; null for heads that it has no name for. */
+function taskOf(model: AdaptableModel): string | null {
+  if (!(model instanceof Encoder)) return "CAUSAL_LM";
+  if (model.task === undefined) return "FEATURE_EXTRACTION";
+  return { classify: "SEQ_CLS", tag: "TOKEN_CLS", answer: "QUESTION_ANS", fillMask: null }[model.task];
 }
 
 const loadParameters = parameters("loadLora", {
@@ -100,8 +115,8 @@ const loadParameters = parameters("loadLora", {
  * @throws {StateDictError} for an adapter of another model. @throws {ArgumentError} for unsupported settings, such as
  * DoRA, naming them.
  */
-export function loadLora(model: Decoder, folder: string): LoraAdapter;
-export function loadLora(...values: unknown[]): LoraAdapter {
+export function loadLora<M extends AdaptableModel>(model: M, folder: string): LoraAdapter<M>;
+export function loadLora(...values: unknown[]): LoraAdapter<AdaptableModel> {
   const { model, folder } = loadParameters(values);
   const { scale, ...settings } = readConfig(join(folder, CONFIG));
   const { rank, dropout, baseModel } = settings;
@@ -152,10 +167,11 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
  *
  * Source: `permute` in llama.cpp's convert_hf_to_gguf.py.
  */
-function inOrder(model: Decoder, path: string, rows: Tensor, order: "huggingFace" | "llamaCpp"): Tensor {
+function inOrder(model: AdaptableModel, path: string, rows: Tensor, order: "huggingFace" | "llamaCpp"): Tensor {
   const [, layer, name] = /^blocks\.(\d+)\.attention\.(query|key)$/.exec(path) ?? [];
-  const attention = layer === undefined ? undefined : model.description.layers[Number(layer)]!.attention;
-  if (attention?.rope?.interleaved !== true) return rows;
+  if (layer === undefined || model instanceof Encoder) return rows;
+  const { attention } = model.description.layers[Number(layer)]!;
+  if (attention.rope?.interleaved !== true) return rows;
   const { heads, keyValueHeads, headWidth } = attention;
   const halves = order === "huggingFace" ? [headWidth / 2, 2] : [2, headWidth / 2];
   const parts = reshape(rows, [name === "query" ? heads : keyValueHeads, ...halves, rows.shape[1]!]);

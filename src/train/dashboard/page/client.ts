@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { formatBytes, formatCount, formatDuration } from "../../../core/format.ts";
-import type { RunEvent } from "../../events.ts";
+import { type RunEvent, shownLoss } from "../../events.ts";
 import { smooth } from "../../smooth.ts";
 import { EVENTS_PATH, type Message } from "../protocol.ts";
 import { bytesAt, distances as ticks, withDecimals } from "./ticks.ts";
@@ -98,7 +98,7 @@ class Chart {
   }
 }
 
-const trainingLoss = (event: RunEvent) => (event.kind === "step" ? event.bitsPerByte : undefined);
+const trainingLoss = (event: RunEvent) => (event.kind === "step" ? shownLoss(event) : undefined);
 
 const charts = [
   new Chart(
@@ -118,7 +118,7 @@ const charts = [
         color: "#ea580c",
         width: 2,
         points: true,
-        of: (event) => (event.kind === "evaluation" ? event.bitsPerByte : undefined),
+        of: (event) => (event.kind === "evaluation" ? shownLoss(event) : undefined),
       },
     ],
   ),
@@ -148,14 +148,16 @@ const handlers: Handlers = {
     show("backend", backend);
     show("parameters", formatCount(parameters));
   },
-  step({ step, bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }) {
+  step(event) {
+    const { step, tokensPerSecond, secondsLeft, liveBytes } = event;
+    const loss = shownLoss(event) as number | null; // JSON has no NaN
     show("step", `${step} of ${total}`);
-    show("loss", bitsPerByte === null ? "not finite" : bitsPerByte.toFixed(3));
+    show("loss", loss === null ? "not finite" : loss.toFixed(3));
     show("speed", formatCount(tokensPerSecond));
     show("left", formatDuration(secondsLeft));
     show("memory", formatBytes(liveBytes));
   },
-  evaluation: ({ bitsPerByte }) => show("held-out", bitsPerByte.toFixed(3)),
+  evaluation: (event) => show("held-out", shownLoss(event).toFixed(3)),
   sample: ({ step, prompt, text }) => prepend("samples", "pre", `step ${step}\n${prompt}${text}`),
   note: ({ step, text }) => prepend("notes", "span", `step ${step}: ${text}`),
   end: ({ reason }) => show("state", reason),

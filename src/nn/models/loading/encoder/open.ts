@@ -14,14 +14,20 @@ import { type DescribedEncoder, describeEncoder } from "./describe.ts";
 import { encoderPlaces, isWithoutUse } from "./names.ts";
 import { loadSentenceHead } from "./sentence_files.ts";
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
-export function openEncoder(path: string, name: EncoderName, config: object): Opened {
+/**
+ * Opens the folder of an encoder with the settings of `config`.
+ *
+ * @param isForTexts whether `modules.json` of sentence-transformers replaces the head
+ *
+ * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings.
+ */
+export function openEncoder(path: string, name: EncoderName, config: object, isForTexts = true): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const described = describeEncoder(name, settings);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   // before the weights, so that errors appear immediately
   const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
-  const sentence = loadSentenceHead(path, described.description.width);
+  const sentence = isForTexts ? loadSentenceHead(path, described.description.width) : undefined;
   // Configs of sentence-transformers often name the head of the model that they were made from, whose weights are gone.
   const { description, labels } = sentence ? withoutHead(described) : described;
   const file = openFor("loadModel", path);

@@ -45,6 +45,9 @@ export function loadSentenceHead(folder: string, width: number): ((options: Laye
   return (options) => filled(description, folders, options);
 }
 
+/** The folders of a model's modules, as `modules.json` lists them. */
+export const sentenceModules = (folder: string): readonly ModuleEntry[] => modulesIn(join(folder, "modules.json"));
+
 interface ModuleEntry {
   readonly type: string;
   readonly path: string;

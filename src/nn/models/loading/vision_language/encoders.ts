@@ -7,9 +7,10 @@ import type {
   ProjectorDescription,
   VisionLanguageDescription,
 } from "../../vision_language/description.ts";
+import { activationOf } from "../activations.ts";
 import { type ArchitectureName, architectures } from "../architectures.ts";
 import { checkKeys, completed, hasNoEffectAnywhere } from "../config_fields.ts";
-import { activationOf, ofText, unknownArchitecture } from "../hugging_face.ts";
+import { ofText, unknownArchitecture } from "../hugging_face.ts";
 import type { Settings } from "../settings.ts";
 import { isVision, type VisionName, visionArchitectures } from "../vision/architectures.ts";
 import { describeVision } from "../vision/describe.ts";

@@ -2,9 +2,10 @@
 import type { Json } from "../../../../io/json.ts";
 import type { DecoderDescription, LayerDescription, NormDescription } from "../../decoder/description.ts";
 import type { PatchTowerDescription, VisionLanguageDescription } from "../../vision_language/description.ts";
+import { activationOf } from "../activations.ts";
 import type { ArchitectureName } from "../architectures.ts";
 import { checkKeys, completed, hasNoEffectAnywhere } from "../config_fields.ts";
-import { activationOf, ofText } from "../hugging_face.ts";
+import { ofText } from "../hugging_face.ts";
 import type { Settings } from "../settings.ts";
 
 type Fields = Readonly<Record<string, Json>>;

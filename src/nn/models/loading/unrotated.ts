@@ -1,0 +1,150 @@
+/** Describes decoders without rotary positions: GPT-2 and OPT with learned ones, Bloom and MPT with ALiBi. */
+import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
+import { activationOf } from "./activations.ts";
+import { checkKeys } from "./config_fields.ts";
+import type { Settings } from "./settings.ts";
+
+const layersOf = (count: number, layer: (index: number) => LayerDescription): LayerDescription[] =>
+  Array.from({ length: count }, (_, index) => layer(index));
+
+function headWidthOf(config: Settings, width: number, heads: number, names: readonly [width: string, heads: string]) {
+  if (width % heads === 0) return width / heads;
+  throw config.wrong(names[0], `a multiple of ${names[1]}`, width);
+}
+
+export function gpt2(config: Settings, count: number): DecoderDescription {
+  const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
+  const headWidth = headWidthOf(config, width, heads, ["n_embd", "n_head"]);
+  const activation = activationOf(config, "activation_function");
+  const scale = config.flag("scale_attn_weights") ? 1 / Math.sqrt(headWidth) : 1;
+  const isByLayer = config.flag("scale_attn_by_inverse_layer_idx");
+  return {
+    ...{ architecture: "gpt2", vocabularySize: config.whole("vocab_size"), contextLength, width },
+    norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
+    ...{ learnedPositions: true, tied: config.flag("tie_word_embeddings") },
+    layers: layersOf(count, (index) => ({
+      norms: "before",
+      attention: {
+        ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: true, outputBias: true },
+        ...{ scale: isByLayer ? scale / (index + 1) : scale, bidirectional: !config.flag("is_causal") },
+      },
+      feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
+    })),
+  };
+}
+
+/** The eps of OPT's norms, which no config changes. */
+const OPT_EPS = 1e-5;
+
+export function opt(config: Settings, count: number): DecoderDescription {
+  const [width, heads] = [config.whole("hidden_size"), config.whole("num_attention_heads")];
+  const headWidth = headWidthOf(config, width, heads, ["hidden_size", "num_attention_heads"]);
+  const only = (name: string, value: unknown) => {
+    const got = config.get(name);
+    if (got === undefined || got === value) return;
+    const message = `expected ${name} to be ${JSON.stringify(value)}, the only supported value, got ${JSON.stringify(got)}`;
+    throw config.refused("unsupportedConfig", message);
+  };
+  only("do_layer_norm_before", true);
+  only("_remove_final_layer_norm", false);
+  only("word_embed_proj_dim", width);
+  const bias = config.flag("enable_bias");
+  const activation = activationOf(config, "activation_function", true);
+  const hasWeight = config.flag("layer_norm_elementwise_affine");
+  return {
+    ...{ architecture: "opt", vocabularySize: config.whole("vocab_size"), width },
+    contextLength: config.whole("max_position_embeddings"),
+    norm: { kind: "layerNorm", eps: OPT_EPS, weight: hasWeight, bias: hasWeight },
+    ...{ learnedPositions: true, tied: config.flag("tie_word_embeddings") },
+    layers: layersOf(count, () => ({
+      norms: "before",
+      attention: {
+        ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: bias, outputBias: bias },
+        bidirectional: !config.flag("is_causal"),
+      },
+      feedForward: { hidden: config.whole("ffn_dim"), gated: false, activation, bias },
+    })),
+  };
+}
+
+/**
+ * ALiBi slopes: powers of 2^(−8 / n) for n heads. If n is not a power of 2, the heads beyond the largest one below have
+ * every second slope of twice as many heads.
+ *
+ * Source: O. Press et al., "Train short, test long", 2022; Hugging Face's `_get_alibi_slopes` of Bloom.
+ */
+function bloomSlopes(heads: number): number[] {
+  const most = 2 ** Math.floor(Math.log2(heads));
+  const power = (exponent: number, of: number) => 2 ** ((-8 * exponent) / of);
+  return Array.from({ length: heads }, (_, head) =>
+    head < most ? power(head + 1, most) : power(2 * (head - most) + 1, 2 * most),
+  );
+}
+
+/** The same with another order: every second of twice as many heads comes first. Source: `build_mpt_alibi_tensor`. */
+function mptSlopes(heads: number): number[] {
+  const most = 2 ** Math.ceil(Math.log2(heads));
+  const all = Array.from({ length: most }, (_, head) => 2 ** ((-8 * (head + 1)) / most));
+  if (most === heads) return all;
+  const every = (first: number) => all.filter((_, head) => head % 2 === first);
+  return [...every(1), ...every(0)].slice(0, heads);
+}
+
+/** ALiBi of later tokens is not defined. @throws {ArgumentError} `unsupportedConfig` */
+function checkCausal(config: Settings): void {
+  if (!config.flag("is_causal"))
+    throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");
+}
+
+/** The length of Bloom's training texts; ALiBi has no limit, and no config has one. */
+const BLOOM_CONTEXT = 2048;
+
+export function bloom(config: Settings, count: number): DecoderDescription {
+  checkCausal(config);
+  const [width, heads] = [config.whole("hidden_size"), config.whole("n_head")];
+  const headWidth = headWidthOf(config, width, heads, ["hidden_size", "n_head"]);
+  return {
+    ...{ architecture: "bloom", vocabularySize: config.whole("vocab_size"), contextLength: BLOOM_CONTEXT, width },
+    norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
+    ...{ embeddingNorm: true, tied: config.flag("tie_word_embeddings") },
+    layers: layersOf(count, () => ({
+      norms: "before",
+      attention: {
+        ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: true, outputBias: true },
+        alibi: bloomSlopes(heads),
+      },
+      feedForward: { hidden: 4 * width, gated: false, activation: "geluTanh", bias: true },
+    })),
+  };
+}
+
+/** Settings of MPT's attention that have no effect here, and the only supported values of others. */
+const mptUnused = ["attn_pdrop", "attn_impl", "model_type", "_name_or_path", "dtype", "torch_dtype"];
+const mptOnly: Readonly<Record<string, unknown>> = {
+  ...{ attn_type: "multihead_attention", prefix_lm: false, qk_ln: false, attn_uses_sequence_id: false },
+  ...{ alibi: true, alibi_bias_max: 8 },
+};
+
+export function mpt(config: Settings, count: number): DecoderDescription {
+  checkCausal(config);
+  const [width, heads] = [config.whole("d_model"), config.whole("n_heads")];
+  const headWidth = headWidthOf(config, width, heads, ["d_model", "n_heads"]);
+  const attention = config.inner("attn_config") ?? config.with(new Map());
+  const isRead = (key: string) => key === "clip_qkv" || key === "softmax_scale" || mptUnused.includes(key);
+  checkKeys(attention, (key) => isRead(key) || mptOnly[key] === attention.get(key), "has another value than MPT's");
+  const clip = attention.get("clip_qkv") === 0 ? undefined : attention.positiveIfAny("clip_qkv");
+  return {
+    ...{ architecture: "mpt", vocabularySize: config.whole("vocab_size"), width },
+    contextLength: config.whole("max_seq_len"),
+    norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon"), bias: false },
+    tied: config.flag("tie_word_embeddings"),
+    layers: layersOf(count, () => ({
+      norms: "before",
+      attention: {
+        ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: false, outputBias: false },
+        ...{ alibi: mptSlopes(heads), clip, scale: attention.numberIfAny("softmax_scale") },
+      },
+      feedForward: { hidden: 4 * width, gated: false, activation: "gelu", bias: false },
+    })),
+  };
+}
