@@ -232,6 +232,10 @@ export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.t
 export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
 export type { VisionLanguageModel } from "./models/vision_language/model.ts";
 export type { PatchTower } from "./models/vision_language/patch_tower.ts";
+export type { ConvolutionDescription, Wav2Vec2Description } from "./models/wav2vec2/description.ts";
+export type { ConvolutionalPositions, SpeechConvolution } from "./models/wav2vec2/feature_encoder.ts";
+export type { CtcSettings } from "./models/wav2vec2/settings.ts";
+export type { Wav2Vec2 } from "./models/wav2vec2/wav2vec2.ts";
 export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
 export type { WhisperSettings } from "./models/whisper/settings.ts";
 export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
@@ -262,7 +266,8 @@ export {
 export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
 export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
 export type { TranscribeOptions } from "./speech/options.ts";
-export { type AudioInput, transcribe } from "./speech/transcribe.ts";
+export type { AudioInput } from "./speech/samples.ts";
+export { type SpeechModel, transcribe } from "./speech/transcribe.ts";
 export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
 export type { WordTime } from "./speech/words.ts";
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";

@@ -8,6 +8,7 @@ import { distributedCalls } from "./distributed.ts";
 import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
+import { smallCtc } from "./small_ctc.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
 import { smallDetector, smallDual, smallVision } from "./small_vision.ts";
@@ -91,6 +92,7 @@ const encoders = {
 };
 
 const whisper = await smallWhisper();
+const ctc = await smallCtc();
 const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
 const encoderDecoder = await smallEncoderDecoder();
 
@@ -516,6 +518,14 @@ export const calls: Calls = {
         ...{ compressionRatioThreshold: 3, logProbabilityThreshold: -2, noSpeechThreshold: 0.5, sampleRate: 16_000 },
         ...{ conditionOnPreviousText: false, initialPrompt: "a", maxTokens: 2, batch: 1 },
       },
+    ],
+  ],
+  "transcribe with CTC": [
+    nn.transcribe as Call,
+    () => [
+      ctc,
+      [zeros([1280])],
+      { timestamps: true, wordTimestamps: true, sampleRate: 16_000, batch: 1, temperature: undefined },
     ],
   ],
   formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],

@@ -40,6 +40,7 @@ import { isDual, isVision } from "./vision/architectures.ts";
 import { openVision } from "./vision/open.ts";
 import { isVisionLanguage } from "./vision_language/describe.ts";
 import { openVisionLanguage } from "./vision_language/open.ts";
+import { isWav2Vec2, openWav2Vec2 } from "./wav2vec2.ts";
 import { openWhisper } from "./whisper.ts";
 
 /** Options of {@link loadModel}. */
@@ -95,7 +96,8 @@ const loadModelParameters = parameters("loadModel", {
 /**
  * Loads a language model from a Hugging Face folder or a GGUF file. From a folder, it also loads an {@link Encoder}
  * such as BERT, a {@link VisionEncoder} such as ViT, a {@link DualEncoder} such as CLIP, an {@link ObjectDetector}, a
- * {@link VisionLanguageModel} such as Qwen2.5-VL, an {@link EncoderDecoder} such as T5, and a {@link Whisper} model.
+ * {@link VisionLanguageModel} such as Qwen2.5-VL, an {@link EncoderDecoder} such as T5, and a {@link Whisper} or
+ * {@link Wav2Vec2} model.
  * Name the type of such a model in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or
  * more safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md`,
  * `docs/encoders.md`, `docs/vision.md`, `docs/vision-chat.md`, `docs/speech.md` and `docs/translation.md` list the
@@ -163,6 +165,7 @@ function openFolder(path: string): Opened {
   if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
   if (isEncoder(type)) return openEncoder(path, type, given);
   if (isVision(type) || isDual(type)) return openVision(path, type, given);
+  if (isWav2Vec2(type)) return openWav2Vec2(path, type, given);
   if (type === "whisper") return openWhisper(path, given);
   const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;

@@ -6,13 +6,22 @@ import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
 import type { ObjectDetector } from "../vision/detector.ts";
 import type { DualEncoder } from "../vision/dual_encoder.ts";
 import type { VisionEncoder } from "../vision/vision_encoder.ts";
+import type { Wav2Vec2 } from "../wav2vec2/wav2vec2.ts";
 import type { Whisper } from "../whisper/whisper.ts";
 import type { GenerationSettings } from "./generation.ts";
 import type { Place, Style } from "./names.ts";
 import type { WeightSource } from "./source.ts";
 
 /** The models that {@link loadModel} returns. */
-export type LoadableModel = Decoder | Encoder | EncoderDecoder | VisionEncoder | DualEncoder | ObjectDetector | Whisper;
+export type LoadableModel =
+  | Decoder
+  | Encoder
+  | EncoderDecoder
+  | VisionEncoder
+  | DualEncoder
+  | ObjectDetector
+  | Whisper
+  | Wav2Vec2;
 
 /** An open folder or file, and the model that it describes. */
 export interface Opened extends Disposable {
