@@ -11,8 +11,11 @@ import type { LoadableModel } from "../nn/models/loading/opened.ts";
 import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { isWav2Vec2 } from "../nn/models/loading/wav2vec2.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
+import { DenseVisionModel } from "../nn/models/vision/dense_model.ts";
+import type { DepthEstimator } from "../nn/models/vision/depth/estimator.ts";
 import { ObjectDetector } from "../nn/models/vision/detector.ts";
 import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
+import type { SemanticSegmenter } from "../nn/models/vision/segformer/segmenter.ts";
 import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
 import { Wav2Vec2 } from "../nn/models/wav2vec2/wav2vec2.ts";
@@ -58,9 +61,9 @@ export async function loadAnyServed(
   const loaded: LoadedModel<LoadableModel> = await loadModel<LoadableModel>(path, options);
   const { model, generation, chatTemplate } = loaded;
   if (model instanceof Wav2Vec2) return { name: ownName, speech: model };
-  if (model instanceof VisionEncoder || model instanceof DualEncoder || model instanceof ObjectDetector) {
-    const functions = "nn.embedImages, nn.classifyImages or nn.detectObjects";
-    const message = `${path} is an image encoder, which can't be served; use ${functions}`;
+  if (isOfImages(model)) {
+    const functions = "nn.embedImages, nn.classifyImages, nn.detectObjects, nn.segmentImage or nn.estimateDepth";
+    const message = `${path} is an image model, which can't be served; use ${functions}`;
     throw new ArgumentError("loadModel", "imageEncoder", message);
   }
   if (model instanceof EncoderDecoder)
@@ -96,6 +99,11 @@ export async function loadAnyServed(
     stopTokens,
   };
 }
+
+const isOfImages = (
+  model: LoadableModel,
+): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator =>
+  [VisionEncoder, DualEncoder, ObjectDetector, DenseVisionModel].some((each) => model instanceof each);
 
 /** Whether a folder has a CTC model, which has no tokenizer but a list of symbols. */
 const isCtc = (path: string): boolean =>

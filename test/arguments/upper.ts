@@ -11,7 +11,7 @@ import { quantCalls, quantLayerCalls } from "./quant.ts";
 import { smallCtc } from "./small_ctc.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
-import { smallDetector, smallDual, smallVision } from "./small_vision.ts";
+import { smallDepth, smallDetector, smallDual, smallSegmenter, smallVision } from "./small_vision.ts";
 import { smallWhisper } from "./small_whisper.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
@@ -476,6 +476,20 @@ export const calls: Calls = {
   detectObjects: [
     nn.detectObjects as Call,
     () => [smallDetector(), [ones([3, 4, 4], { dtype: "uint8" })], { threshold: 0.1, batch: 2 }],
+  ],
+  segmentImage: [
+    nn.segmentImage as Call,
+    () => [smallSegmenter(), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],
+  ],
+  estimateDepth: [nn.estimateDepth as Call, () => [smallDepth(), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }]],
+  drawSegmentation: [nn.drawSegmentation as Call, () => [tensor([[0, 1]], { dtype: "int32" })]],
+  drawDepth: [nn.drawDepth as Call, () => [tensor([[0, 1]])]],
+  drawObjects: [
+    nn.drawObjects as Call,
+    () => [
+      [{ label: "a", score: 0.5, box: { left: 0, top: 1, right: 2, bottom: 3 } }],
+      { width: 4, height: 4, href: "a.png" },
+    ],
   ],
   "classifyImages with labels": [
     nn.classifyImages as Call,

@@ -64,9 +64,7 @@ export async function detectObjects(...values: unknown[]): Promise<DetectedObjec
     const { logits, boxes } = model.forward(pixels);
     return cat([softmax(logits, { dim: -1 }), boxes], -1);
   };
-  const rows = await overImages("detectObjects", model, images, batch, compute, (at, size) => {
-    sizes[at] = size;
-  });
+  const rows = await overImages("detectObjects", model, images, batch, compute, { sizes });
   return rows.map((row, at) => objectsIn(model, row, sizes[at]!, threshold));
 }
 

@@ -3,8 +3,10 @@ import type { LayerOptions } from "../../layers/initialization.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 import type { Encoder } from "../encoder/encoder.ts";
 import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
+import type { DepthEstimator } from "../vision/depth/estimator.ts";
 import type { ObjectDetector } from "../vision/detector.ts";
 import type { DualEncoder } from "../vision/dual_encoder.ts";
+import type { SemanticSegmenter } from "../vision/segformer/segmenter.ts";
 import type { VisionEncoder } from "../vision/vision_encoder.ts";
 import type { Wav2Vec2 } from "../wav2vec2/wav2vec2.ts";
 import type { Whisper } from "../whisper/whisper.ts";
@@ -20,6 +22,8 @@ export type LoadableModel =
   | VisionEncoder
   | DualEncoder
   | ObjectDetector
+  | SemanticSegmenter
+  | DepthEstimator
   | Whisper
   | Wav2Vec2;
 
