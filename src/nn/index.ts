@@ -218,12 +218,17 @@ export type {
   VisionPooling,
 } from "./models/vision/description.ts";
 export type { DetectionHead, Detections, ObjectDetector } from "./models/vision/detector.ts";
+export type { DetrBlock, DetrMemory } from "./models/vision/detr/block.ts";
+export type { DetrDescription, DetrStack } from "./models/vision/detr/description.ts";
+export type { Detr } from "./models/vision/detr/detr.ts";
 export type { DualEncoder } from "./models/vision/dual_encoder.ts";
 export type { FixedBatchNorm, Grid } from "./models/vision/planes.ts";
 export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/processor/description.ts";
 export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
 export { ImageProcessor } from "./models/vision/processor/processor.ts";
 export type { ProjectedAttention } from "./models/vision/projected_attention.ts";
+export type { ResNetDescription, ResNetStageDescription } from "./models/vision/resnet/description.ts";
+export type { NormedConvolution, ResNet, ResNetBlock } from "./models/vision/resnet/resnet.ts";
 export type { SegmenterDescription, SegmenterStageDescription } from "./models/vision/segformer/description.ts";
 export type { SemanticSegmenter } from "./models/vision/segformer/segmenter.ts";
 export type { MixFeedForward, SegmenterBlock, SegmenterStage } from "./models/vision/segformer/stage.ts";

@@ -11,10 +11,11 @@ import type { LoadableModel } from "../nn/models/loading/opened.ts";
 import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { isWav2Vec2 } from "../nn/models/loading/wav2vec2.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
-import { DenseVisionModel } from "../nn/models/vision/dense_model.ts";
 import type { DepthEstimator } from "../nn/models/vision/depth/estimator.ts";
 import { ObjectDetector } from "../nn/models/vision/detector.ts";
+import type { Detr } from "../nn/models/vision/detr/detr.ts";
 import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
+import { ImageModel } from "../nn/models/vision/image_model.ts";
 import type { SemanticSegmenter } from "../nn/models/vision/segformer/segmenter.ts";
 import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
@@ -102,8 +103,8 @@ export async function loadAnyServed(
 
 const isOfImages = (
   model: LoadableModel,
-): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator =>
-  [VisionEncoder, DualEncoder, ObjectDetector, DenseVisionModel].some((each) => model instanceof each);
+): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator | Detr =>
+  [VisionEncoder, DualEncoder, ObjectDetector, ImageModel].some((each) => model instanceof each);
 
 /** Whether a folder has a CTC model, which has no tokenizer but a list of symbols. */
 const isCtc = (path: string): boolean =>

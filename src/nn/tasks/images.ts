@@ -11,9 +11,10 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
-import { DenseVisionModel } from "../models/vision/dense_model.ts";
 import { ObjectDetector } from "../models/vision/detector.ts";
+import { Detr } from "../models/vision/detr/detr.ts";
 import { DualEncoder } from "../models/vision/dual_encoder.ts";
+import { ImageModel } from "../models/vision/image_model.ts";
 import type { ImageProcessor } from "../models/vision/processor/processor.ts";
 import { VisionEncoder } from "../models/vision/vision_encoder.ts";
 import { MOST_TEXTS, valuesOfRows } from "./batches.ts";
@@ -28,7 +29,7 @@ export interface ImageBatchingOptions {
 }
 
 /** @internal */
-export type VisionModel = VisionEncoder | DualEncoder | ObjectDetector | DenseVisionModel;
+export type VisionModel = VisionEncoder | DualEncoder | ObjectDetector | ImageModel<unknown>;
 /** @internal Height and width of an image. */
 export type Sides = readonly [height: number, width: number];
 
@@ -39,7 +40,10 @@ export const aVisionEncoder: Kind<VisionEncoder> = instanceOf(VisionEncoder, "an
 /** @internal */
 export const aDualEncoder: Kind<DualEncoder> = instanceOf(DualEncoder, "a model of images and texts");
 /** @internal */
-export const aDetector: Kind<ObjectDetector> = instanceOf(ObjectDetector, "a detector of objects");
+export const aDetector: Kind<ObjectDetector | Detr> = either(
+  instanceOf(ObjectDetector, "a detector of objects"),
+  instanceOf(Detr, "a detector of objects"),
+);
 /** @internal */
 export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
 
@@ -153,6 +157,4 @@ function inDTypeOf(model: VisionModel, pixels: Tensor): Tensor {
 }
 
 const firstWeightOf = (model: VisionModel): { readonly dtype: string } =>
-  model instanceof DenseVisionModel
-    ? model.firstWeight
-    : ("vision" in model ? model.vision : model).embeddings.patch.weight;
+  model instanceof ImageModel ? model.firstWeight : ("vision" in model ? model.vision : model).embeddings.patch.weight;

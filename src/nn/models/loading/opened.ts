@@ -5,6 +5,7 @@ import type { Encoder } from "../encoder/encoder.ts";
 import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
 import type { DepthEstimator } from "../vision/depth/estimator.ts";
 import type { ObjectDetector } from "../vision/detector.ts";
+import type { Detr } from "../vision/detr/detr.ts";
 import type { DualEncoder } from "../vision/dual_encoder.ts";
 import type { SemanticSegmenter } from "../vision/segformer/segmenter.ts";
 import type { VisionEncoder } from "../vision/vision_encoder.ts";
@@ -24,6 +25,7 @@ export type LoadableModel =
   | ObjectDetector
   | SemanticSegmenter
   | DepthEstimator
+  | Detr
   | Whisper
   | Wav2Vec2;
 

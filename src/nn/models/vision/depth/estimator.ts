@@ -8,8 +8,8 @@ import type { Tensor } from "../../../../tensor/tensor.ts";
 import { tidy } from "../../../../tensor/tidy.ts";
 import { Conv2d } from "../../../layers/convolution.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../../../layers/initialization.ts";
-import { DenseVisionModel } from "../dense_model.ts";
 import { gridOf } from "../embeddings.ts";
+import { ImageModel } from "../image_model.ts";
 import { type Grid, gridOfPlanes, planesOf } from "../planes.ts";
 import { VisionEncoder } from "../vision_encoder.ts";
 import type { DepthDescription } from "./description.ts";
@@ -30,7 +30,7 @@ import { Fusion, Reassemble } from "./neck.ts";
  *
  * Sources: L. Yang et al., "Depth Anything", 2024; R. Ranftl et al., "Vision Transformers for Dense Prediction", 2021.
  */
-export class DepthEstimator extends DenseVisionModel {
+export class DepthEstimator extends ImageModel {
   readonly vision: VisionEncoder;
   readonly levels: readonly Reassemble[];
   readonly fusions: readonly Fusion[];

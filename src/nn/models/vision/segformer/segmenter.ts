@@ -10,7 +10,7 @@ import { type LayerOptions, layerOptions, llamaInitialization } from "../../../l
 import { Linear } from "../../../layers/linear.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
-import { DenseVisionModel } from "../dense_model.ts";
+import { ImageModel } from "../image_model.ts";
 import { FixedBatchNorm, gridOfPlanes, planesOf, tokensOf } from "../planes.ts";
 import type { SegmenterDescription } from "./description.ts";
 import { SegmenterStage } from "./stage.ts";
@@ -29,7 +29,7 @@ import { SegmenterStage } from "./stage.ts";
  *
  * Source: E. Xie et al., "SegFormer: Simple and Efficient Design for Semantic Segmentation with Transformers", 2021.
  */
-export class SemanticSegmenter extends DenseVisionModel {
+export class SemanticSegmenter extends ImageModel {
   readonly stages: readonly SegmenterStage[];
   readonly projections: readonly (Linear | QuantizedLinear)[];
   readonly fusion: Conv2d;

@@ -1,9 +1,9 @@
-/** Opens the folder of a model with a result for each pixel: SegFormer or Depth Anything. */
+/** Opens the folder of SegFormer, Depth Anything or DETR. */
 import { join } from "node:path";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import type { LayerOptions } from "../../../layers/initialization.ts";
-import type { EncoderLabels } from "../../encoder/labels.ts";
 import { DepthEstimator } from "../../vision/depth/estimator.ts";
+import { Detr } from "../../vision/detr/detr.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
 import { SemanticSegmenter } from "../../vision/segformer/segmenter.ts";
 import { generationOf } from "../generation.ts";
@@ -13,27 +13,35 @@ import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import { withFixedNorms } from "./batch_norms.ts";
 import { depthPlaces, describeDepth, isUnusedDepth } from "./depth_anything.ts";
+import { describeDetr, detrPlaces } from "./detr.ts";
 import { describeSegformer, segformerPlaces } from "./segformer.ts";
 
 /** The name of a supported architecture. */
-export type DenseName = "segformer" | "depth_anything";
+export type ImageModelName = "segformer" | "depth_anything" | "detr";
 
-/** Whether a `model_type` is that of a model with a result for each pixel. */
-export const isDense = (type: unknown): type is DenseName => type === "segformer" || type === "depth_anything";
+/** Whether a `model_type` is that of one of these models. */
+export const isImageModel = (type: unknown): type is ImageModelName =>
+  type === "segformer" || type === "depth_anything" || type === "detr";
 
 /** A model that a config describes. */
-export interface DescribedDense {
+export interface DescribedImageModel {
   readonly places: readonly Place[];
-  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator;
+  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr;
   readonly isUnused: (name: string) => boolean;
 }
 
 /** @throws {ArgumentError} for unsupported settings. */
-export function describedDense(name: DenseName, settings: Settings): DescribedDense {
+export function describedImageModel(name: ImageModelName, settings: Settings): DescribedImageModel {
   if (name === "segformer") {
     const { description, labels } = describeSegformer(settings);
-    const newModel = (options: LayerOptions) => labeled(new SemanticSegmenter(description, options), labels);
+    const newModel = (options: LayerOptions) => Object.assign(new SemanticSegmenter(description, options), { labels });
     return { places: segformerPlaces(description), newModel, isUnused: () => false };
+  }
+  if (name === "detr") {
+    const { description, labels } = describeDetr(settings);
+    const newModel = (options: LayerOptions) => Object.assign(new Detr(description, options), { labels });
+    // timm's networks have a classifier
+    return { places: detrPlaces(description), newModel, isUnused: (key) => /\.conv_encoder\.model\.fc\./.test(key) };
   }
   const description = describeDepth(settings);
   return {
@@ -43,14 +51,11 @@ export function describedDense(name: DenseName, settings: Settings): DescribedDe
   };
 }
 
-const labeled = (model: SemanticSegmenter, labels: EncoderLabels): SemanticSegmenter =>
-  Object.assign(model, { labels });
-
 /** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
-export function openDense(path: string, name: DenseName, config: object): Opened {
+export function openImageModel(path: string, name: ImageModelName, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const processor = processorIn("loadModel", path); // before the weights, so that errors appear immediately
-  const { places, newModel, isUnused } = describedDense(name, settings);
+  const { places, newModel, isUnused } = describedImageModel(name, settings);
   const file = openFor("loadModel", path);
   try {
     const source = withFixedNorms(file, sourceOf(file, settings), BATCH_NORM_EPS);

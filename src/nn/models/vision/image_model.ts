@@ -1,10 +1,10 @@
-/** What models with a result for each pixel share. */
+/** What models of images share. */
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { Module } from "../../layers/module.ts";
 import type { ImageProcessor } from "./processor/processor.ts";
 
-/** @internal The base class of models with a result for each pixel. */
-export abstract class DenseVisionModel extends Module<[pixels: Tensor], Tensor> {
+/** @internal The base class of models whose results are of parts of images. */
+export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor], Result> {
   /**
    * Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. Undefined for
    * a model that was not loaded.
