@@ -9,7 +9,7 @@ export function addTranscribeCommand(program: Command): void {
     .command("transcribe")
     .description("transcribe recordings to text, subtitles or JSON")
     .argument("<file...>", "WAV files; or FLAC and MP3 files, with the packages that decode them")
-    .requiredOption("--model <model>", `a Whisper model: ${MODEL}`)
+    .requiredOption("--model <model>", `a Whisper, wav2vec2 or HuBERT model: ${MODEL}`)
     .addOption(
       new Option("--format <format>", "format of the result").choices(["txt", "srt", "vtt", "json"]).default("txt"),
     )

@@ -204,6 +204,9 @@ export type { MemoryReport } from "./models/loading/plan.ts";
 export { loadChatProcessor } from "./models/loading/vision_language/processor.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
+export type { DepthDescription, DepthLevel } from "./models/vision/depth/description.ts";
+export type { DepthEstimator } from "./models/vision/depth/estimator.ts";
+export type { Fusion, Reassemble, ResidualConvolutions } from "./models/vision/depth/neck.ts";
 export type {
   DetectorDescription,
   DualDescription,
@@ -215,10 +218,20 @@ export type {
   VisionPooling,
 } from "./models/vision/description.ts";
 export type { DetectionHead, Detections, ObjectDetector } from "./models/vision/detector.ts";
+export type { DetrBlock, DetrMemory } from "./models/vision/detr/block.ts";
+export type { DetrDescription, DetrStack } from "./models/vision/detr/description.ts";
+export type { Detr } from "./models/vision/detr/detr.ts";
 export type { DualEncoder } from "./models/vision/dual_encoder.ts";
+export type { FixedBatchNorm, Grid } from "./models/vision/planes.ts";
 export type { ImageFilter, ImageProcessing, ImageSize } from "./models/vision/processor/description.ts";
 export { loadImageProcessor } from "./models/vision/processor/load_processor.ts";
 export { ImageProcessor } from "./models/vision/processor/processor.ts";
+export type { ProjectedAttention } from "./models/vision/projected_attention.ts";
+export type { ResNetDescription, ResNetStageDescription } from "./models/vision/resnet/description.ts";
+export type { NormedConvolution, ResNet, ResNetBlock } from "./models/vision/resnet/resnet.ts";
+export type { SegmenterDescription, SegmenterStageDescription } from "./models/vision/segformer/description.ts";
+export type { SemanticSegmenter } from "./models/vision/segformer/segmenter.ts";
+export type { MixFeedForward, SegmenterBlock, SegmenterStage } from "./models/vision/segformer/stage.ts";
 export type { VisionEncoder, VisionStatesOptions } from "./models/vision/vision_encoder.ts";
 export type { ChatProcessor } from "./models/vision_language/chat_processor.ts";
 export type {
@@ -232,6 +245,10 @@ export type { ImageInputs, ImagePrompt } from "./models/vision_language/images.t
 export type { ChatImage, ContentPart } from "./models/vision_language/messages.ts";
 export type { VisionLanguageModel } from "./models/vision_language/model.ts";
 export type { PatchTower } from "./models/vision_language/patch_tower.ts";
+export type { ConvolutionDescription, Wav2Vec2Description } from "./models/wav2vec2/description.ts";
+export type { ConvolutionalPositions, SpeechConvolution } from "./models/wav2vec2/feature_encoder.ts";
+export type { CtcSettings } from "./models/wav2vec2/settings.ts";
+export type { Wav2Vec2 } from "./models/wav2vec2/wav2vec2.ts";
 export type { WhisperDescription, WhisperStack } from "./models/whisper/description.ts";
 export type { WhisperSettings } from "./models/whisper/settings.ts";
 export type { Whisper, WhisperCache } from "./models/whisper/whisper.ts";
@@ -262,7 +279,8 @@ export {
 export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
 export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
 export type { TranscribeOptions } from "./speech/options.ts";
-export { type AudioInput, transcribe } from "./speech/transcribe.ts";
+export type { AudioInput } from "./speech/samples.ts";
+export { type SpeechModel, transcribe } from "./speech/transcribe.ts";
 export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
 export type { WordTime } from "./speech/words.ts";
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
@@ -270,6 +288,7 @@ export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
 export { classifyImages, type LabelImagesOptions } from "./tasks/classify_images.ts";
 export { type DetectedObject, type DetectObjectsOptions, detectObjects } from "./tasks/detect_objects.ts";
+export { type DrawObjectsOptions, drawDepth, drawObjects, drawSegmentation } from "./tasks/draw.ts";
 export type { EmbedDualOptions } from "./tasks/embed_dual.ts";
 export { type EmbedImagesOptions, embedImages } from "./tasks/embed_images.ts";
 export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
@@ -280,10 +299,12 @@ export {
   multipleNegativesRankingLoss,
   type RankingLossOptions,
 } from "./tasks/embedding_losses.ts";
+export { estimateDepth } from "./tasks/estimate_depth.ts";
 export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
 export type { ImageBatchingOptions, ImageInput } from "./tasks/images.ts";
 export type { Tokens } from "./tasks/prompt.ts";
 export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
+export { type Segmentation, segmentImage } from "./tasks/segment_image.ts";
 export { type Tagged, type TagOptions, tag } from "./tasks/tag.ts";
 export * from "./transformer/attention.ts";
 export {

@@ -1,6 +1,8 @@
 /** Serves one model over HTTP with an OpenAI-compatible API. */
 import { ArgumentError } from "../core/errors.ts";
 import { Batcher, type BatcherOptions } from "../nn/generation/batcher.ts";
+import { Wav2Vec2 } from "../nn/models/wav2vec2/wav2vec2.ts";
+import { WINDOW_SAMPLES } from "../nn/speech/ctc.ts";
 import { Access } from "./access.ts";
 import { type Session, streamedAnswer, wholeAnswer } from "./answer.ts";
 import { ApiError, apiErrorOf, busy } from "./api_error.ts";
@@ -332,5 +334,7 @@ export class ModelServer {
 
 function contextOf(served: Served): number {
   if ("model" in served) return served.model.contextLength;
-  return "encoder" in served ? served.encoder.contextLength : served.speech.description.contextLength;
+  if ("encoder" in served) return served.encoder.contextLength;
+  const { speech } = served;
+  return speech instanceof Wav2Vec2 ? speech.framesOf(WINDOW_SAMPLES) : speech.description.contextLength;
 }

@@ -2,9 +2,9 @@
 import type { infer as Infer } from "zod";
 import { FileFormatError, PackageError } from "../core/errors.ts";
 import { loadAudioFor } from "../io/audio/load.ts";
-import type { Whisper } from "../nn/models/whisper/whisper.ts";
+import { Wav2Vec2 } from "../nn/models/wav2vec2/wav2vec2.ts";
 import { formatTranscription } from "../nn/speech/format.ts";
-import { transcribe } from "../nn/speech/transcribe.ts";
+import { type SpeechModel, transcribe } from "../nn/speech/transcribe.ts";
 import type { Transcription, TranscriptionSegment } from "../nn/speech/transcription.ts";
 import { ApiError } from "./api_error.ts";
 import { anything, optional } from "./schemas.ts";
@@ -14,7 +14,7 @@ import { z } from "./zod.ts";
 export interface ServedSpeech {
   /** The model's name in the API. */
   readonly name: string;
-  readonly speech: Whisper;
+  readonly speech: SpeechModel;
 }
 
 const aFile = z.custom<File>((value) => value instanceof File, "expected a file");
@@ -56,7 +56,8 @@ export async function speechAnswer(
   const hasWords = format === "verbose_json" && granularities.includes("word");
   try {
     const result = await transcribe(speech, audio, {
-      ...{ task, language: form.language, initialPrompt: form.prompt, wordTimestamps: hasWords, signal },
+      ...{ task, language: form.language || undefined, initialPrompt: form.prompt || undefined },
+      ...{ wordTimestamps: hasWords, signal },
       // as in OpenAI's API, 0 lets the temperature rise when a window fails
       temperature: form.temperature === 0 ? undefined : form.temperature,
     });
@@ -66,7 +67,17 @@ export async function speechAnswer(
   }
 }
 
-function check(name: string, { settings }: Whisper, { language, temperature = 0 }: SpeechForm, task: string): void {
+function check(name: string, speech: SpeechModel, form: SpeechForm, task: string): void {
+  const { language, temperature = 0 } = form;
+  if (speech instanceof Wav2Vec2) {
+    for (const key of ["language", "prompt"] as const)
+      if (form[key]) throw new ApiError(400, `the model ${name} has no option ${key}; omit it`, "invalid_value", key);
+    if (temperature > 0)
+      throw new ApiError(400, `the model ${name} has no temperature; omit it`, "invalid_value", "temperature");
+    if (task === "translate") throw new ApiError(400, `the model ${name} can't translate`, null, "model");
+    return;
+  }
+  const { settings } = speech;
   const codes = [...(settings?.languages.keys() ?? [])];
   const known = codes.length === 0 ? ["en"] : codes;
   if (language !== undefined && !known.includes(language)) {

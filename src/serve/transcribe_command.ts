@@ -8,9 +8,10 @@ import { writeAtomically } from "../io/atomic.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { loadModel } from "../nn/models/loading/load_model.ts";
 import type { LoadableModel } from "../nn/models/loading/opened.ts";
+import { Wav2Vec2 } from "../nn/models/wav2vec2/wav2vec2.ts";
 import { Whisper } from "../nn/models/whisper/whisper.ts";
 import { formatTranscription, type TranscriptFormat } from "../nn/speech/format.ts";
-import { transcribe } from "../nn/speech/transcribe.ts";
+import { type SpeechModel, transcribe } from "../nn/speech/transcribe.ts";
 
 export interface TranscribeFlags {
   readonly model: string;
@@ -50,10 +51,10 @@ export async function runTranscribe(files: readonly string[], flags: TranscribeF
 }
 
 /** @throws {ArgumentError} `notSpeech` for another model. */
-async function loadSpeechModel(operation: string, path: string, offline: boolean | undefined): Promise<Whisper> {
+async function loadSpeechModel(operation: string, path: string, offline: boolean | undefined): Promise<SpeechModel> {
   const { model } = await loadModel<LoadableModel>(path, { offline });
-  if (model instanceof Whisper) return model;
-  throw new ArgumentError(operation, "notSpeech", `expected a Whisper model, got another model in ${path}`);
+  if (model instanceof Whisper || model instanceof Wav2Vec2) return model;
+  throw new ArgumentError(operation, "notSpeech", `expected a speech recognition model, got another model in ${path}`);
 }
 
 /** @throws {ArgumentError} if two recordings would be written to one file. */

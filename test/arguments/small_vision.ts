@@ -8,7 +8,9 @@ const namesOf = (labels: number) =>
 const processor = () =>
   new nn.ImageProcessor({ size: { kind: "exact", height: 4, width: 4 }, rescale: 1 / 255, mean: [0.5], std: [0.5] });
 
-function made<M extends nn.VisionEncoder | nn.DualEncoder | nn.ObjectDetector>(config: object): M {
+type ImageModel = nn.VisionEncoder | nn.DualEncoder | nn.ObjectDetector | nn.SemanticSegmenter | nn.DepthEstimator;
+
+function made<M extends ImageModel>(config: object): M {
   manualSeed(4);
   const model = nn.createModel<M>({ ...config });
   model.eval();
@@ -41,3 +43,22 @@ export function smallDual(tokenizer: nn.Encoder["tokenizer"], sigmoid = false): 
   model.tokenizer = tokenizer;
   return model;
 }
+
+/** Returns a model of three labels for pixels. */
+export const smallSegmenter = (): nn.SemanticSegmenter =>
+  made({
+    ...{ model_type: "segformer", num_encoder_blocks: 1, depths: [1], sr_ratios: [1], hidden_sizes: [4] },
+    ...{ patch_sizes: [3], strides: [2], num_attention_heads: [1], mlp_ratios: [1], decoder_hidden_size: 4 },
+    id2label: namesOf(3),
+  });
+
+/** Returns a model of depths. */
+export const smallDepth = (): nn.DepthEstimator => {
+  const { intermediate_size: _, ...rest } = vision;
+  const backbone = { ...rest, mlp_ratio: 1, out_indices: [0, 1], reshape_hidden_states: false };
+  return made({
+    ...{ model_type: "depth_anything", backbone_config: { ...backbone, model_type: "dinov2" }, patch_size: 2 },
+    ...{ reassemble_hidden_size: 4, reassemble_factors: [2, 1], neck_hidden_sizes: [2, 2], fusion_hidden_size: 4 },
+    head_hidden_size: 2,
+  });
+};

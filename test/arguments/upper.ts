@@ -8,9 +8,10 @@ import { distributedCalls } from "./distributed.ts";
 import { distributionCalls } from "./distributions.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
+import { smallCtc } from "./small_ctc.ts";
 import { smallEncoder } from "./small_encoder.ts";
 import { smallEncoderDecoder } from "./small_encoder_decoder.ts";
-import { smallDetector, smallDual, smallVision } from "./small_vision.ts";
+import { smallDepth, smallDetector, smallDual, smallSegmenter, smallVision } from "./small_vision.ts";
 import { smallWhisper } from "./small_whisper.ts";
 import { spectralCalls } from "./spectra.ts";
 import { transformsCalls } from "./transforms.ts";
@@ -91,6 +92,7 @@ const encoders = {
 };
 
 const whisper = await smallWhisper();
+const ctc = await smallCtc();
 const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
 const encoderDecoder = await smallEncoderDecoder();
 
@@ -475,6 +477,20 @@ export const calls: Calls = {
     nn.detectObjects as Call,
     () => [smallDetector(), [ones([3, 4, 4], { dtype: "uint8" })], { threshold: 0.1, batch: 2 }],
   ],
+  segmentImage: [
+    nn.segmentImage as Call,
+    () => [smallSegmenter(), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],
+  ],
+  estimateDepth: [nn.estimateDepth as Call, () => [smallDepth(), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }]],
+  drawSegmentation: [nn.drawSegmentation as Call, () => [tensor([[0, 1]], { dtype: "int32" })]],
+  drawDepth: [nn.drawDepth as Call, () => [tensor([[0, 1]])]],
+  drawObjects: [
+    nn.drawObjects as Call,
+    () => [
+      [{ label: "a", score: 0.5, box: { left: 0, top: 1, right: 2, bottom: 3 } }],
+      { width: 4, height: 4, href: "a.png" },
+    ],
+  ],
   "classifyImages with labels": [
     nn.classifyImages as Call,
     () => [
@@ -516,6 +532,14 @@ export const calls: Calls = {
         ...{ compressionRatioThreshold: 3, logProbabilityThreshold: -2, noSpeechThreshold: 0.5, sampleRate: 16_000 },
         ...{ conditionOnPreviousText: false, initialPrompt: "a", maxTokens: 2, batch: 1 },
       },
+    ],
+  ],
+  "transcribe with CTC": [
+    nn.transcribe as Call,
+    () => [
+      ctc,
+      [zeros([1280])],
+      { timestamps: true, wordTimestamps: true, sampleRate: 16_000, batch: 1, temperature: undefined },
     ],
   ],
   formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],

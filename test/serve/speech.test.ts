@@ -7,6 +7,7 @@ import { manualSeed, nn } from "../../src/index.ts";
 import { loadAnyServed, loadServed } from "../../src/serve/load.ts";
 import { ModelServer } from "../../src/serve/server.ts";
 import type { ServedSpeech } from "../../src/serve/speech.ts";
+import { cases, writeCtcModel } from "../nn/speech/ctc_oracle.ts";
 import { audio, fixture, writeModel } from "../nn/speech/oracle.ts";
 import { testFolder } from "../support/folder.ts";
 import { start } from "./served.ts";
@@ -130,6 +131,29 @@ test("requests that are rejected", async () => {
   expect(await form({}, "transcriptions", small)).toEqual([413, expect.stringContaining("at most 1000 bytes")]);
   await small.close();
   expect(loadServed(folder.file("whisper"))).rejects.toThrow("got a speech recognition model");
+});
+
+test("a CTC model is served", async () => {
+  const [own] = cases;
+  await writeCtcModel(folder.file("ctc"), own!);
+  const ctc = (await loadAnyServed(folder.file("ctc"))) as ServedSpeech;
+  const wanted = await nn.transcribe(ctc.speech, file, { wordTimestamps: true });
+  const small = new ModelServer(ctc, { port: 0 });
+  try {
+    const { audio: api } = new OpenAI({ baseURL: `${small.url}/v1`, apiKey: "none", maxRetries: 0 });
+    const given = { model: "ctc", file: await request() };
+    const verbose = await api.transcriptions.create({
+      ...{ ...given, response_format: "verbose_json", timestamp_granularities: ["word"] },
+    });
+    expect(verbose.text).toBe(wanted.text);
+    expect(verbose.words).toHaveLength(wanted.segments.flatMap(({ words = [] }) => words).length);
+    const messageOf = (sent: PromiseLike<unknown>) => sent.then(String, (error: Error) => error.message);
+    for (const change of [{ language: "de" }, { prompt: "a" }, { temperature: 0.5 }])
+      expect(await messageOf(api.transcriptions.create({ ...given, ...change }))).toContain("the model ctc has no");
+    expect(await messageOf(api.translations.create(given))).toContain("the model ctc can't translate");
+  } finally {
+    await small.close();
+  }
 });
 
 test("orchard transcribe", async () => {

@@ -1,7 +1,6 @@
 /** The state of one recording while it is transcribed window by window. */
 
 import { noGrad } from "../../autograd/modes.ts";
-import { zlib } from "../../io/zlib.ts";
 import { pad } from "../../ops/join/pad.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
@@ -10,6 +9,7 @@ import { tidy } from "../../tensor/tidy.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
 import type { WhisperSettings } from "../models/whisper/settings.ts";
 import type { Whisper } from "../models/whisper/whisper.ts";
+import { compressionRatioOf } from "./compression.ts";
 import type { Decoded } from "./decode.ts";
 import { HOP, logMelFeatures, SAMPLE_RATE } from "./features.ts";
 import { findWords } from "./find_words.ts";
@@ -183,8 +183,7 @@ export class Session {
   }
 
   private ratioOf({ tokens }: Decoded): number {
-    const bytes = Buffer.from(this.textOf(tokens).trim());
-    return bytes.length / zlib().deflateSync(bytes).length;
+    return compressionRatioOf(this.textOf(tokens));
   }
 
   result(): Transcription {

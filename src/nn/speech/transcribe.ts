@@ -1,25 +1,20 @@
-/** Transcribes speech with a {@link Whisper} model. */
+/** Transcribes speech with a {@link Whisper} or {@link Wav2Vec2} model. */
 import { noGrad } from "../../autograd/modes.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { aPath, either, instanceOf, listOf } from "../../core/kinds.ts";
-import { type Kind, operand, parameters } from "../../core/parameters.ts";
-import { type Audio, loadAudioFor } from "../../io/audio/load.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { either, instanceOf, listOf } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
-import { clone } from "../../ops/copy/copy.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { indexSelect } from "../../ops/indexing/gather.ts";
 import { cat } from "../../ops/join/cat.ts";
-import { mean } from "../../ops/reduction/mean.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { defaultGenerator } from "../../random/generator.ts";
-import { resampled } from "../../signal/resample.ts";
-import { isFloat } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { Wav2Vec2 } from "../models/wav2vec2/wav2vec2.ts";
 import { Whisper } from "../models/whisper/whisper.ts";
+import { checkCtc, transcribeWithCtc } from "./ctc.ts";
 import { type Decoded, decodeWindows, likeliest } from "./decode.ts";
-import { SAMPLE_RATE } from "./features.ts";
 import {
   checkLanguage,
   type TranscribeOptions,
@@ -28,30 +23,23 @@ import {
   transcribeOptions,
 } from "./options.ts";
 import { rulesOf } from "./rules.ts";
+import { type AudioInput, anInput, samplesOf } from "./samples.ts";
 import { Session } from "./session.ts";
 import type { Transcription } from "./transcription.ts";
 
-/** A recording: a path, the result of `io.loadAudio`, or a tensor of floats [samples] or [channels, samples]. */
-export type AudioInput = string | Audio | Tensor;
-
-const anAudio: Kind<Audio> = {
-  expected: "the result of loadAudio",
-  parse(value) {
-    const { samples, sampleRate } = (value ?? {}) as Partial<Audio>;
-    return Tensor.isTensor(samples) && typeof sampleRate === "number" && sampleRate > 0 ? (value as Audio) : undefined;
-  },
-};
-const anInput: Kind<AudioInput> = either(aPath, aTensor, anAudio);
-
 const readCall = parameters("transcribe", {
-  model: operand(instanceOf(Whisper, "a Whisper model")),
+  model: operand(either(instanceOf(Whisper, "a Whisper model"), instanceOf(Wav2Vec2, "a Wav2Vec2 model"))),
   audio: operand(either(anInput, listOf(anInput, "a list of recordings"))),
   ...transcribeOptions,
 });
 
+/** A model of {@link transcribe}: a decoder of texts, or a CTC model such as wav2vec2 and HuBERT. */
+export type SpeechModel = Whisper | Wav2Vec2;
+
 /**
- * Transcribes speech. Audio of any length is decoded in windows of 30 s, as OpenAI's `transcribe` does. Channels are
- * averaged, and other sample rates are converted. Several recordings are decoded together, in batches.
+ * Transcribes speech. With Whisper, audio of any length is decoded in windows of 30 s, as OpenAI's `transcribe` does,
+ * and several recordings are decoded together, in batches. A CTC model computes the likeliest symbol of each frame in
+ * overlapping windows of 30 s. Channels are averaged, and other sample rates are converted.
  *
  * @param audio a path of a WAV, FLAC or MP3 file, the result of `io.loadAudio`, or a tensor of floats [samples] or
  * [channels, samples] with the option `sampleRate`; or a list of them
@@ -62,19 +50,53 @@ const readCall = parameters("transcribe", {
  * const { text, segments } = await nn.transcribe(model, "speech.wav", { language: "en" });
  * segments[0]; // { id: 0, start: 0, end: 3.2, text: " Hello there.", … }
  *
- * @throws {ArgumentError} for a model without tokenizer or special tokens, and languages that it does not support.
+ * @throws {ArgumentError} for a model without tokenizer or special tokens, languages that it does not support, and
+ * options that a CTC model does not have.
  * @throws {PackageError} `packageMissing`, for formats that require a package.
  * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files.
  * @throws {DTypeError} for samples that are not floats. @throws {ShapeError} for samples of another rank.
  */
-export function transcribe(model: Whisper, audio: AudioInput, options?: TranscribeOptions): Promise<Transcription>;
+export function transcribe(model: SpeechModel, audio: AudioInput, options?: TranscribeOptions): Promise<Transcription>;
 export function transcribe(
-  model: Whisper,
+  model: SpeechModel,
   audio: readonly AudioInput[],
   options?: TranscribeOptions,
 ): Promise<Transcription[]>;
 export async function transcribe(...values: unknown[]): Promise<Transcription | Transcription[]> {
   const { model, audio, ...options } = readCall(values);
+  if (options.wordTimestamps && !options.timestamps)
+    throw new ArgumentError("transcribe", "noTimestamps", "wordTimestamps requires timestamps: true");
+  const inputs = Array.isArray(audio) ? audio : [audio];
+  const results =
+    model instanceof Wav2Vec2
+      ? await transcribeEach(model, inputs, options)
+      : await transcribeTogether(model, inputs, options);
+  return Array.isArray(audio) ? results : results[0]!;
+}
+
+/** Transcribes one recording after the other. */
+async function transcribeEach(
+  model: Wav2Vec2,
+  inputs: readonly AudioInput[],
+  options: TranscribeSettings,
+): Promise<Transcription[]> {
+  const settings = checkCtc(model, options);
+  return whileEvaluating(model, async () => {
+    const results: Transcription[] = [];
+    for (const input of inputs) {
+      using samples = await samplesOf(input, options.sampleRate);
+      results.push(await transcribeWithCtc(model, settings, samples, options));
+    }
+    return results;
+  });
+}
+
+/** Decodes windows of several recordings together. */
+async function transcribeTogether(
+  model: Whisper,
+  inputs: readonly AudioInput[],
+  options: TranscribeSettings,
+): Promise<Transcription[]> {
   const { tokenizer, settings } = model;
   if (!tokenizer || !settings)
     throw new ArgumentError(
@@ -84,13 +106,8 @@ export async function transcribe(...values: unknown[]): Promise<Transcription | 
         "generation_config.json",
     );
   checkLanguage(settings, options);
-  if (options.wordTimestamps && !options.timestamps)
-    throw new ArgumentError("transcribe", "noTimestamps", "wordTimestamps requires timestamps: true");
   temperaturesOf(options);
-  const inputs = Array.isArray(audio) ? audio : [audio];
-  const training = model.modules().filter((part) => part.training);
-  for (const part of training) part.training = false;
-  try {
+  return whileEvaluating(model, async () => {
     const results: Transcription[] = [];
     for (let first = 0; first < inputs.length; first += options.batch) {
       const sessions: Session[] = [];
@@ -105,30 +122,19 @@ export async function transcribe(...values: unknown[]): Promise<Transcription | 
         for (const session of sessions) session[Symbol.dispose]();
       }
     }
-    return Array.isArray(audio) ? results : results[0]!;
+    return results;
+  });
+}
+
+/** Runs a function with a model in evaluation mode. */
+async function whileEvaluating<T>(model: SpeechModel, run: () => Promise<T>): Promise<T> {
+  const training = model.modules().filter((part) => part.training);
+  for (const part of training) part.training = false;
+  try {
+    return await run();
   } finally {
     for (const part of training) part.training = true;
   }
-}
-
-/** Returns the samples at 16 kHz: float32 [samples]. */
-async function samplesOf(input: AudioInput, rate: number): Promise<Tensor> {
-  const given = typeof input === "string" ? await loadAudioFor("transcribe", input) : input;
-  const { samples, sampleRate } = Tensor.isTensor(given) ? { samples: given, sampleRate: rate } : given;
-  if (!isFloat(samples.dtype))
-    throw new DTypeError("transcribe", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
-  if (samples.rank !== 1 && samples.rank !== 2)
-    throw new ShapeError(
-      "transcribe",
-      "wrongShape",
-      `expected audio to be [samples] or [channels, samples], got ${samples.describe()}`,
-    );
-  return noGrad(() =>
-    tidy(() => {
-      const mono = samples.rank === 2 ? mean(toDType(samples, "float32"), { dim: 0 }) : toDType(samples, "float32");
-      return clone(resampled("transcribe", mono, sampleRate, SAMPLE_RATE));
-    }),
-  );
 }
 
 /** Decodes window after window of all recordings that are not finished. */

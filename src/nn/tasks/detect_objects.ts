@@ -3,6 +3,7 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { softmax } from "../../ops/softmax/softmax.ts";
 import type { ObjectDetector } from "../models/vision/detector.ts";
+import type { Detr } from "../models/vision/detr/detr.ts";
 import { aCount } from "./batches.ts";
 import {
   aDetector,
@@ -40,7 +41,7 @@ const readCall = parameters("detectObjects", {
 /**
  * Finds objects in images. Images are processed by the model's `processor`.
  *
- * @param model a detector (`…ForObjectDetection`)
+ * @param model a detector (`…ForObjectDetection`): YOLOS or DETR
  * @param images at least one: paths, or tensors [channels, height, width] of uint8, or of floats from 0 to 1
  * @returns for each image its objects, the most probable first
  *
@@ -53,7 +54,7 @@ const readCall = parameters("detectObjects", {
  * @throws {DTypeError} for other tensors. For paths, the errors of `io.loadImage`.
  */
 export function detectObjects(
-  model: ObjectDetector,
+  model: ObjectDetector | Detr,
   images: readonly ImageInput[],
   options?: DetectObjectsOptions,
 ): Promise<DetectedObject[][]>;
@@ -64,15 +65,13 @@ export async function detectObjects(...values: unknown[]): Promise<DetectedObjec
     const { logits, boxes } = model.forward(pixels);
     return cat([softmax(logits, { dim: -1 }), boxes], -1);
   };
-  const rows = await overImages("detectObjects", model, images, batch, compute, (at, size) => {
-    sizes[at] = size;
-  });
+  const rows = await overImages("detectObjects", model, images, batch, compute, { sizes });
   return rows.map((row, at) => objectsIn(model, row, sizes[at]!, threshold));
 }
 
-/** Each token has the probabilities of labels and of "no object", then the box. */
+/** Each token or query has the probabilities of labels and of "no object", then the box. */
 function objectsIn(
-  { description, labels }: ObjectDetector,
+  { description, labels }: ObjectDetector | Detr,
   row: Float32Array,
   [height, width]: Sides,
   threshold: number,

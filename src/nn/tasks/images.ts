@@ -12,7 +12,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
 import { ObjectDetector } from "../models/vision/detector.ts";
+import { Detr } from "../models/vision/detr/detr.ts";
 import { DualEncoder } from "../models/vision/dual_encoder.ts";
+import { ImageModel } from "../models/vision/image_model.ts";
 import type { ImageProcessor } from "../models/vision/processor/processor.ts";
 import { VisionEncoder } from "../models/vision/vision_encoder.ts";
 import { MOST_TEXTS, valuesOfRows } from "./batches.ts";
@@ -27,7 +29,7 @@ export interface ImageBatchingOptions {
 }
 
 /** @internal */
-export type VisionModel = VisionEncoder | DualEncoder | ObjectDetector;
+export type VisionModel = VisionEncoder | DualEncoder | ObjectDetector | ImageModel<unknown>;
 /** @internal Height and width of an image. */
 export type Sides = readonly [height: number, width: number];
 
@@ -38,11 +40,15 @@ export const aVisionEncoder: Kind<VisionEncoder> = instanceOf(VisionEncoder, "an
 /** @internal */
 export const aDualEncoder: Kind<DualEncoder> = instanceOf(DualEncoder, "a model of images and texts");
 /** @internal */
-export const aDetector: Kind<ObjectDetector> = instanceOf(ObjectDetector, "a detector of objects");
+export const aDetector: Kind<ObjectDetector | Detr> = either(
+  instanceOf(ObjectDetector, "a detector of objects"),
+  instanceOf(Detr, "a detector of objects"),
+);
 /** @internal */
 export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
 
-const anImage = either(text, aTensor as Kind<Tensor>);
+/** @internal */
+export const anImage: Kind<ImageInput> = either(text, aTensor as Kind<Tensor>);
 const list = listOf(anImage, "a list of images: paths, or tensors [channels, height, width]") as Kind<ImageInput[]>;
 /** @internal */
 export const someImages: Kind<ImageInput[]> = {
@@ -52,6 +58,12 @@ export const someImages: Kind<ImageInput[]> = {
     return parsed && parsed.length > 0 && parsed.length <= MOST_TEXTS ? parsed : undefined;
   },
 };
+
+/** @internal What {@link overImages} notes of each image. */
+export interface SeenImages {
+  readonly sizes?: Sides[] | undefined;
+  readonly grids?: Sides[] | undefined;
+}
 
 function processorOf(operation: string, model: VisionModel): ImageProcessor {
   if (model.processor) return model.processor;
@@ -67,7 +79,7 @@ function processorOf(operation: string, model: VisionModel): ImageProcessor {
  * the event loop runs between batches.
  *
  * @param compute computes a tensor whose first axis is the batch
- * @param onSize is called with the index and the size of each image before processing
+ * @param seen lists that receive the size of each image before processing, and the last two sizes of its result
  *
  * @throws {ArgumentError} `noProcessor`, and the errors of `io.loadImage`.
  */
@@ -77,7 +89,7 @@ export async function overImages(
   images: readonly ImageInput[],
   size: number,
   compute: (pixels: Tensor) => Tensor,
-  onSize: (at: number, size: Sides) => void = () => undefined,
+  { sizes, grids }: SeenImages = {},
 ): Promise<Float32Array[]> {
   const processor = processorOf(operation, model);
   const found = new Array<Float32Array>(images.length);
@@ -103,11 +115,16 @@ export async function overImages(
     for (const { pixels } of members) pixels.dispose();
     const rows = await valuesOfRows(result);
     result.dispose();
-    for (const [row, { at }] of members.entries()) found[at] = rows[row]!;
+    for (const [row, { at }] of members.entries()) {
+      found[at] = rows[row]!;
+      if (grids) grids[at] = result.shape.slice(-2) as [number, number];
+    }
   };
   try {
     for (const [at, image] of images.entries()) {
-      const pixels = await pixelsOf(processor, image, (size) => onSize(at, size));
+      const pixels = await pixelsOf(processor, image, (size) => {
+        if (sizes) sizes[at] = size;
+      });
       const key = pixels.shape.join();
       const members = waiting.get(key) ?? [];
       waiting.set(key, [...members, { at, pixels }]);
@@ -135,6 +152,9 @@ async function pixelsOf(processor: ImageProcessor, image: ImageInput, onSize: (s
 }
 
 function inDTypeOf(model: VisionModel, pixels: Tensor): Tensor {
-  const { dtype } = ("vision" in model ? model.vision : model).embeddings.patch.weight;
-  return isFloat(dtype) ? toDType(pixels, dtype as FloatDType) : pixels;
+  const { dtype } = firstWeightOf(model);
+  return isFloat(dtype as FloatDType) ? toDType(pixels, dtype as FloatDType) : pixels;
 }
+
+const firstWeightOf = (model: VisionModel): { readonly dtype: string } =>
+  model instanceof ImageModel ? model.firstWeight : ("vision" in model ? model.vision : model).embeddings.patch.weight;

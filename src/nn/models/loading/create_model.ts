@@ -16,6 +16,7 @@ import { describeConfig } from "./hugging_face.ts";
 import type { LoadableModel } from "./opened.ts";
 import { Settings } from "./settings.ts";
 import { isDual, isVision } from "./vision/architectures.ts";
+import { describedImageModel, isImageModel } from "./vision/image_models.ts";
 import { describedVision } from "./vision/open.ts";
 
 const readCall = parameters("createModel", {
@@ -59,6 +60,7 @@ function created(config: Readonly<Record<string, unknown>>, options: LayerOption
     model.labels = described.labels;
     return model;
   }
+  if (isImageModel(type)) return describedImageModel(type, settings).newModel(options);
   if (isEncoder(type)) {
     const { description, labels } = describeEncoderConfig("createModel", type, config);
     const model = new Encoder(description, options);

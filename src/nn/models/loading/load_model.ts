@@ -37,9 +37,11 @@ import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
 import { ggufSource } from "./source.ts";
 import { isDual, isVision } from "./vision/architectures.ts";
+import { isImageModel, openImageModel } from "./vision/image_models.ts";
 import { openVision } from "./vision/open.ts";
 import { isVisionLanguage } from "./vision_language/describe.ts";
 import { openVisionLanguage } from "./vision_language/open.ts";
+import { isWav2Vec2, openWav2Vec2 } from "./wav2vec2.ts";
 import { openWhisper } from "./whisper.ts";
 
 /** Options of {@link loadModel}. */
@@ -94,8 +96,9 @@ const loadModelParameters = parameters("loadModel", {
 
 /**
  * Loads a language model from a Hugging Face folder or a GGUF file. From a folder, it also loads an {@link Encoder}
- * such as BERT, a {@link VisionEncoder} such as ViT, a {@link DualEncoder} such as CLIP, an {@link ObjectDetector}, a
- * {@link VisionLanguageModel} such as Qwen2.5-VL, an {@link EncoderDecoder} such as T5, and a {@link Whisper} model.
+ * such as BERT, a {@link VisionEncoder} such as ViT, a {@link DualEncoder} such as CLIP, an {@link ObjectDetector} or
+ * {@link Detr}, a {@link SemanticSegmenter}, a {@link DepthEstimator}, a {@link VisionLanguageModel} such as
+ * Qwen2.5-VL, an {@link EncoderDecoder} such as T5, and a {@link Whisper} or {@link Wav2Vec2} model.
  * Name the type of such a model in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or
  * more safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md`,
  * `docs/encoders.md`, `docs/vision.md`, `docs/vision-chat.md`, `docs/speech.md` and `docs/translation.md` list the
@@ -173,6 +176,8 @@ function openFolder(path: string): Opened {
   if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
   if (isEncoder(type)) return openEncoder(path, type, given);
   if (isVision(type) || isDual(type)) return openVision(path, type, given);
+  if (isImageModel(type)) return openImageModel(path, type, given);
+  if (isWav2Vec2(type)) return openWav2Vec2(path, type, given);
   if (type === "whisper") return openWhisper(path, given);
   const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;

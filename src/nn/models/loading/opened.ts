@@ -3,16 +3,31 @@ import type { LayerOptions } from "../../layers/initialization.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 import type { Encoder } from "../encoder/encoder.ts";
 import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
+import type { DepthEstimator } from "../vision/depth/estimator.ts";
 import type { ObjectDetector } from "../vision/detector.ts";
+import type { Detr } from "../vision/detr/detr.ts";
 import type { DualEncoder } from "../vision/dual_encoder.ts";
+import type { SemanticSegmenter } from "../vision/segformer/segmenter.ts";
 import type { VisionEncoder } from "../vision/vision_encoder.ts";
+import type { Wav2Vec2 } from "../wav2vec2/wav2vec2.ts";
 import type { Whisper } from "../whisper/whisper.ts";
 import type { GenerationSettings } from "./generation.ts";
 import type { Place, Style } from "./names.ts";
 import type { WeightSource } from "./source.ts";
 
 /** The models that {@link loadModel} returns. */
-export type LoadableModel = Decoder | Encoder | EncoderDecoder | VisionEncoder | DualEncoder | ObjectDetector | Whisper;
+export type LoadableModel =
+  | Decoder
+  | Encoder
+  | EncoderDecoder
+  | VisionEncoder
+  | DualEncoder
+  | ObjectDetector
+  | SemanticSegmenter
+  | DepthEstimator
+  | Detr
+  | Whisper
+  | Wav2Vec2;
 
 /** An open folder or file, and the model that it describes. */
 export interface Opened extends Disposable {

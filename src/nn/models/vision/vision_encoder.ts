@@ -180,6 +180,24 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   }
 
   /**
+   * @internal Computes the hidden states after several numbers of blocks, in ascending order.
+   *
+   * @param normalizes whether the final norm is applied to all of them
+   */
+  statesAfter(pixels: Tensor, counts: readonly number[], normalizes: boolean): Tensor[] {
+    this.checkPixels(pixels);
+    const inputs = { mask: undefined, bias: undefined, distances: undefined, rotation: this.rotationFor(pixels) };
+    const norm = (x: Tensor) => (normalizes ? this.finalNorm.forward(x) : x);
+    let x = this.embeddings.forward(pixels);
+    const found: Tensor[] = counts.includes(0) ? [norm(x)] : [];
+    for (const [at, block] of this.blocks.slice(0, Math.max(...counts)).entries()) {
+      x = block.forward(x, inputs);
+      if (counts.includes(at + 1)) found.push(norm(x));
+    }
+    return found;
+  }
+
+  /**
    * Computes a vector for each image: the pooled hidden states, projected in models such as CLIP's.
    *
    * @param pixels [batch, channels, height, width]

@@ -95,6 +95,10 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
     max_size: 1333,
   },
+  Detr: {
+    ...{ ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
+    max_size: 1333,
+  },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
   Qwen2VL: {
     ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },
@@ -144,8 +148,8 @@ export function completedProcessor(settings: Settings): { readonly name: string;
 /** @internal Converts the settings in a file to a description. */
 export function describeProcessor(settings: Settings): ImageProcessing {
   const { name, config } = completedProcessor(settings);
-  // A batch of YOLOS is padded to its largest image; here the images of a batch have one size.
-  const padsBatches = name === "Yolos" && config.get("pad_size") === undefined;
+  // A batch of YOLOS or DETR is padded to its largest image; here the images of a batch have one size.
+  const padsBatches = (name === "Yolos" || name === "Detr") && config.get("pad_size") === undefined;
   if (config.flag("do_pad") && config.get("max_image_size") === undefined && !padsBatches)
     throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
   const normalizes = config.flag("do_normalize");
@@ -175,7 +179,7 @@ function sizeOf(name: string, config: Settings): ImageSize {
   if (name === "Qwen2VL") return areaOf(config);
   const tile = config.inner("max_image_size")?.whole("longest_edge");
   if (tile !== undefined) return { kind: "exact", height: tile, width: tile };
-  const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos"].includes(name));
+  const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos", "Detr"].includes(name));
   const [height, width, shortest, longest] = ["height", "width", "shortest_edge", "longest_edge"].map((key) =>
     size.wholeIfAny(key),
   );

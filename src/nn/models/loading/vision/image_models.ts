@@ -1,0 +1,76 @@
+/** Opens the folder of SegFormer, Depth Anything or DETR. */
+import { join } from "node:path";
+import { openFor } from "../../../../io/safetensors/open.ts";
+import type { LayerOptions } from "../../../layers/initialization.ts";
+import { DepthEstimator } from "../../vision/depth/estimator.ts";
+import { Detr } from "../../vision/detr/detr.ts";
+import { processorIn } from "../../vision/processor/load_processor.ts";
+import { SemanticSegmenter } from "../../vision/segformer/segmenter.ts";
+import { generationOf } from "../generation.ts";
+import type { Place } from "../names.ts";
+import type { Opened } from "../opened.ts";
+import { sourceOf } from "../packed/methods.ts";
+import { Settings } from "../settings.ts";
+import { withFixedNorms } from "./batch_norms.ts";
+import { depthPlaces, describeDepth, isUnusedDepth } from "./depth_anything.ts";
+import { describeDetr, detrPlaces } from "./detr.ts";
+import { describeSegformer, segformerPlaces } from "./segformer.ts";
+
+/** The name of a supported architecture. */
+export type ImageModelName = "segformer" | "depth_anything" | "detr";
+
+/** Whether a `model_type` is that of one of these models. */
+export const isImageModel = (type: unknown): type is ImageModelName =>
+  type === "segformer" || type === "depth_anything" || type === "detr";
+
+/** A model that a config describes. */
+export interface DescribedImageModel {
+  readonly places: readonly Place[];
+  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr;
+  readonly isUnused: (name: string) => boolean;
+}
+
+/** @throws {ArgumentError} for unsupported settings. */
+export function describedImageModel(name: ImageModelName, settings: Settings): DescribedImageModel {
+  if (name === "segformer") {
+    const { description, labels } = describeSegformer(settings);
+    const newModel = (options: LayerOptions) => Object.assign(new SemanticSegmenter(description, options), { labels });
+    return { places: segformerPlaces(description), newModel, isUnused: () => false };
+  }
+  if (name === "detr") {
+    const { description, labels } = describeDetr(settings);
+    const newModel = (options: LayerOptions) => Object.assign(new Detr(description, options), { labels });
+    // timm's networks have a classifier
+    return { places: detrPlaces(description), newModel, isUnused: (key) => /\.conv_encoder\.model\.fc\./.test(key) };
+  }
+  const description = describeDepth(settings);
+  return {
+    places: depthPlaces(description),
+    newModel: (options) => new DepthEstimator(description, options),
+    isUnused: isUnusedDepth,
+  };
+}
+
+/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+export function openImageModel(path: string, name: ImageModelName, config: object): Opened {
+  const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
+  const processor = processorIn("loadModel", path); // before the weights, so that errors appear immediately
+  const { places, newModel, isUnused } = describedImageModel(name, settings);
+  const file = openFor("loadModel", path);
+  try {
+    const source = withFixedNorms(file, sourceOf(file, settings), BATCH_NORM_EPS);
+    return {
+      ...{ places, style: "huggingFace", generation: generationOf(path), chatTemplate: undefined },
+      source: { ...source, isNeutral: (key) => isUnused(key) || (source.isNeutral?.(key) ?? false) },
+      config: config as Readonly<Record<string, unknown>>,
+      newModel: (options) => Object.assign(newModel(options), { processor }),
+      [Symbol.dispose]: () => file.close(),
+    };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
+
+/** PyTorch's default. */
+const BATCH_NORM_EPS = 1e-5;

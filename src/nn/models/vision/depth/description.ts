@@ -1,0 +1,32 @@
+/** The sizes of a {@link DepthEstimator} as data. */
+import type { VisionDescription } from "../description.ts";
+
+/** A model that finds the distance of each pixel: an image encoder, and convolutions over its states. */
+export interface DepthDescription {
+  /** The name of the architecture: the `model_type` of Hugging Face. */
+  readonly architecture: "depth_anything";
+  /** The image encoder. */
+  readonly vision: VisionDescription;
+  /** Whether the encoder's final norm is applied to the states of all blocks that are read. */
+  readonly normalizes: boolean;
+  /** The states that are read, in order. */
+  readonly levels: readonly DepthLevel[];
+  /** The number of channels in which levels are added. */
+  readonly fusionWidth: number;
+  /** The number of channels of the head. */
+  readonly headWidth: number;
+  /** Relative inverse distances, of which larger ones are nearer; or distances in meters up to a largest one. */
+  readonly depth: { readonly kind: "relative" } | { readonly kind: "metric" };
+  /** The factor of results: the largest distance in meters for `metric`. */
+  readonly scale: number;
+}
+
+/** The states after some blocks, as planes. */
+export interface DepthLevel {
+  /** The number of blocks before the states. */
+  readonly blocks: number;
+  /** The number of channels. */
+  readonly width: number;
+  /** The factor by which the planes are resized. */
+  readonly factor: number;
+}

@@ -1,0 +1,36 @@
+/** What models of images share. */
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { Module } from "../../layers/module.ts";
+import type { ImageProcessor } from "./processor/processor.ts";
+
+/** @internal The base class of models whose results are of parts of images. */
+export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor], Result> {
+  /**
+   * Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. Undefined for
+   * a model that was not loaded.
+   */
+  origin: string | undefined = undefined;
+  #processor: ImageProcessor | undefined;
+
+  /** @internal There is no cache. */
+  get cacheElements(): number {
+    return 0;
+  }
+
+  /** @internal There is no token embedding. */
+  get usesWholeEmbedding(): boolean {
+    return true;
+  }
+
+  /** @internal The weight whose dtype is that of pixels. */
+  abstract get firstWeight(): Tensor;
+
+  /** Converts images to the model's input; undefined if the folder has no settings for it. */
+  get processor(): ImageProcessor | undefined {
+    return this.#processor;
+  }
+
+  set processor(processor: ImageProcessor | undefined) {
+    this.#processor = processor;
+  }
+}

@@ -1,0 +1,53 @@
+/** Attention whose queries, keys and values may be of different tokens. */
+import { flashAttention } from "../../../ops/attention/flash_attention.ts";
+import { unflatten } from "../../../ops/view/flatten.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+
+/**
+ * Applies attention of some tokens to others.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `query`, `key`, `value`, `output` | `weight` [width, width], `bias` [width] |
+ */
+export class ProjectedAttention extends Module<[queries: Tensor, keys: Tensor, values: Tensor], Tensor> {
+  readonly query: Linear | QuantizedLinear;
+  readonly key: Linear | QuantizedLinear;
+  readonly value: Linear | QuantizedLinear;
+  readonly output: Linear | QuantizedLinear;
+  readonly #heads: number;
+
+  constructor(width: number, heads: number, options: LayerOptions) {
+    super();
+    const layer = layerOptions(options);
+    this.#heads = heads;
+    this.query = new Linear(width, width, layer);
+    this.key = new Linear(width, width, layer);
+    this.value = new Linear(width, width, layer);
+    this.output = new Linear(width, width, { ...layer, residual: true });
+  }
+
+  /**
+   * @param queries [batch, tokens, width]
+   * @param keys [batch, others, width]
+   * @param values [batch, others, width]
+   * @returns [batch, tokens, width]
+   */
+  override forward(queries: Tensor, keys: Tensor, values: Tensor): Tensor {
+    const split = (x: Tensor) => transpose(unflatten(x, 2, [this.#heads, -1]), 1, 2);
+    const [q, k, v] = [this.query.forward(queries), this.key.forward(keys), this.value.forward(values)];
+    const attended = flashAttention(split(q), split(k), split(v), {});
+    return this.output.forward(reshape(transpose(attended, 1, 2), [...queries.shape]));
+  }
+
+  /** @internal */
+  override details(): string {
+    return `heads: ${this.#heads}`;
+  }
+}

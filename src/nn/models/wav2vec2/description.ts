@@ -1,0 +1,47 @@
+/** The sizes of a {@link Wav2Vec2} model as data. */
+import type { NormDescription } from "../decoder/description.ts";
+import type { EncoderActivation, EncoderLayerDescription } from "../encoder/description.ts";
+
+/** A speech recognition model with an output for each frame of about 20 ms, trained with the CTC loss. */
+export interface Wav2Vec2Description {
+  /** The name of the architecture: the `model_type` of Hugging Face. */
+  readonly architecture: "wav2vec2" | "hubert";
+  /** The number of symbols, with the blank. */
+  readonly vocabularySize: number;
+  /** The size of hidden states. */
+  readonly width: number;
+  /** The convolutions over samples, in order. */
+  readonly convolutions: readonly ConvolutionDescription[];
+  /** Whether the convolutions have biases. */
+  readonly convolutionBias: boolean;
+  /** The norm after convolutions: of each channel over time, after the first one only; or of each frame, after all. */
+  readonly convolutionNorm: "group" | "layer";
+  /** The activation after each convolution. */
+  readonly convolutionActivation: EncoderActivation;
+  /** Whether a norm precedes the projection of frames to hidden states. */
+  readonly projectionNorm: boolean;
+  /** The grouped convolution over hidden states whose result is added to them as positions. */
+  readonly positions: {
+    readonly kernel: number;
+    readonly groups: number;
+    readonly activation: EncoderActivation;
+  };
+  /** All norms but those of the convolutions. */
+  readonly norm: NormDescription;
+  /** Whether norms are before attention and feed-forward, with one after the last block; or after them. */
+  readonly normPlace: "before" | "after";
+  /** The number of blocks. */
+  readonly layers: number;
+  /** One block. */
+  readonly layer: EncoderLayerDescription;
+}
+
+/** A convolution over time. */
+export interface ConvolutionDescription {
+  /** The number of channels of the result. */
+  readonly width: number;
+  /** The number of samples or frames that a result depends on. */
+  readonly kernel: number;
+  /** The distance of results, in samples or frames of the input. */
+  readonly stride: number;
+}

@@ -1,0 +1,159 @@
+import { DTypeError, ShapeError } from "../../../core/errors.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
+import { add } from "../../../ops/elementwise/arithmetic.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { unsqueeze } from "../../../ops/view/squeeze.ts";
+import { isFloat } from "../../../tensor/dtype.ts";
+import { expectTensor } from "../../../tensor/kinds.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
+import { type LayerOptions, layerOptions, llamaInitialization } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import type { Normalization } from "../../layers/normalization.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+import { newNorm } from "../decoder/block.ts";
+import { EncoderBlock } from "../encoder/block.ts";
+import type { Wav2Vec2Description } from "./description.ts";
+import { ConvolutionalPositions, SpeechConvolution } from "./feature_encoder.ts";
+import type { CtcSettings } from "./settings.ts";
+
+/**
+ * A speech recognition model of the wav2vec 2.0 family, such as wav2vec2 and HuBERT, with a CTC head: convolutions over
+ * samples, a transformer, and the scores of each symbol for each frame of about 20 ms. `loadModel` returns it for a
+ * folder of such a model; `transcribe` runs it.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `convolutions.0. …` | see {@link SpeechConvolution} |
+ * | `projectionNorm.weight` | [channels]; null if there is none |
+ * | `projection.weight` | [width, channels] |
+ * | `positions. …` | see {@link ConvolutionalPositions} |
+ * | `norm.weight` | [width], before the first block, or after the last one |
+ * | `blocks.0. …` | see {@link EncoderBlock} |
+ * | `head.weight` | [vocabularySize, width] |
+ *
+ * Sources: A. Baevski et al., "wav2vec 2.0: A Framework for Self-Supervised Learning of Speech Representations", 2020;
+ * W.-N. Hsu et al., "HuBERT", 2021; A. Graves et al., "Connectionist Temporal Classification", 2006.
+ */
+export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
+  readonly convolutions: readonly SpeechConvolution[];
+  readonly projectionNorm: Normalization | null;
+  readonly projection: Linear | QuantizedLinear;
+  readonly positions: ConvolutionalPositions;
+  readonly norm: Normalization;
+  readonly blocks: readonly EncoderBlock[];
+  readonly head: Linear | QuantizedLinear;
+  /** Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. */
+  origin: string | undefined = undefined;
+  readonly #description: Wav2Vec2Description;
+  #settings: CtcSettings | undefined;
+
+  constructor(description: Wav2Vec2Description, options: LayerOptions = {}) {
+    super();
+    const { width, norm, normPlace, layer, layers, convolutions, vocabularySize, projectionNorm } = description;
+    const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    const channels = convolutions.at(-1)!.width;
+    this.#description = description;
+    this.convolutions = convolutions.map((_, index) => new SpeechConvolution(description, index, shared));
+    this.projectionNorm = projectionNorm ? newNorm(channels, norm, shared) : null;
+    this.projection = new Linear(channels, width, shared);
+    this.positions = new ConvolutionalPositions(description, shared);
+    this.norm = newNorm(width, norm, shared);
+    this.blocks = Array.from({ length: layers }, () => new EncoderBlock({ ...shared, width, norm, normPlace, layer }));
+    this.head = new Linear(width, vocabularySize, shared);
+  }
+
+  /** The description that the model was built from. */
+  get description(): Wav2Vec2Description {
+    return this.#description;
+  }
+
+  /** The symbols; undefined for a model that was not loaded, or whose folder has no `vocab.json`. */
+  get settings(): CtcSettings | undefined {
+    return this.#settings;
+  }
+
+  set settings(settings: CtcSettings | undefined) {
+    this.#settings = settings;
+  }
+
+  /** @internal There is no cache. */
+  get cacheElements(): number {
+    return 0;
+  }
+
+  /** @internal There is no token embedding. */
+  get usesWholeEmbedding(): boolean {
+    return true;
+  }
+
+  /** The number of symbols. */
+  get vocabularySize(): number {
+    return this.#description.vocabularySize;
+  }
+
+  /** The distance of frames in samples: the product of the convolutions' strides. */
+  get samplesPerFrame(): number {
+    return this.#description.convolutions.reduce((product, { stride }) => product * stride, 1);
+  }
+
+  /** Returns the number of frames of so many samples; 0 if they are too few. */
+  framesOf(samples: number): number {
+    const after = (count: number, { kernel, stride }: { readonly kernel: number; readonly stride: number }) =>
+      Math.max(0, Math.floor((count - kernel) / stride) + 1);
+    return this.#description.convolutions.reduce(after, samples);
+  }
+
+  /**
+   * Computes the score of each symbol for each frame.
+   *
+   * @param samples floats at 16 kHz, [batch, samples]; most models require mean 0 and variance 1
+   * @returns [batch, framesOf(samples), vocabularySize]
+   *
+   * @throws {ShapeError} for other shapes, and for samples of less than one frame. @throws {DTypeError} for samples
+   * that are not floats.
+   */
+  override forward(samples: Tensor): Tensor {
+    return tidy(() => this.head.forward(this.hiddenStates(samples)));
+  }
+
+  /**
+   * Computes the hidden states of the last block.
+   *
+   * @param samples as those of {@link forward}
+   * @returns [batch, framesOf(samples), width]
+   *
+   * @throws {ShapeError} @throws {DTypeError} as {@link forward}.
+   */
+  hiddenStates(samples: Tensor): Tensor {
+    this.checkSamples(samples);
+    const isBefore = this.#description.normPlace === "before";
+    return tidy(() => {
+      const inputs = { mask: undefined, bias: undefined, distances: undefined };
+      const given = unsqueeze(toDType(samples, this.convolutions[0]!.convolution.weight.dtype), 1);
+      const frames = transpose(
+        this.convolutions.reduce((x, layer) => layer.forward(x), given),
+        1,
+        2,
+      );
+      const projected = this.projection.forward(this.projectionNorm ? this.projectionNorm.forward(frames) : frames);
+      let x = add(projected, this.positions.forward(projected)) as Tensor;
+      if (!isBefore) x = this.norm.forward(x);
+      for (const block of this.blocks) x = block.forward(x, inputs);
+      return isBefore ? this.norm.forward(x) : x;
+    });
+  }
+
+  private checkSamples(samples: Tensor): void {
+    expectTensor("Wav2Vec2", "samples", samples);
+    if (!isFloat(samples.dtype))
+      throw new DTypeError("Wav2Vec2", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
+    if (samples.rank === 2 && this.framesOf(samples.shape[1]!) > 0) return;
+    throw new ShapeError(
+      "Wav2Vec2",
+      "wrongShape",
+      `expected samples to be [batch, samples] with at least one frame, got ${samples.describe()}`,
+    );
+  }
+}

@@ -1,0 +1,48 @@
+/** Reads the recordings of a call of `transcribe`. */
+import { noGrad } from "../../autograd/modes.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { aPath, either } from "../../core/kinds.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { type Audio, loadAudioFor } from "../../io/audio/load.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { clone } from "../../ops/copy/copy.ts";
+import { mean } from "../../ops/reduction/mean.ts";
+import { resampled } from "../../signal/resample.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { SAMPLE_RATE } from "./features.ts";
+
+/** A recording: a path, the result of `io.loadAudio`, or a tensor of floats [samples] or [channels, samples]. */
+export type AudioInput = string | Audio | Tensor;
+
+const anAudio: Kind<Audio> = {
+  expected: "the result of loadAudio",
+  parse(value) {
+    const { samples, sampleRate } = (value ?? {}) as Partial<Audio>;
+    return Tensor.isTensor(samples) && typeof sampleRate === "number" && sampleRate > 0 ? (value as Audio) : undefined;
+  },
+};
+/** @internal */
+export const anInput: Kind<AudioInput> = either(aPath, aTensor, anAudio);
+
+/** @internal Returns the samples at 16 kHz: float32 [samples]. */
+export async function samplesOf(input: AudioInput, rate: number): Promise<Tensor> {
+  const given = typeof input === "string" ? await loadAudioFor("transcribe", input) : input;
+  const { samples, sampleRate } = Tensor.isTensor(given) ? { samples: given, sampleRate: rate } : given;
+  if (!isFloat(samples.dtype))
+    throw new DTypeError("transcribe", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
+  if (samples.rank !== 1 && samples.rank !== 2)
+    throw new ShapeError(
+      "transcribe",
+      "wrongShape",
+      `expected audio to be [samples] or [channels, samples], got ${samples.describe()}`,
+    );
+  return noGrad(() =>
+    tidy(() => {
+      const mono = samples.rank === 2 ? mean(toDType(samples, "float32"), { dim: 0 }) : toDType(samples, "float32");
+      return clone(resampled("transcribe", mono as Tensor, sampleRate, SAMPLE_RATE));
+    }),
+  );
+}

@@ -1,0 +1,87 @@
+import { either, instanceOf } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { interpolate } from "../../ops/picture/interpolate.ts";
+import { argmax } from "../../ops/reduction/extrema.ts";
+import { select } from "../../ops/view/slice.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { SemanticSegmenter } from "../models/vision/segformer/segmenter.ts";
+import { aCount } from "./batches.ts";
+import {
+  anImage,
+  IMAGE_BATCH,
+  type ImageBatchingOptions,
+  type ImageInput,
+  overImages,
+  type Sides,
+  someImages,
+} from "./images.ts";
+
+/** The labels of an image's pixels. */
+export interface Segmentation {
+  /** The number of the label of each pixel: int32 [height, width]. */
+  readonly map: Tensor<"int32">;
+  /** The labels that occur, with the share of pixels that have them; the largest first. */
+  readonly segments: readonly { readonly label: string; readonly index: number; readonly share: number }[];
+}
+
+const readCall = parameters("segmentImage", {
+  model: operand(instanceOf(SemanticSegmenter, "a semantic segmenter")),
+  image: operand(either(anImage, someImages)),
+  batch: named(aCount, IMAGE_BATCH),
+});
+
+/**
+ * Finds the label of each pixel of an image. Images are processed by the model's `processor`; scores are resized to
+ * the size of the image (bilinear), and the label with the highest score wins.
+ *
+ * @param model a model of semantic segmentation, such as SegFormer
+ * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them
+ * @returns the labels of the pixels, or a list of them
+ *
+ * @example
+ * const { model } = await nn.loadModel<nn.SemanticSegmenter>("nvidia/segformer-b0-finetuned-ade-512-512");
+ * const { map, segments } = await nn.segmentImage(model, "street.jpg");
+ * segments[0]; // { label: "road", index: 6, share: 0.41 }
+ * await io.saveImage("map.png", nn.drawSegmentation(map));
+ *
+ * @throws {ArgumentError} `noProcessor` for a model without a processor; for an empty list. @throws {ShapeError}
+ * @throws {DTypeError} for other tensors. For paths, the errors of `io.loadImage`.
+ */
+export function segmentImage(
+  model: SemanticSegmenter,
+  image: ImageInput,
+  options?: ImageBatchingOptions,
+): Promise<Segmentation>;
+export function segmentImage(
+  model: SemanticSegmenter,
+  image: readonly ImageInput[],
+  options?: ImageBatchingOptions,
+): Promise<Segmentation[]>;
+export async function segmentImage(...values: unknown[]): Promise<Segmentation | Segmentation[]> {
+  const { model, image, batch } = readCall(values);
+  const images = Array.isArray(image) ? image : [image];
+  const [sizes, grids]: [Sides[], Sides[]] = [[], []];
+  const compute = (pixels: Tensor) => model.forward(pixels);
+  const rows = await overImages("segmentImage", model, images, batch, compute, { sizes, grids });
+  const found = rows.map((row, at) => segmentationOf(model, row, grids[at]!, sizes[at]!));
+  return Array.isArray(image) ? found : found[0]!;
+}
+
+function segmentationOf(model: SemanticSegmenter, row: Float32Array, grid: Sides, size: Sides): Segmentation {
+  const { labels, description } = model;
+  const map = tidy(() => {
+    const scores = tensor(row, { shape: [1, description.labels, ...grid] });
+    const resized = interpolate(scores, { size: [...size], mode: "bilinear", alignCorners: false });
+    return toDType(select(argmax(resized, { dim: 1 }), 0, 0), "int32");
+  });
+  const counts = new Map<number, number>();
+  const values = map.dataSync();
+  for (const index of values) counts.set(index, (counts.get(index) ?? 0) + 1);
+  const segments = [...counts].map(([index, count]) => ({
+    ...{ label: labels?.names[index] ?? `LABEL_${index}`, index, share: count / values.length },
+  }));
+  return { map, segments: segments.sort((a, b) => b.share - a.share || a.index - b.index) };
+}

@@ -1,0 +1,202 @@
+/** Compares models of parts of images with `transformers`: scripts/fixtures/models/dense.py. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { backward, cat, io, mul, nn, noGrad, sum, type Tensor, zeros } from "../../../../src/index.ts";
+import { Settings } from "../../../../src/nn/models/loading/settings.ts";
+import { describedImageModel, type ImageModelName } from "../../../../src/nn/models/loading/vision/image_models.ts";
+import { testFolder } from "../../../support/folder.ts";
+import { errorOf, weight } from "../weights.ts";
+
+interface Case {
+  readonly name: ImageModelName;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly image: readonly [number, number];
+  readonly shapes: Readonly<Record<string, number[]>>;
+}
+type Model = nn.SemanticSegmenter | nn.DepthEstimator | nn.Detr;
+
+const CLOSE = 2e-5;
+const fixture = join(packageRoot, "test", "fixtures", "vision", "dense");
+const { cases }: { cases: Case[] } = JSON.parse(readFileSync(`${fixture}.json`, "utf8"));
+const answers = io.loadSafetensors(`${fixture}.safetensors`);
+const folder = testFolder("dense");
+const named = cases.map((own, at) => [at, own.name, own] as const);
+const [height, width] = [13, 17]; // the size of an image
+
+/** The number of a weight, as the script fills it. */
+const filled = (key: string, shape: readonly number[]): Tensor => {
+  if (key.endsWith("num_batches_tracked")) return zeros([], { dtype: "int64" });
+  const value = weight(key, shape);
+  return key.endsWith("running_var") ? (value.add(1) as Tensor) : value;
+};
+
+/** The scores and the boxes of a detector, or the result of another model. */
+function resultOf(model: Model, pixels: Tensor): Tensor {
+  if (!("queries" in model)) return model.forward(pixels);
+  const { logits, boxes } = model.forward(pixels);
+  return cat([logits, boxes], -1);
+}
+
+async function load(name: string, own: Case, rename = (key: string): string => key): Promise<Model> {
+  const path = folder.file(name);
+  mkdirSync(path, { recursive: true });
+  const write = (file: string, value: object) => writeFileSync(join(path, file), JSON.stringify(value));
+  write("config.json", own.config);
+  const size = { height: own.image[0], width: own.image[1] };
+  write("preprocessor_config.json", { image_processor_type: "SegformerImageProcessor", size, do_normalize: false });
+  const tensors = Object.entries(own.shapes).map(([key, shape]) => [rename(key), filled(key, shape)] as const);
+  await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
+  return (await nn.loadModel<Model>(path, { dtype: "float32" })).model;
+}
+
+const pixelsOf = ({ image }: Case): Tensor => weight("pixels", [2, 3, ...image]);
+
+describe.each(named)("model %d, %s", (at, _, own) => {
+  test("results and gradients", async () => {
+    const model = await load(`${at}`, own);
+    const result = resultOf(model, pixelsOf(own));
+    const want = answers[`${at}.result`]!;
+    expect(result.shape).toEqual(want.shape);
+    expect(
+      errorOf(
+        noGrad(() => result),
+        want,
+      ),
+    ).toBeLessThan(CLOSE);
+    backward(sum(mul(result, weight("cotangent", result.shape))));
+    const { places } = describedImageModel(own.name, new Settings(undefined, new Map(Object.entries(own.config))));
+    const gradients = new Map(
+      places.flatMap(({ path, names }) => {
+        const layer = model.namedModules().get(path) as unknown as Record<"weight" | "bias", Tensor | null>;
+        const named = names.flatMap((name) => [
+          [name, layer.weight] as const,
+          [`${name}.weight`, layer.weight] as const,
+        ]);
+        return [...named, ...names.map((name) => [`${name}.bias`, layer.bias] as const)];
+      }),
+    );
+    const wanted = Object.keys(answers).filter((key) => key.startsWith(`${at}.gradient.`));
+    expect(wanted.length).toBeGreaterThan(2);
+    const wrong = wanted.flatMap((key) => {
+      const error = errorOf(gradients.get(key.slice(`${at}.gradient.`.length))!.grad!, answers[key]!);
+      return error < CLOSE ? [] : [`${key}: off by ${error}`];
+    });
+    expect(wrong).toEqual([]);
+    const shapesOf = (of: Model) => [...of.namedParameters()].map(([key, { shape }]) => [key, shape]);
+    expect(shapesOf(nn.createModel<Model>(own.config))).toEqual(shapesOf(model));
+  });
+
+  if (own.name === "detr") return;
+
+  test("the result of an image has its size", async () => {
+    const model = await load(`${at}`, own);
+    // the processor returns the pixels of the fixture, for an image of another size
+    const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
+    Object.defineProperty(model.processor!, "process", { value: () => pixels.mul(1) });
+    const image = zeros([3, height, width], { dtype: "uint8" });
+    const want = answers[`${at}.map`]!;
+    if ("stages" in model) {
+      const { map, segments } = await nn.segmentImage(model, image);
+      expect([map.shape, Array.from(map.dataSync())]).toEqual([[height, width], Array.from(want.dataSync(), Number)]);
+      expect(segments.reduce((total, { share }) => total + share, 0)).toBeCloseTo(1, 6);
+      expect(["sky", "road", "tree"]).toContain(segments[0]!.label);
+      expect(await nn.segmentImage(model, [image, image])).toHaveLength(2);
+    } else if ("levels" in model) {
+      const depth = await nn.estimateDepth(model, image);
+      expect(depth.shape).toEqual([height, width]);
+      expect(errorOf(depth, want)).toBeLessThan(CLOSE);
+      expect(await nn.estimateDepth(model, [image, image], { batch: 1 })).toHaveLength(2);
+    }
+  });
+});
+
+const detr = cases.findIndex(({ name, config }) => {
+  const { layer_type: layer, downsample_in_first_stage: first } = (config["backbone_config"] ?? {}) as Record<
+    string,
+    unknown
+  >;
+  return name === "detr" && layer === "bottleneck" && first === false;
+});
+
+test("the names of timm's networks, and their classifier", async () => {
+  const own = cases[detr]!;
+  const timm = (key: string) =>
+    key
+      .replace("embedder.embedder.convolution", "conv1")
+      .replace("embedder.embedder.normalization", "bn1")
+      .replace(/encoder\.stages\.(\d+)\.layers\.(\d+)/, (_, stage, index) => `layer${Number(stage) + 1}.${index}`)
+      .replace(/layer\.(\d+)\.convolution/, (_, at) => `conv${Number(at) + 1}`)
+      .replace(/layer\.(\d+)\.normalization/, (_, at) => `bn${Number(at) + 1}`)
+      .replace("shortcut.convolution", "downsample.0")
+      .replace("shortcut.normalization", "downsample.1");
+  const renamed = Object.keys(own.shapes).map(timm);
+  // as in the file of facebook/detr-resnet-50
+  for (const end of ["conv1.weight", "bn1.running_var", "layer1.0.conv2.weight", "layer1.0.bn3.bias"])
+    expect(renamed).toContain(`model.backbone.conv_encoder.model.${end}`);
+  const shapes = { ...own.shapes, "model.backbone.conv_encoder.model.fc.weight": [2, 2] };
+  const model = await load("timm", { ...own, shapes }, timm);
+  expect(
+    errorOf(
+      noGrad(() => resultOf(model, pixelsOf(own))),
+      answers[`${detr}.result`]!,
+    ),
+  ).toBeLessThan(CLOSE);
+});
+
+test("a network of timm by name has its sizes", () => {
+  const sizes = { encoder_layers: 1, decoder_layers: 1, d_model: 4, encoder_attention_heads: 1 };
+  const small = { ...sizes, decoder_attention_heads: 1, encoder_ffn_dim: 4, decoder_ffn_dim: 4, num_queries: 2 };
+  const describe = (more: object) => {
+    const settings = new Settings(undefined, new Map(Object.entries({ model_type: "detr", ...small, ...more })));
+    return describedImageModel("detr", settings).places.filter(({ path }) => path.endsWith("convolution")).length;
+  };
+  // torchvision's ResNet-50 has 53 convolutions, and ResNet-101 104
+  expect(describe({ backbone: "resnet50", use_timm_backbone: true })).toBe(53);
+  expect(describe({ backbone_config: { model_type: "timm_backbone", backbone: "resnet101" } })).toBe(104);
+  expect(() => describe({ backbone: "vgg" })).toThrow("expected backbone to be one of resnet18");
+});
+
+test("objects of a detector have their names and boxes", async () => {
+  const own = cases[detr]!;
+  const model = (await load("objects", own)) as nn.Detr;
+  const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
+  Object.defineProperty(model.processor!, "process", { value: () => pixels.mul(1) });
+  const [objects] = await nn.detectObjects(model, [zeros([3, height, width], { dtype: "uint8" })], { threshold: 0 });
+  const rows = (answers[`${detr}.result`]!.toArray() as number[][][])[0]!;
+  expect(objects).toHaveLength(rows.length);
+  const wanted = rows.map((row) => {
+    const [scores, [x, y, across, down]] = [row.slice(0, 4), row.slice(4) as [number, number, number, number]];
+    const powers = scores.map(Math.exp);
+    const best = Math.max(...powers.slice(0, 3));
+    const total = powers.reduce((sum, each) => sum + each, 0);
+    return {
+      ...{ label: ["sky", "road", "tree"][powers.indexOf(best)]!, score: best / total },
+      box: { left: (x - across / 2) * width, top: (y - down / 2) * height, right: (x + across / 2) * width },
+    };
+  });
+  wanted.sort((a, b) => b.score - a.score);
+  for (const [at, { label, score, box }] of wanted.entries()) {
+    expect(objects![at]!.label).toBe(label);
+    expect(objects![at]!.score).toBeCloseTo(score, 4);
+    for (const side of ["left", "top", "right"] as const) expect(objects![at]!.box[side]).toBeCloseTo(box[side], 3);
+  }
+});
+
+test("settings that are rejected", async () => {
+  const of = (name: ImageModelName) => cases.find((own) => own.name === name)!;
+  const changed = (own: Case, changes: object): Case => ({ ...own, config: { ...own.config, ...changes } });
+  const [segformer, depth] = [of("segformer"), of("depth_anything")];
+  const backbone = depth.config["backbone_config"] as object;
+  const rejected = (own: Case, message: string) => expect(load("rejected", own)).rejects.toThrow(message);
+  await rejected(changed(segformer, { unknown: 1 }), "unknown is not a setting of segformer");
+  await rejected(changed(segformer, { architectures: ["SegformerModel"] }), "ForSemanticSegmentation");
+  await rejected(changed(segformer, { depths: [1] }), "expected depths to be a list of num_encoder_blocks");
+  await rejected(changed(cases[detr]!, { dilation: true }), "expected dilation to be false");
+  await rejected(changed(cases[detr]!, { position_embedding_type: "learned" }), 'to be "sine"');
+  await rejected(changed(cases[detr]!, { backbone_config: { model_type: "swin" } }), '"resnet" or "timm_backbone"');
+  await rejected(changed(depth, { head_in_index: 0 }), "expected head_in_index to be -1");
+  await rejected(changed(depth, { backbone_config: { ...backbone, model_type: "dinov3_vit" } }), '"dinov2"');
+  await rejected(changed(depth, { backbone_config: { ...backbone, out_indices: [2, 1] } }), "an ascending list");
+});
