@@ -69,6 +69,29 @@ final class ForeignProgramTests: CheckerTestCase {
             [29, 40, 51, 62])
     }
 
+    /// Overloads that differ in a reference's type, as SPIRV-Cross writes them, with temporaries of either type.
+    func testTemporariesOfOverloads() throws {
+        let declarations = """
+            struct A { float a; };
+            struct B { float b; };
+            static inline __attribute__((always_inline)) float f(thread const A &x) { return x.a; }
+            static inline __attribute__((always_inline)) float f(thread const B &x) { return x.b * 10; }
+            float g(const thread float &x) { return x; }
+            float g(const thread int &x) { return x * 100; }
+            float g(const thread float &x, const thread float &y) { return x - y; }
+            A make_a(float x) { A a = {x}; return a; }
+            B make_b(float x) { B b = {x}; return b; }
+            """
+        let y = try results(
+            declarations,
+            "A a = make_a(x[i]); B b = make_b(2); "
+                + "y[i] = f(a) + f(b) + f(make_a(3)) + f(make_b(4)) + g(x[i] * 0.5f) + g(2) + g(half(7), 1);")
+        XCTAssertEqual(y, [1, 2, 3, 4].map { $0 + 20 + 3 + 40 + $0 * 0.5 + 200 + 6 })
+        XCTAssertThrowsError(
+            try results(
+                declarations + "\nfloat h(thread const A &x) { return x.a; }", "y[i] = h(make_b(1));"))
+    }
+
     /// A named object in another address space is not a temporary.
     func testOtherSpacesAreNoTemporaries() throws {
         let functions = [

@@ -273,7 +273,8 @@ struct TensorFinding {
 };
 constexpr TensorFinding tensor_findings[] = {{"out-of-bounds", "error"},     {"out-of-bounds", "error"},
                                              {"tensor-shape", "error"},      {"uninitialized-read", "error"},
-                                             {"uninitialized-read", "note"}, {"nonuniform-matrix", "error"}};
+                                             {"uninitialized-read", "note"}, {"nonuniform-matrix", "error"},
+                                             {"out-of-bounds", "error"}};
 
 } // namespace
 

@@ -186,6 +186,9 @@ std::string tensor_message(const Finding &finding, mrt_u32 problem, long one, lo
     return opening(finding) + " adds to element " + number + " of " + limit +
            " of a destination that the thread has not written: MSL does not say what it starts with; write zeros, or "
            "use mode::multiply";
+  case 6:
+    return opening(finding) + " refers to position " + number + " of a dimension of a tensor of size " + limit +
+           ": compare it with get_extent(), or use load() and store(), which check it";
   default:
     return opening(finding) + " runs an operation of " + number + " SIMD-groups in a threadgroup of " + limit +
            ": execution_simdgroups<N> requires 32 N threads, of which all run it";

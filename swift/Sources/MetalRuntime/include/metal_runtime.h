@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../metal/tensor_abi.h"
 #include "../metal/texture_abi.h"
 
 #ifdef __cplusplus

@@ -108,10 +108,28 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   }
 }
 
-// For a parameter without an attribute: determined by the name of its type, such as `metal::texture2d < float >`.
-std::string resource_source(std::string_view type) {
+// The name of a type without `metal::`, at its start.
+std::string_view unqualified(std::string_view type) {
   if (type.substr(0, 5) == "metal") type.remove_prefix(5);
   while (!type.empty() && (type[0] == ':' || type[0] == ' ')) type.remove_prefix(1);
+  return type;
+}
+
+// Whether a type is `tensor<…>`, or a name that the program gives to one.
+bool is_tensor(const TokenList &tokens, std::string_view type) {
+  type = unqualified(type);
+  if (type.substr(0, 6) == "tensor" && type.find('<') != type.npos) return true;
+  for (uint32_t index = 0; index + 4 < tokens.size(); index++) {
+    if (!tokens.is(index, "using") || !tokens.is(index + 1, type) || !tokens.is(index + 2, "=")) continue;
+    for (index += 3; one_of(tokens[index].text, {"metal", "::"});) index++;
+    return tokens.is(index, "tensor");
+  }
+  return false;
+}
+
+// For a parameter without an attribute: determined by the name of its type, such as `metal::texture2d < float >`.
+std::string resource_source(std::string_view type) {
+  type = unqualified(type);
   if (type.substr(0, 7) == "texture" || type.substr(0, 5) == "depth") return "texture";
   return type == "sampler" ? "sampler" : std::string();
 }
@@ -122,6 +140,12 @@ void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t lo
   if (parameter.source.empty() && is_pointer)
     parameter.source = parameter.space == "threadgroup" ? "threadgroup" : "buffer";
   if (parameter.source.empty()) parameter.source = resource_source(parameter.pointee);
+  // A tensor of the host is in a buffer that the kernel does not write, whatever the space of its elements.
+  if (!is_pointer && one_of(parameter.source, {"", "buffer"}) && is_tensor(rewriter.tokens, parameter.pointee)) {
+    parameter.source = "buffer";
+    parameter.space = "constant";
+    return;
+  }
   if (parameter.source.empty()) {
     parameter.source = "grid_origin";
     return rewriter.error(location,

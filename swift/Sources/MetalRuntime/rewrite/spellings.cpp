@@ -142,12 +142,13 @@ std::string_view strict_space(std::string_view text) {
                                  : "__constant";
 }
 
-// Returns the strict text of a range, without specifiers of linkage.
+// Returns the strict text of a range, without attributes and specifiers of linkage.
 std::string strict_text(const Rewriter &rewriter, Range range) {
   const TokenList &tokens = rewriter.tokens;
   std::string text;
   for (uint32_t index = range.first; index < range.last; index++) {
     if (opens_attribute(tokens, index)) index = tokens[index].partner;
+    else if (one_of(tokens[index].text, {"__attribute__", "__attribute"})) index = tokens[index + 1].partner;
     else if (!one_of(tokens[index].text, {"inline", "static", "constexpr", "METAL_FUNC"}))
       text +=
           (is_space(tokens[index].text) ? std::string(strict_space(tokens[index].text)) : rewriter.text(index)) + " ";
@@ -193,9 +194,23 @@ std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range
   return found.size() == split_commas(tokens, {header.first + 2, header.last - 1}).size() ? found : decltype(found)();
 }
 
+// Whether another function that is no template has this one's name and number of parameters.
+bool is_overloaded(const Rewriter &rewriter, const Declaration &declaration) {
+  const TokenList &tokens = rewriter.tokens;
+  auto text = [&](const Declaration &each) { return tokens.join(each.parameters.first, each.parameters.last); };
+  for (const Declaration &other : rewriter.program.declarations)
+    if (other.kind == DeclarationKind::function && other.name != none && other.parameters.exists() &&
+        other.templates.empty() && tokens.is(other.name, tokens[declaration.name].text) &&
+        split_commas(tokens, other.parameters).size() == split_commas(tokens, declaration.parameters).size() &&
+        text(other) != text(declaration))
+      return true;
+  return false;
+}
+
 // Clang does not bind `const thread float &x` to a temporary, which has no address space, and does not deduce T of
 // `const thread T &x` from one. In the strict text, an additional function accepts temporaries and copies them to an
-// address space.
+// address space. If the function is overloaded, it accepts those of exactly the parameter's type, for which overload
+// resolution selects this function.
 void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
   constexpr size_t most = 3;
   const TokenList &tokens = rewriter.tokens;
@@ -218,6 +233,7 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
   const std::vector<Argument> arguments = arguments_of(rewriter, declaration, deduced);
   const size_t count = std::count_if(arguments.begin(), arguments.end(), [](auto &each) { return !each.type.empty(); });
   if (is_template == deduced.empty() || count == 0 || count > most) return;
+  const std::string test = is_overloaded(rewriter, declaration) ? "__is_same(" : "__is_convertible_to(";
   std::string header, names;
   for (const TemplateParameter &parameter : deduced) {
     const std::string_view name = tokens[parameter.name].text;
@@ -236,7 +252,9 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
       if (is_temporary) {
         parameter = is_template ? "const " + argument.type + "&&" + name : "mrt_of_" + name + " &&" + name;
         if (!is_template) types += (types.empty() ? "typename mrt_of_" : ", typename mrt_of_") + name;
-        if (!is_template) unnamed += " && !__is_lvalue_reference(mrt_of_" + name + ")";
+        if (!is_template)
+          unnamed += " && !__is_lvalue_reference(mrt_of_" + name + ") && " + test + "mrt_of_" + name + ", " +
+                     argument.type + ")";
         copies += "const __private " + argument.type + "mrt_" + name + " = " + name + "; ";
       }
       parameters += (parameters.empty() ? "" : ", ") + parameter;
@@ -315,6 +333,20 @@ void define_builtin(Rewriter &rewriter, const Declaration &declaration, uint32_t
                           tokens.is(declaration.name - 1, "void") ? "{ " + call : "{ return (" + type + ")" + call);
 }
 
+// From Metal 4 on, tensors have subscripts of several numbers: `t[i, j]` becomes `t[mrt::Subscripts()(i, j)]`
+// (mrt/tensor.h). The brackets of captures, structured bindings and attributes follow other tokens.
+void join_subscripts(Rewriter &rewriter, uint32_t open) {
+  const TokenList &tokens = rewriter.tokens;
+  if (open == 0 || !(tokens.is_identifier(open - 1) || one_of(tokens[open - 1].text, {")", "]", ">"}))) return;
+  if (one_of(tokens[open - 1].text, {"auto", "return", "case", "else", "do"})) return;
+  const Range inside{open + 1, uint32_t(tokens[open].partner)};
+  if (opens_attribute(tokens, open) || split_commas(tokens, inside).size() < 2) return;
+  for (Edits *edits : {&rewriter.strict(), &rewriter.flat()}) {
+    edits->insert_after(open, "mrt::Subscripts()(");
+    edits->insert_before(inside.last, ")");
+  }
+}
+
 } // namespace
 
 // Recognizes `type name(…) __asm("air.…");`.
@@ -330,6 +362,7 @@ void rewrite_spellings(Rewriter &rewriter) {
   for (uint32_t index = 0; index + 1 < tokens.size(); index++) {
     if (is_space(tokens[index].text)) move_outer_space(rewriter, index);
     if (tokens.is(index, "typedef")) declare_enumeration(rewriter, index);
+    if (rewriter.version >= 400 && tokens.is(index, "[")) join_subscripts(rewriter, index);
   }
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (declaration.kind != DeclarationKind::function || !declaration.parameters.exists()) continue;

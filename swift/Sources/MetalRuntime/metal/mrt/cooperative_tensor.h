@@ -75,14 +75,18 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
     elements[i] = Layout::role == Role::destination ? T(0) : unwritten<T>();
   })
 
-      static constexpr MRT_METHOD ushort get_capacity() {
-    return ushort(Layout::capacity);
+      static constexpr MRT_METHOD size_t get_rank() {
+    return Extents::rank();
   }
+  static constexpr MRT_METHOD ushort get_capacity() { return ushort(Layout::capacity); }
 
 #ifdef MRT_STRICT
   MRT_THREAD T &operator[](int slot);
   const MRT_THREAD T &operator[](int slot) const;
   bool is_valid_element(int slot) const;
+  bool get_mask(int slot) const;
+  T get(int slot) const;
+  void set(int slot, T value);
   metal::array<index_type, 2> get_multidimensional_index(int slot) const;
 #else
   MRT_METHOD T &operator[](int slot) {
@@ -91,6 +95,10 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
   }
   MRT_METHOD const T &operator[](int slot) const { return elements[slot]; }
   MRT_METHOD bool is_valid_element(int slot) const { return Layout::place(slot).exists; }
+  // The same, by the name that the specification of Metal 4.0 has.
+  MRT_METHOD bool get_mask(int slot) const { return is_valid_element(slot); }
+  MRT_METHOD T get(int slot) const { return elements[slot]; }
+  MRT_METHOD void set(int slot, T value) { (*this)[slot] = value; }
   MRT_METHOD metal::array<index_type, 2> get_multidimensional_index(int slot) const {
     const TensorPlace place = Layout::place(slot);
     return {{index_type(place.column), index_type(place.row)}};
@@ -98,20 +106,22 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
 #endif
 
   // Between the elements and a tensor in memory. Elements outside the tensor are zero, and not stored.
-  template <typename U, typename E>
-  MRT_COOPERATIVE void load(tensor<U, E, tensor_inline> source MRT_SITE)
-      MRT_BODY(MRT_ALL_LANES_OF("cooperative_tensor::load") for (int i = 0; i < Layout::capacity; i++) {
-        const TensorPlace place = Layout::place(i);
-        if (!place.exists) continue;
-        note_written(i);
-        elements[i] = source.contains(place.column, place.row) ? T(source.at(place.column, place.row)) : T(0);
-      }) template <typename U, typename E>
-      MRT_COOPERATIVE void store(tensor<U, E, tensor_inline> destination MRT_SITE) const
-      MRT_BODY(MRT_ALL_LANES_OF("cooperative_tensor::store") for (int i = 0; i < Layout::capacity; i++) {
-        const TensorPlace place = Layout::place(i);
-        if (!place.exists || !destination.contains(place.column, place.row)) continue;
-        destination.at(place.column, place.row) = typename tensor<U, E, tensor_inline>::value_type(elements[i]);
-      })
+  template <typename U, typename E, typename D, typename... Tags>
+  MRT_COOPERATIVE void load(tensor<U, E, D, Tags...> tensor MRT_SITE)
+      MRT_BODY(const auto &source = view_of(tensor);
+               MRT_ALL_LANES_OF("cooperative_tensor::load") for (int i = 0; i < Layout::capacity; i++) {
+                 const TensorPlace place = Layout::place(i);
+                 if (!place.exists) continue;
+                 note_written(i);
+                 elements[i] = source.contains(place.column, place.row) ? T(source.at(place.column, place.row)) : T(0);
+               }) template <typename U, typename E, typename D, typename... Tags>
+      MRT_COOPERATIVE void store(tensor<U, E, D, Tags...> tensor MRT_SITE) const
+      MRT_BODY(const auto &destination = view_of(tensor);
+               MRT_ALL_LANES_OF("cooperative_tensor::store") for (int i = 0; i < Layout::capacity; i++) {
+                 const TensorPlace place = Layout::place(i);
+                 if (!place.exists || !destination.contains(place.column, place.row)) continue;
+                 destination.at(place.column, place.row) = typename TensorTypes<U, E>::value_type(elements[i]);
+               })
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
           MRT_METHOD void note_written(int slot) {

@@ -11,6 +11,7 @@
 #define MRT_ENTRY_H
 
 #include "argument_source.h"
+#include "tensor.h"
 #include "texture.h"
 #include "types.h"
 #include "vec.h"
@@ -186,6 +187,21 @@ template <> struct Argument<metal::sampler> : ResourceArgument<metal::sampler> {
     static constexpr bool is_const = true;
   };
 };
+#if __METAL_VERSION__ >= 400
+// A tensor of the host is 8 bytes, like one in an argument buffer.
+template <typename T, typename E> struct Argument<tensors::tensor<T, E, tensors::tensor_handle>> {
+  typedef tensors::tensor<T, E, tensors::tensor_handle> Pointee;
+  static constexpr bool is_binding = true, is_reference = true;
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED Pointee get(const MrtThread *thread, mrt_u32 index) {
+    return *(Pointee *)binding(thread, source, index);
+  }
+  static Pointee nothing() { return Pointee(); }
+  struct Facts {
+    static constexpr mrt_u32 size = 8, alignment = 8, data_type = 140, count = 1;
+    static constexpr bool is_const = true;
+  };
+};
+#endif
 template <typename T, size_t N> struct Argument<metal::array<T, N>> : ResourceArgument<metal::array<T, N>> {
   static metal::array<T, N> MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
     metal::array<T, N> all;

@@ -32,7 +32,7 @@ template <ProductCode code> struct ProductShape {
 template <typename> struct OperandKind { // no operand
   static constexpr MRT_CONSTANT bool is_tensor = false, is_cooperative = false;
 };
-template <typename T, typename E> struct OperandKind<tensors::tensor<T, E, tensors::tensor_inline>> {
+template <typename T, typename E, typename D, typename... Tags> struct OperandKind<tensors::tensor<T, E, D, Tags...>> {
   static constexpr MRT_CONSTANT bool is_tensor = true, is_cooperative = false;
   typedef T element;
 };
@@ -213,9 +213,9 @@ template <typename Layout> MRT_FUNC ProductPart part_of(int group) {
 
 // Reads this lane's share of a tensor's elements for the k from `first` to `end`. Elements beyond the tensor are zero,
 // except that the program promises that all k of the descriptor exist.
-template <bool along_rows, typename Sum, typename T, typename E>
-MRT_FUNC void read_share(Sum *share, const tensors::tensor<T, E, tensors::tensor_inline> &source, int count, int begin,
-                         int last, long first, long end) {
+template <bool along_rows, typename Sum, typename T, typename E, typename D, typename... Tags>
+MRT_FUNC void read_share(Sum *share, const tensors::tensor<T, E, D, Tags...> &source, int count, int begin, int last,
+                         long first, long end) {
   const long depth = source.shape.values[along_rows ? 0 : 1];
   for (int e = int(lane_index()); e < count * staged_depth; e += 32) {
     const long i = e / staged_depth, k = first + e % staged_depth;
@@ -279,8 +279,8 @@ MRT_FUNC void check_run(const Left &left, const Right &right, const Destination 
 #endif
 
 // Reads or writes the element of a destination that a slot stands for.
-template <typename Layout, typename Sum, typename T, typename E>
-MRT_FUNC Sum old_sum(const tensors::tensor<T, E, tensors::tensor_inline> &destination, int slot) {
+template <typename Layout, typename Sum, typename T, typename E, typename D, typename... Tags>
+MRT_FUNC Sum old_sum(const tensors::tensor<T, E, D, Tags...> &destination, int slot) {
   const TensorPlace place = Layout::place(slot);
   return place.exists && destination.contains(place.column, place.row) ? Sum(destination.at(place.column, place.row))
                                                                        : Sum(0);
@@ -289,8 +289,8 @@ template <typename Layout, typename Sum, typename T, typename E, typename L>
 MRT_FUNC Sum old_sum(const tensors::cooperative_tensor<T, E, L> &destination, int slot) {
   return Sum(destination.elements[slot]);
 }
-template <typename Layout, typename Sum, typename T, typename E>
-MRT_FUNC void put_sum(tensors::tensor<T, E, tensors::tensor_inline> &destination, int slot, Sum sum) {
+template <typename Layout, typename Sum, typename T, typename E, typename D, typename... Tags>
+MRT_FUNC void put_sum(const tensors::tensor<T, E, D, Tags...> &destination, int slot, Sum sum) {
   const TensorPlace place = Layout::place(slot);
   if (place.exists && destination.contains(place.column, place.row))
     destination.at(place.column, place.row) = metal::remove_cv_t<metal::remove_addrspace_t<T>>(sum);
@@ -301,8 +301,9 @@ MRT_FUNC void put_sum(tensors::cooperative_tensor<T, E, L> &destination, int slo
   destination.elements[slot] = T(sum);
 }
 
+// The operands are cooperative tensors, or tensors that have their sizes.
 template <typename Shape, int Groups, typename Left, typename Right, typename Destination>
-MRT_COOPERATIVE void run_product(Left &left, Right &right, Destination &destination, Site site) {
+MRT_COOPERATIVE void run_product(const Left &left, const Right &right, Destination &destination, Site site) {
   typedef operand_element<Left> L;
   typedef operand_element<Right> R;
   typedef metal::conditional_t<factor_kind<L> == 1 && factor_kind<R> == 1, int, float> Sum;
@@ -386,7 +387,8 @@ template <mrt::ProductCode code, typename Scope> struct matmul2d {
       template <typename Left, typename Right, typename Destination>
       MRT_COOPERATIVE typename mrt::CheckedRun<Shape, groups, Left, Right, Destination>::type
       run(MRT_THREAD Left &left, MRT_THREAD Right &right, MRT_THREAD Destination &destination MRT_SITE) const
-      MRT_BODY(mrt::run_product<Shape, groups>(left, right, destination, site);)
+      MRT_BODY(auto &&result = mrt::view_of(destination);
+               mrt::run_product<Shape, groups>(mrt::view_of(left), mrt::view_of(right), result, site);)
 };
 
 } // namespace tensor_ops

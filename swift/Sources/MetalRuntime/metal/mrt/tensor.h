@@ -1,11 +1,13 @@
-// Tensors of Metal 4 that a program makes of a pointer (MSL 2.22): `tensor<device half, dextents<int, 2>,
-// tensor_inline>`. Dimension 0 is contiguous unless strides say otherwise.
+// Tensors of Metal 4 (MSL 2.20): those that a program makes of a pointer, `tensor<device half, dextents<int, 2>,
+// tensor_inline>`, and those of the host, `tensor<device half, dextents<int, 2>>`. Dimension 0 is contiguous unless
+// strides say otherwise.
 //
 // They are in namespace mrt::tensors, which <metal_tensor> makes a part of namespace metal: a program that does not
 // include it may use these names.
 #ifndef MRT_TENSOR_H
 #define MRT_TENSOR_H
 
+#include "../tensor_abi.h"
 #include "current.h"
 #include "traits.h"
 #include "utility.h"
@@ -22,6 +24,7 @@ enum TensorProblem {
   operand_not_written,  // index of an element of a cooperative tensor, its capacity
   sum_not_written,      // the same, of the destination that a product is added to
   wrong_scope,          // SIMD-groups of the operation, SIMD-groups of the threadgroup
+  position_outside,     // position of an element, extent
 };
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
@@ -76,73 +79,243 @@ template <typename Index, size_t... E> struct DynamicExtents<Index, 0, E...> {
 };
 template <typename Index, size_t Rank> using dextents = typename DynamicExtents<Index, Rank>::type;
 
-struct tensor_inline {};
-struct tensor_handle {};
-struct tensor_offset {};
+struct tensor_inline {}; // made of a pointer
+struct tensor_handle {}; // made by the host: 8 bytes in an argument or an argument buffer
+struct tensor_offset {}; // a tag: a slice of a tensor of the host
 
 template <typename T, typename Extents, typename Descriptor = tensor_handle, typename... Tags> struct tensor {
-  static_assert(__is_same(Descriptor, tensor_inline) && sizeof...(Tags) == 0,
-                "tensors that the host makes (tensor_handle) and tensors with several planes are not supported: make "
-                "one of a pointer with tensor_inline");
+  static_assert(__is_same(Descriptor, tensor_handle) || __is_same(Descriptor, tensor_inline),
+                "tensor: the third template argument must be tensor_handle or tensor_inline");
+  static_assert(!(__is_same(Descriptor, tensor_handle) || __is_same(Descriptor, tensor_inline)),
+                "tensor: the only tag is tensor_offset, of a tensor_handle; tensors with several planes are not "
+                "supported");
 };
 
-template <typename T, typename Extents> struct tensor<T, Extents, tensor_inline> {
+// Elements in device or constant memory: in flat mode there is one address space.
+#ifdef MRT_STRICT
+template <typename T> constexpr MRT_CONSTANT bool is_of_host = false;
+template <typename T> constexpr MRT_CONSTANT bool is_of_host<T MRT_DEVICE> = true;
+template <typename T> constexpr MRT_CONSTANT bool is_of_host<T MRT_CONSTANT> = true;
+#else
+template <typename T> constexpr MRT_CONSTANT bool is_of_host = true;
+#endif
+
+} // namespace tensors
+
+// The sizes of a slice: all dynamic, or those in angle brackets.
+template <typename I, size_t Rank, size_t... E> struct SizesOf {
+  static_assert(sizeof...(E) == Rank, "slice: as many sizes as the tensor has dimensions");
+  typedef tensors::extents<I, E...> type;
+};
+template <typename I, size_t Rank> struct SizesOf<I, Rank> {
+  typedef tensors::dextents<I, Rank> type;
+};
+template <typename Tensor, typename Sizes> struct SliceOf;
+template <typename T, typename E, typename D, typename... Tags, typename Sizes>
+struct SliceOf<tensors::tensor<T, E, D, Tags...>, Sizes> {
+  typedef tensors::tensor<T, Sizes, D, tensors::tensor_offset> type;
+};
+template <typename T, typename E, typename Sizes> struct SliceOf<tensors::tensor<T, E, tensors::tensor_inline>, Sizes> {
+  typedef tensors::tensor<T, Sizes, tensors::tensor_inline> type;
+};
+
+#ifndef MRT_STRICT
+template <typename Operand> Operand &view_of(Operand &operand);
+template <typename T, typename E> auto view_of(tensors::tensor<T, E, tensors::tensor_handle> operand);
+#endif
+
+// Makes `long` of each number of a list.
+template <size_t> using Index = long;
+
+// A position in a tensor of this rank, with the place of the subscript: from an index if the rank is 1, and from an
+// array. The rewriter makes `t[Subscripts()(i, j)]` of `t[i, j]`; it is `j` to other operators.
+template <size_t Rank> struct Position {
+  long at[Rank];
+#ifndef MRT_STRICT
+  Site site;
+  template <typename I> Position(metal::array<I, Rank> indices, Site place = Site::here()) : site(place) {
+    for (size_t i = 0; i < Rank; i++) at[i] = long(indices.elements[i]);
+  }
+  template <typename I, typename = metal::enable_if_t<Rank == 1 && metal::is_integral_v<I>>>
+  Position(I index, Site place = Site::here()) : at{long(index)}, site(place) {}
+  template <typename... I> Position(Site place, I... indices) : at{long(indices)...}, site(place) {}
+  operator long() const { return at[Rank - 1]; }
+#else
+  template <typename I> Position(metal::array<I, Rank> indices);
+  template <typename I, typename = metal::enable_if_t<Rank == 1 && metal::is_integral_v<I>>> Position(I index);
+  Position() = default;
+  operator long() const;
+#endif
+};
+struct Subscripts {
+#ifndef MRT_STRICT
+  Site site;
+  Subscripts(Site place = Site::here()) : site(place) {}
+  template <typename... I> Position<sizeof...(I)> operator()(I... indices) const { return {site, indices...}; }
+#else
+  template <typename... I> Position<sizeof...(I)> operator()(I...) const;
+#endif
+};
+
+template <typename T, typename Extents> struct TensorTypes {
   typedef T element_type;
   typedef metal::remove_cv_t<metal::remove_addrspace_t<T>> value_type;
   typedef Extents extents_type;
   typedef typename Extents::index_type index_type;
+  typedef metal::make_unsigned_t<index_type> size_type;
+  typedef size_t rank_type;
   typedef T *data_handle_type;
 
-  MRT_METHOD tensor(T *pointer, Extents sizes) : data(pointer), shape(sizes) {
-    steps[0] = 1;
-    for (size_t i = 1; i < Extents::rank(); i++) steps[i] = steps[i - 1] * long(shape.values[i - 1]);
-  }
-  template <typename S>
-  MRT_METHOD tensor(T *pointer, Extents sizes, metal::array<S, Extents::rank()> strides) : data(pointer), shape(sizes) {
-    for (size_t i = 0; i < Extents::rank(); i++) steps[i] = long(strides.elements[i]);
-  }
+  static constexpr MRT_METHOD size_t get_rank() { return Extents::rank(); }
+  static constexpr MRT_METHOD size_t get_static_extent(size_t dimension) { return Extents::static_extent(dimension); }
+};
 
-  constexpr MRT_METHOD Extents extents() const { return shape; }
-
-  // The tensor from this position on: what is left of each size, or the sizes in angle brackets.
-  template <typename A, typename B>
-  MRT_CALL tensor<T, dextents<index_type, 2>, tensor_inline> slice(A first, B second MRT_SITE) const
-      MRT_BODY(return sliced<dextents<index_type, 2>>(long(first), long(second),
-                                                      site);) template <size_t E0, size_t E1, typename A, typename B>
-      MRT_CALL tensor<T, tensors::extents<index_type, E0, E1>, tensor_inline> slice(A first, B second MRT_SITE) const
-      MRT_BODY(return sliced<tensors::extents<index_type, E0, E1>>(long(first), long(second), site);)
+// The members whose parameters depend on the rank (MSL 2.20.2). I counts the dimensions.
+template <typename Self, typename T, typename Extents, typename Indices> struct TensorMembers;
+template <typename Self, typename T, typename Extents, size_t... I>
+struct TensorMembers<Self, T, Extents, metal::index_sequence<I...>> : TensorTypes<T, Extents> {
+  typedef typename Extents::index_type index_type;
+  typedef typename TensorTypes<T, Extents>::value_type value_type;
+  typedef metal::array<long, sizeof...(I)> Place;
+  template <size_t... E>
+  using Slice = typename SliceOf<Self, typename SizesOf<index_type, sizeof...(I), E...>::type>::type;
 
 #ifndef MRT_STRICT
-          template <typename S>
-          MRT_CALL tensor<T, S, tensor_inline> sliced(long first, long second, Site site) const {
-    static_assert(Extents::rank() == 2, "slice: this device slices tensors of rank 2");
-    const long start[] = {first, second};
-    index_type sizes[2];
-    for (int i = 0; i < 2; i++) {
-      const long whole = long(shape.values[i]), fixed = long(S::static_extent(i));
+  MRT_METHOD decltype(auto) view() const { return view_of(*static_cast<const Self *>(this)); }
+#endif
+  // clang-format off: it would join the members
+#define MRT_TENSOR_MEMBERS(SPACE)                                                                                      \
+  MRT_CALL Extents extents() const SPACE MRT_BODY(return view().shape;)                                                \
+  MRT_CALL index_type get_extent(size_t dimension) const SPACE                                                         \
+      MRT_BODY(return index_type(view().shape.values[dimension]);)                                                     \
+  MRT_CALL index_type get_stride(size_t dimension) const SPACE                                                         \
+      MRT_BODY(return index_type(view().steps[dimension]);)                                                            \
+  MRT_CALL T &operator[](Position<sizeof...(I)> position) const SPACE                                                  \
+      MRT_BODY(return view().element(position.at, position.site);)                                                     \
+  /* Outside of the tensor, a load gives 0 and a store does nothing. */                                                \
+  MRT_CALL value_type load(Index<I>... at) const SPACE MRT_BODY(return load(Place{{at...}});)                          \
+  template <typename S> MRT_CALL value_type load(metal::array<S, sizeof...(I)> at) const SPACE                         \
+      MRT_BODY(return view().has(at.elements) ? value_type(*view().address(at.elements)) : value_type(0);)             \
+  MRT_CALL void store(value_type value, Index<I>... at) const SPACE MRT_BODY(store(value, Place{{at...}});)            \
+  template <typename S> MRT_CALL void store(value_type value, metal::array<S, sizeof...(I)> at) const SPACE            \
+      MRT_BODY(if (view().has(at.elements)) *view().address(at.elements) = value;)                                     \
+  /* The tensor from this position on: what is left of each size, or the sizes in angle brackets. */                   \
+  template <size_t... E> MRT_CALL Slice<E...> slice(Index<I>... at MRT_SITE) const SPACE                               \
+      MRT_BODY(const long start[] = {at...}; return view().template sliced<Slice<E...>>(start, site);)
+  // clang-format on
+  MRT_IN_EACH_SPACE(MRT_TENSOR_MEMBERS)
+#undef MRT_TENSOR_MEMBERS
+};
+
+// A tensor that has its sizes and strides with it: made of a pointer, or a slice of a tensor of the host.
+template <typename Self, typename T, typename Extents>
+struct TensorView : TensorMembers<Self, T, Extents, metal::make_index_sequence<Extents::rank()>> {
+  typedef typename Extents::index_type index_type;
+  static constexpr MRT_CONSTANT size_t rank = Extents::rank();
+
+  T *data;
+  Extents shape;
+  long steps[rank];
+
+#ifndef MRT_STRICT
+  TensorView(T *pointer, Extents sizes) : data(pointer), shape(sizes) {}
+
+  template <typename S> MRT_METHOD bool has(const S *at) const {
+    bool inside = true;
+    for (size_t i = 0; i < rank; i++) inside = inside && long(at[i]) >= 0 && long(at[i]) < long(shape.values[i]);
+    return inside;
+  }
+  template <typename S> MRT_METHOD T *address(const S *at) const {
+    T *element = data;
+    for (size_t i = 0; i < rank; i++) element += long(at[i]) * steps[i];
+    return element;
+  }
+  MRT_METHOD T &element(const long *at, [[maybe_unused]] Site site) const {
+    for (size_t i = 0; i < rank; i++)
+      MRT_CHECK_TENSOR(at[i] >= 0 && at[i] < long(shape.values[i]), position_outside, at[i], shape.values[i])
+    return *address(at);
+  }
+  template <typename Result> MRT_METHOD Result sliced(const long *start, [[maybe_unused]] Site site) const {
+    typedef typename Result::extents_type Sizes;
+    Result result(address(start), Sizes());
+    for (size_t i = 0; i < rank; i++) {
+      const long whole = long(shape.values[i]), fixed = long(Sizes::static_extent(i));
       MRT_CHECK_TENSOR(start[i] >= 0 && start[i] <= whole, slice_starts_outside, start[i], whole)
       MRT_CHECK_TENSOR(fixed < 0 || start[i] + fixed <= whole, slice_ends_outside, start[i] + fixed, whole)
-      sizes[i] = index_type(fixed < 0 ? whole - start[i] : fixed);
+      result.shape.values[i] = index_type(fixed < 0 ? whole - start[i] : fixed);
+      result.steps[i] = steps[i];
     }
-    return {data + first * steps[0] + second * steps[1], S(sizes[0], sizes[1]), metal::array<long, 2> {
-              { steps[0],
-                steps[1] }
-            }};
+    return result;
   }
-  // Returns whether a position is inside, and the element there.
+  // Of a matrix: whether a position is inside, and the element there.
   MRT_METHOD bool contains(long first, long second) const {
     return first >= 0 && second >= 0 && first < long(shape.values[0]) && second < long(shape.values[1]);
   }
   MRT_METHOD T &at(long first, long second) const { return data[first * steps[0] + second * steps[1]]; }
 #endif
+};
 
-  T *data;
-  Extents shape;
-  long steps[Extents::rank()];
+namespace tensors {
+
+template <typename T, typename Extents>
+struct tensor<T, Extents, tensor_inline> : TensorView<tensor<T, Extents, tensor_inline>, T, Extents> {
+#ifdef MRT_STRICT
+  tensor(T *pointer, Extents sizes);
+  template <typename S> tensor(T *pointer, Extents sizes, metal::array<S, Extents::rank()> strides);
+#else
+  MRT_METHOD tensor(T *pointer, Extents sizes) : TensorView<tensor, T, Extents>(pointer, sizes) {
+    this->steps[0] = 1;
+    for (size_t i = 1; i < Extents::rank(); i++) this->steps[i] = this->steps[i - 1] * long(this->shape.values[i - 1]);
+  }
+  template <typename S>
+  MRT_METHOD tensor(T *pointer, Extents sizes, metal::array<S, Extents::rank()> strides)
+      : TensorView<tensor, T, Extents>(pointer, sizes) {
+    for (size_t i = 0; i < Extents::rank(); i++) this->steps[i] = long(strides.elements[i]);
+  }
+#endif
 };
 
 template <typename T, typename E> tensor(T *, E) -> tensor<T, E, tensor_inline>;
 template <typename T, typename E, typename S> tensor(T *, E, S) -> tensor<T, E, tensor_inline>;
+
+template <typename T, typename Extents>
+struct tensor<T, Extents, tensor_handle, tensor_offset>
+    : TensorView<tensor<T, Extents, tensor_handle, tensor_offset>, T, Extents> {
+  static_assert(is_of_host<T>, "tensor: the elements of a tensor_handle are in device or constant memory");
+#ifndef MRT_STRICT
+  MRT_METHOD tensor(T *pointer, Extents sizes) : TensorView<tensor, T, Extents>(pointer, sizes) {}
+#endif
+};
+
+template <typename T, typename Extents>
+struct tensor<T, Extents, tensor_handle>
+    : TensorMembers<tensor<T, Extents, tensor_handle>, T, Extents, metal::make_index_sequence<Extents::rank()>> {
+  static_assert(is_of_host<T>, "tensor: the elements of a tensor_handle are in device or constant memory");
+#ifdef MRT_STRICT
+  ulong handle;
+#else
+  const MrtTensor *handle = nullptr;
+#endif
+};
+
+} // namespace tensors
+
+#ifndef MRT_STRICT
+// The tensor itself if it has its sizes, and what the handle of one of the host refers to.
+template <typename Operand> MRT_FUNC Operand &view_of(Operand &operand) { return operand; }
+template <typename T, typename E>
+MRT_UNINSTRUMENTED auto view_of(tensors::tensor<T, E, tensors::tensor_handle> operand) {
+  const MrtTensor *of = operand.handle;
+  tensors::tensor<T, E, tensors::tensor_handle, tensors::tensor_offset> view(of ? (T *)of->address : nullptr, E());
+  for (size_t i = 0; i < E::rank(); i++) {
+    view.shape.values[i] = typename E::index_type(of && i < of->rank ? of->extents[i] : 0);
+    view.steps[i] = of && i < of->rank ? of->strides[i] : 0;
+  }
+  return view;
+}
+#endif
+
+namespace tensors {
 
 // The threads that execute an operation together.
 template <size_t Count> struct execution_simdgroups {
