@@ -75,8 +75,13 @@ function reductions(): void {
 const models = {
   "gpt-11m": { batch: 8, dtype: "float32", vocabularySize: 512, contextLength: 128, layers: 6, heads: 6, width: 384 },
   "gpt-124m": {
-    ...{ batch: 8, dtype: "bfloat16", vocabularySize: 50_304, contextLength: 1024 },
-    ...{ layers: 12, heads: 12, width: 768 },
+    batch: 8,
+    dtype: "bfloat16",
+    vocabularySize: 50_304,
+    contextLength: 1024,
+    layers: 12,
+    heads: 12,
+    width: 768,
   },
 } as const;
 

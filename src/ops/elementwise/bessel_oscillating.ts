@@ -99,8 +99,7 @@ export const modifiedBesselK1: FloatOperation = defineUnary("modifiedBesselK1", 
   takes: "floats",
   saves: "input",
   reference: { float: (x) => besselK(1, x, false) },
-  gradient: (g, x) =>
-    neg(times(g, add(modifiedBesselK0(x), perArgument(modifiedBesselK1(x), x)))),
+  gradient: (g, x) => neg(times(g, add(modifiedBesselK0(x), perArgument(modifiedBesselK1(x), x)))),
 });
 
 /**

@@ -10,15 +10,15 @@ import { toDType } from "../copy/cast.ts";
 import { neg } from "./arithmetic.ts";
 import { defineBinary, defineUnary } from "./define.ts";
 import * as exact from "./exponents.reference.ts";
-import type { FloatOf } from "./types.ts";
+import type { BinaryOperation, FloatOf } from "./types.ts";
 
 /** Computes x · 2ᵏ for integers k, stored as floats. */
-const timesPowerOfTwo = defineBinary("timesPowerOfTwo", {
+const timesPowerOfTwo: BinaryOperation = defineBinary("timesPowerOfTwo", {
   takes: "floats",
   isPublic: false,
   saves: "operands",
   reference: { float: exact.timesPowerOfTwo },
-  gradient: (g, _x, k, needs) => [needs[0] ? (timesPowerOfTwo(g, k) as Tensor) : null, null],
+  gradient: (g, _x, k, needs) => [needs[0] ? timesPowerOfTwo(g, k) : null, null],
 });
 
 /**

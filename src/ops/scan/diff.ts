@@ -55,7 +55,7 @@ export function diff(...values: unknown[]): Tensor {
   for (const part of parts) checkNeighbor(x, part, axis);
   return underName("diff", () =>
     tidy(() => {
-      let result = n > 0 && parts.length === 1 ? x : (cat(n === 0 ? [x] : parts, axis));
+      let result = n > 0 && parts.length === 1 ? x : cat(n === 0 ? [x] : parts, axis);
       for (let time = 0; time < n && result.shape[axis]! > 0; time++) result = differences(result, axis);
       return result;
     }),
@@ -84,7 +84,7 @@ function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
 function differences(x: Tensor, axis: number): Tensor {
   const length = x.shape[axis]! - 1;
   const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];
-  return x.dtype === "bool" ? ne(after, before) : (sub(after, before));
+  return x.dtype === "bool" ? ne(after, before) : sub(after, before);
 }
 
 /** Options of {@link trapezoid} and {@link cumulativeTrapezoid}. */

@@ -42,7 +42,8 @@ export function opt(config: Settings, count: number): DecoderDescription {
   const only = (name: string, value: unknown) => {
     const got = config.get(name);
     if (got === undefined || got === value) return;
-    const message = `expected ${name} to be ${JSON.stringify(value)}, the only supported value, got ${JSON.stringify(got)}`;
+    const [wanted, given] = [value, got].map((each) => JSON.stringify(each));
+    const message = `expected ${name} to be ${wanted}, the only supported value, got ${given}`;
     throw config.refused("unsupportedConfig", message);
   };
   only("do_layer_norm_before", true);
