@@ -65,7 +65,13 @@ export const networks: readonly Network[] = [
   { name: "InfiniBand, 100 Gbit/s", latency: 2e-6, bandwidth: 11_000 * MB },
 ];
 
-const RANKS = [2, 8, 64, 256, 1024] as const;
+/** Connections of GPUs: the first was measured by NCCL between two H200, the second is a data sheet's. */
+export const gpuNetworks: readonly Network[] = [
+  fitted("NVLink of H200, measured", [16_384, 26.8e-6], [268_435_456, 920.4e-6]),
+  { name: "InfiniBand, 400 Gbit/s for each GPU", latency: 5e-6, bandwidth: 48_000 * MB },
+];
+
+const RANKS = [2, 4, 8, 64, 256, 1024] as const;
 
 if (import.meta.main) {
   // 10.9 M parameters: 43.6 MB of gradients; 1,024 tokens took 0.31 s on two threads. Backward hides nothing.
@@ -73,11 +79,17 @@ if (import.meta.main) {
     ["1,024 tokens", { bytes: 43.6 * MB, seconds: 0.31, overlap: 0 }],
     ["8,192 tokens", { bytes: 43.6 * MB, seconds: 8 * 0.31, overlap: 0 }],
   ];
+  print(networks, works);
+  // 124.5 M parameters in 148 tensors: 498 MB of float32 gradients, and a flag for each tensor.
+  print(gpuNetworks, [["8,192 tokens", { bytes: 4 * (124.48 * MB + 148), seconds: 0.2107, overlap: 0 }]]);
+}
+
+function print(rows: readonly Network[], works: readonly [string, Work][]): void {
   console.log(`| network | a rank's batch | ${RANKS.map((ranks) => `${ranks} ranks`).join(" | ")} |`);
   console.log(`|---|---|${RANKS.map(() => "---|").join("")}`);
-  for (const network of networks)
+  for (const network of rows)
     for (const [batch, work] of works) {
-      const cells = RANKS.map((ranks) => efficiency(ranks, work, network).toFixed(2));
+      const cells = RANKS.map((ranks) => efficiency(ranks, work, network).toFixed(3));
       console.log(`| ${network.name} | ${batch} | ${cells.join(" | ")} |`);
     }
 }
