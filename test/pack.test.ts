@@ -165,11 +165,13 @@ describe("in an empty project", () => {
     expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
     const told = JSON.parse(out) as { loaded: string[]; names: Record<string, string>; stack: string; item: number };
     expect(told.loaded).toEqual([
-      ...["bundle/bytecode.js", "bundle/chosen.js", "core/packaged.js", "core/place.js", "core/runtime.js", "index.js"],
+      ...["bundle/bytecode.js", "bundle/chosen.js"],
+      ...["core/errors.js", "core/packaged.js", "core/place.js", "core/runtime.js"],
+      "index.js",
     ]);
     expect(told.names).toEqual(namesOf(library as unknown as Names));
     expect(told.stack).toContain(join(installed, "src", "ops", "matmul", "matmul.js"));
-    expect(existsSync(join(installed, "src", "ops", "matmul", "matmul.js"))).toBe(true);
+    expect(existsSync(join(installed, "src", "ops", "matmul", "matmul.d.ts"))).toBe(true);
     expect(told.item).toBe(-1); // in a thread, by a separate module
   });
 

@@ -8,6 +8,7 @@ import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-cod
 import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
+import { exportsIn, modulesOf, modulesOfStart, type SharedModule, sharedModules } from "./share.ts";
 
 /** The package's entries, by their names in `src`. The exports of the first are the library's. */
 const [main, ...others] = ["index.js", "test.js"] as const;
@@ -27,7 +28,7 @@ const namespacesOfPackage: readonly Namespace[] = Object.entries(packageFile.exp
 
 /**
  * Returns the module of an entry in the package. A namespace's module is next to the bundle: the modules in the
- * namespace's folder, which the command loads, are another copy of the library.
+ * namespace's folder are gone.
  *
  * @param path the entry in a clone, such as `./src/nn/index.ts`
  */
@@ -47,15 +48,15 @@ const external = Object.keys({ ...packageFile.dependencies, ...packageFile.peerD
 ]);
 
 /**
- * Modules that stay next to the bundle: one locates the library, the other has the `require` calls that bundlers
- * follow.
+ * Modules that stay next to the bundle: one locates the library, one has the `require` calls that bundlers follow, and
+ * one has the classes of errors, which the command catches before it has loaded the library.
  */
-const beside = ["core/place.js", "core/packaged.js"] as const;
+const beside = ["core/place.js", "core/packaged.js", "core/errors.js"] as const;
 
 const leavingBeside = (source: string): BunPlugin => ({
   name: "leaving files beside",
   setup(builder) {
-    builder.onResolve({ filter: /(?:place|packaged)\.js$/ }, ({ path, importer }) => {
+    builder.onResolve({ filter: /(?:place|packaged|errors)\.js$/ }, ({ path, importer }) => {
       const file = beside.find((each) => join(source, each) === resolve(dirname(importer), path));
       return file === undefined ? undefined : { path: `../${file}`, external: true };
     });
@@ -67,9 +68,9 @@ const leavingBeside = (source: string): BunPlugin => ({
 });
 
 /**
- * Bundles a staged package. Its entries then import from the bundle: `src/bundle/library.js`, and
- * `src/bundle/bytecode.js` with its bytecode next to it. The modules are kept, since the command and the pages load
- * them and the source maps refer to them.
+ * Bundles a staged package. Its entries, the command and workers then import from the bundle: `src/bundle/library.js`,
+ * and `src/bundle/bytecode.js` with its bytecode next to it. The bundle's modules are removed; source maps still name
+ * them, with lines of the compiled text.
  *
  * @param folder has the package's `src`, compiled
  * @throws {Failure} if an entry needs something that the bundle lacks
@@ -77,6 +78,7 @@ const leavingBeside = (source: string): BunPlugin => ({
 export async function bundleLibrary(folder: string, namespaces = namespacesOfPackage): Promise<void> {
   const source = join(folder, "src");
   const entry = join(source, "bundle", "entry.js");
+  await nameExports(source, main, "core/errors.js");
   const texts = await Promise.all(others.map(async (name) => [name, await textOf(source, name)] as const));
   const imports = texts.flatMap(([, text]) => importsOf(text));
   await Bun.write(entry, entryOf(imports));
@@ -84,18 +86,49 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
   await Bun.write(ofNoType, "{}\n");
   const draft = await (await build(entry, { naming: "library.js" })).text();
   const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((name) => !name.startsWith("$"));
-  const names = renamedIn(draft);
+  const bundled = modulesOf(draft);
+  const shared = await sharedModules(source, bundled);
   const membersOf = new Map<string, string[]>();
   for (const namespace of namespaces) membersOf.set(namespace.name, await namesIn(entry, namespace));
-  await Bun.write(entry, objectEntryOf(exported, imports));
+  await Bun.write(entry, objectEntryOf(exported, imports, shared));
+  const names = new Set([
+    ...renamedIn(draft),
+    ...renamedIn(await (await build(entry, { naming: "library.js" })).text()),
+  ]);
   await build(entry, { naming: "library.js", isWritten: true, names });
   await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
   await Promise.all([rm(entry), rm(ofNoType)]);
+  await share(source, bundled, shared);
   await Bun.write(join(source, "bundle", "chosen.js"), chooser());
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
   await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", exported));
   for (const [name, members] of membersOf)
     await Bun.write(join(source, "bundle", `${name}.js`), libraryEntry("./chosen.js", `library.${name}`, members));
+}
+
+/** Names the exports of `export * from` a module beside the bundle: the bundler loses those of an external module. */
+async function nameExports(source: string, module: string, from: string): Promise<void> {
+  const file = Bun.file(join(source, module));
+  if (!(await file.exists()) || !(await Bun.file(join(source, from)).exists())) return;
+  const names = (await exportsIn(source, from)).join(", ");
+  await Bun.write(
+    file,
+    (await file.text()).replace(`export * from "./${from}"`, `export { ${names} } from "./${from}"`),
+  );
+}
+
+/**
+ * Removes the bundle's modules, and writes those that the command and workers import anew. Those that the command needs
+ * to start stay as they are, so that `--help` does not load the library.
+ */
+async function share(source: string, bundled: ReadonlySet<string>, shared: readonly SharedModule[]): Promise<void> {
+  const starting = await modulesOfStart(source);
+  for (const path of bundled) if (!starting.has(path)) await rm(join(source, path), { force: true });
+  for (const { path, exports } of shared) {
+    if (starting.has(path)) continue;
+    const chosen = `${"../".repeat(path.split("/").length - 1) || "./"}bundle/chosen.js`;
+    await Bun.write(join(source, path), libraryEntry(chosen, `library.$modules[${JSON.stringify(path)}]()`, exports));
+  }
 }
 
 /** Returns the names that a namespace exports. @param entry is written, and built */
@@ -183,18 +216,39 @@ const entryOf = (imports: readonly RelativeImport[]): string =>
   ].join("");
 
 /**
- * The exports of the bundle in one object. Bun's bundler makes a getter and a setter for each export, which takes a
+ * The exports of the bundle in one object, and functions that load the modules that the command shares. Bun's bundler
+ * makes a getter and a setter for each export, which takes a
  * millisecond at each start.
  */
-function objectEntryOf(exported: readonly string[], imports: readonly RelativeImport[]): string {
+function objectEntryOf(
+  exported: readonly string[],
+  imports: readonly RelativeImport[],
+  shared: readonly SharedModule[],
+): string {
   const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));
   return [
     `import { ${exported.map((name) => `${name} as own$${name}`).join(", ")} } from "../${main}";\n`,
+    ...shared.flatMap(({ path, exports, isEager }, at) =>
+      isEager
+        ? [`import { ${exports.map((name) => `${name} as m${at}$${name}`).join(", ")} } from "../${path}";\n`]
+        : [],
+    ),
     ...others.map(([name, from]) => `import { ${name} as $${name} } from ".${from}";\n`),
     `export const library = {\n${exported.map((name) => `  ${name}: own$${name},\n`).join("")}`,
     ...new Set(others.map(([name]) => `  $${name},\n`)),
-    "};\n",
+    "  $modules: {\n",
+    ...shared.map(memberOf),
+    "  },\n};\n",
   ].join("");
+}
+
+/**
+ * Returns the member of a shared module. A `require` makes the bundler load a module on first use, which costs time in
+ * each call, so modules that are loaded at once have references.
+ */
+function memberOf({ path, exports, isEager }: SharedModule, at: number): string {
+  const names = exports.map((name) => `${name}: m${at}$${name}`).join(", ");
+  return `    ${JSON.stringify(path)}: () => ${isEager ? `({ ${names} })` : `require("../${path}")`},\n`;
 }
 
 /** Returns an entry that imports from the bundle. @throws {Failure} for an unsupported form of import */

@@ -71,8 +71,9 @@ function templatesIn(node: unknown): Range[] {
 }
 
 /** Modules that are loaded by their paths, such as workers. */
-const loadedByPath = /(?:^|\/)\w+_main\.js$/;
-const imported = /(?:\bfrom |\bimport |\bimport\(|\brequire\()"(\.[^"\n]+)"/g;
+export const loadedByPath: RegExp = /(?:^|\/)\w+_main\.js$/;
+/** Imports of other modules of the library. */
+export const imported: RegExp = /(?:\bfrom |\bimport |\bimport\(|\brequire\()"(\.[^"\n]+)"/g;
 
 /**
  * Removes the modules that only the bundle has: neither the command, nor a worker, a page or an entry of the package

@@ -1,0 +1,79 @@
+/**
+ * The modules of the bundle that the command and workers load. In the package, they are short modules that take their
+ * exports from the bundle, so that the library is there once, and each class is one class.
+ */
+import { dirname, join } from "node:path";
+import { Failure } from "../failure.ts";
+import { imported, loadedByPath } from "./compact.ts";
+
+/** A module of the bundle, by its path in `src`, with its exports. */
+export interface SharedModule {
+  readonly path: string;
+  readonly exports: readonly string[];
+  /** Whether the library loads it at once, and not on first use. */
+  readonly isEager: boolean;
+}
+
+const [commandModule, programModule] = ["cli/orchard.js", "cli/program.js"] as const;
+
+/** Returns the modules of a draft of the bundle, which names the path of each in a comment. */
+export const modulesOf = (draft: string): ReadonlySet<string> =>
+  new Set([...draft.matchAll(/^\/\/ \S*?\bsrc\/(\S+\.js)$/gm)].map(([, path]) => path!));
+
+/**
+ * Returns the bundled modules that the command and workers import.
+ *
+ * @param source the package's `src`, compiled
+ */
+export async function sharedModules(source: string, bundled: ReadonlySet<string>): Promise<SharedModule[]> {
+  const all = [...new Bun.Glob("**/*.js").scanSync({ cwd: source })];
+  const isRoot = (path: string) => path === commandModule || loadedByPath.test(path);
+  const waiting = all.filter((path) => isRoot(path) && !bundled.has(path));
+  const [seen, shared] = [new Set(waiting), new Set<string>()];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const text = await Bun.file(join(source, path)).text();
+    for (const [, target] of text.matchAll(imported)) {
+      const next = join(dirname(path), target!);
+      if (bundled.has(next)) shared.add(next);
+      else if (!seen.has(next) && all.includes(next)) waiting.push(next);
+      seen.add(next);
+    }
+  }
+  const eager = await loadedWith(source, "index.js");
+  const exportsOf = async (path: string) => {
+    const exports = await exportsIn(source, path);
+    return { path, exports, isEager: eager.has(path) };
+  };
+  return Promise.all([...shared].sort().map(exportsOf));
+}
+
+const importedAtOnce = /^(?:import|export) (?:[^;\n"]*from )?"(\.[^"\n]+\.js)"/gm;
+
+/** Returns the modules that the command loads to start. */
+export const modulesOfStart = (source: string): Promise<ReadonlySet<string>> => loadedWith(source, programModule);
+
+/** Returns a module and those that it imports, without calls of `import()`. */
+export async function loadedWith(source: string, module: string): Promise<ReadonlySet<string>> {
+  const waiting = [module];
+  const found = new Set(waiting);
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const file = Bun.file(join(source, path));
+    if (!(await file.exists())) continue;
+    for (const [, target] of (await file.text()).matchAll(importedAtOnce)) {
+      const next = join(dirname(path), target!);
+      if (!found.has(next)) waiting.push(next);
+      found.add(next);
+    }
+  }
+  return found;
+}
+
+/** Returns the names that a module exports, also those of `export * from`. */
+export async function exportsIn(source: string, path: string): Promise<string[]> {
+  const text = await Bun.file(join(source, path)).text();
+  if (/^export let\b/m.test(text)) throw new Failure(`${path} exports a variable, whose changes copies do not see`);
+  const stars = [...text.matchAll(/^export \* from "(\.[^"]+)";/gm)].map(([, target]) => join(dirname(path), target!));
+  const { exports } = new Bun.Transpiler({ loader: "js" }).scan(text);
+  const more = await Promise.all(stars.map((target) => exportsIn(source, target)));
+  return [...new Set([...exports, ...more.flat()])];
+}
