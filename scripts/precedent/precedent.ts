@@ -56,7 +56,7 @@ export async function checkPrecedent(): Promise<Counts> {
   const argued = readArgued(readFileSync(join(packageRoot, arguedFile), "utf8"));
   const failures = precedentProblems(withoutPrecedent(await ourSources()), argued);
   for (const failure of failures) console.log(failure);
-  if (failures.length > 0) console.log("What to do is in docs/kernels.md, Constructs that other projects lack.");
+  if (failures.length > 0) console.log("The section Precedents of CONTRIBUTING.md says how to fix this.");
   return { ...noTests, passed: failures.length === 0 ? 1 : 0, failed: failures.length, failures };
 }
 

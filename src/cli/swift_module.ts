@@ -115,8 +115,8 @@ export const scratchFolder = (): string =>
 export const appleHeaders: string = join(headers, "apple");
 
 /**
- * The compiler flags by which C and C++ targets find Apple's headers. On x86-64 they include `arm_neon.h`, over SIMDe
- * (libsimde-dev) of the toolchain or of the system.
+ * Returns the compiler flags by which C and C++ targets find Apple's headers. On x86-64 they include `arm_neon.h`, over
+ * SIMDe (libsimde-dev) of the toolchain or of the system.
  */
 export function headerFlags(swift: SwiftToolchain): string[] {
   if (process.arch !== "x64") return [`-I${appleHeaders}`];

@@ -126,7 +126,7 @@ function versionOf(swiftc: string, environment: Record<string, string>): string 
 /** The development files installed with a toolchain, on a machine that had none. */
 const sysrootOf = (folder: string): string => join(folder, "sysroot");
 
-/** The flags of `swiftc` for the toolchain's linker and development files. */
+/** Returns the flags of `swiftc` for the toolchain's linker and development files. */
 export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(sysrootOf(folder))): string[] {
   const sysroot = sysrootOf(folder);
   return ["-use-ld=lld", ...(hasSysroot ? ["-sdk", sysroot, "-Xclang-linker", `--sysroot=${sysroot}`] : [])];

@@ -76,7 +76,9 @@ function* walk(folder: string, visited = new Set<string>()): Generator<string> {
   }
 }
 
-/** TypeScript's declaration files in the nearest `node_modules` at or above a folder, or else in this package's. */
+/**
+ * Returns TypeScript's declaration files in the nearest `node_modules` at or above a folder, or else in this package's.
+ */
 export function findDeclarations(operation: string, start: string): { folder: string; files: FoundFile[] } {
   const folder = nearestModules(start) ?? nearestModules(packageRoot);
   if (folder === undefined)

@@ -9,7 +9,7 @@ import { manifestPath } from "./token_file.ts";
 const MAX_FILES = 16;
 const DEFAULT_MAX_BYTES = 4 * 2 ** 30;
 
-/** The maximum size of the folder in bytes: `ORCHARD_TOKEN_CACHE_LIMIT`. @throws {ArgumentError} */
+/** Returns the maximum size of the folder in bytes: `ORCHARD_TOKEN_CACHE_LIMIT`. @throws {ArgumentError} */
 export function cacheLimit(operation: string, values: Record<string, string | undefined> = process.env): number {
   const text = environment("ORCHARD_TOKEN_CACHE_LIMIT", values);
   if (!text) return DEFAULT_MAX_BYTES;

@@ -34,7 +34,7 @@ const unetSettings = {
   ],
 } as const;
 
-/** The options of a `UNet2DConditionModel`. @throws {ArgumentError} @throws {FileFormatError} */
+/** Returns the options of a `UNet2DConditionModel`. @throws {ArgumentError} @throws {FileFormatError} */
 export function unetOptions(config: Settings): UNetOptions {
   checkSettings(config, unetSettings);
   const channels = wholeList(config, "block_out_channels", [320, 640, 1280, 1280]);
@@ -76,7 +76,7 @@ const autoencoderSettings = {
   withoutEffect: ["sample_size", "force_upcast"],
 } as const;
 
-/** The options of an `AutoencoderKL`. @throws {ArgumentError} @throws {FileFormatError} */
+/** Returns the options of an `AutoencoderKL`. @throws {ArgumentError} @throws {FileFormatError} */
 export function autoencoderOptions(config: Settings): AutoencoderOptions {
   checkSettings(config, autoencoderSettings);
   const channels = wholeList(config, "block_out_channels", [64]);
@@ -109,7 +109,7 @@ const textEncoderSettings = {
 
 const activations = { quick_gelu: "quickGelu", gelu: "gelu" } as const;
 
-/** The options of a `CLIPTextModel`. @throws {ArgumentError} @throws {FileFormatError} */
+/** Returns the options of a `CLIPTextModel`. @throws {ArgumentError} @throws {FileFormatError} */
 export function textEncoderOptions(config: Settings): TextEncoderOptions {
   checkSettings(config, textEncoderSettings);
   const name = config.textIfAny("hidden_act") ?? "quick_gelu";

@@ -30,7 +30,7 @@ export const betaSchedules = ["linear", "scaledLinear", "squaredCosine"] as cons
 /** How the variance of the noise grows over the training steps. */
 export type BetaSchedule = (typeof betaSchedules)[number];
 
-/** The variance β of the noise that each training step adds. */
+/** Returns the variance β of the noise that each training step adds. */
 export function betasOf(schedule: BetaSchedule, start: number, end: number, count: number): number[] {
   if (schedule === "linear") return linspace32(start, end, count);
   if (schedule === "scaledLinear")
@@ -74,7 +74,7 @@ export function timestepsOf({ trainSteps, timestepSpacing, stepsOffset }: Spaced
   return Array.from({ length: count }, (_, at) => (count - 1 - at) * ratio + stepsOffset);
 }
 
-/** The timesteps of DPM-Solver, which leaves out the last of `count + 1`. */
+/** Returns the timesteps of DPM-Solver, which leaves out the last of `count + 1`. */
 export function solverTimestepsOf({ trainSteps, timestepSpacing, stepsOffset }: Spaced, count: number): number[] {
   if (timestepSpacing === "trailing") return trailing(trainSteps, trainSteps, count);
   if (timestepSpacing === "linspace")

@@ -122,7 +122,7 @@ export function reduceScatterCall(operation: string, x: Tensor, op: ReduceOp): C
   };
 }
 
-/** @internal The shape of one of `parts` equal parts along the first axis. @throws {ShapeError} */
+/** @internal Returns the shape of one of `parts` equal parts along the first axis. @throws {ShapeError} */
 export function partShape(operation: string, x: Tensor, parts: number): number[] {
   const [rows, ...others] = x.shape;
   if (rows !== undefined && rows % parts === 0) return [rows / parts, ...others];

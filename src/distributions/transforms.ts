@@ -45,7 +45,7 @@ const readers = {
 };
 
 /**
- * The base class of transforms of a {@link TransformedDistribution}: `y = forward(x)` and `x = inverse(y)`.
+ * The base class of transforms of a `TransformedDistribution`: `y = forward(x)` and `x = inverse(y)`.
  *
  * @example
  * new distributions.ExpTransform().inverse(tensor([1, Math.E])); // float32 [0, 1]

@@ -126,7 +126,7 @@ export function realLine(x: Tensor, { operation, axis, length, ...direction }: L
 
 const directionOf = ({ inverse, scale }: Direction): Direction => ({ inverse, scale });
 
-/** The axes of a transform of several axes with their lengths, in the caller's order. */
+/** Returns the axes of a transform of several axes with their lengths, in the caller's order. */
 export function linesOf(
   operation: string,
   x: Tensor,

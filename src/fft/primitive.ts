@@ -21,7 +21,7 @@ export interface RealTransform extends Direction {
   readonly toReal: boolean;
 }
 
-/** The number of elements before, along and after an axis of complex numbers. */
+/** Returns the number of elements before, along and after an axis of complex numbers. */
 export function partsOf(x: Tensor, axis: number): { outer: number; length: number; inner: number } {
   const product = (sizes: readonly number[]) => sizes.reduce((size, each) => size * each, 1);
   return {

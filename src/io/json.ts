@@ -37,7 +37,7 @@ export function parseJson(
   return json;
 }
 
-/** A value for a message, shortened if it is long. */
+/** Returns a value for a message, shortened if it is long. */
 export function brief(json: Json | undefined): string {
   if (json === undefined) return "nothing";
   return shorten(JSON.stringify(json, numberOrText));

@@ -14,7 +14,7 @@ export interface LinalgTableInUse {
   readonly problem?: string | undefined;
 }
 
-/** The path of the table; undefined if `ORCHARD_LINALG_TABLE` is `none`. */
+/** Returns the path of the table; undefined if `ORCHARD_LINALG_TABLE` is `none`. */
 export function linalgTablePath(values: Record<string, string | undefined> = process.env): string | undefined {
   const named = environment("ORCHARD_LINALG_TABLE", values);
   return named === "none" ? undefined : (named ?? join(cacheFolder(values), "linalg.json"));

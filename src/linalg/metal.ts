@@ -9,7 +9,7 @@ export const BLOCK = 32;
 export const TILE_ROWS = 64;
 export const TILE_THREADS = 128;
 
-/** Why a matrix is computed on another backend: kernels keep it in threadgroup memory, which has 32 KB. */
+/** Returns why a matrix is computed on another backend: kernels keep it in threadgroup memory, which has 32 KB. */
 export function tooLargeForThreadgroup({ shape }: Tensor): string | undefined {
   const [rows, columns] = shape.slice(-2) as [number, number];
   if (rows <= MAX_SIZE && columns <= MAX_SIZE) return undefined;

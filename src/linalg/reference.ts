@@ -3,7 +3,7 @@ import { store, toNumbers } from "../backend/reference/elements.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { matricesOf } from "./matrices.ts";
 
-/** The elements of each matrix of a batch. */
+/** Returns the elements of each matrix of a batch. */
 export function matricesIn(x: Tensor): Float64Array[] {
   const all = toNumbers(x);
   const { batch, rows, columns } = matricesOf(x);

@@ -6,8 +6,8 @@ import { linalgTableInUse } from "./crossover_file.ts";
 import { matricesOf } from "./matrices.ts";
 
 /**
- * Why the cpu computes matrices that metal supports: they are larger than threadgroup memory, and their total work is
- * less than that of the smallest matrix for which metal is faster. In strict mode metal computes them.
+ * Returns why the cpu computes matrices that metal supports: they are larger than threadgroup memory, and their total
+ * work is less than that of the smallest matrix for which metal is faster. In strict mode metal computes them.
  *
  * @param work n³ for a square matrix of n rows, summed over the batch
  */
@@ -16,7 +16,7 @@ export function fasterOnCpu(operation: LargeOperation, isLarge: boolean, work: n
   return `${operation} is faster on cpu for one matrix of this size`;
 }
 
-/** The work of factorizing a batch of matrices of any shape. */
+/** Returns the work of factorizing a batch of matrices of any shape. */
 export function factorWork(a: Tensor): number {
   const { batch, rows, columns } = matricesOf(a);
   return batch * rows * columns * Math.min(rows, columns);

@@ -73,7 +73,7 @@ export function tuneLinalg(
   return { metalFrom: Object.fromEntries(entries) as LinalgTable["metalFrom"] };
 }
 
-/** The smallest size from which metal was faster at every size; null if it was slower at the largest. */
+/** Returns the smallest size from which metal was faster at every size; null if it was slower at the largest. */
 export function leastSizeFrom(measured: readonly LinalgMeasurement[]): number | null {
   const last = measured.findLastIndex(({ metal, cpu }) => metal >= cpu);
   return measured[last + 1]?.size ?? null;

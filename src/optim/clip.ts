@@ -163,7 +163,7 @@ export function clipGradValue(...values: unknown[]): void {
   );
 }
 
-/** @internal The tensors in a list that have a gradient. */
+/** @internal Returns the tensors in a list that have a gradient. */
 export function withGradients(operation: string, parameters: Tensor | readonly Tensor[]): Tensor[] {
   const list = Tensor.isTensor(parameters) ? [parameters] : reading(operation, () => listed(parameters));
   if (!list?.every(Tensor.isTensor))

@@ -35,7 +35,7 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
   },
 };
 
-/** The index of each tensor's first chunk, and the total number of chunks, of `chunk` elements each. */
+/** Returns the index of each tensor's first chunk, and the total number of chunks, of `chunk` elements each. */
 export function chunksOf(sizes: readonly number[], chunk: number): { firstChunks: readonly number[]; total: number } {
   const firstChunks: number[] = [];
   let total = 0;

@@ -11,7 +11,7 @@ export const PART = 32;
 
 const scaleTypes: Readonly<Record<string, number>> = { float32: 0, float16: 1, bfloat16: 2 };
 
-/** The parts and bytes of a block as kernels see it. Groups and floats have one part per block. */
+/** Returns the parts and bytes of a block as kernels see it. Groups and floats have one part per block. */
 export function blockOf({ format }: WeightAttributes): { readonly parts: number; readonly bytes: number } {
   if (typeof format === "object") return { parts: 1, bytes: (PART / 8) * format.bits };
   const { values, bytes } = blockFormat(format);
@@ -30,7 +30,7 @@ export const weightsStruct = (attributes: WeightAttributes) => ({
   ...{ rows: attributes.rows, columns: attributes.columns, rowBytes: rowBytesOf(attributes) },
 });
 
-/** Function constants 0 to 5, which specialize a kernel for one format. */
+/** Returns function constants 0 to 5, which specialize a kernel for one format. */
 export function formatConstants(attributes: WeightAttributes, [, scales]: readonly Tensor[]): number[] {
   const { format } = attributes;
   const groups = typeof format === "object" ? [format.bits, format.groupSize / PART] : [0, 1];
@@ -38,7 +38,7 @@ export function formatConstants(attributes: WeightAttributes, [, scales]: readon
   return [packings.ordinal(packingOf(format)), ...groups, scaleTypes[scales?.dtype ?? "float32"]!, parts, bytes];
 }
 
-/** The number of bytes a kernel may read at once if it copies `parts` parts of rows at a time. */
+/** Returns the number of bytes a kernel may read at once if it copies `parts` parts of rows at a time. */
 export function readBytes(attributes: WeightAttributes, packed: Tensor, parts: number): number {
   const block = blockOf(attributes);
   const steps = [packed.offset * bytesOf(packed.dtype), rowBytesOf(attributes), (parts / block.parts) * block.bytes];

@@ -90,13 +90,16 @@ export function quantizedFromParts(...values: unknown[]): QuantizedTensor {
   return ofParts(format, parts, dtype);
 }
 
-/** The names of the scales and biases of a weight, as in MLX: `layer.scales` and `layer.biases` of `layer.weight`. */
+/**
+ * Returns the names of the scales and biases of a weight, as in MLX: `layer.scales` and `layer.biases` of
+ * `layer.weight`.
+ */
 export function partNames(name: string): { readonly scales: string; readonly biases: string } {
   const stem = name === "weight" ? "" : name.endsWith(".weight") ? name.slice(0, -"weight".length) : `${name}.`;
   return { scales: `${stem}scales`, biases: `${stem}biases` };
 }
 
-/** The parts of a quantized tensor with their names; absent parts are left out. */
+/** Returns the parts of a quantized tensor with their names; absent parts are left out. */
 export function namedParts(name: string, { parts }: QuantizedTensor): (readonly [name: string, part: Tensor])[] {
   const { scales, biases } = partNames(name);
   const all = [[name, parts.packed] as const, [scales, parts.scales] as const, [biases, parts.biases] as const];

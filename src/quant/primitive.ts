@@ -40,7 +40,7 @@ const weightFields = {
 const affineOf = (format: QuantizedFormat): Pick<AffineFormat, "bits" | "groupSize"> | undefined =>
   typeof format === "string" ? undefined : format;
 
-/** The values of {@link weightFields}. */
+/** Returns the values of {@link weightFields}. */
 export function weightValues({ format, rows, columns }: WeightAttributes, weights: readonly Tensor[]) {
   const [packed, scales, biases] = weights as [Tensor, Tensor?, Tensor?];
   return {

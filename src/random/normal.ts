@@ -82,7 +82,7 @@ function turn(quarter: number, cosine: number, sine: number): [number, number] {
   return [quarter === 1 || quarter === 2 ? -x : x, quarter >= 2 ? -y : y];
 }
 
-/** Two independent float32 numbers of mean 0 and variance 1. */
+/** Returns two independent float32 numbers of mean 0 and variance 1. */
 export function normalPair(first: number, second: number): [number, number] {
   const radius = fround(Math.sqrt(fround(2 * negativeLog(first))));
   const [cosine, sine] = cosineAndSine(second);
@@ -140,7 +140,7 @@ function cosineAndSine64(word: number, low: number): [number, number] {
 /** 53 bits in [0, 1) from an upper and a lower word. */
 export const uniform64 = (word: number, low: number): number => (word * 2 ** 21 + (low >>> 11)) * 2 ** -53;
 
-/** Two independent float64 numbers of mean 0 and variance 1, from two words and their lower words. */
+/** Returns two independent float64 numbers of mean 0 and variance 1, from two words and their lower words. */
 export function normalPair64(first: readonly [number, number], second: readonly [number, number]): [number, number] {
   const u = Math.max(uniform64(...first), 2 ** -53);
   const radius = Math.sqrt(-2 * logarithm64(u));

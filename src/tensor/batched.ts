@@ -76,7 +76,7 @@ export class BatchedMemory implements Memory {
 /** @internal The batch of a tensor at its latest level, or undefined if it has none. */
 export const batchOf = ({ storage }: Tensor): BatchedMemory | undefined => storage.batch as BatchedMemory | undefined;
 
-/** @internal The levels at which a tensor is batched, latest first. */
+/** @internal Returns the levels at which a tensor is batched, latest first. */
 export function levelsOf({ storage }: Tensor): readonly BatchLevel[] {
   if (!storage.batch) return NO_LEVELS;
   const levels: BatchLevel[] = [];

@@ -117,7 +117,7 @@ function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, 
   return typeof argnums === "number" ? found[0] : found;
 }
 
-/** The arguments to differentiate, and `f` as a function of these alone. */
+/** Returns the arguments to differentiate, and `f` as a function of these alone. */
 export function choose(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]) {
   const places = [argnums].flat() as number[];
   const missing = places.find((at) => at >= primals.length || flatten(primals[at], operation).leaves.length === 0);

@@ -71,7 +71,10 @@ const gccVersions: Record<string, number> = { bookworm: 12, trixie: 14 };
 /** Whether the recipe is known to work on a release: its glibc can load what the toolchain links. */
 export const isKnownRelease = (codename: string): boolean => codename in gccVersions;
 
-/** The C and C++ development files of a release, for a machine that has none. They must match the machine's glibc. */
+/**
+ * Returns the C and C++ development files of a release, for a machine that has none. They must match the machine's
+ * glibc.
+ */
 export function developmentPackages(codename: string): string[] {
   const gcc = gccVersions[codename];
   if (!gcc) throw new Error(`no packages are known for Debian ${codename}`);

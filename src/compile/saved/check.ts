@@ -30,7 +30,7 @@ export function extentOf({ shape, strides, offset }: SavedLayout): { first: numb
   return { first, last };
 }
 
-/** The number of bytes from the first element of an argument to its last. */
+/** Returns the number of bytes from the first element of an argument to its last. */
 export function inputBytes(layout: SavedLayout): number {
   const extent = extentOf(layout);
   return extent ? (extent.last - extent.first + 1) * bytesOf(layout.dtype) : 0;

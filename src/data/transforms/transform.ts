@@ -72,7 +72,7 @@ function drawOf(context: ItemContext | undefined): Draw {
   };
 }
 
-/** @internal The context of a part of a transform, with a separate seed. */
+/** @internal Returns the context of a part of a transform, with a separate seed. */
 export function partOf(context: ItemContext, part: number): ItemContext {
   const [high, low] = philox([part, 0, 0, PARTS], callKey(BigInt.asUintN(64, context.seed), 0n));
   return { ...context, seed: (BigInt(high) << 32n) | BigInt(low) };

@@ -22,7 +22,7 @@ const namePattern = /^checkpoint-(\d+)\.safetensors$/;
 /** The file name of a step's checkpoint. */
 export const checkpointName = (step: number): string => `checkpoint-${String(step).padStart(8, "0")}.safetensors`;
 
-/** The step in a file name; undefined if it is not a checkpoint's name. */
+/** Returns the step in a file name; undefined if it is not a checkpoint's name. */
 export function stepOf(name: string): number | undefined {
   const digits = namePattern.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);

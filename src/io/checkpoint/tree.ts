@@ -100,7 +100,7 @@ const describe = (value: unknown): string =>
       : `a ${typeof value}`;
 
 /**
- * @internal The inverse of {@link flattenTree}.
+ * @internal Undoes {@link flattenTree}.
  *
  * @param tensor returns the tensor of a name @param invalid creates the error for digits that are not a bigint
  */

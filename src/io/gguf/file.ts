@@ -134,7 +134,7 @@ export class GgufFile implements GgufReader {
   }
 }
 
-/** The error for a name that a file does not have. */
+/** Returns the error for a name that a file does not have. */
 export function missingTensor(
   operation: string,
   path: string,

@@ -3,7 +3,7 @@ import { formatFile, formatMetadata } from "../format.ts";
 import type { GgufReader } from "./file.ts";
 import type { GgufValue } from "./types.ts";
 
-/** @internal The version, the metadata, and a line for each tensor. */
+/** @internal Returns the version, the metadata, and a line for each tensor. */
 export function formatGguf(reader: GgufReader & { readonly path: string }, isClosed: boolean): string {
   const entries = reader.names.map((name) => ({ name, ...reader.info(name) }));
   const metadata = Object.entries(reader.metadata).map(([name, value]) => [name, formatValue(value)] as const);

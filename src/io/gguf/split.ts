@@ -10,7 +10,7 @@ import type { GgufValue } from "./types.ts";
 /** `name-00001-of-00003.gguf` */
 const pattern = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/s;
 
-/** The number of files that a model is split into; 1 if it is not split. */
+/** Returns the number of files that a model is split into; 1 if it is not split. */
 export function splitCount({ metadata }: GgufReader): number {
   const count = Object.hasOwn(metadata, "split.count") ? metadata["split.count"] : undefined;
   return count?.type === "uint16" ? Number(count.value) : 1;

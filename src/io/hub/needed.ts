@@ -24,14 +24,14 @@ export interface Contents {
 export const matches = (path: string, patterns: readonly string[]): boolean =>
   patterns.some((pattern) => new Bun.Glob(pattern).match(path));
 
-/** The shards in the index of a sharded model. */
+/** Returns the shards in the index of a sharded model. */
 export function shardsOf(index: Json | undefined): string[] {
   const map = index !== undefined && isJsonObject(index) ? index["weight_map"] : undefined;
   if (map === undefined || !isJsonObject(map)) return [];
   return [...new Set(Object.values(map).filter((file) => typeof file === "string"))];
 }
 
-/** The folders of the modules of a sentence-transformers model. */
+/** Returns the folders of the modules of a sentence-transformers model. */
 export function moduleFolders(modules: Json | undefined): string[] {
   if (!Array.isArray(modules)) return [];
   return modules

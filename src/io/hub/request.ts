@@ -65,7 +65,7 @@ export async function request(connection: Connection, url: string, headers: Reco
   }
 }
 
-/** The error of a failed request: the caller's abort reason, a stall, or the network's error. */
+/** Returns the error of a failed request: the caller's abort reason, a stall, or the network's error. */
 export function failureOf(
   cause: unknown,
   internalSignal: AbortSignal | undefined,

@@ -15,7 +15,7 @@ export type ChannelOrder = "first" | "last";
 
 export const hasAlpha = (mode: ImageMode): boolean => mode === "grayAlpha" || mode === "rgba";
 
-/** The mode of the file. */
+/** Returns the mode of the file. */
 export function modeOf({ space, hasAlpha: transparent }: ImageMetadata): ImageMode {
   const isGray = space === "b-w" || space === "grey16";
   if (isGray) return transparent ? "grayAlpha" : "gray";

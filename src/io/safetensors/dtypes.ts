@@ -41,7 +41,7 @@ const entries = Object.entries(fileDTypes) as [FileDTypeName, FileDType][];
 
 const namesByDType = new Map(entries.map(([name, { dtype }], order) => [dtype, { name, order }]));
 
-/** The name of a tensor dtype in files, and its rank in the order of writing; undefined for complex128. */
+/** Returns the name of a tensor dtype in files, and its rank in the order of writing; undefined for complex128. */
 export function fileDTypeOf(dtype: DType): { readonly name: FileDTypeName; readonly order: number } | undefined {
   return namesByDType.get(dtype);
 }

@@ -184,7 +184,7 @@ function gradientOf(lu: Tensor, pivots: Tensor<"int32">, gradient: Tensor): Tens
   return permuteRows(permuted, pivots, true);
 }
 
-/** @internal The lower triangle with a diagonal of 1. */
+/** @internal Returns the lower triangle with a diagonal of 1. */
 export function unitLower(x: Tensor): Tensor {
   const [rows, columns] = x.shape.slice(-2) as [number, number];
   return add(tril(x, { diagonal: -1 }), eye(rows, columns, { dtype: x.dtype }));

@@ -29,7 +29,7 @@ export const matrixFloats = (rows: number, columns: number): number =>
 /** Whether a matrix fits threadgroup memory. */
 export const fitsThreadgroup = (rows: number, columns: number): boolean => matrixFloats(rows, columns) <= ROOM;
 
-/** The number of columns of `rows` rows that fit threadgroup memory along with a vector; 0 if none does. */
+/** Returns the number of columns of `rows` rows that fit threadgroup memory along with a vector; 0 if none does. */
 export function tileFor(rows: number): number {
   const columns = Math.floor(ROOM / Math.max(1, rows)) - 1;
   return Math.max(0, Math.min(32, columns % 2 === 0 ? columns - 1 : columns));

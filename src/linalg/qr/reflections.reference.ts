@@ -77,7 +77,7 @@ export function applyReflections(
   }
 }
 
-/** A matrix with ones on the diagonal. */
+/** Returns a matrix with ones on the diagonal. */
 export function unitMatrix(rows: number, columns: number): Float64Array {
   const unit = new Float64Array(rows * columns);
   for (let i = 0; i < Math.min(rows, columns); i++) unit[i * columns + i] = 1;

@@ -115,7 +115,7 @@ export function drawFrom({ tokens, weights }: Candidates, u: number): number {
   return tokens[weights.length - 1]!; // rounding can make the cumulative sum fall short of u
 }
 
-/** @internal A uniform float64 in [0, 1) of 53 random bits, from one call of the generator. */
+/** @internal Returns a uniform float64 in [0, 1) of 53 random bits, from one call of the generator. */
 export function uniformOf(generator: Generator): number {
   const [high, low] = philox([0, 0, 0, 0], generator.nextKey());
   return (high * 2 ** 21 + (low >>> 11)) * 2 ** -53;

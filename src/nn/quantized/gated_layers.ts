@@ -32,7 +32,7 @@ export function gatedLayers(x: Tensor, gate: ProductLayer, up: ProductLayer, act
 export const isQuantized = (layer: ProductLayer): boolean =>
   (layer instanceof LoraLinear ? layer.base : layer) instanceof QuantizedLinear;
 
-/** @internal Why a layer is not a plain product with quantized weights; undefined if it is one. */
+/** @internal Returns why a layer is not a plain product with quantized weights; undefined if it is one. */
 export function whyNoProduct(name: string, layer: ProductLayer): string | undefined {
   if (!(layer instanceof QuantizedLinear)) return `${name} is a ${layer.constructor.name}`;
   if (hasHooks(layer)) return `${name} has hooks`;

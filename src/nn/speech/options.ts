@@ -80,7 +80,7 @@ export const transcribeOptions = {
 /** @internal Checked options. */
 export type TranscribeSettings = Parsed<typeof transcribeOptions>;
 
-/** @internal The temperatures to try in order. @throws {ArgumentError} for an empty list. */
+/** @internal Returns the temperatures to try in order. @throws {ArgumentError} for an empty list. */
 export function temperaturesOf({ temperature = [0, 0.2, 0.4, 0.6, 0.8, 1] }: TranscribeSettings): readonly number[] {
   const list = typeof temperature === "number" ? [temperature] : temperature;
   if (list.length > 0) return list;

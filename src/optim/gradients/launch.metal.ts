@@ -5,7 +5,7 @@ import { gradientParameters } from "./primitive.ts";
 /** Threads per threadgroup; each threadgroup handles one chunk. */
 const THREADS = 256;
 
-/** The part of a launch that depends only on the sizes of the gradients. */
+/** Returns the part of a launch that depends only on the sizes of the gradients. */
 export function launchOver(sizes: readonly number[]) {
   const { firstChunks, total } = chunksOf(sizes, CHUNK);
   const parameters = gradientParameters.bytes({ gradients: sizes.length, chunk: CHUNK, sizes, firstChunks });

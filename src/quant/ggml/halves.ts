@@ -4,7 +4,7 @@ import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 const half = new Float16Array(1);
 const bits = new Uint16Array(half.buffer);
 
-/** The float16 at a byte. */
+/** Returns the float16 at a byte. */
 export function halfAt(bytes: Uint8Array, at: number): number {
   bits[0] = bytes[at]! | (bytes[at + 1]! << 8);
   return half[0]!;

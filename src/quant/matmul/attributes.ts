@@ -66,7 +66,7 @@ interface RowLayout {
   readonly xStrides: readonly [number, number, number];
 }
 
-/** The layout of the rows along the last axis; undefined if it needs more than a batch and a row stride. */
+/** Returns the layout of the rows along the last axis; undefined if it needs more than a batch and a row stride. */
 export function layoutOfRows({ rank, shape, strides, isContiguous, size }: Tensor): RowLayout | undefined {
   const along = strides.at(-1)!;
   if (isContiguous && size > 0) return { batchRows: size / shape[rank - 1]!, xStrides: [0, shape[rank - 1]!, 1] };

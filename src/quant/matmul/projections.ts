@@ -32,7 +32,7 @@ export interface Projection {
   readonly bias: Tensor | null;
 }
 
-/** @internal Why products can't be one operation; undefined if they can. */
+/** @internal Returns why products can't be one operation; undefined if they can. */
 export function whyNotAtOnce(all: readonly Projection[], precision: ProductPrecision): string | undefined {
   const withLevels = all.filter(({ weight }) => hasLevels(weight)).length;
   if (precision === "exact" || withLevels % all.length === 0) return undefined;

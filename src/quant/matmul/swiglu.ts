@@ -122,7 +122,7 @@ interface GatedOperands {
   readonly isFast: boolean;
 }
 
-/** @internal Why rows of both can't be read in one pass; undefined if they can. */
+/** @internal Returns why rows of both can't be read in one pass; undefined if they can. */
 export function differenceOf(gate: QuantizedTensor, up: QuantizedTensor): string | undefined {
   const formats = [formatName(gate.format), formatName(up.format)];
   if (formats[0] !== formats[1]) return `gate is ${formats[0]}, up is ${formats[1]}`;

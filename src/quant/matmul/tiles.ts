@@ -28,7 +28,7 @@ export const tileFor = (rows: number, count: number): QuantTile =>
 
 const RUN_BYTES = 14336;
 
-/** The parts of a row of x Wᵀ that are copied to threadgroup memory at a time: as many whole blocks as fit. */
+/** Returns the parts of a row of x Wᵀ that are copied to threadgroup memory at a time: as many whole blocks as fit. */
 export function runParts(attributes: RowsAttributes, { columns }: QuantTile): number {
   const { parts, bytes } = blockOf(attributes);
   const fits = (run: number) => run % parts === 0 && columns * (run / parts) * bytes <= RUN_BYTES;
@@ -37,7 +37,7 @@ export function runParts(attributes: RowsAttributes, { columns }: QuantTile): nu
 
 const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 
-/** The threadgroup memory of `rows` rows of `parts` parts, in bytes. */
+/** Returns the threadgroup memory of `rows` rows of `parts` parts, in bytes. */
 export function packedBytes(attributes: RowsAttributes, rows: number, parts: number): number {
   const block = blockOf(attributes);
   return roundUp(rows * (parts / block.parts) * block.bytes, 16);
