@@ -3,13 +3,14 @@
  * serves every backend. `compile` records one level below, where `observe/capture.ts` sees calls of the cpu dylib with
  * the addresses of their operands, which no other backend has.
  */
+import type { Operands } from "../core/operands.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** A primitive that ran. For an update in place, the first inputs are the targets, and so are the outputs. */
 export interface CapturedCall {
   readonly primitive: string;
-  readonly inputs: readonly Tensor[];
-  readonly outputs: readonly Tensor[];
+  readonly inputs: Operands<Tensor>;
+  readonly outputs: Operands<Tensor>;
   readonly attributes: unknown;
 }
 
@@ -29,3 +30,15 @@ export function captured<Result>(receive: Receiver | undefined, body: () => Resu
     receiver = before;
   }
 }
+
+/** @internal */
+export const callOf = (
+  primitive: string,
+  inputs: readonly Tensor[],
+  outputs: readonly Tensor[],
+  attributes: unknown,
+): CapturedCall => ({
+  ...{ primitive, attributes },
+  inputs: inputs as Operands<Tensor>,
+  outputs: outputs as Operands<Tensor>,
+});

@@ -16,7 +16,7 @@ import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
-import { capturing } from "./capture.ts";
+import { callOf, capturing } from "./capture.ts";
 import { codepathCount } from "./codepaths.ts";
 import { type ComplexCall, involvesComplex, loweringOf } from "./complex.ts";
 import { type Lifting, liftingOf } from "./lifted.ts";
@@ -272,7 +272,7 @@ function dispatch<Attributes>(
       countCodepath(primitive.name, name, overriding ? `${reason}, ${overriding.name}` : reason);
       const anomaly = searchedFor.get();
       if (anomaly) checkForAnomaly(anomaly, primitive.name, inputs, outputs);
-      capturing()?.({ primitive: primitive.name, inputs, outputs: outputs, attributes });
+      capturing()?.(callOf(primitive.name, inputs, outputs, attributes));
       return outputs as Tensor[];
     } catch (error) {
       if (!isRecoverable(error)) throw withOperation(operation, error);

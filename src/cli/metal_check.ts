@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { MultiBar } from "cli-progress";
 import { processorLimit } from "../core/limits.ts";
 import { moduleFile } from "../core/place.ts";
+import { reportErrors } from "../core/report_errors.ts";
 import { withFileErrors } from "../io/file_errors.ts";
-import { reportErrors } from "../train/errors.ts";
 import { type FileResult, type Format, formatResults, parseDiagnostics } from "./diagnostics.ts";
 import { checkKernel, type KernelOptions } from "./kernels.ts";
 

@@ -2,8 +2,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { reportErrors } from "../core/report_errors.ts";
 import { withFileErrors } from "../io/file_errors.ts";
-import { reportErrors } from "../train/errors.ts";
 import { type FileResult, type Format, formatResults } from "./diagnostics.ts";
 
 export interface RunOptions {

@@ -34,8 +34,8 @@ interface External {
 export const isReplayable = ({ storage }: Tensor): boolean => storage.memory.device === "host";
 
 /**
- * Returns a tensor over the part of an argument's memory that it covers, so that other calls may have other parts. It
- * is known as the argument's during a recording.
+ * Returns a tensor over the part of an argument's memory that it covers, so that other calls may have other parts. A
+ * recording knows it as the argument's.
  */
 export function standInFor(tensor: Tensor): Tensor {
   const { dtype, shape, strides, start } = layoutOf(tensor);

@@ -4,7 +4,7 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import { FileFormatError } from "../core/errors.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { tensor } from "../ops/creation/tensor.ts";
-import type { DType, RealDType } from "../tensor/dtype.ts";
+import { type DType, dtypeFacts, type RealDType } from "../tensor/dtype.ts";
 import { elementCount } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { TensorProto } from "./schema.ts";
@@ -100,26 +100,13 @@ function make(list: Elements, type: ElementType, shape: readonly number[]): Tens
   return tensor(list as never, { shape, dtype: type.dtype });
 }
 
-const arrays = {
-  float32: Float32Array,
-  float64: Float64Array,
-  float16: Float16Array,
-  bfloat16: Uint16Array,
-  int64: BigInt64Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  bool: Uint8Array,
-} as const;
-
 /** Little-endian, as all supported machines are. Bytes at an address that is no multiple of 8 are copied. */
 function fromBytes(bytes: Uint8Array, type: ElementType, count: number): Elements {
   const { buffer, byteOffset } = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
   if (type.bits === 4) return nibbles(bytes, count, type.wraps!.isSigned);
   if (type.bits === 16 && type.wraps)
     return Array.from(new (type.wraps.isSigned ? Int16Array : Uint16Array)(buffer as ArrayBuffer, byteOffset, count));
-  const list = new arrays[type.dtype](buffer as ArrayBuffer, byteOffset, count);
+  const list = new dtypeFacts[type.dtype].array(buffer as ArrayBuffer, byteOffset, count);
   return type.dtype === "bfloat16" ? Float32Array.from(list as Uint16Array, bfloat16Value) : list;
 }
 

@@ -2,7 +2,7 @@
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { environment } from "../core/environment.ts";
-import { OrchardError } from "../core/errors.ts";
+import { reportErrors } from "../core/report_errors.ts";
 import type { CacheFormat } from "../nn/cache/store.ts";
 import type { LoadModelOptions } from "../nn/models/loading/load_model.ts";
 import { runChatLoop } from "./chat_loop.ts";
@@ -51,17 +51,6 @@ export interface ServeFlags extends ModelFlags {
   readonly imageUrls?: boolean;
 }
 
-/** Prints errors that the user can fix, without a stack trace. */
-async function reporting(body: () => Promise<number>): Promise<number> {
-  try {
-    return await body();
-  } catch (error) {
-    if (!(error instanceof OrchardError)) throw error;
-    console.error(error.message);
-    return 1;
-  }
-}
-
 const optionsOf = ({ backend, dtype, quantize, adapter, offline }: ModelFlags) => {
   if (backend) setBackend(backend);
   return { dtype, quantize, adapter, offline };
@@ -69,7 +58,7 @@ const optionsOf = ({ backend, dtype, quantize, adapter, offline }: ModelFlags) =
 
 /** Runs `orchard chat`. Returns the exit code. */
 export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
-  reporting(async () => {
+  reportErrors(async () => {
     const { dtype: _, quantize: __, backend: ___, adapter: ____, offline: _____, ...sampling } = flags;
     const { tokens: maxTokens, image: images = [], ...options } = sampling;
     const chat: ChatOptions = { ...options, maxTokens };
@@ -82,7 +71,7 @@ export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
 
 /** Runs `orchard serve` until a signal ends it. Returns the exit code. */
 export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
-  reporting(async () => {
+  reportErrors(async () => {
     const ended = Promise.withResolvers<number>();
     const signals = ["SIGINT", "SIGTERM"] as const;
     const end = () => {

@@ -2,12 +2,12 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
+import { reportErrors } from "../core/report_errors.ts";
 import { saveGguf } from "../io/gguf/save.ts";
 import { saveSafetensors } from "../io/safetensors/save.ts";
 import { quantizeModel } from "../nn/quantized/model.ts";
 import type { AffineBits, GgmlFormat, GroupSize, QuantizedFormat } from "../quant/formats.ts";
 import { Generator } from "../random/generator.ts";
-import { reportErrors } from "./errors.ts";
 import { checkpointsIn, findRun } from "./folder.ts";
 import { ggufMetadata } from "./gguf_metadata.ts";
 import { toGgufWeights } from "./gguf_names.ts";

@@ -184,33 +184,26 @@ export function bindArguments<Bindings extends Record<string, BindingValue | Str
   bindings: Bindings,
   threadgroupMemory: Record<string, number>,
 ): BoundArguments<Bindings> {
-  return reading(operation, () => bindAll(context, operation, info, bindings, threadgroupMemory));
-}
-
-function bindAll<Bindings extends Record<string, BindingValue | StridedTensor>>(
-  context: MetalContext,
-  operation: string,
-  info: PipelineInfo,
-  bindings: Bindings,
-  threadgroupMemory: Record<string, number>,
-): BoundArguments<Bindings> {
-  checkNames(operation, "buffer", info, bindings);
-  checkNames(operation, "threadgroup", info, threadgroupMemory);
-  const bound = new BoundArguments<Bindings>(context, operation);
-  try {
-    for (const argument of info.bindings) {
-      if (argument.kind === "threadgroup")
-        bound.threadgroupMemory.push({
-          index: argument.index,
-          length: bytesOfArgument(operation, argument, threadgroupMemory),
-        });
-      else if (argument.name in bindings) bound.bind(argument, bindings[argument.name] as BindingValue | StridedTensor);
+  return reading(operation, () => {
+    checkNames(operation, "buffer", info, bindings);
+    checkNames(operation, "threadgroup", info, threadgroupMemory);
+    const bound = new BoundArguments<Bindings>(context, operation);
+    try {
+      for (const argument of info.bindings) {
+        if (argument.kind === "threadgroup")
+          bound.threadgroupMemory.push({
+            index: argument.index,
+            length: bytesOfArgument(operation, argument, threadgroupMemory),
+          });
+        else if (argument.name in bindings)
+          bound.bind(argument, bindings[argument.name] as BindingValue | StridedTensor);
+      }
+    } catch (error) {
+      bound.dispose();
+      throw error;
     }
-  } catch (error) {
-    bound.dispose();
-    throw error;
-  }
-  return bound;
+    return bound;
+  });
 }
 
 function bytesOfArgument(operation: string, { name }: PipelineBinding, given: Record<string, number>): number {

@@ -1,6 +1,6 @@
 /** Transfers items between threads: tensors as their elements, everything else by structured clone. */
 import { fromPairs, type TensorArray, tensor } from "../../ops/creation/tensor.ts";
-import { type DType, isComplex, type RealDType, realDType } from "../../tensor/dtype.ts";
+import { type DType, dtypeFacts, isComplex, type RealDType, realDType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /** A tensor as plain data. Its key is unlikely to occur in an item by chance. */
@@ -33,20 +33,9 @@ export const unpack = (value: unknown): unknown =>
 
 const isPacked = (part: object): part is Packed => Object.hasOwn(part, KEY);
 
-const arrays = {
-  float64: Float64Array,
-  float32: Float32Array,
-  float16: Float16Array,
-  bfloat16: Float32Array,
-  int64: BigInt64Array,
-  int32: Int32Array,
-  uint32: Uint32Array,
-  int8: Int8Array,
-  uint8: Uint8Array,
-  bool: Uint8Array,
-} as const satisfies Record<RealDType, unknown>;
-
-const arrayOf = (dtype: RealDType, elements: ArrayBuffer): TensorArray => new arrays[dtype](elements);
+/** The elements as `dataSync` returned them: bfloat16 as float32. */
+const arrayOf = (dtype: RealDType, elements: ArrayBuffer): TensorArray =>
+  new dtypeFacts[dtype === "bfloat16" ? "float32" : dtype].array(elements);
 
 /** Copies lists and plain objects with parts replaced. Cycles and shared parts are preserved. */
 function mapped(value: unknown, replace: (part: object) => unknown, seen = new Map<object, unknown>()): unknown {

@@ -1,10 +1,9 @@
 import { DTypeError, FileFormatError } from "../../core/errors.ts";
-import { counted } from "../../core/plural.ts";
-import { nearestName } from "../../core/suggestion.ts";
 import { blockFormat } from "../../quant/formats.ts";
 import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { missingTensor } from "../missing_tensor.ts";
 import { TensorFile } from "../tensor_file.ts";
 import { formatGguf } from "./format.ts";
 import { type GgufEntry, type GgufHeader, readHeader } from "./header.ts";
@@ -132,16 +131,4 @@ export class GgufFile implements GgufReader {
     if (entry !== undefined) return entry;
     throw missingTensor(this.operation, this.path, name, this.names);
   }
-}
-
-/** Returns the error for a name that a file does not have. */
-export function missingTensor(
-  operation: string,
-  path: string,
-  name: string,
-  names: readonly string[],
-): FileFormatError {
-  const near = nearestName(name, names);
-  const hint = near === undefined ? `it has ${counted(names.length, "other")}` : `did you mean "${near}"?`;
-  return new FileFormatError(operation, "missingTensor", path, `the file has no such tensor; ${hint}`, name);
 }

@@ -3,7 +3,8 @@ import { basename, dirname, join } from "node:path";
 import { FileFormatError } from "../../core/errors.ts";
 import type { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { GgufFile, type GgufReader, type GgufTensorInfo, missingTensor } from "./file.ts";
+import { missingTensor } from "../missing_tensor.ts";
+import { GgufFile, type GgufReader, type GgufTensorInfo } from "./file.ts";
 import { formatGguf } from "./format.ts";
 import type { GgufValue } from "./types.ts";
 

@@ -1,10 +1,9 @@
-import { DTypeError, FileFormatError } from "../../core/errors.ts";
-import { counted } from "../../core/plural.ts";
-import { nearestName } from "../../core/suggestion.ts";
+import { DTypeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { formatFile, formatMetadata } from "../format.ts";
+import { missingTensor } from "../missing_tensor.ts";
 import { TensorFile } from "../tensor_file.ts";
 import { fileDType, supportedNames } from "./dtypes.ts";
 import { type Header, readHeader, type TensorEntry } from "./header.ts";
@@ -139,9 +138,7 @@ export class SafetensorsFile implements SafetensorsReader {
   private entry(name: string): TensorEntry {
     const entry = this.header.tensors.get(name);
     if (entry !== undefined) return entry;
-    const near = nearestName(name, this.names);
-    const hint = near === undefined ? `it has ${counted(this.names.length, "other")}` : `did you mean "${near}"?`;
-    throw new FileFormatError(this.operation, "missingTensor", this.path, `the file has no such tensor; ${hint}`, name);
+    throw missingTensor(this.operation, this.path, name, this.names);
   }
 
   private dtypeOf({ name, dtype }: Pick<TensorEntry, "name" | "dtype">): DType {

@@ -4,6 +4,7 @@ import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { primitives } from "../../backend/primitive.ts";
+import type { Operands } from "../../core/operands.ts";
 import { conjugate } from "../../ops/complex/part.ts";
 import { joinedParts } from "../../ops/complex/planewise.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
@@ -39,10 +40,10 @@ import {
 /** Defines a lowering with operations that it does not record. */
 function define<Attributes>(
   primitive: string,
-  compute: (inputs: readonly Tensor[], attributes: Attributes, call: ComplexCall) => readonly Tensor[],
+  compute: (inputs: Operands<Tensor>, attributes: Attributes, call: ComplexCall) => readonly Tensor[],
 ): void {
   const lowered = (call: ComplexCall): Tensor[] =>
-    noGrad(() => tidy(() => [...compute(call.inputs, call.attributes as Attributes, call)]));
+    noGrad(() => tidy(() => [...compute(call.inputs as Operands<Tensor>, call.attributes as Attributes, call)]));
   defineLowering(primitive, { compute: lowered });
 }
 

@@ -205,8 +205,8 @@ export class MultiheadAttention extends Module<
     const fits = [query, key, value].every((x, at) => x.rank === query.rank && x.shape.at(-1) === widths[at]);
     const isBatch = query.rank === 3;
     const isAlike =
-      key.shape[isBatch ? tokens! : 0] === value.shape[isBatch ? tokens! : 0] &&
-      (!isBatch || [key, value].every((x) => x.shape[batch!] === query.shape[batch!]));
+      key.shape[isBatch ? tokens : 0] === value.shape[isBatch ? tokens : 0] &&
+      (!isBatch || [key, value].every((x) => x.shape[batch] === query.shape[batch]));
     if (!fits || !isAlike || (query.rank !== 2 && query.rank !== 3)) {
       const lead = (count: string) => (this.batchFirst ? `[batch, ${count}, ` : `[${count}, batch, `);
       throw new ShapeError(
@@ -244,7 +244,7 @@ export class MultiheadAttention extends Module<
     const { in_proj_weight: whole, in_proj_bias: bias, embedDim } = this;
     if (whole && query === key && key === value)
       return split(linear(steps(query), whole, bias), embedDim, { dim: -1 }) as [Tensor, Tensor, Tensor];
-    const weights = whole ? split(whole, embedDim) : [this.q_proj_weight!, this.k_proj_weight!, this.v_proj_weight!];
+    const weights = whole ? split(whole, embedDim) : [this.q_proj_weight, this.k_proj_weight, this.v_proj_weight];
     const biases = bias ? split(bias, embedDim) : [];
     return [query, key, value].map((x, at) => linear(steps(x), weights[at]!, biases[at])) as [Tensor, Tensor, Tensor];
   }

@@ -195,7 +195,7 @@ const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
     isReversed: boolean;
     hasBias: boolean;
   };
-  const [products, weight, hidden, ...others] = inputs as [Tensor, Tensor, Tensor, ...Tensor[]];
+  const [products, weight, hidden, ...others] = inputs;
   const size = weight.shape[1]!;
   const order = gateOrders[kind];
   const rows = order.flatMap((gate) => Array.from({ length: size }, (_, at) => gate * size + at));

@@ -1,5 +1,6 @@
 /** Which primitives can be written, and as which nodes of operator set 17. */
 import type { CapturedCall } from "../../backend/capture.ts";
+import type { Operands } from "../../core/operands.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { WrittenAttribute } from "./encode.ts";
@@ -11,7 +12,7 @@ export type Writer = (recorder: Recorder, call: CapturedCall) => string | readon
 export type Writers = Readonly<Record<string, Writer>>;
 
 /** A formula of the names of the operands. */
-type Formula = (graph: Formulas, operands: readonly string[], dtype: DType) => string;
+type Formula = (graph: Formulas, operands: Operands<string>, dtype: DType) => string;
 
 /** Nodes by operator, with constants for numbers. */
 class Formulas {
@@ -34,8 +35,8 @@ const formula =
   (recorder, { inputs }) =>
     compute(
       new Formulas(recorder, inputs.at(-1)!.dtype),
-      inputs.map((x) => recorder.broadcastName(x)),
-      inputs[0]!.dtype,
+      inputs.map((x) => recorder.broadcastName(x)) as readonly string[] as Operands<string>,
+      inputs[0].dtype,
     );
 
 /** An operator of the standard with the same meaning and operands. */
@@ -52,37 +53,37 @@ const elementwise: Writers = {
   ...{ div: same("Div"), pow: same("Pow"), maximum: same("Max"), minimum: same("Min"), eq: same("Equal") },
   ...{ lt: same("Less"), le: same("LessOrEqual"), gt: same("Greater"), ge: same("GreaterOrEqual") },
   ...{ logicalAnd: same("And"), logicalOr: same("Or"), logicalXor: same("Xor"), where: same("Where") },
-  ne: formula((graph, [a, b]) => graph.of("Not", graph.of("Equal", a!, b!))),
-  square: formula((graph, [x]) => graph.of("Mul", x!, x!)),
-  rsqrt: formula((graph, [x]) => graph.of("Reciprocal", graph.of("Sqrt", x!))),
-  exp2: formula((graph, [x]) => graph.of("Pow", 2, x!)),
-  log1p: formula((graph, [x]) => graph.of("Log", graph.of("Add", x!, 1))),
-  expm1: formula((graph, [x]) => graph.of("Sub", graph.of("Exp", x!), 1)),
-  log2: formula((graph, [x]) => graph.of("Div", graph.of("Log", x!), Math.LN2)),
-  log10: formula((graph, [x]) => graph.of("Div", graph.of("Log", x!), Math.LN10)),
-  silu: formula((graph, [x]) => graph.of("Mul", x!, graph.of("Sigmoid", x!))),
-  swiglu: formula((graph, [gate, up]) => graph.of("Mul", graph.of("Mul", gate!, graph.of("Sigmoid", gate!)), up!)),
+  ne: formula((graph, [a, b]) => graph.of("Not", graph.of("Equal", a, b))),
+  square: formula((graph, [x]) => graph.of("Mul", x, x)),
+  rsqrt: formula((graph, [x]) => graph.of("Reciprocal", graph.of("Sqrt", x))),
+  exp2: formula((graph, [x]) => graph.of("Pow", 2, x)),
+  log1p: formula((graph, [x]) => graph.of("Log", graph.of("Add", x, 1))),
+  expm1: formula((graph, [x]) => graph.of("Sub", graph.of("Exp", x), 1)),
+  log2: formula((graph, [x]) => graph.of("Div", graph.of("Log", x), Math.LN2)),
+  log10: formula((graph, [x]) => graph.of("Div", graph.of("Log", x), Math.LN10)),
+  silu: formula((graph, [x]) => graph.of("Mul", x, graph.of("Sigmoid", x))),
+  swiglu: formula((graph, [gate, up]) => graph.of("Mul", graph.of("Mul", gate, graph.of("Sigmoid", gate)), up)),
   gelu: formula((graph, [x]) => {
-    const twicePhi = graph.of("Add", graph.of("Erf", graph.of("Div", x!, Math.SQRT2)), 1);
-    return graph.of("Mul", graph.of("Mul", x!, twicePhi), 0.5);
+    const twicePhi = graph.of("Add", graph.of("Erf", graph.of("Div", x, Math.SQRT2)), 1);
+    return graph.of("Mul", graph.of("Mul", x, twicePhi), 0.5);
   }),
   geluTanh: formula((graph, [x]) => {
-    const cube = graph.of("Mul", graph.of("Pow", x!, 3), 0.044715);
-    const inner = graph.of("Mul", graph.of("Add", x!, cube), Math.sqrt(2 / Math.PI));
-    return graph.of("Mul", graph.of("Mul", x!, 0.5), graph.of("Add", graph.of("Tanh", inner), 1));
+    const cube = graph.of("Mul", graph.of("Pow", x, 3), 0.044715);
+    const inner = graph.of("Mul", graph.of("Add", x, cube), Math.sqrt(2 / Math.PI));
+    return graph.of("Mul", graph.of("Mul", x, 0.5), graph.of("Add", graph.of("Tanh", inner), 1));
   }),
   hardsigmoid: (recorder, { inputs: [x] }) =>
-    recorder.node("HardSigmoid", [recorder.name(x!)], { alpha: { float: 1 / 6 }, beta: { float: 0.5 } }),
-  mish: formula((graph, [x]) => graph.of("Mul", x!, graph.of("Tanh", graph.of("Softplus", x!)))),
-  logSigmoid: formula((graph, [x]) => graph.of("Neg", graph.of("Softplus", graph.of("Neg", x!)))),
-  tanhshrink: formula((graph, [x]) => graph.of("Sub", x!, graph.of("Tanh", x!))),
-  leaky: formula((graph, [x, slope]) => graph.of("Where", graph.of("Greater", x!, 0), x!, graph.of("Mul", x!, slope!))),
-  clamp: formula((graph, [x, least, most]) => graph.of("Min", graph.of("Max", x!, least!), most!)),
-  lerp: formula((graph, [a, b, w]) => graph.of("Add", a!, graph.of("Mul", w!, graph.of("Sub", b!, a!)))),
-  softplus: formula((graph, [x, beta]) => graph.of("Div", graph.of("Softplus", graph.of("Mul", x!, beta!)), beta!)),
+    recorder.node("HardSigmoid", [recorder.name(x)], { alpha: { float: 1 / 6 }, beta: { float: 0.5 } }),
+  mish: formula((graph, [x]) => graph.of("Mul", x, graph.of("Tanh", graph.of("Softplus", x)))),
+  logSigmoid: formula((graph, [x]) => graph.of("Neg", graph.of("Softplus", graph.of("Neg", x)))),
+  tanhshrink: formula((graph, [x]) => graph.of("Sub", x, graph.of("Tanh", x))),
+  leaky: formula((graph, [x, slope]) => graph.of("Where", graph.of("Greater", x, 0), x, graph.of("Mul", x, slope))),
+  clamp: formula((graph, [x, least, most]) => graph.of("Min", graph.of("Max", x, least), most)),
+  lerp: formula((graph, [a, b, w]) => graph.of("Add", a, graph.of("Mul", w, graph.of("Sub", b, a)))),
+  softplus: formula((graph, [x, beta]) => graph.of("Div", graph.of("Softplus", graph.of("Mul", x, beta)), beta)),
   elu: formula((graph, [x, alpha, rate]) => {
-    const below = graph.of("Mul", alpha!, graph.of("Sub", graph.of("Exp", graph.of("Mul", x!, rate!)), 1));
-    return graph.of("Where", graph.of("Greater", x!, 0), x!, below);
+    const below = graph.of("Mul", alpha, graph.of("Sub", graph.of("Exp", graph.of("Mul", x, rate)), 1));
+    return graph.of("Where", graph.of("Greater", x, 0), x, below);
   }),
 };
 
@@ -92,16 +93,16 @@ const castTypes: Partial<Record<DType, number>> = {
 };
 
 const copy: Writer = (recorder, { inputs: [x], outputs: [y] }) => {
-  const name = recorder.name(x!);
+  const name = recorder.name(x);
   const cast = x!.dtype === y!.dtype ? name : recorder.node("Cast", [name], { to: castTypes[y!.dtype]! });
-  return `${x!.shape}` === `${y!.shape}` ? cast : recorder.node("Expand", [cast, { sizes: y!.shape }]);
+  return `${x.shape}` === `${y.shape}` ? cast : recorder.node("Expand", [cast, { sizes: y.shape }]);
 };
 
 /** alpha · a · b + beta · input */
 const product: Writer = (recorder, { inputs: [a, b, input], attributes }) => {
   const { alpha, beta } = attributes as { alpha: number; beta: number };
-  const graph = new Formulas(recorder, a!.dtype);
-  const all = graph.of("MatMul", recorder.name(a!), recorder.name(b!));
+  const graph = new Formulas(recorder, a.dtype);
+  const all = graph.of("MatMul", recorder.name(a), recorder.name(b));
   const scaled = alpha === 1 ? all : graph.of("Mul", all, alpha);
   if (!input) return scaled;
   const name = recorder.broadcastName(input);
@@ -112,9 +113,9 @@ const reduction =
   (operator: string, hasAxesInput = false): Writer =>
   (recorder, { inputs: [x], outputs: [y], attributes }) => {
     const { axes } = attributes as { axes: readonly number[] };
-    const keepdims = y!.rank === x!.rank ? 1 : 0;
-    if (hasAxesInput) return recorder.node(operator, [recorder.name(x!), { sizes: axes }], { keepdims });
-    return recorder.node(operator, [recorder.name(x!)], { axes, keepdims });
+    const keepdims = y.rank === x.rank ? 1 : 0;
+    if (hasAxesInput) return recorder.node(operator, [recorder.name(x), { sizes: axes }], { keepdims });
+    return recorder.node(operator, [recorder.name(x)], { axes, keepdims });
   };
 
 const extremum =
@@ -122,8 +123,8 @@ const extremum =
   (recorder, { inputs: [x], outputs: [values, indices], attributes }) => {
     const { axes } = attributes as { axes: readonly number[] };
     if (axes.length !== 1) throw new Unwritable("extrema of several axes");
-    const keepdims = values!.rank === x!.rank ? 1 : 0;
-    const name = recorder.name(x!);
+    const keepdims = values.rank === x.rank ? 1 : 0;
+    const name = recorder.name(x);
     const places = recorder.node(index, [name], { axis: axes[0]!, keepdims });
     const cast =
       indices?.dtype === "int64" ? places : recorder.node("Cast", [places], { to: castTypes[indices!.dtype]! });
@@ -133,30 +134,30 @@ const extremum =
 const alongAxis =
   (operator: string): Writer =>
   (recorder, { inputs: [x], attributes }) =>
-    recorder.node(operator, [recorder.name(x!)], { axis: (attributes as { axis: number }).axis });
+    recorder.node(operator, [recorder.name(x)], { axis: (attributes as { axis: number }).axis });
 
 /** An index that is the same along all other axes, as of an embedding, selects whole slices. */
 const gather: Writer = (recorder, { inputs: [x, index], attributes }) => {
   const { dim } = attributes as { dim: number };
-  const isSame = index!.strides.every((stride, axis) => axis === dim || stride === 0 || index!.shape[axis] === 1);
-  const isWhole = x!.shape.every((size, axis) => axis === dim || size === index!.shape[axis]);
+  const isSame = index.strides.every((stride, axis) => axis === dim || stride === 0 || index.shape[axis] === 1);
+  const isWhole = x.shape.every((size, axis) => axis === dim || size === index.shape[axis]);
   if (!isWhole) throw new Unwritable("gather of a part of x");
-  if (!isSame) return recorder.node("GatherElements", [recorder.name(x!), recorder.name(index!)], { axis: dim });
+  if (!isSame) return recorder.node("GatherElements", [recorder.name(x), recorder.name(index)], { axis: dim });
   const flat = recorder.node("Reshape", [recorder.broadcastName(index!), { sizes: [index!.shape[dim]!] }]);
-  return recorder.node("Gather", [recorder.name(x!), flat], { axis: dim });
+  return recorder.node("Gather", [recorder.name(x), flat], { axis: dim });
 };
 
 const triangle: Writer = (recorder, { inputs: [x], attributes }) => {
   const { lower, diagonal } = attributes as { lower: boolean; diagonal: number };
   const upper: WrittenAttribute = lower ? 0 : 1;
-  return recorder.node("Trilu", [recorder.name(x!), recorder.numbers([diagonal], [], "int64")], { upper });
+  return recorder.node("Trilu", [recorder.name(x), recorder.numbers([diagonal], [], "int64")], { upper });
 };
 
 const cumsum: Writer = (recorder, { inputs, attributes }) => {
   const { axis, reverse } = attributes as { axis: number; reverse: boolean };
   if (inputs.length !== 1) throw new Unwritable("a scan with coefficients");
   const at = recorder.numbers([axis], [], "int64");
-  return recorder.node("CumSum", [recorder.name(inputs[0]!), at], { reverse: reverse ? 1 : 0 });
+  return recorder.node("CumSum", [recorder.name(inputs[0]), at], { reverse: reverse ? 1 : 0 });
 };
 
 const writers: Writers = {
@@ -194,7 +195,7 @@ export function record(recorder: Recorder, call: CapturedCall): void {
   }
   if (!isVariable) {
     const value = fillingOf(call);
-    if (value !== undefined) recorder.fill(target!, value);
+    if (value !== undefined) recorder.fill(target, value);
     return;
   }
   const names = resultsOf(recorder, call);
@@ -209,14 +210,14 @@ const isPart = (x: Tensor): boolean => x.offset !== 0 || x.size * bytesOf(x.dtyp
 /** Returns the number that a call sets all elements to. */
 function fillingOf({ primitive, inputs: [source], attributes }: CapturedCall): number | undefined {
   if (primitive === "fill") return Number((attributes as { value: number | boolean | bigint }).value);
-  return primitive === "copy" && source!.size === 1 ? Number(source!.dataSync()[0]) : undefined;
+  return primitive === "copy" && source.size === 1 ? Number(source.dataSync()[0]) : undefined;
 }
 
 function filled(recorder: Recorder, call: CapturedCall): string {
   const [target] = call.outputs;
   const value = fillingOf(call);
   if (value === undefined) throw new Unwritable(`${call.primitive} of a part`);
-  return recorder.node("Expand", [recorder.scalar(value, target!.dtype), { sizes: target!.shape }]);
+  return recorder.node("Expand", [recorder.scalar(value, target.dtype), { sizes: target.shape }]);
 }
 
 function resultsOf(recorder: Recorder, call: CapturedCall): readonly (string | undefined)[] {

@@ -130,27 +130,19 @@ export function attention<D extends DType>(
   v: Tensor<D>,
   options: FlashAttentionOptions,
 ): FlashAttentionResult<D> {
-  return inOperandDType(() => attended(operation, q, k, v, options));
-}
-
-function attended<D extends DType>(
-  operation: string,
-  q: Tensor<D>,
-  k: Tensor<D>,
-  v: Tensor<D>,
-  options: FlashAttentionOptions,
-): FlashAttentionResult<D> {
-  const { attributes, inputs, projections, route } = prepare(operation, q, k, v, options);
-  countCodepath(operation, route.backend ?? getBackend(), `${route.kind}: ${route.reason}`);
-  const { out, logSumExp } =
-    route.kind === "unfused" ? unfused(attributes, inputs, route.reason) : fusedAttention(attributes, inputs, route);
-  const { pairs, hasHeads } = projections;
-  const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
-  return {
-    out: withoutHead(out),
-    logSumExp: (logSumExp && withoutHead(logSumExp)) as Tensor, // defined whenever flashAttention returns it
-    dropoutMask: options.returnDropoutMask ? withoutHead(dropoutMask(attributes, pairs)) : undefined,
-  };
+  return inOperandDType(() => {
+    const { attributes, inputs, projections, route } = prepare(operation, q, k, v, options);
+    countCodepath(operation, route.backend ?? getBackend(), `${route.kind}: ${route.reason}`);
+    const { out, logSumExp } =
+      route.kind === "unfused" ? unfused(attributes, inputs, route.reason) : fusedAttention(attributes, inputs, route);
+    const { pairs, hasHeads } = projections;
+    const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
+    return {
+      out: withoutHead(out),
+      logSumExp: (logSumExp && withoutHead(logSumExp)) as Tensor, // defined whenever flashAttention returns it
+      dropoutMask: options.returnDropoutMask ? withoutHead(dropoutMask(attributes, pairs)) : undefined,
+    };
+  });
 }
 
 function fusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[], { backend }: Route) {

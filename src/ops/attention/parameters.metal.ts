@@ -2,29 +2,20 @@
 import { startOf } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type AttentionOption, attentionOptions, attentionParameters, dropoutValues } from "./primitive.ts";
-import type { AttentionProblem, Operand } from "./problem.ts";
+import {
+  type AttentionProblem,
+  type InputName,
+  inputNames,
+  type Operand,
+  type OutputName,
+  outputNames,
+} from "./problem.ts";
 
-/** The operands in the parameter struct. */
-const operandNames = [
-  "q",
-  "k",
-  "v",
-  "mask",
-  "bias",
-  "sinks",
-  "slopes",
-  "out",
-  "logSumExp",
-  "logSumExpLow",
-  "gradOut",
-  "gradLogSumExp",
-  "gradQ",
-  "gradK",
-  "gradV",
-  "gradBias",
-  "gradSinks",
-] as const;
-export type OperandName = (typeof operandNames)[number];
+/** The operands in the parameter struct: all but the list of sequences. */
+export type OperandName = Exclude<InputName | OutputName, "sequences">;
+const operandNames = new Set<InputName | OutputName>([...inputNames, ...outputNames]).difference(
+  new Set(["sequences"]),
+);
 
 /** A call with its inputs and outputs in one record. */
 export interface Call extends AttentionProblem {
@@ -55,7 +46,9 @@ const LARGEST_DISTANCE = 2 ** 31 - 1;
 export function parametersOf(call: Call, cut: Parts = { parts: 1, partKeys: call.keys }): Uint8Array {
   const { batch, heads, group, queries, keys, scale, softcap = 0, band, alignment, dropout, packed } = call;
   const distance = (bound = Infinity) => Math.min(bound, LARGEST_DISTANCE);
-  const layouts = Object.fromEntries(operandNames.map((name) => [name, layoutOf(call.operands[name])]));
+  const layouts = Object.fromEntries(
+    [...operandNames].map((name) => [name, layoutOf(call.operands[name as OperandName])]),
+  );
   return attentionParameters.bytes({
     ...(layouts as Record<OperandName, ReturnType<typeof layoutOf>>),
     ...{ batch, heads, group, queries, keys, scale, softcap, isBottomRight: alignment === "bottom-right" },

@@ -1,6 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 
 /** The definition of an operation: on floats, in float64; on integers, exact. Bools are the integers 0 and 1. */
 export interface BinaryFormula {
@@ -10,7 +11,11 @@ export interface BinaryFormula {
   readonly integer?: (a: bigint, b: bigint) => bigint | boolean;
 }
 
-export const binaryReference = ({ float, floatOf, integer }: BinaryFormula): Implementation<undefined> => ({
+export const binaryReference = ({
+  float,
+  floatOf,
+  integer,
+}: BinaryFormula): Implementation<undefined, [Tensor, Tensor], [Tensor]> => ({
   run({ inputs: [a, b], outputs: [output] }) {
     const { shape, dtype } = output!;
     if (isFloat(a!.dtype) || integer === undefined) {

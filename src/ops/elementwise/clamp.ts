@@ -104,7 +104,7 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
   if (given.length === 0) throw new ArgumentError(operation, "noBound", "expected min, max or both, got neither");
   const [input, ...others] = promoteOperands(operation, [x, ...given], "numbers") as [Tensor, ...Tensor[]];
   const [least, most] = rangeOf(input.dtype).map((bound, at) =>
-    bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
+    bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift(),
   ) as [Tensor, Tensor];
   const gradient = rule ?? gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
   return underName(operation, () => clampBetween([input, least, most], gradient));

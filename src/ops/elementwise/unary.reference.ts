@@ -1,6 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 
 /**
  * The definition of an operation: on floats, in float64; on integers and bools, exact, if the operation is defined for
@@ -13,10 +14,14 @@ export interface UnaryFormula {
   readonly bool?: (x: bigint) => boolean;
 }
 
-export const unaryReference = ({ float, integer, bool }: UnaryFormula): Implementation<undefined> => ({
+export const unaryReference = ({
+  float,
+  integer,
+  bool,
+}: UnaryFormula): Implementation<undefined, [Tensor], [Tensor]> => ({
   run({ inputs: [input], outputs: [output] }) {
-    const exact = isFloat(input!.dtype) ? undefined : input!.dtype === "bool" ? (bool ?? integer) : integer;
-    if (exact) store(output!, toIntegers(input!).map(exact));
+    const exact = isFloat(input.dtype) ? undefined : input.dtype === "bool" ? (bool ?? integer) : integer;
+    if (exact) store(output, toIntegers(input).map(exact));
     else store(output!, Array.from(toNumbers(input!), float!));
   },
 });

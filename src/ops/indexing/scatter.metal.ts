@@ -15,8 +15,8 @@ import {
 } from "./primitive.ts";
 import { checkRangeLater } from "./range.metal.ts";
 
-type Unsupported = MetalImplementation<IndexAttributes>["unsupported"];
-const unsupported: Unsupported = (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1]!, call.attributes.dim);
+type Unsupported = MetalImplementation<IndexAttributes, [Tensor, Tensor, Tensor], [Tensor]>["unsupported"];
+const unsupported: Unsupported = (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1], call.attributes.dim);
 
 export const scatterMetal: MetalImplementation<ScatterAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   unsupported,

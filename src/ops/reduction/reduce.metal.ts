@@ -48,7 +48,7 @@ interface States {
   readonly count: number;
 }
 
-export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttributes> => ({
+export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttributes, [Tensor], [Tensor]> => ({
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output], attributes }) {
     const state = isFloat(input!.dtype) ? "float32" : "int64";

@@ -1,9 +1,11 @@
 /** The definition of each reduction, on the list of elements of one result. */
+
 import type { Implementation } from "../../backend/backend.ts";
 import { forEachOffset, store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { ExtremumName, FoldName, ReductionAttributes } from "./primitive.ts";
 
 interface Formula {
@@ -56,7 +58,7 @@ function logSumExpOf(values: readonly number[]): number {
   return shift + Math.log(sumOf(values.map((value) => Math.exp(value - shift))));
 }
 
-export const foldReference = (name: FoldName): Implementation<ReductionAttributes> => ({
+export const foldReference = (name: FoldName): Implementation<ReductionAttributes, [Tensor], [Tensor]> => ({
   run({ inputs: [input], outputs: [output], attributes: { axes, parameter } }) {
     const { float, integer } = formulas[name];
     if (isFloat(input!.dtype) || integer === undefined)
@@ -68,7 +70,9 @@ export const foldReference = (name: FoldName): Implementation<ReductionAttribute
   },
 });
 
-export const extremumReference = (name: ExtremumName): Implementation<ReductionAttributes> => ({
+export const extremumReference = (
+  name: ExtremumName,
+): Implementation<ReductionAttributes, [Tensor], [Tensor, Tensor]> => ({
   run({ inputs: [input], outputs: [values, indices], attributes: { axes } }) {
     const elements = isFloat(input!.dtype) ? toNumbers(input!) : toIntegers(input!);
     const lists = groups<number | bigint>(elements, input!.shape, axes);

@@ -12,19 +12,19 @@ const LONG = 64;
 /** Elements of a thread for such slices: `HELD` in the kernel. */
 const HELD = 4;
 
-export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> => ({
+export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes, [Tensor, ...Tensor[]], [Tensor]> => ({
   unsupported: noFloat64,
   run({ inputs: [x, a = x], outputs: [output], attributes: { axis, reverse } }) {
-    const operands = [x!, a!, output!];
+    const operands = [x, a, output];
     const slices = slicesOf(operands, axis, { reverse });
     const count = sliceCount(slices);
     const hasLong = name === "cumsum" || name === "cumprod";
     const isLong = hasLong && slices.length >= LONG && Math.abs(slices.along[0]!) === 1;
     return launch({
       file: "scan/scan.metal",
-      name: `${isLong ? "scan_long" : "scan"}_${metalTypeOf(x!.dtype)}`,
-      constants: [scans.ordinal(name), Number(isLong && areQuads(slices, [x!, a!, output!]))],
-      operands: [reads(x!), reads(a!), writes(output!)],
+      name: `${isLong ? "scan_long" : "scan"}_${metalTypeOf(x.dtype)}`,
+      constants: [scans.ordinal(name), Number(isLong && areQuads(slices, [x, a, output]))],
+      operands: [reads(x), reads(a), writes(output)],
       parameters: scanParameters.bytes(sliceValues(slices, operands)),
       threadgroups: isLong ? [count] : [Math.ceil(count / THREADS)],
       threadgroup: THREADS,

@@ -2,6 +2,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { mapSlices } from "../../backend/reference/slices.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { ScanAttributes, ScanName } from "./primitive.ts";
 
 type Slice<Value> = readonly Value[];
@@ -28,21 +29,21 @@ function carried<Value>(x: Slice<Value>, first: Value, step: (h: Value, value: V
   });
 }
 
-export const scanReference = (name: ScanName): Implementation<ScanAttributes> => ({
+export const scanReference = (name: ScanName): Implementation<ScanAttributes, [Tensor, Tensor], [Tensor]> => ({
   run({ inputs: [x, a], outputs: [output], attributes: { axis, reverse } }) {
-    const { shape } = x!;
+    const { shape } = x;
     const integer = integers[name];
-    if (isFloat(x!.dtype)) {
+    if (isFloat(x.dtype)) {
       const scan = inDirection(reverse, floats[name]);
-      const operands = [x!, a ?? x!].map((operand) => toNumbers(operand));
+      const operands = [x, a ?? x].map((operand) => toNumbers(operand));
       store(
-        output!,
+        output,
         mapSlices(operands, shape, axis, ([values, coefficients]) => scan(values!, coefficients!)),
       );
     } else if (integer) {
       const scan = inDirection(reverse, integer);
       store(
-        output!,
+        output,
         mapSlices([toIntegers(x!)], shape, axis, ([values]) => scan(values!, [])),
       );
     }

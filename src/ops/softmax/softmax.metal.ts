@@ -2,6 +2,7 @@ import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes, softmaxParameters } from "./primitive.ts";
 
 /** Size of a state: the largest element and the sum. */
@@ -9,7 +10,9 @@ const STATE_BYTES = 8;
 /** Size that the kernel declares if it needs no states. */
 const LEAST_BYTES = 16;
 
-export const softmaxMetal = (name: SoftmaxName): MetalImplementation<SoftmaxAttributes> => ({
+export const softmaxMetal = (
+  name: SoftmaxName,
+): MetalImplementation<SoftmaxAttributes, [Tensor, ...Tensor[]], [Tensor]> => ({
   unsupported: noFloat64,
   run({ inputs: [x, y = x], outputs: [output], attributes: { axis } }) {
     const operands = [x!, y!, output!];

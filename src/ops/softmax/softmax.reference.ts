@@ -2,6 +2,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { mapSlices } from "../../backend/reference/slices.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { SoftmaxAttributes, SoftmaxName } from "./primitive.ts";
 
 type Slice = readonly number[];
@@ -35,11 +36,13 @@ const formulas: Readonly<Record<SoftmaxName, (x: Slice, y: Slice) => number[]>> 
   },
 };
 
-export const softmaxReference = (name: SoftmaxName): Implementation<SoftmaxAttributes> => ({
+export const softmaxReference = (
+  name: SoftmaxName,
+): Implementation<SoftmaxAttributes, [Tensor, ...Tensor[]], [Tensor]> => ({
   run({ inputs: [x, y = x], outputs: [output], attributes: { axis } }) {
-    const operands = [x!, y!].map((operand) => toNumbers(operand));
+    const operands = [x, y].map((operand) => toNumbers(operand));
     store(
-      output!,
+      output,
       mapSlices(operands, x!.shape, axis, ([values, result]) => formulas[name](values!, result!)),
     );
   },

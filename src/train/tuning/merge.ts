@@ -5,6 +5,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { shownPath } from "../../core/format.ts";
 import { counted } from "../../core/plural.ts";
+import { reportErrors } from "../../core/report_errors.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { openGgufFor } from "../../io/gguf/open.ts";
 import { saveGguf } from "../../io/gguf/save.ts";
@@ -27,7 +28,6 @@ import type { GgmlFormat } from "../../quant/formats.ts";
 import { quantizeGgml } from "../../quant/quantize.ts";
 import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { reportErrors } from "../errors.ts";
 
 /** Runs `orchard merge`. Returns the exit code. */
 export const runMerge = (path: string, adapter: string, { out }: { readonly out: string }): Promise<number> =>

@@ -2,10 +2,9 @@
 import { crc32 } from "node:zlib";
 import { type Tensor, tensor } from "../../../src/index.ts";
 
-/** Returns the numbers that the function `weight` of configs.py returns. */
-export function weight(name: string, shape: readonly number[]): Tensor {
+/** The weight that `weight` of configs.py creates: h / 2³² − 1/2 for a hash h of the name and the index. */
+export function hashed(name: string, shape: readonly number[], offset: number): Tensor {
   const count = shape.reduce((product, size) => product * size, 1);
-  const offset = shape.length === 1 && name.endsWith("weight") ? 1 : 0;
   const hash = crc32(name);
   const values = Float32Array.from({ length: count }, (_, index) => {
     let h = Math.imul(index + hash, 0x9e3779b1);
@@ -15,6 +14,10 @@ export function weight(name: string, shape: readonly number[]): Tensor {
   });
   return tensor(values, { shape: [...shape] });
 }
+
+/** Returns the numbers that the function `weight` of configs.py returns: plus 1 for norms. */
+export const weight = (name: string, shape: readonly number[]): Tensor =>
+  hashed(name, shape, shape.length === 1 && name.endsWith("weight") ? 1 : 0);
 
 /** The largest difference, relative to the largest number. */
 export function errorOf(got: Tensor, want: Tensor): number {

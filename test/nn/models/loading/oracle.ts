@@ -1,8 +1,10 @@
 /** Small models of `transformers` and its results for them: scripts/fixtures/models/decoders.py. */
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { packageRoot } from "../../../../src/core/paths.ts";
 import { io, type nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
+import { hashed } from "../weights.ts";
+
+export { errorOf } from "../weights.ts";
 
 export const decoders = [
   ...["gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "olmo2", "mixtral", "qwen3_moe"],
@@ -13,31 +15,6 @@ export const answersOf = (name: string): nn.StateDict =>
   io.loadSafetensors(join(folderOf(name), "answers.safetensors"));
 
 export const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
-
-/** The largest difference, relative to the largest number. */
-export function errorOf(got: Tensor, want: Tensor): number {
-  const [a, b] = [numbers(got), numbers(want)];
-  if (a.length !== b.length) return Infinity;
-  let [error, largest] = [0, 0];
-  for (const [at, value] of b.entries()) {
-    error = Math.max(error, Math.abs(value - a[at]!));
-    largest = Math.max(largest, Math.abs(value));
-  }
-  return Number.isNaN(error) ? Infinity : error / largest;
-}
-
-/** The weight that `weight` of configs.py creates: h / 2³² − 1/2 for a hash h of the name and the index. */
-function hashed(name: string, shape: readonly number[], offset: number): Tensor {
-  const count = shape.reduce((product, size) => product * size, 1);
-  const hash = crc32(name);
-  const values = Float32Array.from({ length: count }, (_, index) => {
-    let h = Math.imul(index + hash, 0x9e3779b1);
-    h = Math.imul(h ^ (h >>> 15), 0x85ebca77);
-    h ^= h >>> 13;
-    return (h >>> 0) / 2 ** 32 - 0.5 + offset;
-  });
-  return tensor(values, { shape: [...shape] });
-}
 
 /** Writes a checkpoint of hashed weights; plus 1 for norms, unless they are stored relative to 1. */
 export async function writeHashed(

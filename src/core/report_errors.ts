@@ -1,4 +1,4 @@
-import { OrchardError } from "../core/errors.ts";
+import { OrchardError } from "./errors.ts";
 
 /**
  * Runs a command. An error that the user can fix is printed to stderr, with exit code 1. Any other error is a bug, and
