@@ -25,7 +25,7 @@ export const drawSeed = (): number => Math.floor(Math.random() * 2 ** 31);
 /** How far a drawn time is from the measured one: a factor from 1/4 to 4. */
 const SPREAD = 4;
 
-/** Returns times of files that differ by seed: each is the measured time times a factor that the seed draws. */
+/** Returns times of files that differ by seed: each is the measured time, multiplied by a factor of the seed. */
 export const drawnTimes =
   (seed: number, timings: Timings): Timings =>
   (file) =>

@@ -7,7 +7,7 @@ import { OrchardError } from "../../src/core/errors.ts";
 import { type Parameter, type Signature, signatures } from "../../src/core/parameters.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { processorSeconds } from "../support/processor_time.ts";
-import { usually } from "../support/repeats.ts";
+import { isExhaustive } from "../support/repeats.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 
 export type Call = (...values: readonly unknown[]) => unknown;
@@ -52,12 +52,17 @@ function partsOf(values: readonly unknown[]): { positional: unknown[]; options: 
 const without = (options: Record<string, unknown>, name: string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(options).filter(([own]) => own !== name));
 
-/** Yields every call of a function with one hostile value. */
-function* trials({ signature, right }: Subject, make: () => unknown): Generator<Trial> {
+/** Yields the calls of a function with one hostile value, in the places that are chosen by their numbers. */
+function* trials(
+  { signature, right }: Subject,
+  make: () => unknown,
+  isChosen: (place: number) => boolean,
+): Generator<Trial> {
   const entries: readonly Named[] = Object.entries(signature.parameters);
   const places = entries.filter(([, { by }]) => by !== "name").map(([name]) => name);
   const count = Math.max(places.length, partsOf(right()).positional.length) + 1;
   for (let at = 0; at < count; at++) {
+    if (!isChosen(at)) continue;
     const { positional, options } = partsOf(right());
     const hostile = make();
     const name = places[at];
@@ -68,7 +73,8 @@ function* trials({ signature, right }: Subject, make: () => unknown): Generator<
     const given = Object.keys(rest).length > 0 ? [...values, rest] : values;
     yield { values: given, place: `argument ${at + 1}`, hostile, ...(name !== undefined && { name }) };
   }
-  for (const [name] of entries.filter(([, { by }]) => by !== "operand")) {
+  for (const [index, [name]] of entries.filter(([, { by }]) => by !== "operand").entries()) {
+    if (!isChosen(count + index)) continue;
     const { positional, options } = partsOf(right());
     const hostile = make();
     const at = places.indexOf(name);
@@ -131,7 +137,7 @@ export function problemsOf(subject: Subject, around: <R>(body: () => R) => R): s
   const found: string[] = [];
   for (const [at, { name, make }] of hostiles.entries())
     around(() => {
-      for (const trial of usually([...trials(subject, make)], (_, place) => (place + at) % 2 === 0)) {
+      for (const trial of trials(subject, make, (place) => isExhaustive || (place + at) % 2 === 0)) {
         const problem = problemOf(subject, trial);
         if (problem !== undefined) found.push(`${subject.name} with ${name} as ${problem.slice(0, 300)}`);
       }

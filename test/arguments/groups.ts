@@ -4,7 +4,7 @@ import { gradcheck } from "../../src/ops/gradient/gradcheck.ts";
 import * as operations from "../../src/ops/index.ts";
 import { methods } from "../../src/ops/methods.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
-import { calls, leafOf, makeOperands, type OperationName, operationNames } from "../ops/calls.ts";
+import { calls, leafOf, type OperationName, operandsOnDemand, operationNames } from "../ops/calls.ts";
 import { type Call, type Subject, signatureOf } from "./fuzz.ts";
 import { calls as upperCalls } from "./upper.ts";
 
@@ -34,7 +34,7 @@ function collected(functions: Functions, rights: Rights): ReturnType<Group["coll
   return { subjects, missing };
 }
 
-const rightCall = (name: OperationName) => (): readonly unknown[] => calls[name](makeOperands(4));
+const rightCall = (name: OperationName) => (): readonly unknown[] => calls[name](operandsOnDemand(4));
 const ofOperations: Rights = {
   ...Object.fromEntries(operationNames.map((name) => [name, rightCall(name)])),
   gather: () => [operations.ones([4, 4]), 1, operations.ones([4, 4], { dtype: "int64" })],

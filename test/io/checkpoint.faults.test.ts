@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { io, tensor } from "../../src/index.ts";
 import { Random } from "../ops/samples.ts";
 import { testFolder } from "../support/folder.ts";
+import { repeats } from "../support/repeats.ts";
 
 const root = testFolder("kill");
 const saver = join(import.meta.dir, "saver.ts");
 const leftovers = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
 
-const KILLS = 24;
+const KILLS = repeats({ usual: 12, all: 24 });
 const LONGEST_MILLISECONDS = 60;
 
 /**

@@ -56,8 +56,8 @@ const batchesOn: Readonly<Record<string, readonly Shape[]>> = {
     [60, 8],
   ],
   cpu: [
-    [100, 32],
-    [500, 16],
+    [repeats({ usual: 24, all: 100 }), 32],
+    [repeats({ usual: 70, all: 500 }), 16],
     [5, 70],
   ],
 };

@@ -42,27 +42,41 @@ function named(applies: (definition: Definition) => boolean): readonly Operation
 const { expand, ones, tensor, zeros } = operations;
 
 /** Operands of the calls: matrices of size × size, and related tensors. */
-export const makeOperands = (size: number) => ({
-  x: ones([size, size]),
-  y: ones([size, size]),
-  vector: ones([size]),
-  other: ones([size]),
-  batch: ones([1, size, size]),
-  single: ones([1, size]),
-  signal: ones([1, 1, size]),
-  picture: ones([1, 1, size, 3]),
-  volume: ones([1, 1, size, 3, 3]),
-  triples: ones([size, 3]),
-  integers: ones([size, size], { dtype: "int32" }),
-  bytes: ones([size, size], { dtype: "uint8" }),
-  mask: ones([size, size], { dtype: "bool" }),
-  indices: ones([size, size], { dtype: "int64" }),
-  complexes: ones([size, size], { dtype: "complex64" }),
-  pairs: ones([size, 2]),
-  places: ones([size], { dtype: "int64" }),
-  value: tensor(1),
-});
-export type Operands = ReturnType<typeof makeOperands>;
+const makers = {
+  x: (size: number) => ones([size, size]),
+  y: (size: number) => ones([size, size]),
+  vector: (size: number) => ones([size]),
+  other: (size: number) => ones([size]),
+  batch: (size: number) => ones([1, size, size]),
+  single: (size: number) => ones([1, size]),
+  signal: (size: number) => ones([1, 1, size]),
+  picture: (size: number) => ones([1, 1, size, 3]),
+  volume: (size: number) => ones([1, 1, size, 3, 3]),
+  triples: (size: number) => ones([size, 3]),
+  integers: (size: number) => ones([size, size], { dtype: "int32" }),
+  bytes: (size: number) => ones([size, size], { dtype: "uint8" }),
+  mask: (size: number) => ones([size, size], { dtype: "bool" }),
+  indices: (size: number) => ones([size, size], { dtype: "int64" }),
+  complexes: (size: number) => ones([size, size], { dtype: "complex64" }),
+  pairs: (size: number) => ones([size, 2]),
+  places: (size: number) => ones([size], { dtype: "int64" }),
+  value: () => tensor(1),
+} as const;
+
+export type Operands = Readonly<Record<keyof typeof makers, Tensor>>;
+
+const makerOf = (name: string) => makers[name as keyof typeof makers];
+
+/** Makes all operands. */
+export const makeOperands = (size: number): Operands =>
+  Object.fromEntries(Object.keys(makers).map((name) => [name, makerOf(name)(size)])) as Operands;
+
+/** Operands that are made when they are first read: a call reads a few. */
+export const operandsOnDemand = (size: number): Operands =>
+  new Proxy<Record<string, Tensor>>(
+    {},
+    { get: (made, name: string) => (made[name] ??= makerOf(name)(size)) },
+  ) as Operands;
 
 type Arguments = (operands: Operands) => readonly unknown[];
 

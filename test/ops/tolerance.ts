@@ -73,9 +73,10 @@ export function compare(
   let largestUlps = 0;
   for (let index = 0; index < expected.length; index++) {
     const difference = differenceOf(got[index]!, expected[index]!, dtype);
+    if (difference === 0) continue;
     largestAbsolute = Math.max(largestAbsolute, difference);
     if (isFloat(dtype)) largestUlps = Math.max(largestUlps, difference / ulpOf(dtype, expected[index]!));
-    const isClose = difference === 0 || (Number.isFinite(difference) && difference <= allowed(index));
+    const isClose = Number.isFinite(difference) && difference <= allowed(index);
     if (!first && !isClose) first = { index, allowed: allowed(index) };
   }
   return first && { ...first, got: got[first.index]!, expected: expected[first.index]!, largestAbsolute, largestUlps };

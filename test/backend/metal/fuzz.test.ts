@@ -13,7 +13,7 @@ interface Answers {
 
 const root = join(import.meta.dir, "..", "..", "..");
 
-const calls = repeats({ usual: 6000, all: 20_000 });
+const calls = repeats({ usual: 3000, all: 20_000 });
 
 describe(`${calls} random calls from two threads`, () => {
   test.each([1, 20261])(
