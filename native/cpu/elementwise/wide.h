@@ -1,5 +1,5 @@
-// Elementary functions of float64 without branches, like those of float32 in math.h, which includes this file. Loops that
-// call the C library are not vectorized. Errors are within 2 units in the last place (log1p, tanh: 3).
+// Elementary functions of float64 without branches, like those of float32 in math.h, which includes this file. Loops
+// that call the C library are not vectorized. Errors are within 2 units in the last place (log1p, tanh: 3).
 #pragma once
 
 #include <cstring>
