@@ -219,14 +219,20 @@ template <int order, typename T> inline T bessel_k_near(T x) {
     return order == 0 ? series - product : fused(product, half_x, series / x);
 }
 
-// K(x), or e^x·K(x), which does not underflow.
-template <int order, bool is_scaled, typename T> inline T bessel_k(T x) {
+// K(x) for x ≥ 2, without the factor e^-x.
+template <int order, typename T> inline T bessel_k_far(T x) {
+    return BesselSeries<order>::far(T(8) / x - T(2)) * rsqrt(x);
+}
+
+template <int order, typename T> inline T bessel_k(T x) {
+    T value = x > T(2) ? bessel_k_far<order>(at_least(x, T(2))) * exp(-x) : bessel_k_near<order>(at_most(x, T(2)));
+    return from_edge(x, value, T(INFINITY));
+}
+
+// e^x·K(x), which does not underflow.
+template <int order, typename T> inline T scaled_bessel_k(T x) {
     T small = at_most(x, T(2));
-    T large = x > T(2) ? x : T(2);
-    T near = bessel_k_near<order>(small);
-    T far = BesselSeries<order>::far(T(8) / large - T(2)) * rsqrt(large);
-    T power = exp(is_scaled ? small : -large);
-    T value = x > T(2) ? (is_scaled ? far : far * power) : (is_scaled ? near * power : near);
+    T value = x > T(2) ? bessel_k_far<order>(at_least(x, T(2))) : bessel_k_near<order>(small) * exp(small);
     return from_edge(x, value, T(INFINITY));
 }
 

@@ -116,12 +116,11 @@ template <typename T> inline T ndtri(T p) {
     return fabs(q) <= T(0.425) ? ndtri_middle(q) : q < T(0) ? -magnitude : magnitude;
 }
 
-// ln x - ln(1 - x). Near 1/2, where that cancels, 2·artanh(2x - 1), whose argument is exact.
-template <typename T> inline T logit(T x) {
-    bool is_near = fabs(x - T(0.5)) < T(0.25);
-    T near = T(2) * atanh(is_near ? T(2) * x - T(1) : T(0));
-    return is_near ? near : log(x) - log1p(-x);
-}
+// ln x - ln(1 - x). Near 1/2, where that cancels, 2·artanh(2x - 1), whose argument is exact. GCC compiles the selection
+// to branches if its sides are not functions.
+template <typename T> inline T logit_near(T x) { return T(2) * atanh(T(2) * x - T(1)); }
+template <typename T> inline T logit_far(T x) { return log(x) - log1p(-x); }
+template <typename T> inline T logit(T x) { return fabs(x - T(0.5)) < T(0.25) ? logit_near(x) : logit_far(x); }
 
 // ln(e^a + e^b), computed so that no exponential overflows.
 template <typename T> inline T logaddexp(T a, T b) {

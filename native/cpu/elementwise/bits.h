@@ -20,19 +20,8 @@ template <class T> struct PowerOf {
   using type = uint64_t;
 };
 
-inline uint64_t bits_of(double value) {
-  uint64_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-inline double float_of(uint64_t bits) {
-  double value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 inline float two_to(float n) { return power_of_two(integer_of(n)); }
-inline double two_to(double n) { return float_of(uint64_t(int64_t(n == n ? n : 0.0) + 1023) << 52); }
+inline double two_to(double n) { return float64::power_of_two(float64::integer_of(n)); }
 
 } // namespace orchard::ORCHARD_ISA
 

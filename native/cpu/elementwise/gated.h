@@ -33,7 +33,7 @@ struct NormalShare {
   }
   static Tail<double> tail(double a) {
     double share = 0.5 * std::erfc(a * 0.707106781186547524401);
-    return {share, share - a * density * std::exp(-0.5 * a * a)};
+    return {share, share - a * density * exp(-0.5 * a * a)};
   }
 
 private:
@@ -72,7 +72,7 @@ struct TanhShare {
     return logistic_tail(a, exponential(a), fused(a * a, float(3.0 * cubic), float(linear)));
   }
   static Tail<double> tail(double a) {
-    return logistic_tail(a, std::exp(-a * (linear + cubic * a * a)), linear + 3.0 * cubic * a * a);
+    return logistic_tail(a, exp(-a * (linear + cubic * a * a)), linear + 3.0 * cubic * a * a);
   }
 
 private:

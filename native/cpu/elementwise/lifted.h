@@ -29,6 +29,6 @@ inline float lifted_exp_of_negative(float v) {
   float shifted = fused(v, -log2_e, lifting_rounder);
   return lifted_exp(reduced_by_ln2(-v, shifted - lifting_rounder), shifted);
 }
-inline double lifted_exp_of_negative(double v) { return std::exp(-v); }
+inline double lifted_exp_of_negative(double v) { return exp(-v); }
 
 } // namespace orchard::ORCHARD_ISA

@@ -3,6 +3,7 @@
 #include "../copy/copy.h"
 #include "../parallel.h"
 #include "../pieces.h"
+#include "runs.h"
 #include "stream.h"
 
 #include <algorithm>
@@ -22,49 +23,6 @@ constexpr int64_t fewest_in_block = 64;     // elements, from which starting a k
 
 // A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
 constexpr int64_t streamed = 16 << 20;
-
-// Copies a few bytes inline, where a call of memcpy would cost more; the first and the last part overlap.
-template <class Part> inline void copy_two(char *to, const char *from, int64_t bytes) {
-  Part first, last;
-  std::memcpy(&first, from, sizeof(Part));
-  std::memcpy(&last, from + bytes - sizeof(Part), sizeof(Part));
-  std::memcpy(to, &first, sizeof(Part));
-  std::memcpy(to + bytes - sizeof(Part), &last, sizeof(Part));
-}
-inline void copy_dense(char *to, const char *from, int64_t bytes) {
-  struct Part16 {
-    char bytes[16];
-  };
-  struct Part32 {
-    char bytes[32];
-  };
-  if (bytes > 64) std::memcpy(to, from, bytes);
-  else if (bytes >= 32) copy_two<Part32>(to, from, bytes);
-  else if (bytes >= 16) copy_two<Part16>(to, from, bytes);
-  else if (bytes >= 8) copy_two<uint64_t>(to, from, bytes);
-  else if (bytes >= 4) copy_two<uint32_t>(to, from, bytes);
-  else
-    for (int64_t byte = 0; byte < bytes; byte++) to[byte] = from[byte];
-}
-
-template <class T> void copy_strided(const char *source, int64_t stride, char *dense, int64_t count) {
-  const T *in = reinterpret_cast<const T *>(source);
-  T *out = reinterpret_cast<T *>(dense);
-  if (count <= 4) { // the vectorized loop below costs more
-    if (count > 3) out[3] = in[3 * stride];
-    if (count > 2) out[2] = in[2 * stride];
-    if (count > 1) out[1] = in[stride];
-    out[0] = in[0];
-    return;
-  }
-  for (int64_t i = 0; i < count; i++) out[i] = in[i * stride];
-}
-
-template <class T> void copy_to_strided(const char *dense, char *target, int64_t stride, int64_t count) {
-  const T *in = reinterpret_cast<const T *>(dense);
-  T *out = reinterpret_cast<T *>(target);
-  for (int64_t i = 0; i < count; i++) out[i * stride] = in[i];
-}
 
 int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 
@@ -437,14 +395,47 @@ template <class Move> void Loop::move(const View &view, int64_t start, int64_t l
   }
 }
 
+// Gathers whole runs of a few elements, for which the steps of `move` cost more than the elements. `start` is the first
+// element of a run. Returns the number of elements gathered.
+template <class T> int64_t Loop::gather_short(const View &view, int64_t start, int64_t length, char *dense) const {
+  const int inner = rank_ - 1;
+  const int64_t run = shape_[inner], *strides = view.operand->strides;
+  int64_t done = 0;
+  while (length - done >= run) {
+    int64_t number = (start + done) / run, place = 0;
+    const int64_t column = number % shape_[inner - 1];
+    for (int axis = inner - 1; axis >= 0; axis--) {
+      place += number % shape_[axis] * strides[axis];
+      number /= shape_[axis];
+    }
+    const int64_t runs = std::min(shape_[inner - 1] - column, (length - done) / run);
+    copy_runs(reinterpret_cast<const T *>(view.first()) + place, strides[inner - 1], strides[inner], runs,
+              reinterpret_cast<T *>(dense) + done, run);
+    done += runs * run;
+  }
+  return done;
+}
+
 void Loop::gather(const View &view, int64_t start, int64_t length, char *dense) const {
+  const int64_t run = rank_ > 1 && shape_[rank_ - 2] > 2 ? shape_[rank_ - 1] : longest_copied_run + 1;
   with_size(view.size(), [&](auto element) {
     using T = decltype(element);
+    constexpr int64_t size = sizeof(T);
+    if (run > longest_copied_run) return gather_elements<T>(view, start, length, dense);
+    const int64_t first = std::min(length, (run - start % run) % run); // the rest of a run
+    gather_elements<T>(view, start, first, dense);
+    const int64_t done = first + gather_short<T>(view, start + first, length - first, dense + first * size);
+    gather_elements<T>(view, start + done, length - done, dense + done * size);
+  });
+}
+
+template <class T>
+void Loop::gather_elements(const View &view, int64_t start, int64_t length, char *dense) const {
+  if (length > 0)
     move(view, start, length, [&](const char *source, int64_t stride, int64_t at, int64_t count) {
       if (stride == 1) copy_dense(dense + at * sizeof(T), source, count * sizeof(T));
       else copy_strided<T>(source, stride, dense + at * sizeof(T), count);
     });
-  });
 }
 
 void Loop::scatter(const View &view, int64_t start, int64_t length, const char *dense) const {

@@ -100,6 +100,8 @@ private:
   int64_t period_of(const LoopOperand &operand) const;
   template <class Move> void move(const View &view, int64_t start, int64_t length, Move move) const;
   void gather(const View &view, int64_t start, int64_t length, char *dense) const;
+  template <class T> void gather_elements(const View &view, int64_t start, int64_t length, char *dense) const;
+  template <class T> int64_t gather_short(const View &view, int64_t start, int64_t length, char *dense) const;
   void scatter(const View &view, int64_t start, int64_t length, const char *dense) const;
 
   int rank_ = 0;

@@ -69,18 +69,17 @@ template <class T> inline T rsqrt(T x) { return T(1) / std::sqrt(x); }
 template <class T> inline bool has_sign(T x) { return std::signbit(x); }
 template <class T> inline T copysign(T magnitude, T sign) { return std::copysign(magnitude, sign); }
 
-// ---------------------------------------------------------------- float64: the C library
+} // namespace orchard::ORCHARD_ISA
+
+#include "wide.h"
+
+namespace orchard::ORCHARD_ISA {
+
+// ---------------------------------------------------------------- float64: other functions are the C library's
 
 #define ORCHARD_LIBRARY_FUNCTION(name)                                                                                 \
   inline double name(double x) { return std::name(x); }
-ORCHARD_LIBRARY_FUNCTION(exp)
-ORCHARD_LIBRARY_FUNCTION(exp2)
-ORCHARD_LIBRARY_FUNCTION(expm1)
-ORCHARD_LIBRARY_FUNCTION(tanh)
-ORCHARD_LIBRARY_FUNCTION(log)
-ORCHARD_LIBRARY_FUNCTION(log2)
 ORCHARD_LIBRARY_FUNCTION(log10)
-ORCHARD_LIBRARY_FUNCTION(log1p)
 ORCHARD_LIBRARY_FUNCTION(erf)
 ORCHARD_LIBRARY_FUNCTION(sin)
 ORCHARD_LIBRARY_FUNCTION(cos)

@@ -20,6 +20,6 @@ inline float lifted_log_of_one_and_exp(float a) {
                        0.19956708f, -0.249967605f, 0.33333236f, -0.5f);
   return e * half_lowered<float> * fused(t, p, 1.0f);
 }
-inline double lifted_log_of_one_and_exp(double a) { return std::log1p(std::exp(-a)); }
+inline double lifted_log_of_one_and_exp(double a) { return log1p(exp(-a)); }
 
 } // namespace orchard::ORCHARD_ISA

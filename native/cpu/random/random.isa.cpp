@@ -160,31 +160,38 @@ inline uint32_t mixed(uint32_t x) {
   return x ^ x >> 16;
 }
 
-// Index is an unsigned integer that holds the network's numbers: with 32 bits, a vector has twice as many.
-template <class Index> inline Index feistel(const Permutation &permutation, Index index) {
-  uint32_t left_mask = uint32_t((uint64_t(1) << permutation.left_bits) - 1);
-  uint32_t right_mask = uint32_t((uint64_t(1) << permutation.right_bits) - 1);
-  uint32_t left = uint32_t(index >> permutation.right_bits), right = uint32_t(index) & right_mask;
-#pragma GCC unroll 24
-  for (int round = 0; round < feistel_rounds; round += 2) {
-    left = (left ^ mixed(right + permutation.keys[round])) & left_mask;
-    right = (right ^ mixed(left + permutation.keys[round + 1])) & right_mask;
+// Numbers whose rounds are computed in step: a round takes many cycles, but its vectors do not wait for each other.
+constexpr int64_t in_step = 64;
+static_assert(tile_elements % in_step == 0);
+
+// Index is an unsigned integer that holds the network's numbers.
+template <class Index> void feistel(const Permutation &permutation, Index *indices) {
+  const uint32_t left_mask = uint32_t((uint64_t(1) << permutation.left_bits) - 1);
+  const uint32_t right_mask = uint32_t((uint64_t(1) << permutation.right_bits) - 1);
+  uint32_t left[in_step], right[in_step];
+  for (int64_t i = 0; i < in_step; i++) {
+    left[i] = uint32_t(indices[i] >> permutation.right_bits);
+    right[i] = uint32_t(indices[i]) & right_mask;
   }
-  return Index(left) << permutation.right_bits | right;
+  for (int round = 0; round < feistel_rounds; round += 2) {
+    const uint32_t first = permutation.keys[round], second = permutation.keys[round + 1];
+    for (int64_t i = 0; i < in_step; i++) left[i] = (left[i] ^ mixed(right[i] + first)) & left_mask;
+    for (int64_t i = 0; i < in_step; i++) right[i] = (right[i] ^ mixed(left[i] + second)) & right_mask;
+  }
+  for (int64_t i = 0; i < in_step; i++) indices[i] = Index(left[i]) << permutation.right_bits | right[i];
 }
 
-// Applies the network to each element until the result is in [0, count). All elements of a tile are computed in step,
-// so that the steps are vectorized.
+// Applies the network to each element until the result is in [0, count).
 template <class Index>
 void permute_tile_of(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
-  Index indices[tile_elements];
+  Index indices[tile_elements] = {}; // the last block is computed whole
   int32_t targets[tile_elements];
   for (int64_t i = 0; i < count; i++) {
     indices[i] = Index(begin + i < 2 ? uint64_t(begin + i) ^ permutation.swaps : uint64_t(begin + i));
     targets[i] = int32_t(i);
   }
   for (int64_t open = count; open > 0;) {
-    for (int64_t i = 0; i < open; i++) indices[i] = feistel(permutation, indices[i]);
+    for (int64_t i = 0; i < open; i += in_step) feistel(permutation, indices + i);
     int64_t left = 0;
     for (int64_t i = 0; i < open; i++) {
       if (indices[i] < permutation.count) {

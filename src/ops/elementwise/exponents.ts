@@ -10,7 +10,7 @@ import { toDType } from "../copy/cast.ts";
 import { neg } from "./arithmetic.ts";
 import { defineBinary, defineUnary } from "./define.ts";
 import * as exact from "./exponents.reference.ts";
-import type { BinaryOperation, FloatOf } from "./types.ts";
+import type { BinaryOperation, FloatOf, FloatOperation } from "./types.ts";
 
 /** Computes x · 2ᵏ for integers k, stored as floats. */
 const timesPowerOfTwo: BinaryOperation = defineBinary("timesPowerOfTwo", {
@@ -85,13 +85,13 @@ frexp.method = "declared" as const;
 const frexpParameters = parameters("frexp", { x: operand(aTensor) });
 
 /** The exponents as floats: every float dtype has those of its numbers. */
-const exponentOf = defineUnary("frexpExponent", {
+const exponentOf: FloatOperation = defineUnary("frexpExponent", {
   takes: "floats",
   isPublic: false,
   reference: { float: exact.exponentOf },
 });
 
-const mantissaOf = defineUnary("frexpMantissa", {
+const mantissaOf: FloatOperation = defineUnary("frexpMantissa", {
   takes: "floats",
   isPublic: false,
   saves: "input",

@@ -10,7 +10,7 @@ import { mul, sub } from "./arithmetic.ts";
 import { clamp } from "./clamp.ts";
 import { defineUnary } from "./define.ts";
 import { div } from "./division.ts";
-import type { FloatOf } from "./types.ts";
+import type { FloatOf, FloatOperation } from "./types.ts";
 
 /** Options of {@link logit}. */
 export interface LogitOptions {
@@ -47,7 +47,7 @@ const logitParameters = parameters("logit", {
 });
 
 /** Computes ln x − ln(1 − x). Near ½, where that cancels, it computes 2 artanh(2x − 1), whose argument is exact. */
-const logitOf = defineUnary("logit", {
+const logitOf: FloatOperation = defineUnary("logit", {
   takes: "floats",
   isPublic: false,
   saves: "input",

@@ -1,25 +1,20 @@
 import type { Implementation } from "../../backend/backend.ts";
-import { ArgumentError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { findDescentCall } from "../indexing/primitive.ts";
-import { checkRangeOnCpu } from "../indexing/range.cpu.ts";
+import { errorWithRange } from "../indexing/range.cpu.ts";
 import { offsetsError } from "./offsets.ts";
 import { type BagAttributes, bagCall, bagFactorsCall, bagGradientCall } from "./primitive.ts";
 
 export const bagCpu: Implementation<BagAttributes> = {
   run({ operation, inputs, outputs, attributes }) {
     const [indices, offsets, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    if (attributes.length === null) checkOffsets(offsets, indices.size);
     const head = headOf(attributes, indices, offsets, table);
     const starts = startsOf([indices, offsets, factors, table]);
     const status = bagCall.status({ ...head, starts, tableStrides: table.strides }, [...inputs, ...outputs]);
     if (status === 0) return;
     const error = bagCall.error(operation, status);
-    if (error instanceof ArgumentError) {
-      // finds the index or offset that the call rejected
-      checkRangeOnCpu({ operation, index: indices, size: attributes.rows });
-      if (attributes.length === null) checkOffsets(offsets, indices.size);
-    }
-    throw error;
+    throw errorWithRange(error, { operation, index: indices, size: attributes.rows });
   },
 };
 

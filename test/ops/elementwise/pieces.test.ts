@@ -43,3 +43,30 @@ describe.each(["float32", "float64", "bfloat16"] as const satisfies readonly DTy
     });
   });
 });
+
+describe("operands with runs of a few elements", () => {
+  test.each([2, 3, 4, 5])("of %d", (width) => {
+    withBackend("cpu", () => {
+      const [planes, rows] = [3, 701]; // tiles begin inside runs
+      const drawn = (count: number) => Float32Array.from({ length: count }, () => random.next());
+      const [a, b] = [drawn(planes * (rows + 1) * (width + 1)), drawn(planes * rows)];
+      const wide = orchard.tensor(a).reshape([planes, rows + 1, width + 1]); // planes and rows of a part do not join
+      const column = orchard.tensor(b).reshape([planes, rows, 1]);
+      const numbers = Array.from({ length: planes * rows * width }, (_, at) => {
+        const [row, element] = [Math.floor(at / width), at % width];
+        const from = row + Math.floor(row / rows); // each plane has another row
+        return Math.fround(a[from * (width + 1) + element + 1]! + b[row]!);
+      });
+      const sum = orchard.add(orchard.narrow(orchard.narrow(wide, 1, 0, rows), 2, 1, width), column) as Tensor;
+      expect([...sum.dataSync()]).toEqual(numbers);
+      const products = orchard.kron(
+        orchard.tensor([[...b.subarray(0, rows)]]),
+        orchard.tensor([[...a.subarray(0, width)]]),
+      );
+      const expected = Array.from({ length: rows * width }, (_, at) =>
+        Math.fround(b[Math.floor(at / width)]! * a[at % width]!),
+      );
+      expect([...(products as Tensor).dataSync()]).toEqual(expected);
+    });
+  });
+});
