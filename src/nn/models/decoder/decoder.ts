@@ -91,6 +91,11 @@ export class Decoder extends LanguageModel {
     }, 0);
   }
 
+  /** @internal */
+  override get hasStates(): boolean {
+    return this.#description.layers.some(({ recurrent }) => recurrent !== undefined);
+  }
+
   /** @internal Whether the token embedding is also the output head. */
   get usesWholeEmbedding(): boolean {
     return this.head === null;
@@ -103,7 +108,8 @@ export class Decoder extends LanguageModel {
   override get hasRelativePositions(): boolean {
     const { layers } = this.#description;
     return layers.every(
-      ({ attention: { rope, window, alibi } }) => (rope ? isRelative(rope) : alibi) && window === undefined,
+      ({ attention: { rope, window, alibi }, recurrent }) =>
+        (rope ? isRelative(rope) : (alibi ?? recurrent)) && window === undefined,
     );
   }
 

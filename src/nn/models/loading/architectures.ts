@@ -9,8 +9,10 @@ import type {
   FeedForwardDescription,
   LayerDescription,
   NormPlaces,
+  RecurrentDescription,
 } from "../decoder/description.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
+import { deltaNet, lfm2Fields, shortConvolution, stateSpace } from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
 type Parallel = LayerDescription["parallel"];
@@ -67,6 +69,10 @@ export interface Architecture {
   readonly parallel?: { readonly norms: 1 | 2; readonly key?: string } | ((config: Settings) => Parallel);
   /** Whether weights of norms are stored as differences from 1. */
   readonly normsFromOne?: boolean;
+  /** Which layers have a recurrent layer instead of attention, and its description. Default: none. */
+  readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
+  /** Whether a sigmoid gate multiplies what heads return. */
+  readonly gatedHeads?: boolean;
   /** RMSNorm of queries and keys, per head or over all heads. */
   readonly queryKeyNorm?: "head" | "all";
   /** The field that says whether there is such a norm. Default: there is one. */
@@ -273,6 +279,15 @@ export const architectures = {
   },
   opt: { title: "OPT", learnedPositions: true },
   bloom: { title: "Bloom", layersField: "n_layer", groupedHeads: true },
+  lfm2: {
+    ...{ title: "LFM2", queryKeyNorm: "head", activation: "silu", biases: { queryKeyValue: false, output: false } },
+    ...{ derived: lfm2Fields, recurrent: shortConvolution },
+  },
+  mamba2: { title: "Mamba 2", recurrent: stateSpace },
+  qwen3_next: {
+    ...{ title: "Qwen3-Next", normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
+    ...{ recurrent: deltaNet, experts: { shared: "shared_expert_intermediate_size" } },
+  },
   mpt: { title: "MPT", layersField: "n_layers", fused: true },
 } as const satisfies Readonly<Record<string, Architecture>>;
 
