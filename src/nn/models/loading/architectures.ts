@@ -12,7 +12,7 @@ import type {
   RecurrentDescription,
 } from "../decoder/description.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
-import { deltaNet, lfm2Fields, shortConvolution, stateSpace } from "./recurrent.ts";
+import { deltaNet, hybridFields, hybridStateSpace, lfm2Fields, shortConvolution, stateSpace } from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
 type Parallel = LayerDescription["parallel"];
@@ -48,6 +48,8 @@ interface ExpertsRow {
   readonly grouped?: boolean;
   /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
   readonly limited?: boolean;
+  /** An expert for all tokens has the size of this field, and no gate. */
+  readonly beside?: string;
   /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
   readonly shared?: string;
 }
@@ -131,9 +133,9 @@ export interface Architecture {
   readonly interleaved?: boolean;
   /**
    * Which layers have no rotation: those with 0 in `no_rope_layers`; those without a window; or, if the model has a
-   * window, those without it. Default: none.
+   * window, those without it; all unless `position_embedding_type` is rope. Default: none.
    */
-  readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed";
+  readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
   /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
   readonly tempered?: boolean;
   /** The settings of the rotation that a config without any has. */
@@ -249,6 +251,10 @@ export const architectures = {
   },
   olmoe: { title: "OLMoE", queryKeyNorm: "all", clips: true, experts: {} },
   granitemoe: { title: "Granite 3 MoE", multipliers: true, fused: "gateUp", experts: { normalized: true } },
+  granitemoehybrid: {
+    ...{ title: "Granite 4", multipliers: true, fused: "gateUp", unrotated: "unlessRope", derived: hybridFields },
+    ...{ recurrent: hybridStateSpace, experts: { normalized: true, beside: "shared_intermediate_size" } },
+  },
   qwen2_moe: {
     ...{ title: "Qwen1.5-MoE, Qwen2-MoE", biases: { queryKeyValue: "qkv_bias", output: false } },
     experts: { shared: "shared_expert_intermediate_size" },

@@ -19,6 +19,7 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   falcon: { n_embed: "hidden_size" },
   lfm2: { tie_embedding: "tie_word_embeddings", block_ff_dim: "intermediate_size" },
   qwen3_next: { num_local_experts: "num_experts" },
+  granitemoehybrid: { layers_block_type: "layer_types" },
   bloom: { n_embed: "hidden_size", num_hidden_layers: "n_layer", num_attention_heads: "n_head" },
   mpt: { num_attention_heads: "n_heads", hidden_size: "d_model", num_hidden_layers: "n_layers" },
   mixtral: { num_experts: "num_local_experts" },
@@ -81,6 +82,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   // training; and MPT's classes have no learned positions, no other biases, and four times the width as hidden size
   opt: ["layerdrop", "init_std"],
+  granitemoehybrid: ["mamba_chunk_size"],
   mamba2: [
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
   ],

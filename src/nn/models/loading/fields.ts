@@ -184,6 +184,13 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...llama, attention_bias: false, embedding_multiplier: 1, residual_multiplier: 1, attention_multiplier: 1 },
     ...{ logits_scaling: 1, num_local_experts: 8, num_experts_per_tok: 2 },
   },
+  granitemoehybrid: {
+    ...{ ...unheaded, attention_bias: false, embedding_multiplier: 1, residual_multiplier: 1, attention_multiplier: 1 },
+    ...{ logits_scaling: 1, num_local_experts: 8, num_experts_per_tok: 2, shared_intermediate_size: 1024 },
+    ...{ position_embedding_type: null, layer_types: null, mamba_n_heads: 128, mamba_n_groups: 1 },
+    ...{ mamba_d_state: 256, mamba_d_head: "auto", mamba_d_conv: 4, mamba_expand: 2, mamba_conv_bias: true },
+    ...{ mamba_proj_bias: false, time_step_limit: null },
+  },
   qwen2_moe: {
     ...{ ...llama, vocab_size: 151_936, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 24 },
     ...{ num_attention_heads: 16, num_key_value_heads: 16, max_position_embeddings: 32_768, qkv_bias: true },

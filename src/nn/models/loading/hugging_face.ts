@@ -252,6 +252,7 @@ function scaleOf({ queryScalar, multipliers }: Architecture, config: Settings): 
 
 /** Whether queries and keys of a layer are rotated. */
 function rotates({ unrotated }: Architecture, config: Settings, index: number, isSliding: boolean): boolean {
+  if (unrotated === "unlessRope") return config.textIfAny("position_embedding_type") === "rope";
   if (unrotated === undefined || isSliding) return unrotated !== "listed" || isListed(config, index);
   if (unrotated === "unwindowed") return false;
   return unrotated === "listed" ? isListed(config, index) : config.wholeIfAny("sliding_window") === undefined;
@@ -367,6 +368,8 @@ function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings):
   const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
   if (row.shared !== undefined)
     return { count, perToken, normalized, shared: { hidden: config.whole(row.shared), gated: true } };
+  if (row.beside !== undefined)
+    return { count, perToken, normalized, shared: { hidden: config.whole(row.beside), gated: false } };
   return { count, perToken, normalized, routerBias: row.routerBias, ...(row.grouped && groupedOf(config, count)) };
 }
 

@@ -16,7 +16,8 @@ function isKind(config: Settings, index: number, kind: string, other: string): b
   const count = config.whole("num_hidden_layers");
   const isList =
     Array.isArray(types) && types.length === count && types.every((each) => each === kind || each === other);
-  if (!isList) throw config.wrong("layer_types", `a list of ${count} values, each ${kind} or ${other}`, types);
+  if (!isList)
+    throw config.wrong("layer_types", `a list of ${count} values (num_hidden_layers), each ${kind} or ${other}`, types);
   return types[index] === kind;
 }
 
@@ -46,11 +47,7 @@ export function lfm2Fields(config: Settings): Readonly<Record<string, unknown>> 
 export function deltaNet(config: Settings, index: number): DeltaNetDescription | undefined {
   const isDelta = isKind(config, index, "linear_attention", "full_attention");
   if (!(isDelta ?? (index + 1) % config.whole("full_attention_interval") !== 0)) return undefined;
-  if (config.textIfAny("hidden_act") !== "silu" && config.textIfAny("hidden_act") !== "swish")
-    throw config.refused(
-      "unknownActivation",
-      `expected hidden_act to be silu, got "${config.textIfAny("hidden_act")}"`,
-    );
+  checkSilu(config);
   const [keyHeads, valueHeads] = [config.whole("linear_num_key_heads"), config.whole("linear_num_value_heads")];
   if (valueHeads % keyHeads !== 0)
     throw config.wrong("linear_num_value_heads", "a multiple of linear_num_key_heads", valueHeads);
@@ -59,6 +56,13 @@ export function deltaNet(config: Settings, index: number): DeltaNetDescription |
     ...{ valueWidth: config.whole("linear_value_head_dim"), kernel: config.whole("linear_conv_kernel_dim") },
     eps: config.positive("rms_norm_eps"),
   };
+}
+
+/** The activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
+function checkSilu(config: Settings): void {
+  const got = config.textIfAny("hidden_act");
+  if (got !== "silu" && got !== "swish")
+    throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
 }
 
 /** Mamba 2's state space layers: all layers. */
@@ -73,11 +77,7 @@ export function stateSpace(config: Settings): StateSpaceDescription {
       heads,
     );
   if (heads % groups !== 0) throw config.wrong("n_groups", "a divisor of num_heads", groups);
-  if (config.textIfAny("hidden_act") !== "silu" && config.textIfAny("hidden_act") !== "swish")
-    throw config.refused(
-      "unknownActivation",
-      `expected hidden_act to be silu, got "${config.textIfAny("hidden_act")}"`,
-    );
+  checkSilu(config);
   return {
     ...{ kind: "stateSpace", heads, headWidth, groups, stateSize: config.whole("state_size") },
     ...{ kernel: config.whole("conv_kernel"), bias: config.flag("use_bias") },
@@ -95,6 +95,46 @@ function limitsOf(config: Settings): StateSpaceDescription["limits"] {
   const max = given[1] === null || given[1] === Infinity ? undefined : (given[1] as number);
   return { min: given[0], max };
 }
+
+/** The kinds of layers of Granite 4's hybrids; `transformers` 5 gives older names new ones. */
+const hybridKinds: Readonly<Record<string, boolean>> = {
+  ...{ linear_attention: true, mamba: true, full_attention: false, attention: false },
+};
+
+/** Granite 4's state space layers: those that `layer_types` lists, or all. */
+export function hybridStateSpace(config: Settings, index: number): StateSpaceDescription | undefined {
+  const types = config.get("layer_types");
+  const count = config.whole("num_hidden_layers");
+  const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(hybridKinds, type);
+  if (types !== undefined && !(Array.isArray(types) && types.length === count && types.every(isKnown)))
+    throw config.wrong(
+      "layer_types",
+      `a list of ${count} values (num_hidden_layers), each ${Object.keys(hybridKinds).join(", ")}`,
+      types,
+    );
+  if (types !== undefined && !hybridKinds[types[index] as string]) return undefined;
+  const inner = config.whole("mamba_expand") * config.whole("hidden_size");
+  const heads = config.whole("mamba_n_heads");
+  if (inner % heads !== 0) throw config.wrong("mamba_n_heads", `a divisor of ${inner}`, heads);
+  const given = config.get("mamba_d_head");
+  if (given !== "auto" && config.whole("mamba_d_head") !== inner / heads)
+    throw config.wrong("mamba_d_head", `"auto" or ${inner / heads}`, given);
+  const groups = config.whole("mamba_n_groups");
+  if (heads % groups !== 0) throw config.wrong("mamba_n_groups", "a divisor of mamba_n_heads", groups);
+  checkSilu(config);
+  return {
+    ...{ kind: "stateSpace", heads, headWidth: inner / heads, groups, stateSize: config.whole("mamba_d_state") },
+    ...{ kernel: config.whole("mamba_d_conv"), bias: config.flag("mamba_proj_bias", false) },
+    ...{ convolutionBias: config.flag("mamba_conv_bias", false), eps: config.positive("rms_norm_eps") },
+    limits: limitsOf(config),
+  };
+}
+
+/** Without experts, the feed-forward has the size of the expert for all tokens. */
+export const hybridFields = (config: Settings): Readonly<Record<string, unknown>> =>
+  (config.wholeIfAny("num_local_experts", 0) ?? 0) > 0
+    ? {}
+    : { intermediate_size: config.whole("shared_intermediate_size") };
 
 /** Far more than any text has; a state has no limit. */
 const UNLIMITED = 2 ** 20;

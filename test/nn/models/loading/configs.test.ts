@@ -71,6 +71,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   bloom: ["apply_residual_connection_post_layernorm", "slow_but_exact"],
   mamba2: ["hidden_act", "rescale_prenorm_residual"],
   qwen3_next: ["hidden_act"],
+  granitemoehybrid: ["hidden_act"],
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };
 
