@@ -58,6 +58,13 @@ test.each(models)("%s: gradients reach every parameter", (_, model) => {
   model.eval();
 });
 
+test.each(models)(
+  "%s: the state by Hugging Face's names is refused, whose convolutions have another shape",
+  (_, model) => {
+    expect(() => model.huggingFaceState()).toThrow("expected a model with weights in Hugging Face's form");
+  },
+);
+
 test.each(models)("%s: drafts and rows of several texts are refused", async (_, model) => {
   const texts = async () => await Array.fromAsync(nn.generate(model, [1, 2], { draft: model, maxTokens: 2 }));
   expect(texts()).rejects.toThrow("draft is not supported for models with recurrent layers");

@@ -183,7 +183,8 @@ export class Decoder extends LanguageModel {
   override huggingFaceMappings(): TensorMapping[] {
     const transposed = (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x);
     return this.places().flatMap(({ path, names, change }) => {
-      if (change?.kind === "plusOne" || this.hasReorderedRows()) throw this.otherForm();
+      const isOther = change !== undefined && ["plusOne", "after", "reshaped", "heads"].includes(change.kind);
+      if (isOther || this.hasReorderedRows()) throw this.otherForm();
       if (change?.kind !== "rows")
         return layerMappings(this, path, names, { weight: change?.kind === "transposed" ? transposed : undefined });
       const rows = (x: Tensor) => narrow(x, 0, change.first, change.count);
