@@ -1,6 +1,7 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { isArray } from "../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
+import { zeros } from "../../ops/creation/full.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -46,6 +47,23 @@ class AttentionCacheBatch extends AttentionCache {
       ),
       0,
     );
+  }
+
+  override stateOf(name: string): Tensor | undefined {
+    const states = this.members.map((member) => member.stateOf(name));
+    const known = states.find((state) => state !== undefined);
+    if (!known) return undefined;
+    return cat(
+      states.map((state) => state ?? (zeros(known.shape, { dtype: known.dtype }) as Tensor)),
+      0,
+    );
+  }
+
+  override setStates(states: Readonly<Record<string, Tensor>>, count: number): void {
+    for (const [row, member] of this.members.entries()) {
+      const own = Object.entries(states).map(([name, state]) => [name, narrow(state, 0, row, 1)]);
+      member.setStates(Object.fromEntries(own), count);
+    }
   }
 
   override step(step: AttendStep): Tensor | null {

@@ -1,9 +1,13 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
+import { clone } from "../../ops/copy/copy.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
+import { indexSelect } from "../../ops/indexing/gather.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { keep } from "../../tensor/tidy.ts";
 import { layerCount, position, size, windowList } from "../layers/kinds.ts";
 import { type AttendStep, type StepPlace, steppedTogether } from "./step.ts";
 import { type CacheFormat, cacheFormats, type KeysAndValues, type Like, TokenStore } from "./store.ts";
@@ -81,6 +85,8 @@ export class AttentionCache implements Disposable {
   /** The position of the first token in the store. */
   private base = 0;
   private store: TokenStore | null = null;
+  /** The states of a recurrent layer, which has no keys and values. */
+  private readonly states = new Map<string, Tensor>();
   /** In the order of their lengths. */
   private shifts: readonly Shift[] = [];
 
@@ -168,11 +174,34 @@ export class AttentionCache implements Disposable {
     this.trim();
   }
 
+  /** @internal Returns a state of a recurrent layer, [batch, …]; undefined before the first token. */
+  stateOf(name: string): Tensor | undefined {
+    return this.states.get(name);
+  }
+
+  /** @internal Replaces the states of a recurrent layer after `count` tokens. They record no autograd history. */
+  setStates(states: Readonly<Record<string, Tensor>>, count: number): void {
+    const before = [...this.states.values()];
+    for (const [name, state] of Object.entries(states))
+      this.states.set(
+        name,
+        noGrad(() => keep(clone(state))),
+      );
+    for (const state of before) state.dispose();
+    this.seen += count;
+  }
+
+  private clearStates(): void {
+    for (const state of this.states.values()) state.dispose();
+    this.states.clear();
+  }
+
   /**
    * @internal Whether it can be truncated to `length` tokens: everything that the next token attends to is still
-   * cached.
+   * cached. A state of a recurrent layer is only that of all tokens.
    */
   canTruncate(length: number): boolean {
+    if (this.states.size > 0) return length === this.seen || length === 0;
     return length <= this.seen && (length === this.seen || this.base <= Math.max(0, length - this.window + 1));
   }
 
@@ -185,14 +214,20 @@ export class AttentionCache implements Disposable {
   truncate(...values: unknown[]): void {
     const { length } = truncateParameters(values);
     if (!this.canTruncate(length)) {
-      const expected = length > this.seen ? `at most ${this.seen}` : `at least ${this.base + this.window - 1}`;
-      const reason = length > this.seen ? "" : "; earlier tokens were dropped";
+      const isState = this.states.size > 0;
+      const least = isState ? `0 or ${this.seen}` : `at least ${this.base + this.window - 1}`;
+      const expected = length > this.seen ? `at most ${this.seen}` : least;
+      const dropped = isState
+        ? "; a recurrent layer keeps only the state of all tokens"
+        : "; earlier tokens were dropped";
+      const reason = length > this.seen ? "" : dropped;
       throw new ArgumentError(
         "KeyValueCache.truncate",
         length > this.seen ? "tooLong" : "dropped",
         `expected length to be ${expected}, got ${length}${reason}`,
       );
     }
+    if (length < this.seen) this.clearStates();
     this.seen = length;
     this.shifts = this.shifts.filter(({ from }) => from <= length);
   }
@@ -200,6 +235,14 @@ export class AttentionCache implements Disposable {
   /** @internal Replaces the rows of the batch: row i becomes row `rows[i]`. Beam search continues some rows twice. */
   reorder(rows: readonly number[]): void {
     this.store = this.store?.reordered(rows, this.seen - this.base) ?? null;
+    const order = tensor([...rows], { dtype: "int32" });
+    for (const [name, state] of this.states) {
+      this.states.set(
+        name,
+        noGrad(() => keep(indexSelect(state, 0, order))),
+      );
+      state.dispose();
+    }
   }
 
   private checkFit(count: number): void {
@@ -247,6 +290,7 @@ export class AttentionCache implements Disposable {
 
   /** Removes all tokens. The memory is kept for reuse. */
   reset(): void {
+    this.clearStates();
     this.seen = 0;
     this.base = 0;
     this.shifts = [];

@@ -59,7 +59,7 @@ function withRoom({ contextLength }: LanguageModel, prompt: ReadPrompt, settings
 }
 
 function checkDraft(
-  { vocabularySize, contextLength }: LanguageModel,
+  { vocabularySize, contextLength, hasStates }: LanguageModel,
   draft: LanguageModel,
   { tokens: { length }, placed }: ReadPrompt,
   { constraint, useCache }: GenerateSettings,
@@ -67,6 +67,10 @@ function checkDraft(
   const fail = (message: string) => new ArgumentError("generate", "unfitDraft", message);
   if (draft.vocabularySize !== vocabularySize)
     throw fail(`expected a draft with the model's vocabulary of ${vocabularySize} tokens, got ${draft.vocabularySize}`);
+  if (hasStates || draft.hasStates)
+    throw fail(
+      "draft is not supported for models with recurrent layers, whose states can't go back; remove the option",
+    );
   if (placed) throw fail("draft is not supported for a prompt with images; remove the option");
   if (constraint || !useCache) throw fail("draft requires useCache: true and no constraint; remove one of the options");
   const most = Math.min(contextLength, draft.contextLength);

@@ -207,6 +207,11 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     throw noImages(operation);
   }
 
+  /** @internal Whether layers keep a state of all tokens in the cache, which cannot go back to earlier tokens. */
+  get hasStates(): boolean {
+    return false;
+  }
+
   /** @internal Computes the logits of normalized hidden states. */
   logitsOf(out: Tensor): Tensor {
     return this.head ? this.head.forward(out) : this.tokenEmbedding.asLinear(out);

@@ -139,7 +139,7 @@ describe("lora", () => {
     const merged = await load("llama");
     const other = nn.loadLora(merged, adapterOf("llama"));
     other.merge();
-    const { weight } = merged.blocks[0]!.attention.query as nn.Linear;
+    const { weight } = merged.blocks[0]!.attention!.query as nn.Linear;
     weight.requiresGrad = true;
     lossOf(merged, "llama").backward();
     // of W + s B A: s Bᵀ G and s G Aᵀ

@@ -1,10 +1,12 @@
 /** Attention of a {@link Decoder}. */
 import { anObject, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { type Kind, named, unlisted } from "../../../core/parameters.ts";
+import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../../ops/attention/step.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
+import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { rope as ropeOf } from "../../../ops/position/rope.ts";
 import type { RopeTables } from "../../../ops/position/tables.ts";
@@ -97,6 +99,7 @@ export interface DecoderAttentionOptions extends LayerOptions {
  * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or the width of all heads; null without norms |
  * | `latent. …` | see {@link LatentProjection}; replaces the projections of q, k and v, which are null |
  * | `sinks.weight` | [heads]; null without sinks |
+ * | `gate.weight` | [heads · headWidth, width]; null without a gate |
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
@@ -108,6 +111,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly keyNorm: RMSNorm | null;
   readonly latent: LatentProjection | null;
   readonly sinks: Sinks | null;
+  readonly gate: Linear | QuantizedLinear | LoraLinear | null;
   readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: AttentionDescription;
 
@@ -131,6 +135,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     this.keyNorm = norm(keyValueHeads);
     this.sinks = attention.sinks ? new Sinks(heads, layer) : null;
     const valueWidth = attention.latent?.valueWidth ?? headWidth;
+    this.gate = attention.gated ? projection(heads) : null;
     this.output = new Linear(heads * valueWidth, width, { ...layer, bias: outputBias, residual: true });
   }
 
@@ -141,7 +146,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
-    if (stepped) return this.output.forward(stepped);
+    if (stepped) return this.output.forward(this.gatedBy(x, stepped));
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
     const rotated = (projected: Tensor, norm: RMSNorm | null) => {
       const heads = this.split(projected, norm);
@@ -158,7 +163,11 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
         mask: lastOfMask(mask, keys),
       });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
-    return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1]));
+    return this.output.forward(this.gatedBy(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
+  }
+
+  private gatedBy(x: Tensor, attended: Tensor): Tensor {
+    return this.gate ? (mul(attended, sigmoid(this.gate.forward(x))) as Tensor) : attended;
   }
 
   private activeDropout(): number {

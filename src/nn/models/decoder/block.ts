@@ -8,9 +8,13 @@ import { type LayerOptions, layerOptions } from "../../layers/initialization.ts"
 import { Module } from "../../layers/module.ts";
 import { LayerNorm, type Normalization, RMSNorm } from "../../layers/normalization.ts";
 import { type AttentionInputs, DecoderAttention, type DecoderAttentionOptions } from "./attention.ts";
-import type { LayerDescription, NormDescription } from "./description.ts";
+import type { LayerDescription, NormDescription, RecurrentDescription } from "./description.ts";
 import { Experts } from "./experts.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
+import { DeltaNet } from "./recurrent/delta_net.ts";
+import type { Mixer } from "./recurrent/mixer.ts";
+import { ShortConvolution } from "./recurrent/short_convolution.ts";
+import { StateSpace } from "./recurrent/state_space.ts";
 import { normalize, type ResidualStream, sumOf } from "./residual_stream.ts";
 
 /** Options of {@link DecoderBlock}. */
@@ -31,6 +35,17 @@ const describedParts: BlockParts = {
   feedForward: (options) => new (options.feedForward.experts ? Experts : DecoderFeedForward)(options),
 };
 
+function newMixer(width: number, recurrent: RecurrentDescription, options: LayerOptions): Mixer {
+  switch (recurrent.kind) {
+    case "shortConvolution":
+      return new ShortConvolution(width, recurrent, options);
+    case "stateSpace":
+      return new StateSpace(width, recurrent, options);
+    case "deltaNet":
+      return new DeltaNet(width, recurrent, options);
+  }
+}
+
 /** @internal Creates a norm from its description. */
 export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOptions): Normalization {
   const { kind, eps, bias, weight: elementwiseAffine } = norm;
@@ -39,7 +54,8 @@ export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOp
 }
 
 /**
- * A block of a {@link Decoder}. Norms and dropout that the description lacks are null, and leave their input unchanged:
+ * A block of a {@link Decoder}. Parts that the description lacks are null, and leave their input unchanged. A block has
+ * either `attention` or `mixer`, a recurrent layer in its place:
  *
  *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
  *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
@@ -48,10 +64,11 @@ export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOp
  */
 export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   readonly attentionNorm: Normalization | null;
-  readonly attention: DecoderAttention;
+  readonly attention: DecoderAttention | null;
+  readonly mixer: Mixer | null;
   readonly attentionPostNorm: Normalization | null;
   readonly feedForwardNorm: Normalization | null;
-  readonly feedForward: DecoderFeedForward | Experts;
+  readonly feedForward: DecoderFeedForward | Experts | null;
   readonly feedForwardPostNorm: Normalization | null;
   readonly dropout: Dropout | null;
   readonly #parallel: LayerDescription["parallel"];
@@ -59,15 +76,17 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
 
   constructor({ width, norm, layer, ...options }: DecoderBlockOptions, parts = describedParts) {
     super();
-    const { norms, attention, feedForward, dropout, parallel, residualScale = 1 } = layer;
+    const { norms, attention, recurrent, feedForward, dropout, parallel, residualScale = 1 } = layer;
     const layerSettings = layerOptions(options);
     const before = () => (norms === "after" ? null : newNorm(width, norm, layerSettings));
     const after = () => (norms === "before" ? null : newNorm(width, norm, layerSettings));
     this.attentionNorm = before();
-    this.attention = parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
+    this.attention = recurrent ? null : parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
+    this.mixer = recurrent ? newMixer(width, recurrent, layerSettings) : null;
     this.attentionPostNorm = after();
-    this.feedForwardNorm = parallel === "sharedNorm" ? null : before();
-    this.feedForward = parts.feedForward({ ...layerSettings, width, feedForward });
+    const isWhole = feedForward.hidden > 0;
+    this.feedForwardNorm = parallel === "sharedNorm" || !isWhole ? null : before();
+    this.feedForward = !isWhole ? null : parts.feedForward({ ...layerSettings, width, feedForward });
     this.feedForwardPostNorm = after();
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
     this.#parallel = parallel;
@@ -86,7 +105,9 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {
       const before = normalize(this.attentionNorm, stream);
-      const attended = this.added(this.attention.forward(before.out, inputs), this.attentionPostNorm);
+      const mixed = (this.attention ?? this.mixer)!.forward(before.out, inputs);
+      const attended = this.added(mixed, this.attentionPostNorm);
+      if (!this.feedForward) return { residual: before.sum, addition: attended };
       if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) };
       const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
       return { residual: sum, addition: this.added(this.feedForward.forward(out), this.feedForwardPostNorm) };
@@ -96,7 +117,7 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   /** Computes the feed-forward of a parallel block. */
   private besides({ sum, out }: SumAndNorm): Tensor {
     const input = this.feedForwardNorm ? this.feedForwardNorm.forward(sum) : out;
-    return this.added(this.feedForward.forward(input), this.feedForwardPostNorm);
+    return this.added(this.feedForward!.forward(input), this.feedForwardPostNorm);
   }
 
   /** Applies the norm, the factor and the dropout that follow attention or the feed-forward. */

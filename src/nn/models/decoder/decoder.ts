@@ -91,6 +91,11 @@ export class Decoder extends LanguageModel {
     }, 0);
   }
 
+  /** @internal */
+  override get hasStates(): boolean {
+    return this.#description.layers.some(({ recurrent }) => recurrent !== undefined);
+  }
+
   /** @internal Whether the token embedding is also the output head. */
   get usesWholeEmbedding(): boolean {
     return this.head === null;
@@ -103,7 +108,8 @@ export class Decoder extends LanguageModel {
   override get hasRelativePositions(): boolean {
     const { layers } = this.#description;
     return layers.every(
-      ({ attention: { rope, window, alibi } }) => (rope ? isRelative(rope) : alibi) && window === undefined,
+      ({ attention: { rope, window, alibi }, recurrent }) =>
+        (rope ? isRelative(rope) : (alibi ?? recurrent)) && window === undefined,
     );
   }
 
@@ -177,7 +183,8 @@ export class Decoder extends LanguageModel {
   override huggingFaceMappings(): TensorMapping[] {
     const transposed = (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x);
     return this.places().flatMap(({ path, names, change }) => {
-      if (change?.kind === "plusOne" || this.hasReorderedRows()) throw this.otherForm();
+      const isOther = change !== undefined && ["plusOne", "after", "reshaped", "heads"].includes(change.kind);
+      if (isOther || this.hasReorderedRows()) throw this.otherForm();
       if (change?.kind !== "rows")
         return layerMappings(this, path, names, { weight: change?.kind === "transposed" ? transposed : undefined });
       const rows = (x: Tensor) => narrow(x, 0, change.first, change.count);

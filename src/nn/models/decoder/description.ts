@@ -59,13 +59,67 @@ export interface LayerDescription {
   readonly parallel?: "sharedNorm" | "separateNorms" | undefined;
   /** Factor of the outputs of attention and feed-forward before they are added to the residual. Default 1. */
   readonly residualScale?: number | undefined;
-  /** The attention of the block. */
+  /** The attention of the block; {@link noAttention} if it has none. */
   readonly attention: AttentionDescription;
-  /** The feed-forward of the block. */
+  /** A recurrent layer in the place of attention. Default: none. */
+  readonly recurrent?: RecurrentDescription | undefined;
+  /** The feed-forward of the block; {@link noFeedForward} if it has none. */
   readonly feedForward: FeedForwardDescription;
   /** The dropout probability, in training, of the outputs of attention and feed-forward. Default: no dropout layer. */
   readonly dropout?: number | undefined;
 }
+
+/** A layer whose tokens are mixed by a state of fixed size. */
+export type RecurrentDescription = ShortConvolutionDescription | StateSpaceDescription | DeltaNetDescription;
+
+/** LFM2's gated convolution of the last `kernel` tokens. */
+export interface ShortConvolutionDescription {
+  readonly kind: "shortConvolution";
+  readonly kernel: number;
+  readonly bias: boolean;
+}
+
+/** Mamba 2's state space layer. */
+export interface StateSpaceDescription {
+  readonly kind: "stateSpace";
+  readonly heads: number;
+  readonly headWidth: number;
+  /** The number of elements of B and C. */
+  readonly stateSize: number;
+  /** The number of groups of heads that share B and C. */
+  readonly groups: number;
+  /** The number of tokens of the convolution. */
+  readonly kernel: number;
+  /** Whether the projections have biases. */
+  readonly bias: boolean;
+  /** Whether the convolution has a bias. */
+  readonly convolutionBias: boolean;
+  /** Added to the mean square of the norm. */
+  readonly eps: number;
+  /** Bounds of step sizes. Default: none. */
+  readonly limits: { readonly min: number; readonly max?: number | undefined };
+}
+
+/** Qwen3-Next's gated delta net. */
+export interface DeltaNetDescription {
+  readonly kind: "deltaNet";
+  readonly keyHeads: number;
+  readonly valueHeads: number;
+  readonly keyWidth: number;
+  readonly valueWidth: number;
+  /** The number of tokens of the convolution. */
+  readonly kernel: number;
+  /** Added to the mean square of the norm. */
+  readonly eps: number;
+}
+
+/** The attention of a block without attention. */
+export const noAttention: AttentionDescription = {
+  ...{ heads: 0, keyValueHeads: 0, headWidth: 1, queryKeyValueBias: false, outputBias: false },
+};
+
+/** The feed-forward of a block without one. */
+export const noFeedForward: FeedForwardDescription = { hidden: 0, gated: false, activation: "silu", bias: false };
 
 /** Where norms are applied: before attention and feed-forward, to their outputs, or both. */
 export type NormPlaces = "before" | "after" | "both";
@@ -102,6 +156,8 @@ export interface AttentionDescription {
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */
   readonly softcap?: number | undefined;
+  /** Whether a sigmoid of another projection of the input multiplies what heads return. Default false. */
+  readonly gated?: boolean | undefined;
   /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
   readonly window?: number | undefined;
   /** Whether tokens also attend to later ones. Such a model cannot generate text. Default false. */

@@ -9,7 +9,13 @@ export function readConfig(operation: string, folder: string, name = "config.jso
   const path = join(folder, name);
   const text = withFileErrors(operation, path, () => readFileSync(path, "utf8"));
   const fail = (message: string) => new FileFormatError(operation, "invalidConfig", path, message);
-  const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
+  const json = parseJson(withNumbers(text), (_, message) => fail(`expected JSON: ${message}`));
   if (isJsonObject(json)) return json;
   throw fail("expected a JSON object");
 }
+
+/** Replaces `Infinity`, which Python writes and JSON does not have, by a number that is too large for a double. */
+const withNumbers = (text: string): string =>
+  text.includes("Infinity")
+    ? text.replace(/("(?:[^"\\]|\\.)*")|\bInfinity\b/g, (_, quoted?: string) => quoted ?? "1e999")
+    : text;

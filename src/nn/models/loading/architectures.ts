@@ -9,8 +9,10 @@ import type {
   FeedForwardDescription,
   LayerDescription,
   NormPlaces,
+  RecurrentDescription,
 } from "../decoder/description.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
+import { deltaNet, hybridFields, hybridStateSpace, lfm2Fields, shortConvolution, stateSpace } from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
 type Parallel = LayerDescription["parallel"];
@@ -46,6 +48,8 @@ interface ExpertsRow {
   readonly grouped?: boolean;
   /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
   readonly limited?: boolean;
+  /** An expert for all tokens has the size of this field, and no gate. */
+  readonly beside?: string;
   /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
   readonly shared?: string;
 }
@@ -67,6 +71,10 @@ export interface Architecture {
   readonly parallel?: { readonly norms: 1 | 2; readonly key?: string } | ((config: Settings) => Parallel);
   /** Whether weights of norms are stored as differences from 1. */
   readonly normsFromOne?: boolean;
+  /** Which layers have a recurrent layer instead of attention, and its description. Default: none. */
+  readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
+  /** Whether a sigmoid gate multiplies what heads return. */
+  readonly gatedHeads?: boolean;
   /** RMSNorm of queries and keys, per head or over all heads. */
   readonly queryKeyNorm?: "head" | "all";
   /** The field that says whether there is such a norm. Default: there is one. */
@@ -125,9 +133,9 @@ export interface Architecture {
   readonly interleaved?: boolean;
   /**
    * Which layers have no rotation: those with 0 in `no_rope_layers`; those without a window; or, if the model has a
-   * window, those without it. Default: none.
+   * window, those without it; all unless `position_embedding_type` is rope. Default: none.
    */
-  readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed";
+  readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
   /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
   readonly tempered?: boolean;
   /** The settings of the rotation that a config without any has. */
@@ -243,6 +251,10 @@ export const architectures = {
   },
   olmoe: { title: "OLMoE", queryKeyNorm: "all", clips: true, experts: {} },
   granitemoe: { title: "Granite 3 MoE", multipliers: true, fused: "gateUp", experts: { normalized: true } },
+  granitemoehybrid: {
+    ...{ title: "Granite 4", multipliers: true, fused: "gateUp", unrotated: "unlessRope", derived: hybridFields },
+    ...{ recurrent: hybridStateSpace, experts: { normalized: true, beside: "shared_intermediate_size" } },
+  },
   qwen2_moe: {
     ...{ title: "Qwen1.5-MoE, Qwen2-MoE", biases: { queryKeyValue: "qkv_bias", output: false } },
     experts: { shared: "shared_expert_intermediate_size" },
@@ -273,6 +285,15 @@ export const architectures = {
   },
   opt: { title: "OPT", learnedPositions: true },
   bloom: { title: "Bloom", layersField: "n_layer", groupedHeads: true },
+  lfm2: {
+    ...{ title: "LFM2", queryKeyNorm: "head", activation: "silu", biases: { queryKeyValue: false, output: false } },
+    ...{ derived: lfm2Fields, recurrent: shortConvolution },
+  },
+  mamba2: { title: "Mamba 2", recurrent: stateSpace },
+  qwen3_next: {
+    ...{ title: "Qwen3-Next", normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
+    ...{ recurrent: deltaNet, experts: { shared: "shared_expert_intermediate_size" } },
+  },
   mpt: { title: "MPT", layersField: "n_layers", fused: true },
 } as const satisfies Readonly<Record<string, Architecture>>;
 

@@ -17,6 +17,9 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
     ...{ num_attention_heads: "n_head", num_hidden_layers: "n_layer" },
   },
   falcon: { n_embed: "hidden_size" },
+  lfm2: { tie_embedding: "tie_word_embeddings", block_ff_dim: "intermediate_size" },
+  qwen3_next: { num_local_experts: "num_experts" },
+  granitemoehybrid: { layers_block_type: "layer_types" },
   bloom: { n_embed: "hidden_size", num_hidden_layers: "n_layer", num_attention_heads: "n_head" },
   mpt: { num_attention_heads: "n_heads", hidden_size: "d_model", num_hidden_layers: "n_layers" },
   mixtral: { num_experts: "num_local_experts" },
@@ -79,6 +82,10 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   // training; and MPT's classes have no learned positions, no other biases, and four times the width as hidden size
   opt: ["layerdrop", "init_std"],
+  granitemoehybrid: ["mamba_chunk_size"],
+  mamba2: [
+    ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
+  ],
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
   gemma: ["hidden_activation"],
   gemma2: ["hidden_act", "sliding_window_size"],
@@ -93,7 +100,7 @@ const onlyValues: Fields = {
   ...{ use_qk_norm: false, qk_layernorm: false, alibi: false, use_sliding_window: false },
   ...{ use_mrope: false, rope_interleaved: false, full_attn_mod: 1, interpolate_factor: 1 },
   ...{ apply_residual_connection_post_layernorm: false, slow_but_exact: false },
-  ...{ no_bias: true, norm_type: "low_precision_layernorm" },
+  ...{ rescale_prenorm_residual: false, no_bias: true, norm_type: "low_precision_layernorm" },
   ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1, logit_scale: 1 },
 };
 

@@ -67,6 +67,8 @@ const cohere = {
   ...{ tie_word_embeddings: true, attention_bias: false },
 } as const satisfies Fields;
 
+const { rms_norm_eps: ___, head_dim: ____, ...unheadedBase } = decoder;
+
 /** The fields by the `model_type` of a config. */
 export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   gpt2: {
@@ -182,6 +184,13 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...llama, attention_bias: false, embedding_multiplier: 1, residual_multiplier: 1, attention_multiplier: 1 },
     ...{ logits_scaling: 1, num_local_experts: 8, num_experts_per_tok: 2 },
   },
+  granitemoehybrid: {
+    ...{ ...unheaded, attention_bias: false, embedding_multiplier: 1, residual_multiplier: 1, attention_multiplier: 1 },
+    ...{ logits_scaling: 1, num_local_experts: 8, num_experts_per_tok: 2, shared_intermediate_size: 1024 },
+    ...{ position_embedding_type: null, layer_types: null, mamba_n_heads: 128, mamba_n_groups: 1 },
+    ...{ mamba_d_state: 256, mamba_d_head: "auto", mamba_d_conv: 4, mamba_expand: 2, mamba_conv_bias: true },
+    ...{ mamba_proj_bias: false, time_step_limit: null },
+  },
   qwen2_moe: {
     ...{ ...llama, vocab_size: 151_936, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 24 },
     ...{ num_attention_heads: 16, num_key_value_heads: 16, max_position_embeddings: 32_768, qkv_bias: true },
@@ -227,6 +236,25 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   bloom: {
     ...{ vocab_size: 250_880, hidden_size: 64, n_layer: 2, n_head: 8, layer_norm_epsilon: 1e-5 },
     ...{ tie_word_embeddings: true, is_causal: true },
+  },
+  lfm2: {
+    ...{ ...unheadedBase, vocab_size: 65_536, hidden_size: 2560, intermediate_size: 12_288, num_key_value_heads: 8 },
+    ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, rope_theta: 1e6 },
+    ...{ conv_bias: false, conv_L_cache: 3, block_multiple_of: 256, block_ffn_dim_multiplier: 1 },
+    ...{ block_auto_adjust_ff_dim: true, full_attn_idxs: null, layer_types: null },
+  },
+  mamba2: {
+    ...{ num_heads: 128, head_dim: 64, vocab_size: 32_768, hidden_size: 4096, state_size: 128, num_hidden_layers: 64 },
+    ...{ layer_norm_epsilon: 1e-5, expand: 2, conv_kernel: 4, n_groups: 8, use_bias: false, use_conv_bias: true },
+    ...{ hidden_act: "silu", time_step_limit: null, tie_word_embeddings: false, is_causal: true },
+  },
+  qwen3_next: {
+    ...{ ...llama, vocab_size: 151_936, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 48 },
+    ...{ num_attention_heads: 16, num_key_value_heads: 2, max_position_embeddings: 32_768, attention_bias: false },
+    ...{ head_dim: 256, linear_conv_kernel_dim: 4, linear_key_head_dim: 128, linear_value_head_dim: 128 },
+    ...{ linear_num_key_heads: 16, linear_num_value_heads: 32, decoder_sparse_step: 1, moe_intermediate_size: 512 },
+    ...{ shared_expert_intermediate_size: 512, num_experts_per_tok: 10, num_experts: 512, norm_topk_prob: true },
+    ...{ mlp_only_layers: null, layer_types: null, full_attention_interval: 4 },
   },
   mpt: {
     ...{ d_model: 2048, n_heads: 16, n_layers: 24, max_seq_len: 2048, vocab_size: 50_368, layer_norm_epsilon: 1e-5 },

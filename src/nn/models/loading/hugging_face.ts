@@ -1,19 +1,21 @@
 /** Converts a `config.json` of Hugging Face to a description. */
 import { join } from "node:path";
 import { ArgumentError } from "../../../core/errors.ts";
-import type {
-  AttentionDescription,
-  DecoderDescription,
-  ExpertsDescription,
-  FeedForwardDescription,
-  LayerDescription,
-  NormDescription,
-  TemperatureDescription,
+import {
+  type AttentionDescription,
+  type DecoderDescription,
+  type ExpertsDescription,
+  type FeedForwardDescription,
+  type LayerDescription,
+  type NormDescription,
+  noAttention,
+  type TemperatureDescription,
 } from "../decoder/description.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import { activationOf } from "./activations.ts";
 import { type Architecture, type ArchitectureName, architectures, type Described, rowOf } from "./architectures.ts";
 import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fields.ts";
+import { mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
 import { bloom, gpt2, mpt, opt } from "./unrotated.ts";
@@ -103,7 +105,7 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
 }
 
 /** Architectures with descriptions of their own. */
-const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt };
+const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt, mamba2 };
 
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */
 export function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
@@ -159,11 +161,13 @@ function hasBias(bias: boolean | string | undefined, fallback: string, config: S
 }
 
 function layerOf(row: Architecture, config: Settings, index: number): LayerDescription {
+  const recurrent = row.recurrent?.(config, index);
   return {
     norms: row.norms ?? "before",
+    recurrent,
     parallel: parallelOf(row, config),
     residualScale: row.multipliers ? config.number("residual_multiplier") : undefined,
-    attention: attentionOf(row, config, index),
+    attention: recurrent ? noAttention : attentionOf(row, config, index),
     feedForward: feedForwardOf(row, config, index),
   };
 }
@@ -229,7 +233,7 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
     outputBias: hasBias(row.biases?.output, "attention_bias", config),
     ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config) },
-    sinks: row.sinks,
+    ...{ sinks: row.sinks, gated: row.gatedHeads },
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
@@ -248,6 +252,7 @@ function scaleOf({ queryScalar, multipliers }: Architecture, config: Settings): 
 
 /** Whether queries and keys of a layer are rotated. */
 function rotates({ unrotated }: Architecture, config: Settings, index: number, isSliding: boolean): boolean {
+  if (unrotated === "unlessRope") return config.textIfAny("position_embedding_type") === "rope";
   if (unrotated === undefined || isSliding) return unrotated !== "listed" || isListed(config, index);
   if (unrotated === "unwindowed") return false;
   return unrotated === "listed" ? isListed(config, index) : config.wholeIfAny("sliding_window") === undefined;
@@ -363,6 +368,8 @@ function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings):
   const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
   if (row.shared !== undefined)
     return { count, perToken, normalized, shared: { hidden: config.whole(row.shared), gated: true } };
+  if (row.beside !== undefined)
+    return { count, perToken, normalized, shared: { hidden: config.whole(row.beside), gated: false } };
   return { count, perToken, normalized, routerBias: row.routerBias, ...(row.grouped && groupedOf(config, count)) };
 }
 

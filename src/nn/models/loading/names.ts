@@ -1,5 +1,5 @@
 /** Where the weights of a {@link Decoder} are in checkpoints, by Hugging Face's and llama.cpp's names. */
-import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
+import type { DecoderDescription, LayerDescription, RecurrentDescription } from "../decoder/description.ts";
 import { type ArchitectureName, rowOf } from "./architectures.ts";
 
 /** How a checkpoint's tensor is converted to a parameter. */
@@ -55,19 +55,28 @@ interface Names {
   readonly prefixes: (index: number) => readonly string[];
 }
 
+/** The layers of recurrent layers. */
+const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly string[]>> = {
+  shortConvolution: ["input", "convolution", "output"],
+  stateSpace: ["input", "convolution", "stepBias", "logDecay", "skip", "norm", "output"],
+  deltaNet: ["input", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
+};
+
 /** Yields the layers of a block in the order of computation. */
-function* pathsOf({ norms, parallel, attention, feedForward }: LayerDescription): Generator<string> {
+function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
   const { latent } = attention;
-  if (latent) {
+  if (recurrent) yield* recurrentParts[recurrent.kind].map((part) => `mixer.${part}`);
+  else if (latent) {
     if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
     yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
   } else
     yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.sinks) yield "attention.sinks";
-  if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
-  yield "attention.output";
+  if (!recurrent && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
+  if (!recurrent) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
   if (norms !== "before") yield "attentionPostNorm";
+  if (feedForward.hidden === 0) return;
   if (norms !== "after" && parallel !== "sharedNorm") yield "feedForwardNorm";
   const { gated, fused, experts } = feedForward;
   const parts = [...(fused ? ["gateUp"] : gated ? ["gate", "up"] : ["up"]), "down"];
@@ -123,7 +132,9 @@ function blockPlaces(
 
 /** Where the rows of a projection are in a tensor that has the queries of each key head next to its key and value. */
 function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, path: string): Change | undefined {
-  const part = /^attention\.(query|key|value)$/.exec(path)?.[1];
+  const part = /^attention\.(query|key|value|gate)$/.exec(path)?.[1];
+  if (part !== undefined && style !== "gguf" && layer.attention.gated && (part === "query" || part === "gate"))
+    return { kind: "heads", of: 2, first: part === "query" ? 0 : 1, count: 1, headWidth: layer.attention.headWidth };
   if (part === undefined || style === "gguf" || !rowOf(name).groupedHeads) return undefined;
   const { heads, keyValueHeads, headWidth } = layer.attention;
   const count = heads / keyValueHeads;
@@ -146,12 +157,17 @@ function projectionPlaces(names: Names, layer: LayerDescription, index: number):
 
 function changesOf(name: ArchitectureName, style: Style): (path: string) => Change | undefined {
   if (style === "gguf") return () => undefined; // llama.cpp's converter has already applied these changes
-  if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : undefined);
+  if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : recurrentChange(path));
   if (name === "gpt_oss") return gptOssChange;
+  if (rowOf(name).recurrent) return recurrentChange;
   if (name === "opt") return (path) => (path === "positionEmbedding" ? { kind: "after", first: 2 } : undefined);
   if (name !== "gpt2") return () => undefined;
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
 }
+
+/** Convolutions have an axis of size 1. */
+const recurrentChange = (path: string): Change | undefined =>
+  path === "mixer.convolution" ? { kind: "reshaped" } : undefined;
 
 /** GPT-OSS has the rows of gate and up in turns, and plain weights of experts as [inputs, outputs]. */
 function gptOssChange(path: string): Change | undefined {
@@ -243,6 +259,8 @@ const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<Names["top"]
     finalNorm: ["transformer.ln_f", "ln_f"],
   },
   mpt: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.norm_f", "norm_f"] },
+  lfm2: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
+  mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
 };
 
 /** Prefixes of blocks that differ from Llama's. */
@@ -252,6 +270,7 @@ const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]
   opt: optPrefixes.map((prefix) => `${prefix}layers.`),
   bloom: ["transformer.h.", "h."],
   mpt: ["transformer.blocks.", "blocks."],
+  mamba2: ["backbone.layers.", "layers."],
 };
 
 /** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
@@ -274,6 +293,15 @@ const latentAttention = {
   "attention.latent.keyValue": "self_attn.kv_b_proj",
 } as const;
 
+/** Names of Mamba 2's parameters, which those of Qwen3-Next share. */
+const stateNames = {
+  ...{ "mixer.convolution": "conv1d", "mixer.stepBias": "dt_bias", "mixer.logDecay": "A_log", "mixer.skip": "D" },
+  ...{ "mixer.norm": "norm", "mixer.output": "out_proj" },
+} as const;
+
+const within = (prefix: string, names: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(names).map(([path, name]) => [path, `${prefix}.${name}`]));
+
 /** Names that differ from Llama's. */
 const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
@@ -282,6 +310,15 @@ const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string,
     feedForwardPostNorm: "post_mlp_layernorm",
   },
   granitemoe: {
+    "feedForward.router": "block_sparse_moe.router.layer",
+    "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
+    "feedForward.experts.#.down": "block_sparse_moe.output_linear",
+  },
+  granitemoehybrid: {
+    ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
+    ...{ "feedForward.gateUp": "shared_mlp.input_linear", "feedForward.down": "shared_mlp.output_linear" },
+    "feedForward.shared.gateUp": "shared_mlp.input_linear",
+    "feedForward.shared.down": "shared_mlp.output_linear",
     "feedForward.router": "block_sparse_moe.router.layer",
     "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
     "feedForward.experts.#.down": "block_sparse_moe.output_linear",
@@ -307,6 +344,20 @@ const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string,
   },
   bloom: {
     ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+  },
+  lfm2: {
+    ...{ attentionNorm: "operator_norm", feedForwardNorm: "ffn_norm", "attention.output": "self_attn.out_proj" },
+    ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
+    ...{ "mixer.input": "conv.in_proj", "mixer.convolution": "conv.conv", "mixer.output": "conv.out_proj" },
+    "feedForward.gate": "feed_forward.w1",
+    "feedForward.up": "feed_forward.w3",
+    "feedForward.down": "feed_forward.w2",
+  },
+  mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
+  qwen3_next: {
+    ...within("linear_attn", { ...stateNames, "mixer.input": "in_proj_qkvz", "mixer.rates": "in_proj_ba" }),
+    ...sharedExpert("mlp.shared_expert"),
+    "attention.gate": "self_attn.q_proj",
   },
   mpt: {
     ...{ attentionNorm: "norm_1", feedForwardNorm: "norm_2", "attention.queryKeyValue": "attn.Wqkv" },

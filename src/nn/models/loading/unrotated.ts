@@ -42,9 +42,8 @@ export function opt(config: Settings, count: number): DecoderDescription {
   const only = (name: string, value: unknown) => {
     const got = config.get(name);
     if (got === undefined || got === value) return;
-    const [wanted, given] = [value, got].map((each) => JSON.stringify(each));
-    const message = `expected ${name} to be ${wanted}, the only supported value, got ${given}`;
-    throw config.refused("unsupportedConfig", message);
+    const wanted = `expected ${name} to be ${JSON.stringify(value)}, the only supported value`;
+    throw config.refused("unsupportedConfig", `${wanted}, got ${JSON.stringify(got)}`);
   };
   only("do_layer_norm_before", true);
   only("_remove_final_layer_norm", false);

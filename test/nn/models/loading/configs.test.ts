@@ -69,6 +69,9 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   cohere: ["use_qk_norm"],
   opt: ["do_layer_norm_before", "_remove_final_layer_norm", "word_embed_proj_dim"],
   bloom: ["apply_residual_connection_post_layernorm", "slow_but_exact"],
+  mamba2: ["hidden_act", "rescale_prenorm_residual"],
+  qwen3_next: ["hidden_act"],
+  granitemoehybrid: ["hidden_act"],
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };
 

@@ -162,7 +162,7 @@ describe("quantized", () => {
     await writeWide(path, "q4_K");
     const { model, report } = await load(path, { precision: "fast" });
     const { attention } = model.blocks[0]!;
-    expect(String(attention.query)).toContain("q4_K, bias: false, fast");
+    expect(String(attention!.query)).toContain("q4_K, bias: false, fast");
     expect(report.formats).toMatchObject({ q4_K: 16, float32: 5 });
     expect(report.mappedBytes).toBe(0); // below 64 KB a tensor is read
     expect(report.fileBytes).toBe(report.allocatedBytes);

@@ -77,7 +77,7 @@ async function write(parts: nn.StateDict, values: Tensor, config: object, more: 
 const load = async (path: string) => (await nn.loadModel(path, { dtype: "float32" })).model;
 const logitsOf = (model: nn.LanguageModel) => noGrad(() => model.forward(TOKENS));
 const weightOf = (model: Awaited<ReturnType<typeof load>>, name: "query" | "key") =>
-  (model.blocks[0]!.attention[name] as nn.Linear | nn.QuantizedLinear).weight;
+  (model.blocks[0]!.attention![name] as nn.Linear | nn.QuantizedLinear).weight;
 const valuesOf = (weight: Tensor | QuantizedTensor) =>
   numbers(QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight);
 

@@ -1,0 +1,41 @@
+/** Decays of a state within a chunk of tokens. */
+
+import { ones } from "../../../../ops/creation/full.ts";
+import { sub } from "../../../../ops/elementwise/arithmetic.ts";
+import { exp } from "../../../../ops/elementwise/exponential.ts";
+import { where } from "../../../../ops/elementwise/where.ts";
+import { tril } from "../../../../ops/indexing/triangle.ts";
+import { cumsum } from "../../../../ops/scan/cumsum.ts";
+import { narrow } from "../../../../ops/view/slice.ts";
+import { unsqueeze } from "../../../../ops/view/squeeze.ts";
+import type { Tensor } from "../../../../tensor/tensor.ts";
+
+/** @internal The number of tokens that are computed as products of matrices. */
+export const CHUNK = 64;
+
+/** Factors by which states and contributions of tokens decay within a chunk. */
+export interface Decays {
+  /** From token j to token i ≥ j, 0 for later ones: [..., i, j]. */
+  readonly within: Tensor;
+  /** From before the chunk to each token: [..., tokens, 1]. */
+  readonly fromStart: Tensor;
+  /** From each token to the end of the chunk: [..., tokens, 1]. */
+  readonly toEnd: Tensor;
+  /** Of the whole chunk: [..., 1, 1]. */
+  readonly whole: Tensor;
+}
+
+/** @internal Returns the decays of logarithms [..., tokens]: token t multiplies the state by exp(logs[t]). */
+export function decaysOf(logs: Tensor): Decays {
+  const count = logs.shape.at(-1)!;
+  const sums = cumsum(logs, -1) as Tensor;
+  const last = narrow(sums, -1, count - 1, 1);
+  const isEarlier = tril(ones([count, count], { dtype: "bool" }));
+  const distances = sub(unsqueeze(sums, -1), unsqueeze(sums, -2)) as Tensor;
+  return {
+    within: exp(where(isEarlier, distances, -Infinity) as Tensor) as Tensor,
+    fromStart: unsqueeze(exp(sums) as Tensor, -1),
+    toEnd: unsqueeze(exp(sub(last, sums) as Tensor) as Tensor, -1),
+    whole: unsqueeze(exp(last) as Tensor, -1),
+  };
+}

@@ -1,0 +1,153 @@
+/** Reads the recurrent layers of configs: LFM2, Mamba 2 and Qwen3-Next. */
+import {
+  type DecoderDescription,
+  type DeltaNetDescription,
+  noAttention,
+  noFeedForward,
+  type ShortConvolutionDescription,
+  type StateSpaceDescription,
+} from "../decoder/description.ts";
+import type { Settings } from "./settings.ts";
+
+/** Whether `layer_types` has a kind for a layer. @throws {FileFormatError} if the list does not have one per layer. */
+function isKind(config: Settings, index: number, kind: string, other: string): boolean | undefined {
+  const types = config.get("layer_types");
+  if (types === undefined) return undefined;
+  const count = config.whole("num_hidden_layers");
+  const isList =
+    Array.isArray(types) && types.length === count && types.every((each) => each === kind || each === other);
+  if (!isList)
+    throw config.wrong("layer_types", `a list of ${count} values (num_hidden_layers), each ${kind} or ${other}`, types);
+  return types[index] === kind;
+}
+
+/** LFM2's convolutions: all layers but those in `full_attn_idxs`. */
+export function shortConvolution(config: Settings, index: number): ShortConvolutionDescription | undefined {
+  const listed = config.get("full_attn_idxs");
+  if (listed !== undefined && !(Array.isArray(listed) && listed.every(Number.isSafeInteger)))
+    throw config.wrong("full_attn_idxs", "a list of layer indices", listed);
+  const isListed = listed === undefined || (listed as number[]).includes(index);
+  if (!(isKind(config, index, "conv", "full_attention") ?? !isListed)) return undefined;
+  return { kind: "shortConvolution", kernel: config.whole("conv_L_cache"), bias: config.flag("conv_bias") };
+}
+
+/** LFM2's hidden size: two thirds of the field, multiplied and rounded up. Source: Hugging Face's `Lfm2MLP`. */
+export function lfm2Fields(config: Settings): Readonly<Record<string, unknown>> {
+  let hidden = config.whole("intermediate_size");
+  if (config.flag("block_auto_adjust_ff_dim")) {
+    const multiple = config.whole("block_multiple_of");
+    const factor = config.positiveIfAny("block_ffn_dim_multiplier");
+    hidden = Math.floor((2 * hidden) / 3);
+    if (factor !== undefined) hidden = multiple * Math.ceil(Math.floor(factor * hidden) / multiple);
+  }
+  return { intermediate_size: hidden, rms_norm_eps: config.positive("norm_eps"), hidden_act: "silu" };
+}
+
+/** Qwen3-Next's delta nets: all layers but every `full_attention_interval`-th. */
+export function deltaNet(config: Settings, index: number): DeltaNetDescription | undefined {
+  const isDelta = isKind(config, index, "linear_attention", "full_attention");
+  if (!(isDelta ?? (index + 1) % config.whole("full_attention_interval") !== 0)) return undefined;
+  checkSilu(config);
+  const [keyHeads, valueHeads] = [config.whole("linear_num_key_heads"), config.whole("linear_num_value_heads")];
+  if (valueHeads % keyHeads !== 0)
+    throw config.wrong("linear_num_value_heads", "a multiple of linear_num_key_heads", valueHeads);
+  return {
+    ...{ kind: "deltaNet", keyHeads, valueHeads, keyWidth: config.whole("linear_key_head_dim") },
+    ...{ valueWidth: config.whole("linear_value_head_dim"), kernel: config.whole("linear_conv_kernel_dim") },
+    eps: config.positive("rms_norm_eps"),
+  };
+}
+
+/** The activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
+function checkSilu(config: Settings): void {
+  const got = config.textIfAny("hidden_act");
+  if (got !== "silu" && got !== "swish")
+    throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
+}
+
+/** Mamba 2's state space layers: all layers. */
+export function stateSpace(config: Settings): StateSpaceDescription {
+  const [heads, headWidth, groups] = [config.whole("num_heads"), config.whole("head_dim"), config.whole("n_groups")];
+  const width = config.whole("hidden_size");
+  const expand = config.whole("expand");
+  if (expand * width !== heads * headWidth)
+    throw config.wrong(
+      "num_heads",
+      `such that num_heads · head_dim is expand · hidden_size (${expand * width})`,
+      heads,
+    );
+  if (heads % groups !== 0) throw config.wrong("n_groups", "a divisor of num_heads", groups);
+  checkSilu(config);
+  return {
+    ...{ kind: "stateSpace", heads, headWidth, groups, stateSize: config.whole("state_size") },
+    ...{ kernel: config.whole("conv_kernel"), bias: config.flag("use_bias") },
+    ...{ convolutionBias: config.flag("use_conv_bias"), eps: config.positive("layer_norm_epsilon") },
+    limits: limitsOf(config),
+  };
+}
+
+/** `time_step_limit`. Default: 0, and no upper bound. */
+function limitsOf(config: Settings): StateSpaceDescription["limits"] {
+  const given = config.get("time_step_limit") ?? [0, null];
+  const isBound = (value: unknown) => value === null || typeof value === "number";
+  if (!Array.isArray(given) || given.length !== 2 || typeof given[0] !== "number" || !isBound(given[1]))
+    throw config.wrong("time_step_limit", "a list of two numbers", given);
+  const max = given[1] === null || given[1] === Infinity ? undefined : (given[1] as number);
+  return { min: given[0], max };
+}
+
+/** The kinds of layers of Granite 4's hybrids; `transformers` 5 gives older names new ones. */
+const hybridKinds: Readonly<Record<string, boolean>> = {
+  ...{ linear_attention: true, mamba: true, full_attention: false, attention: false },
+};
+
+/** Granite 4's state space layers: those that `layer_types` lists, or all. */
+export function hybridStateSpace(config: Settings, index: number): StateSpaceDescription | undefined {
+  const types = config.get("layer_types");
+  const count = config.whole("num_hidden_layers");
+  const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(hybridKinds, type);
+  if (types !== undefined && !(Array.isArray(types) && types.length === count && types.every(isKnown)))
+    throw config.wrong(
+      "layer_types",
+      `a list of ${count} values (num_hidden_layers), each ${Object.keys(hybridKinds).join(", ")}`,
+      types,
+    );
+  if (types !== undefined && !hybridKinds[types[index] as string]) return undefined;
+  const inner = config.whole("mamba_expand") * config.whole("hidden_size");
+  const heads = config.whole("mamba_n_heads");
+  if (inner % heads !== 0) throw config.wrong("mamba_n_heads", `a divisor of ${inner}`, heads);
+  const given = config.get("mamba_d_head");
+  if (given !== "auto" && config.whole("mamba_d_head") !== inner / heads)
+    throw config.wrong("mamba_d_head", `"auto" or ${inner / heads}`, given);
+  const groups = config.whole("mamba_n_groups");
+  if (heads % groups !== 0) throw config.wrong("mamba_n_groups", "a divisor of mamba_n_heads", groups);
+  checkSilu(config);
+  return {
+    ...{ kind: "stateSpace", heads, headWidth: inner / heads, groups, stateSize: config.whole("mamba_d_state") },
+    ...{ kernel: config.whole("mamba_d_conv"), bias: config.flag("mamba_proj_bias", false) },
+    ...{ convolutionBias: config.flag("mamba_conv_bias", false), eps: config.positive("rms_norm_eps") },
+    limits: limitsOf(config),
+  };
+}
+
+/** Without experts, the feed-forward has the size of the expert for all tokens. */
+export const hybridFields = (config: Settings): Readonly<Record<string, unknown>> =>
+  (config.wholeIfAny("num_local_experts", 0) ?? 0) > 0
+    ? {}
+    : { intermediate_size: config.whole("shared_intermediate_size") };
+
+/** Far more than any text has; a state has no limit. */
+const UNLIMITED = 2 ** 20;
+
+export function mamba2(config: Settings, count: number): DecoderDescription {
+  if (!config.flag("is_causal"))
+    throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");
+  return {
+    ...{ architecture: "mamba2", vocabularySize: config.whole("vocab_size"), width: config.whole("hidden_size") },
+    ...{ contextLength: UNLIMITED, tied: config.flag("tie_word_embeddings") },
+    norm: { kind: "rmsNorm", eps: config.positive("layer_norm_epsilon") },
+    layers: Array.from({ length: count }, () => ({
+      ...{ norms: "before", attention: noAttention, recurrent: stateSpace(config), feedForward: noFeedForward },
+    })),
+  };
+}
