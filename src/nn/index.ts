@@ -285,6 +285,7 @@ export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
 export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
 export type { TranscribeOptions } from "./speech/options.ts";
 export type { AudioInput } from "./speech/samples.ts";
+export type { SpeechDetector } from "./speech/silence.ts";
 export { type SpeechModel, transcribe } from "./speech/transcribe.ts";
 export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
 export type { WordTime } from "./speech/words.ts";

@@ -534,14 +534,7 @@ export const calls: Calls = {
       },
     ],
   ],
-  "transcribe with CTC": [
-    nn.transcribe as Call,
-    () => [
-      ctc,
-      [zeros([1280])],
-      { timestamps: true, wordTimestamps: true, sampleRate: 16_000, batch: 1, temperature: undefined },
-    ],
-  ],
+  "transcribe with CTC": [nn.transcribe as Call, () => [ctc, [zeros([1280])], { wordTimestamps: true, batch: 1 }]],
   formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],
   generateBatch: [
     nn.generateBatch as Call,
