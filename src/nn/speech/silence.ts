@@ -59,8 +59,8 @@ export async function speechProbabilities(detector: SpeechDetector, samples: Flo
 }
 
 /**
- * Returns the ranges of speech. A range begins at a probability of at least 0.5, and ends where probabilities stay below
- * 0.35 for two seconds; 0.4 s around it are added.
+ * Returns the ranges of speech. A range begins at a probability of at least 0.5, and ends where probabilities stay
+ * below 0.35 for two seconds; 0.4 s around it are added.
  *
  * Source: `get_speech_timestamps_from_probs` of the package silero-vad 6.2.3, with the settings of faster-whisper.
  */

@@ -1,4 +1,4 @@
-/** Silence is cut before a recording is transcribed: ranges of speech by silero-vad, and times of the whole recording. */
+/** Silence is cut before a recording is transcribed: ranges of silero-vad, and times of the whole recording. */
 import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
