@@ -178,16 +178,24 @@ export function rtDetrPlaces(description: RtDetrDescription): Place[] {
         place(`blocks.${at}.${part}`, `model.decoder.layers.${at}.${name}`),
       ),
     ),
-    place("labelHead", `model.decoder.class_embed.${decoder.layers - 1}`),
-    ...blocks.flatMap((at) => head(`boxHeads.${at}`, `model.decoder.bbox_embed.${at}`)),
+    {
+      path: "labelHead",
+      names: ["model.decoder.", ""].map((prefix) => `${prefix}class_embed.${decoder.layers - 1}`),
+    },
+    ...blocks.flatMap((at) =>
+      [0, 1, 2].map((layer) => ({
+        path: `boxHeads.${at}.layers.${layer}`,
+        names: ["model.decoder.", ""].map((prefix) => `${prefix}bbox_embed.${at}.layers.${layer}`),
+      })),
+    ),
   ];
 }
 
 /** Queries of training, the labels of earlier blocks, and copies of heads outside of the decoder. */
 const unused = [
   /^model\.denoising_class_embed\./,
-  /^model\.decoder\.class_embed\./,
-  /^(class|bbox)_embed\./,
+  /^(model\.decoder\.)?class_embed\./,
+  /^bbox_embed\./,
   /^model\.(anchors|valid_mask)$/,
 ];
 
