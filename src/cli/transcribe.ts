@@ -22,6 +22,7 @@ export function addTranscribeCommand(program: Command): void {
     )
     .option("--word-timestamps", "find the times of words, for --format json")
     .option("--initial-prompt <text>", "text before the recording, such as names that occur in it")
+    .option("--vad <path>", "silero's voice activity detector (silero_vad.onnx): do not transcribe silence")
     .addOption(offlineOption())
     .addOption(new Option("--backend <name>", "backend to run on").choices(backendNames))
     .action(async (files: readonly string[], flags: TranscribeFlags) => {

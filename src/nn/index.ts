@@ -218,7 +218,7 @@ export type {
   VisionPooling,
 } from "./models/vision/description.ts";
 export type { DetectionHead, Detections, ObjectDetector } from "./models/vision/detector.ts";
-export type { DetrBlock, DetrMemory } from "./models/vision/detr/block.ts";
+export type { DetrBlock, DetrBlockSizes, DetrMemory } from "./models/vision/detr/block.ts";
 export type { DetrDescription, DetrStack } from "./models/vision/detr/description.ts";
 export type { Detr } from "./models/vision/detr/detr.ts";
 export type { DualEncoder } from "./models/vision/dual_encoder.ts";
@@ -229,6 +229,11 @@ export { ImageProcessor } from "./models/vision/processor/processor.ts";
 export type { ProjectedAttention } from "./models/vision/projected_attention.ts";
 export type { ResNetDescription, ResNetStageDescription } from "./models/vision/resnet/description.ts";
 export type { NormedConvolution, ResNet, ResNetBlock } from "./models/vision/resnet/resnet.ts";
+export type { RtDetrBlock } from "./models/vision/rt_detr/block.ts";
+export type { DeformableAttention, LevelStates } from "./models/vision/rt_detr/deformable_attention.ts";
+export type { RtDetrDescription } from "./models/vision/rt_detr/description.ts";
+export type { CrossStageLayer, Pyramid, RepVggBlock } from "./models/vision/rt_detr/pyramid.ts";
+export type { RtDetr } from "./models/vision/rt_detr/rt_detr.ts";
 export type { SegmenterDescription, SegmenterStageDescription } from "./models/vision/segformer/description.ts";
 export type { SemanticSegmenter } from "./models/vision/segformer/segmenter.ts";
 export type { MixFeedForward, SegmenterBlock, SegmenterStage } from "./models/vision/segformer/stage.ts";
@@ -280,6 +285,7 @@ export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
 export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
 export type { TranscribeOptions } from "./speech/options.ts";
 export type { AudioInput } from "./speech/samples.ts";
+export type { SpeechDetector } from "./speech/silence.ts";
 export { type SpeechModel, transcribe } from "./speech/transcribe.ts";
 export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
 export type { WordTime } from "./speech/words.ts";

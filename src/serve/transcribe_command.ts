@@ -12,6 +12,7 @@ import { Wav2Vec2 } from "../nn/models/wav2vec2/wav2vec2.ts";
 import { Whisper } from "../nn/models/whisper/whisper.ts";
 import { formatTranscription, type TranscriptFormat } from "../nn/speech/format.ts";
 import { type SpeechModel, transcribe } from "../nn/speech/transcribe.ts";
+import { loadOnnx } from "../onnx/load.ts";
 
 export interface TranscribeFlags {
   readonly model: string;
@@ -21,6 +22,8 @@ export interface TranscribeFlags {
   readonly task: "transcribe" | "translate";
   readonly wordTimestamps?: boolean;
   readonly initialPrompt?: string;
+  /** The path of a voice activity detector. */
+  readonly vad?: string;
   readonly backend?: BackendName;
   /** Whether to use only the cache, without a download. */
   readonly offline?: boolean;
@@ -28,13 +31,14 @@ export interface TranscribeFlags {
 
 /** Runs `orchard transcribe`. Returns the exit code. */
 export async function runTranscribe(files: readonly string[], flags: TranscribeFlags): Promise<number> {
-  const { model: path, format, out, backend, offline, ...options } = flags;
+  const { model: path, format, out, backend, offline, vad: detector, ...options } = flags;
   try {
     if (backend) setBackend(backend);
     const targets = out === undefined ? undefined : targetsOf(files, out, format);
     const model = await loadSpeechModel("transcribe", path, offline);
+    const vad = detector === undefined ? undefined : await loadOnnx(detector);
     for (const [at, file] of files.entries()) {
-      const text = formatTranscription(await transcribe(model, file, options), format);
+      const text = formatTranscription(await transcribe(model, file, { ...options, vad }), format);
       const target = targets?.[at];
       if (target === undefined) process.stdout.write(text);
       else {

@@ -2,11 +2,12 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, choice, either, flag, instanceOf, listOf, text } from "../../core/kinds.ts";
 import { count, finite, type NumberRule, notNegative, positive } from "../../core/options.ts";
-import { named, type Parsed } from "../../core/parameters.ts";
+import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import type { Generator } from "../../random/generator.ts";
 import { aGenerator } from "../layers/kinds.ts";
 import type { WhisperSettings } from "../models/whisper/settings.ts";
 import { SAMPLE_RATE } from "./features.ts";
+import type { SpeechDetector } from "./silence.ts";
 
 /** Options of {@link transcribe}. */
 export interface TranscribeOptions {
@@ -45,6 +46,11 @@ export interface TranscribeOptions {
   readonly sampleRate?: number | undefined;
   /** The maximum number of recordings whose windows are decoded together. Default 8. */
   readonly batch?: number | undefined;
+  /**
+   * A voice activity detector, silero's model from `io.loadOnnx("silero_vad.onnx")`: silence of more than two seconds
+   * is not transcribed. Times are those of the whole recording. Default: none.
+   */
+  readonly vad?: SpeechDetector | undefined;
   /** The random number generator for temperatures above 0. Default: the global one, which `manualSeed` seeds. */
   readonly generator?: Generator | undefined;
   /** Aborts between two tokens, with the signal's reason as the error. */
@@ -57,6 +63,14 @@ const aTemperature = aNumber({
   holds: (value) => notNegative.holds(value) && finite.holds(value),
   expected: "a finite number of at least 0",
 });
+
+const aDetector: Kind<SpeechDetector> = {
+  expected: "silero's model from io.loadOnnx",
+  parse: (value) =>
+    typeof (value as Partial<SpeechDetector> | null | undefined)?.run === "function"
+      ? (value as SpeechDetector)
+      : undefined,
+};
 
 /** @internal The kinds of {@link TranscribeOptions}. */
 export const transcribeOptions = {
@@ -73,6 +87,7 @@ export const transcribeOptions = {
   maxTokens: named(aNumber(count)),
   sampleRate: named(aNumber(positive), SAMPLE_RATE),
   batch: named(aNumber(count), 8),
+  vad: named(aDetector),
   generator: named(aGenerator),
   signal: named(instanceOf(AbortSignal, "an AbortSignal")),
 } as const;

@@ -15,6 +15,7 @@ import { Wav2Vec2 } from "../models/wav2vec2/wav2vec2.ts";
 import { Whisper } from "../models/whisper/whisper.ts";
 import { checkCtc, transcribeWithCtc } from "./ctc.ts";
 import { type Decoded, decodeWindows, likeliest } from "./decode.ts";
+import { SAMPLE_RATE } from "./features.ts";
 import {
   checkLanguage,
   type TranscribeOptions,
@@ -25,6 +26,7 @@ import {
 import { rulesOf } from "./rules.ts";
 import { type AudioInput, anInput, samplesOf } from "./samples.ts";
 import { Session } from "./session.ts";
+import { restored, samplesIn, speechProbabilities, speechRanges } from "./silence.ts";
 import type { Transcription } from "./transcription.ts";
 
 const readCall = parameters("transcribe", {
@@ -84,8 +86,8 @@ async function transcribeEach(
   return whileEvaluating(model, async () => {
     const results: Transcription[] = [];
     for (const input of inputs) {
-      using samples = await samplesOf(input, options.sampleRate);
-      results.push(await transcribeWithCtc(model, settings, samples, options));
+      using speech = await speechOf(input, options);
+      results.push(speech.silent ?? speech.restore(await transcribeWithCtc(model, settings, speech.samples, options)));
     }
     return results;
   });
@@ -111,19 +113,56 @@ async function transcribeTogether(
     const results: Transcription[] = [];
     for (let first = 0; first < inputs.length; first += options.batch) {
       const sessions: Session[] = [];
+      const finish: (() => Transcription)[] = [];
       try {
         for (const input of inputs.slice(first, first + options.batch)) {
-          using samples = await samplesOf(input, options.sampleRate);
-          sessions.push(new Session(model, tokenizer, settings, options, samples));
+          using speech = await speechOf(input, options);
+          const { silent, restore } = speech;
+          const session = silent ? undefined : new Session(model, tokenizer, settings, options, speech.samples);
+          if (session) sessions.push(session);
+          finish.push(() => silent ?? restore(session!.result()));
         }
         await run(model, sessions, options);
-        results.push(...sessions.map((session) => session.result()));
+        results.push(...finish.map((result) => result()));
       } finally {
         for (const session of sessions) session[Symbol.dispose]();
       }
     }
     return results;
   });
+}
+
+/** The samples to transcribe of a recording. */
+interface Speech extends Disposable {
+  readonly samples: Tensor;
+  /** The transcript of a recording without speech; undefined if there is some. */
+  readonly silent: Transcription | undefined;
+  /** Returns a transcript with the times of the recording. */
+  readonly restore: (result: Transcription) => Transcription;
+}
+
+/** Reads a recording, and with `vad` cuts silence. */
+async function speechOf(input: AudioInput, options: TranscribeSettings): Promise<Speech> {
+  const samples = await samplesOf(input, options.sampleRate);
+  const dispose = { [Symbol.dispose]: () => samples.dispose() };
+  const { vad, task, language = "und" } = options;
+  if (!vad) return { samples, silent: undefined, restore: (result) => result, ...dispose };
+  using whole = samples;
+  const duration = samples.size / SAMPLE_RATE;
+  const probabilities = await speechProbabilities(vad, (await whole.data()) as Float32Array);
+  const ranges = speechRanges(probabilities, samples.size);
+  if (ranges.length === 0)
+    return {
+      samples,
+      silent: { text: "", language, task, duration, segments: [] },
+      restore: (result) => result,
+      ...dispose,
+    };
+  const kept = samplesIn(whole, ranges);
+  return {
+    ...{ samples: kept, silent: undefined, restore: (result) => restored(result, ranges, duration) },
+    [Symbol.dispose]: () => kept.dispose(),
+  };
 }
 
 /** Runs a function with a model in evaluation mode. */

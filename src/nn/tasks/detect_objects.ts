@@ -1,9 +1,12 @@
 import { aNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { sigmoid } from "../../ops/activation/sigmoid.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { softmax } from "../../ops/softmax/softmax.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { ObjectDetector } from "../models/vision/detector.ts";
 import type { Detr } from "../models/vision/detr/detr.ts";
+import { RtDetr } from "../models/vision/rt_detr/rt_detr.ts";
 import { aCount } from "./batches.ts";
 import {
   aDetector,
@@ -41,7 +44,7 @@ const readCall = parameters("detectObjects", {
 /**
  * Finds objects in images. Images are processed by the model's `processor`.
  *
- * @param model a detector (`…ForObjectDetection`): YOLOS or DETR
+ * @param model a detector (`…ForObjectDetection`): YOLOS, DETR or RT-DETR
  * @param images at least one: paths, or tensors [channels, height, width] of uint8, or of floats from 0 to 1
  * @returns for each image its objects, the most probable first
  *
@@ -54,37 +57,65 @@ const readCall = parameters("detectObjects", {
  * @throws {DTypeError} for other tensors. For paths, the errors of `io.loadImage`.
  */
 export function detectObjects(
-  model: ObjectDetector | Detr,
+  model: ObjectDetector | Detr | RtDetr,
   images: readonly ImageInput[],
   options?: DetectObjectsOptions,
 ): Promise<DetectedObject[][]>;
 export async function detectObjects(...values: unknown[]): Promise<DetectedObject[][]> {
   const { model, images, threshold, batch } = readCall(values);
   const sizes: Sides[] = [];
-  const compute = (pixels: Parameters<ObjectDetector["forward"]>[0]) => {
+  const isFocal = model instanceof RtDetr;
+  const compute = (pixels: Tensor) => {
     const { logits, boxes } = model.forward(pixels);
-    return cat([softmax(logits, { dim: -1 }), boxes], -1);
+    return cat([isFocal ? sigmoid(logits) : softmax(logits, { dim: -1 }), boxes], -1);
   };
   const rows = await overImages("detectObjects", model, images, batch, compute, { sizes });
-  return rows.map((row, at) => objectsIn(model, row, sizes[at]!, threshold));
+  const { labels, description } = model;
+  const nameOf = (label: number) => labels?.names[label] ?? `LABEL_${label}`;
+  return rows.map((row, at) => {
+    const candidates = isFocal ? bestOf(row, description.labels) : likeliestOf(row, description.labels);
+    const found = candidates.map(
+      ({ label, score, box }): DetectedObject => ({ label: nameOf(label), score, box: inPixels(box, sizes[at]!) }),
+    );
+    return found.filter(({ score }) => score > threshold).sort((a, b) => b.score - a.score);
+  });
+}
+
+/** A label of a query, and the query's box: center and size as fractions of the image. */
+interface Candidate {
+  readonly label: number;
+  readonly score: number;
+  readonly box: Float32Array;
 }
 
 /** Each token or query has the probabilities of labels and of "no object", then the box. */
-function objectsIn(
-  { description, labels }: ObjectDetector | Detr,
-  row: Float32Array,
-  [height, width]: Sides,
-  threshold: number,
-): DetectedObject[] {
-  const size = description.labels + 5;
-  const found = Array.from({ length: row.length / size }, (_, at): DetectedObject => {
-    const scores = row.subarray(at * size, at * size + description.labels);
+function likeliestOf(row: Float32Array, labels: number): Candidate[] {
+  const size = labels + 5;
+  return Array.from({ length: row.length / size }, (_, at) => {
+    const scores = row.subarray(at * size, at * size + labels);
     const score = Math.max(...scores);
-    const [x = 0, y = 0, across = 0, down = 0] = row.subarray((at + 1) * size - 4, (at + 1) * size);
-    const label = scores.indexOf(score);
-    const [left, right] = [(x - across / 2) * width, (x + across / 2) * width];
-    const [top, bottom] = [(y - down / 2) * height, (y + down / 2) * height];
-    return { label: labels?.names[label] ?? `LABEL_${label}`, score, box: { left, top, right, bottom } };
+    return { label: scores.indexOf(score), score, box: row.subarray((at + 1) * size - 4, (at + 1) * size) };
   });
-  return found.filter(({ score }) => score > threshold).sort((a, b) => b.score - a.score);
+}
+
+/**
+ * Each query has independent probabilities of labels, then the box. Returns the pairs of a query and a label with the
+ * highest probabilities, as many as there are queries: a query may have several labels.
+ */
+function bestOf(row: Float32Array, labels: number): Candidate[] {
+  const size = labels + 4;
+  const queries = row.length / size;
+  const all = Array.from({ length: queries * labels }, (_, at): Candidate => {
+    const [query, label] = [Math.floor(at / labels), at % labels];
+    const box = row.subarray((query + 1) * size - 4, (query + 1) * size);
+    return { label, score: row[query * size + label]!, box };
+  });
+  return all.sort((a, b) => b.score - a.score).slice(0, queries);
+}
+
+function inPixels([x = 0, y = 0, across = 0, down = 0]: Float32Array, [height, width]: Sides): DetectedObject["box"] {
+  return {
+    ...{ left: (x - across / 2) * width, top: (y - down / 2) * height },
+    ...{ right: (x + across / 2) * width, bottom: (y + down / 2) * height },
+  };
 }

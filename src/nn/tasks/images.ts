@@ -16,6 +16,7 @@ import { Detr } from "../models/vision/detr/detr.ts";
 import { DualEncoder } from "../models/vision/dual_encoder.ts";
 import { ImageModel } from "../models/vision/image_model.ts";
 import type { ImageProcessor } from "../models/vision/processor/processor.ts";
+import { RtDetr } from "../models/vision/rt_detr/rt_detr.ts";
 import { VisionEncoder } from "../models/vision/vision_encoder.ts";
 import { MOST_TEXTS, valuesOfRows } from "./batches.ts";
 
@@ -40,9 +41,10 @@ export const aVisionEncoder: Kind<VisionEncoder> = instanceOf(VisionEncoder, "an
 /** @internal */
 export const aDualEncoder: Kind<DualEncoder> = instanceOf(DualEncoder, "a model of images and texts");
 /** @internal */
-export const aDetector: Kind<ObjectDetector | Detr> = either(
+export const aDetector: Kind<ObjectDetector | Detr | RtDetr> = either(
   instanceOf(ObjectDetector, "a detector of objects"),
   instanceOf(Detr, "a detector of objects"),
+  instanceOf(RtDetr, "a detector of objects"),
 );
 /** @internal */
 export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);

@@ -21,8 +21,13 @@ const fixture = join(packageRoot, "test", "fixtures", "speech", "ctc");
 export const { cases }: { cases: CtcCase[] } = JSON.parse(readFileSync(`${fixture}.json`, "utf8"));
 export const answers = io.loadSafetensors(`${fixture}.safetensors`);
 
-/** Writes the folder of a model, with changes of its config. */
-export async function writeCtcModel(path: string, own: CtcCase, changes: object = {}): Promise<void> {
+/** Writes the folder of a model, with changes of its config and of the names of its weights. */
+export async function writeCtcModel(
+  path: string,
+  own: CtcCase,
+  changes: object = {},
+  rename = (key: string): string => key,
+): Promise<void> {
   mkdirSync(path, { recursive: true });
   const write = (file: string, value: object) => writeFileSync(join(path, file), JSON.stringify(value));
   write("config.json", { ...own.config, ...changes });
@@ -32,6 +37,6 @@ export async function writeCtcModel(path: string, own: CtcCase, changes: object 
     do_normalize: own.normalize,
     feature_extractor_type: "Wav2Vec2FeatureExtractor",
   });
-  const tensors = Object.entries(own.shapes).map(([key, shape]) => [key, weight(key, shape)] as const);
+  const tensors = Object.entries(own.shapes).map(([key, shape]) => [rename(key), weight(key, shape)] as const);
   await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
 }

@@ -6,6 +6,7 @@ import { packageRoot } from "../../../../src/core/paths.ts";
 import { backward, cat, io, mul, nn, noGrad, sum, type Tensor, zeros } from "../../../../src/index.ts";
 import { Settings } from "../../../../src/nn/models/loading/settings.ts";
 import { describedImageModel, type ImageModelName } from "../../../../src/nn/models/loading/vision/image_models.ts";
+import { anchorsOf } from "../../../../src/nn/models/vision/rt_detr/anchors.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { errorOf, weight } from "../weights.ts";
 
@@ -15,9 +16,11 @@ interface Case {
   readonly image: readonly [number, number];
   readonly shapes: Readonly<Record<string, number[]>>;
 }
-type Model = nn.SemanticSegmenter | nn.DepthEstimator | nn.Detr;
+type Model = nn.SemanticSegmenter | nn.DepthEstimator | nn.Detr | nn.RtDetr;
 
 const CLOSE = 2e-5;
+/** Gradients of float32 pass through up to 60 layers. */
+const CLOSE_GRADIENT = 1e-4;
 const fixture = join(packageRoot, "test", "fixtures", "vision", "dense");
 const { cases }: { cases: Case[] } = JSON.parse(readFileSync(`${fixture}.json`, "utf8"));
 const answers = io.loadSafetensors(`${fixture}.safetensors`);
@@ -34,7 +37,7 @@ const filled = (key: string, shape: readonly number[]): Tensor => {
 
 /** The scores and the boxes of a detector, or the result of another model. */
 function resultOf(model: Model, pixels: Tensor): Tensor {
-  if (!("queries" in model)) return model.forward(pixels);
+  if (!("labelHead" in model)) return model.forward(pixels);
   const { logits, boxes } = model.forward(pixels);
   return cat([logits, boxes], -1);
 }
@@ -81,14 +84,14 @@ describe.each(named)("model %d, %s", (at, _, own) => {
     expect(wanted.length).toBeGreaterThan(2);
     const wrong = wanted.flatMap((key) => {
       const error = errorOf(gradients.get(key.slice(`${at}.gradient.`.length))!.grad!, answers[key]!);
-      return error < CLOSE ? [] : [`${key}: off by ${error}`];
+      return error < CLOSE_GRADIENT ? [] : [`${key}: off by ${error}`];
     });
     expect(wrong).toEqual([]);
     const shapesOf = (of: Model) => [...of.namedParameters()].map(([key, { shape }]) => [key, shape]);
     expect(shapesOf(nn.createModel<Model>(own.config))).toEqual(shapesOf(model));
   });
 
-  if (own.name === "detr") return;
+  if (own.name.endsWith("detr")) return;
 
   test("the result of an image has its size", async () => {
     const model = await load(`${at}`, own);
@@ -184,6 +187,38 @@ test("objects of a detector have their names and boxes", async () => {
   }
 });
 
+test("RT-DETR's objects are the best pairs of a query and a label", async () => {
+  const at = cases.findIndex(({ name }) => name === "rt_detr");
+  const own = cases[at]!;
+  const model = (await load("pairs", own)) as nn.RtDetr;
+  const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
+  Object.defineProperty(model.processor!, "process", { value: () => pixels.mul(1) });
+  const [objects] = await nn.detectObjects(model, [zeros([3, height, width], { dtype: "uint8" })], { threshold: 0 });
+  const rows = (answers[`${at}.result`]!.toArray() as number[][][])[0]!;
+  const pairs = rows.flatMap((row) => {
+    const [x, , across] = row.slice(3) as [number, number, number, number];
+    return row.slice(0, 3).map((score, label) => ({
+      ...{ label: ["sky", "road", "tree"][label]!, score: 1 / (1 + Math.exp(-score)), left: (x - across / 2) * width },
+    }));
+  });
+  const wanted = pairs.sort((a, b) => b.score - a.score).slice(0, rows.length);
+  expect(objects!.map(({ label }) => label)).toEqual(wanted.map(({ label }) => label));
+  for (const [index, { score, left }] of wanted.entries()) {
+    expect(objects![index]!.score).toBeCloseTo(score, 4);
+    expect(objects![index]!.box.left).toBeCloseTo(left, 3);
+  }
+});
+
+test("boxes of RT-DETR's places near the border are not used", () => {
+  const { logits, valid } = anchorsOf([[1, 60]]);
+  // the centers of the first and last of 60 places are nearer to the border than 0.01
+  expect([...valid].map((flag, at) => (flag ? -1 : at)).filter((at) => at >= 0)).toEqual([0, 59]);
+  expect(logits[0]).toBe(3.4028234663852886e38);
+  expect(Array.from(logits.subarray(4, 8), (x) => 1 / (1 + Math.exp(-x)))).toEqual(
+    [1.5 / 60, 0.5, 0.05, 0.05].map((value) => expect.closeTo(value, 6)),
+  );
+});
+
 test("settings that are rejected", async () => {
   const of = (name: ImageModelName) => cases.find((own) => own.name === name)!;
   const changed = (own: Case, changes: object): Case => ({ ...own, config: { ...own.config, ...changes } });
@@ -193,6 +228,10 @@ test("settings that are rejected", async () => {
   await rejected(changed(segformer, { unknown: 1 }), "unknown is not a setting of segformer");
   await rejected(changed(segformer, { architectures: ["SegformerModel"] }), "ForSemanticSegmentation");
   await rejected(changed(segformer, { depths: [1] }), "expected depths to be a list of num_encoder_blocks");
+  const rtDetr = of("rt_detr");
+  await rejected(changed(rtDetr, { eval_size: [640, 640] }), "eval_size is not a supported setting of rt_detr");
+  await rejected(changed(rtDetr, { num_feature_levels: 4 }), "expected num_feature_levels to be");
+  await rejected(changed(rtDetr, { learn_initial_query: true }), "learn_initial_query is not a supported setting");
   await rejected(changed(cases[detr]!, { dilation: true }), "expected dilation to be false");
   await rejected(changed(cases[detr]!, { position_embedding_type: "learned" }), 'to be "sine"');
   await rejected(changed(cases[detr]!, { backbone_config: { model_type: "swin" } }), '"resnet" or "timm_backbone"');

@@ -77,13 +77,15 @@ const attention = (path: string, name: string): Readonly<Record<string, string>>
   [`${path}.value`]: `${name}.v_proj`,
   [`${path}.output`]: `${name}.out_proj`,
 });
-const encoderBlock: Readonly<Record<string, string>> = {
+/** The names in a block of the encoder. */
+export const encoderNames: Readonly<Record<string, string>> = {
   ...attention("attention", "self_attn"),
   ...{ attentionNorm: "self_attn_layer_norm", "feedForward.up": "fc1", "feedForward.down": "fc2" },
   feedForwardNorm: "final_layer_norm",
 };
-const decoderBlock = {
-  ...{ ...encoderBlock, ...attention("crossAttention", "encoder_attn"), crossNorm: "encoder_attn_layer_norm" },
+/** The names in a block of the decoder. */
+export const decoderNames: Readonly<Record<string, string>> = {
+  ...{ ...encoderNames, ...attention("crossAttention", "encoder_attn"), crossNorm: "encoder_attn_layer_norm" },
 };
 
 /** Returns the place of every layer with weights. */
@@ -98,9 +100,9 @@ export function detrPlaces({ backbone, encoder, decoder }: DetrDescription): Pla
   return [
     place("projection", "model.input_projection"),
     ...resNetPlaces("backbone", "model.backbone.conv_encoder.model", backbone),
-    ...stack("encoderBlocks", "encoder", encoder.layers, encoderBlock),
+    ...stack("encoderBlocks", "encoder", encoder.layers, encoderNames),
     place("queries", "model.query_position_embeddings"),
-    ...stack("blocks", "decoder", decoder.layers, decoderBlock),
+    ...stack("blocks", "decoder", decoder.layers, decoderNames),
     place("finalNorm", "model.decoder.layernorm"),
     place("labelHead", "class_labels_classifier"),
     ...[0, 1, 2].map((at) => place(`boxHead.layers.${at}`, `bbox_predictor.layers.${at}`)),

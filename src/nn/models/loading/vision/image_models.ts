@@ -1,10 +1,11 @@
-/** Opens the folder of SegFormer, Depth Anything or DETR. */
+/** Opens the folder of SegFormer, Depth Anything, DETR or RT-DETR. */
 import { join } from "node:path";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import type { LayerOptions } from "../../../layers/initialization.ts";
 import { DepthEstimator } from "../../vision/depth/estimator.ts";
 import { Detr } from "../../vision/detr/detr.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
+import { RtDetr } from "../../vision/rt_detr/rt_detr.ts";
 import { SemanticSegmenter } from "../../vision/segformer/segmenter.ts";
 import { generationOf } from "../generation.ts";
 import type { Place } from "../names.ts";
@@ -14,19 +15,20 @@ import { Settings } from "../settings.ts";
 import { withFixedNorms } from "./batch_norms.ts";
 import { depthPlaces, describeDepth, isUnusedDepth } from "./depth_anything.ts";
 import { describeDetr, detrPlaces } from "./detr.ts";
+import { describeRtDetr, isUnusedInRtDetr, rtDetrPlaces } from "./rt_detr.ts";
 import { describeSegformer, segformerPlaces } from "./segformer.ts";
 
 /** The name of a supported architecture. */
-export type ImageModelName = "segformer" | "depth_anything" | "detr";
+export type ImageModelName = "segformer" | "depth_anything" | "detr" | "rt_detr";
 
 /** Whether a `model_type` is that of one of these models. */
 export const isImageModel = (type: unknown): type is ImageModelName =>
-  type === "segformer" || type === "depth_anything" || type === "detr";
+  type === "segformer" || type === "depth_anything" || type === "detr" || type === "rt_detr";
 
 /** A model that a config describes. */
 export interface DescribedImageModel {
   readonly places: readonly Place[];
-  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr;
+  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr | RtDetr;
   readonly isUnused: (name: string) => boolean;
 }
 
@@ -36,6 +38,11 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
     const { description, labels } = describeSegformer(settings);
     const newModel = (options: LayerOptions) => Object.assign(new SemanticSegmenter(description, options), { labels });
     return { places: segformerPlaces(description), newModel, isUnused: () => false };
+  }
+  if (name === "rt_detr") {
+    const { description, labels } = describeRtDetr(settings);
+    const newModel = (options: LayerOptions) => Object.assign(new RtDetr(description, options), { labels });
+    return { places: rtDetrPlaces(description), newModel, isUnused: isUnusedInRtDetr };
   }
   if (name === "detr") {
     const { description, labels } = describeDetr(settings);

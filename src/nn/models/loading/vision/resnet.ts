@@ -1,5 +1,6 @@
 /** The settings of a {@link ResNet} in a `config.json`, and the names of its weights. */
 import type { ResNetDescription } from "../../vision/resnet/description.ts";
+import { shortcutOf } from "../../vision/resnet/resnet.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
 import { encoderActivation } from "../encoder/activations.ts";
 import type { Place } from "../names.ts";
@@ -33,7 +34,7 @@ export function timmNetwork(config: Settings, name: string): Settings {
 }
 
 /** Returns the description of a network up to the last stage that a model reads. */
-export function describeResNet(given: Settings): ResNetDescription {
+export function describeResNet(given: Settings, deep = false): ResNetDescription {
   const isKnown = (key: string) => Object.hasOwn(fields, key) || notes.has(key) || hasNoEffectAnywhere(key);
   checkKeys(given, isKnown, "is not a setting of resnet");
   const config = given.with(
@@ -52,6 +53,7 @@ export function describeResNet(given: Settings): ResNetDescription {
   return {
     ...{ channels: config.whole("num_channels"), stem: config.whole("embedding_size") },
     ...{ stages: stages.slice(0, lastStage(config, stages.length)), block, activation },
+    ...(deep && { deep }),
     strideAt: config.flag("downsample_in_bottleneck") ? "first" : "second",
   };
 }
@@ -69,7 +71,8 @@ function lastStage(config: Settings, count: number): number {
 }
 
 /** Returns the place of every layer with weights: by the names of `transformers`, and by those of timm. */
-export function resNetPlaces(path: string, prefix: string, { stages, block }: ResNetDescription): Place[] {
+export function resNetPlaces(path: string, prefix: string, description: ResNetDescription): Place[] {
+  const { stages, block, stem, deep } = description;
   const place = (inside: string, newer: string, older: string): Place => ({
     path: `${path}.${inside}`,
     names: [`${prefix}.${newer}`, `${prefix}.${older}`],
@@ -80,12 +83,17 @@ export function resNetPlaces(path: string, prefix: string, { stages, block }: Re
   ];
   const count = block === "basic" ? 2 : 3;
   return [
-    ...pair("stem", "embedder.embedder", ["conv1", "bn1"]),
+    ...(deep ? [0, 1, 2] : [0]).flatMap((at) =>
+      pair(`stem.${at}`, `embedder.embedder${deep ? `.${at}` : ""}`, ["conv1", "bn1"]),
+    ),
     ...stages.flatMap(({ width, layers, stride }, stage) =>
       Array.from({ length: layers }, (_, index) => {
         const [inside, newer] = [`stages.${stage}.${index}`, `encoder.stages.${stage}.layers.${index}`];
         const older = `layer${stage + 1}.${index}`;
-        const hasShortcut = index === 0 && (stride !== 1 || stages[stage - 1]?.width !== width);
+        const isFirst = index === 0;
+        const inputs = isFirst ? (stages[stage - 1]?.width ?? stem) : width;
+        const kind = shortcutOf(description, { inputs, width, stride: isFirst ? stride : 1, isFirst });
+        const shortcut = `${newer}.shortcut${kind === "pooled" ? ".1" : ""}`;
         return [
           ...Array.from({ length: count }, (_, at) =>
             pair(`${inside}.convolutions.${at}`, `${newer}.layer.${at}`, [
@@ -93,8 +101,8 @@ export function resNetPlaces(path: string, prefix: string, { stages, block }: Re
               `${older}.bn${at + 1}`,
             ]),
           ).flat(),
-          ...(hasShortcut
-            ? pair(`${inside}.shortcut`, `${newer}.shortcut`, [`${older}.downsample.0`, `${older}.downsample.1`])
+          ...(kind !== "none"
+            ? pair(`${inside}.shortcut`, shortcut, [`${older}.downsample.0`, `${older}.downsample.1`])
             : []),
         ];
       }).flat(),

@@ -17,6 +17,12 @@ export interface DetrMemory {
   readonly positions: Tensor;
 }
 
+/** What the blocks of a model share. */
+export interface DetrBlockSizes extends Pick<DetrDescription, "width" | "activation"> {
+  /** Added to the variances of norms. Default 1e-5. */
+  readonly eps?: number | undefined;
+}
+
 /**
  * A block, whose positions are added to queries and keys, but not to values:
  *
@@ -33,7 +39,7 @@ export class DetrBlock extends Module<[x: Tensor, positions: Tensor, memory?: De
   readonly feedForwardNorm: LayerNorm;
 
   constructor(
-    { width, activation }: DetrDescription,
+    { width, activation, eps }: DetrBlockSizes,
     { heads, hidden }: DetrStack,
     { isDecoder, ...options }: LayerOptions & { readonly isDecoder: boolean },
   ) {
@@ -41,11 +47,11 @@ export class DetrBlock extends Module<[x: Tensor, positions: Tensor, memory?: De
     const shared = layerOptions(options);
     const feedForward = { hidden, activation, gated: false, bias: true };
     this.attention = new ProjectedAttention(width, heads, shared);
-    this.attentionNorm = new LayerNorm(width, shared);
+    this.attentionNorm = new LayerNorm(width, { ...shared, eps });
     this.crossAttention = isDecoder ? new ProjectedAttention(width, heads, shared) : null;
-    this.crossNorm = isDecoder ? new LayerNorm(width, shared) : null;
+    this.crossNorm = isDecoder ? new LayerNorm(width, { ...shared, eps }) : null;
     this.feedForward = new DecoderFeedForward({ ...shared, width, feedForward });
-    this.feedForwardNorm = new LayerNorm(width, shared);
+    this.feedForwardNorm = new LayerNorm(width, { ...shared, eps });
   }
 
   /** @param x [batch, tokens, width] @param positions [1, tokens, width] @returns [batch, tokens, width] */

@@ -29,3 +29,30 @@ export function sinePositions([rows, columns]: Grid, width: number, dtype: Float
     }
   return tensor(values, { shape: [1, rows * columns, width], dtype });
 }
+
+/**
+ * Returns the positions of a grid, row by row: [1, rows · columns, width]. The quarters of the width are the sines and
+ * cosines of the row, then those of the column: sin(place / temperature^(i / (width / 4))), counted from 0.
+ *
+ * Source: Y. Zhao et al., "DETRs Beat YOLOs on Real-time Object Detection", 2024, and their code.
+ */
+export function quarteredPositions(
+  [rows, columns]: Grid,
+  width: number,
+  temperature: number,
+  dtype: FloatDType,
+): Tensor {
+  const quarter = width / 4;
+  const values = new Float32Array(rows * columns * width);
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++)
+      for (let index = 0; index < quarter; index++) {
+        const frequency = temperature ** (-index / quarter);
+        const at = (row * columns + column) * width + index;
+        values[at] = Math.sin(row * frequency);
+        values[at + quarter] = Math.cos(row * frequency);
+        values[at + 2 * quarter] = Math.sin(column * frequency);
+        values[at + 3 * quarter] = Math.cos(column * frequency);
+      }
+  return tensor(values, { shape: [1, rows * columns, width], dtype });
+}

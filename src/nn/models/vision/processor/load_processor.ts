@@ -99,6 +99,7 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...imagenet, size: { shortest_edge: 800, longest_edge: 1333 }, resample: 2, do_pad: true },
     max_size: 1333,
   },
+  RTDetr: { ...steps, ...imagenet, size: square(640), resample: 2, do_normalize: false },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
   Qwen2VL: {
     ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },

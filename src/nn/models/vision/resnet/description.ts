@@ -12,6 +12,11 @@ export interface ResNetDescription {
   readonly block: "basic" | "bottleneck";
   /** The convolution of a bottleneck that has the stride. */
   readonly strideAt: "first" | "second";
+  /**
+   * Whether the stem has three convolutions of 3 x 3 instead of one of 7 x 7, and shortcuts average before they project
+   * (ResNet-D). Default false.
+   */
+  readonly deep?: boolean | undefined;
   /** The activation. */
   readonly activation: "relu" | "gelu" | "silu";
 }

@@ -1,0 +1,42 @@
+/** The sizes of an {@link RtDetr} model as data. */
+import type { FeedForwardDescription } from "../../decoder/description.ts";
+import type { DetrStack } from "../detr/description.ts";
+import type { ResNetDescription } from "../resnet/description.ts";
+
+/** A detector of objects whose queries are the most promising places of an image. */
+export interface RtDetrDescription {
+  /** The name of the architecture: the `model_type` of Hugging Face. */
+  readonly architecture: "rt_detr";
+  /** The network of convolutions. */
+  readonly backbone: ResNetDescription;
+  /** The stages of the network that are read, in ascending order; the first is 1. */
+  readonly levels: readonly number[];
+  /** The width in which levels are combined. */
+  readonly encoderWidth: number;
+  /** The blocks over the places of some levels. */
+  readonly encoder: DetrStack;
+  /** The levels with such blocks, by their index in `levels`. */
+  readonly attended: readonly number[];
+  /** The activation of these blocks. */
+  readonly encoderActivation: FeedForwardDescription["activation"];
+  /** The base of the positions of places. */
+  readonly temperature: number;
+  /** The activation of the convolutions that combine levels. */
+  readonly activation: FeedForwardDescription["activation"];
+  /** The width of these convolutions, divided by `encoderWidth`. */
+  readonly expansion: number;
+  /** The size of the queries' hidden states. */
+  readonly width: number;
+  /** The number of queries: the largest number of objects. */
+  readonly queries: number;
+  /** The blocks over the queries. */
+  readonly decoder: DetrStack;
+  /** The activation of these blocks. */
+  readonly decoderActivation: FeedForwardDescription["activation"];
+  /** The number of places of each level that a head of a query attends to. */
+  readonly points: number;
+  /** Added to the variances of the norms of blocks. */
+  readonly eps: number;
+  /** The number of labels. */
+  readonly labels: number;
+}
