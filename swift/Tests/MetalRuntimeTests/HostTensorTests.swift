@@ -145,7 +145,7 @@ final class HostTensorTests: CheckerTestCase {
     func testFindings() throws {
         let mistakes: [(String, String)] = [
             ("t[4, i, 0] = 1;", "refers to position 4 of a dimension of a tensor of size 4"),
-            ("t[0, 0, i - 1] = 1;", "refers to position -1 of a dimension of a tensor of size 2"),
+            ("t[i - 1, 1, 0] = 1;", "refers to position -1 of a dimension of a tensor of size 4"),
             ("t.slice(1, 0, 0)[3, 0, 0] = 1;", "refers to position 3 of a dimension of a tensor of size 3"),
             ("t.slice(0, i + 4, 0);", "slices a tensor from position 4 of a dimension of size 3"),
             ("t.slice<2, 2, 2>(0, 2, 0);", "slices a tensor up to position 4 of a dimension of size 3"),
