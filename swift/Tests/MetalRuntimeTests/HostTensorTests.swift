@@ -24,16 +24,14 @@ final class HostTensorTests: CheckerTestCase {
             let steps = strides ?? extents.indices.map { extents[..<$0].reduce(1, *) }
             var tensor = MrtTensor()
             tensor.address = elements.address
-            tensor.rank = UInt64(extents.count)
-            withUnsafeMutableBytes(of: &tensor.extents) { $0.copyBytes(from: bytes(extents)) }
-            withUnsafeMutableBytes(of: &tensor.strides) { $0.copyBytes(from: bytes(steps)) }
+            tensor.rank = UInt(extents.count)
+            withUnsafeMutableBytes(of: &tensor.extents) { all in extents.withUnsafeBytes { all.copyMemory(from: $0) } }
+            withUnsafeMutableBytes(of: &tensor.strides) { all in steps.withUnsafeBytes { all.copyMemory(from: $0) } }
             state.initialize(to: tensor)
             handle = TestBuffer([UInt64(UInt(bitPattern: state))])
         }
 
         deinit { state.deallocate() }
-
-        private func bytes(_ numbers: [Int]) -> [UInt8] { numbers.withUnsafeBytes { Array($0) } }
     }
 
     /// Runs `k` with the tensors' handles at the first indices; their elements follow, so that they are bound.
@@ -88,10 +86,9 @@ final class HostTensorTests: CheckerTestCase {
             let result: [Float] = c.elements.array()
             for row in 0..<m {
                 for column in 0..<n {
-                    let sum = (0..<k).reduce(0.0) {
-                        $0 + Double(left[row * pitch + $1]) * Double(right[$1 * n + column])
-                    }
-                    XCTAssertEqual(Double(result[row * n + column]), sum, "\(m) x \(n) x \(k) at \(row), \(column)")
+                    var sum: Float = 0
+                    for at in 0..<k { sum += Float(left[row * pitch + at]) * Float(right[at * n + column]) }
+                    XCTAssertEqual(result[row * n + column], sum, "\(m) x \(n) x \(k) at \(row), \(column)")
                 }
             }
         }
@@ -100,7 +97,10 @@ final class HostTensorTests: CheckerTestCase {
     /// Elements by subscripts of several numbers, arrays, load and store, from parameters, slices and an argument
     /// buffer. Element (i, j, l) of `t` is 100 l + 10 j + i.
     func testElements() throws {
-        let elements = (0..<24).map { Float($0 / 12 * 100 + $0 / 4 % 3 * 10 + $0 % 4) }
+        let elements = (0..<24).map { (at: Int) -> Float in
+            let (i, j, l) = (at % 4, at / 4 % 3, at / 12)
+            return Float(100 * l + 10 * j + i)
+        }
         let t = Tensor(TestBuffer(elements, label: "t"), [4, 3, 2])
         let u = Tensor(TestBuffer([Float](repeating: 0, count: 6), label: "u"), [2, 3])
         let y = TestBuffer([Float](repeating: 0, count: 12))
@@ -135,15 +135,17 @@ final class HostTensorTests: CheckerTestCase {
             try run(source, [t, u], [y, arguments], grid: (1, 1, 1), group: (1, 1, 1))
         }
         assertSilent(found)
-        XCTAssertEqual(y.array(), [123, 21, 121, 123, 322, 1412, 119, 123, 123, 3, 0, 0] as [Float])
-        XCTAssertEqual(u.elements.array(), [5, 7, 6, 0, 0, 5] as [Float])
+        let wantedY: [Float] = [123, 21, 121, 123, 322, 1412, 119, 123, 123, 3, 0, 0]
+        let wantedU: [Float] = [5, 7, 6, 0, 0, 5]
+        XCTAssertEqual(y.array(Float.self), wantedY)
+        XCTAssertEqual(u.elements.array(Float.self), wantedU)
     }
 
     /// The checker compares a subscript with the tensor's sizes, which its memory may exceed.
     func testFindings() throws {
-        let mistakes = [
+        let mistakes: [(String, String)] = [
             ("t[4, i, 0] = 1;", "refers to position 4 of a dimension of a tensor of size 4"),
-            ("t[0, 0, i - 1] = 1;", "refers to position -1 of a dimension of a tensor of size 2"),
+            ("t[i - 1, 1, 0] = 1;", "refers to position -1 of a dimension of a tensor of size 4"),
             ("t.slice(1, 0, 0)[3, 0, 0] = 1;", "refers to position 3 of a dimension of a tensor of size 3"),
             ("t.slice(0, i + 4, 0);", "slices a tensor from position 4 of a dimension of size 3"),
             ("t.slice<2, 2, 2>(0, 2, 0);", "slices a tensor up to position 4 of a dimension of size 3"),
@@ -164,7 +166,7 @@ final class HostTensorTests: CheckerTestCase {
 
     /// Programs that Metal rejects, each beside a legal one.
     func testRefusals() throws {
-        let pairs = [
+        let pairs: [(String, String, String)] = [
             ("tensor<device float, dextents<int, 2>> t", "tensor<threadgroup float, dextents<int, 2>> t", ""),
             ("tensor<device float, dextents<int, 2>> t", "tensor<device float, dextents<int, 2>, tensor_offset> t", ""),
             ("tensor<device float, dextents<int, 2>> t", "tensor<constant float, dextents<int, 2>> t", "t[0, 0] = 1;"),
@@ -176,9 +178,12 @@ final class HostTensorTests: CheckerTestCase {
             ),
         ]
         for (legal, illegal, statement) in pairs {
-            let source = { "\(Self.header)kernel void k(\($0)) { \(statement) }" }
-            XCTAssertNoThrow(try KernelLibrary(source(legal), version: 0x40000).function("k"), statement)
-            XCTAssertThrowsError(try KernelLibrary(source(illegal), version: 0x40000).function("k"), illegal)
+            let compile: (String) throws -> KernelFunction = { parameter in
+                let source = "\(Self.header)kernel void k(\(parameter)) { \(statement) }"
+                return try KernelLibrary(source, version: 0x40000).function("k")
+            }
+            XCTAssertNoThrow(try compile(legal), statement)
+            XCTAssertThrowsError(try compile(illegal), illegal)
         }
     }
 }

@@ -84,7 +84,6 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
   MRT_THREAD T &operator[](int slot);
   const MRT_THREAD T &operator[](int slot) const;
   bool is_valid_element(int slot) const;
-  bool get_mask(int slot) const;
   T get(int slot) const;
   void set(int slot, T value);
   metal::array<index_type, 2> get_multidimensional_index(int slot) const;
@@ -95,8 +94,6 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
   }
   MRT_METHOD const T &operator[](int slot) const { return elements[slot]; }
   MRT_METHOD bool is_valid_element(int slot) const { return Layout::place(slot).exists; }
-  // The same, by the name that the specification of Metal 4.0 has.
-  MRT_METHOD bool get_mask(int slot) const { return is_valid_element(slot); }
   MRT_METHOD T get(int slot) const { return elements[slot]; }
   MRT_METHOD void set(int slot, T value) { (*this)[slot] = value; }
   MRT_METHOD metal::array<index_type, 2> get_multidimensional_index(int slot) const {

@@ -133,11 +133,11 @@ template <size_t Rank> struct Position {
   long at[Rank];
 #ifndef MRT_STRICT
   Site site;
-  template <typename I> Position(metal::array<I, Rank> indices, Site place = Site::here()) : site(place) {
+  template <typename I> Position(metal::array<I, Rank> indices MRT_SITE) : site(site) {
     for (size_t i = 0; i < Rank; i++) at[i] = long(indices.elements[i]);
   }
   template <typename I, typename = metal::enable_if_t<Rank == 1 && metal::is_integral_v<I>>>
-  Position(I index, Site place = Site::here()) : at{long(index)}, site(place) {}
+  Position(I index MRT_SITE) : at{long(index)}, site(site) {}
   template <typename... I> Position(Site place, I... indices) : at{long(indices)...}, site(place) {}
   operator long() const { return at[Rank - 1]; }
 #else
@@ -150,7 +150,7 @@ template <size_t Rank> struct Position {
 struct Subscripts {
 #ifndef MRT_STRICT
   Site site;
-  Subscripts(Site place = Site::here()) : site(place) {}
+  Subscripts(MRT_SITE_ONLY) : site(site) {}
   template <typename... I> Position<sizeof...(I)> operator()(I... indices) const { return {site, indices...}; }
 #else
   template <typename... I> Position<sizeof...(I)> operator()(I...) const;
