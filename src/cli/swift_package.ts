@@ -79,7 +79,7 @@ async function planOf(swift: SwiftToolchain, command: string, words: readonly st
     return { problem: `swift: the tests cannot be built on Linux, since ${lost.name} is one of them` };
   const shared = words.filter((word) => word !== "--build-tests");
   if (command === "test") {
-    const tests = ["build", ...sharedOptions(words), "--build-tests", "--product", `${name}PackageTests`];
+    const tests = ["build", ...sharedOptions(words), "--product", `${name}PackageTests`];
     return [tests, ["test", ...words, "--skip-build"]];
   }
   const names = roots(choice);
