@@ -95,7 +95,7 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
     func makeAccelerationStructureCommandEncoder(descriptor: MTLAccelerationStructurePassDescriptor)
         -> (any MTLAccelerationStructureCommandEncoder)?
     func makeResourceStateCommandEncoder() -> (any MTLResourceStateCommandEncoder)?
-    func makeResourceStateCommandEncoder(descriptor resourceStatePassDescriptor: MTLResourceStatePassDescriptor)
+    func resourceStateCommandEncoder(with resourceStatePassDescriptor: MTLResourceStatePassDescriptor)
         -> (any MTLResourceStateCommandEncoder)?
     func present(_ drawable: any MTLDrawable)
     func present(_ drawable: any MTLDrawable, atTime presentationTime: CFTimeInterval)

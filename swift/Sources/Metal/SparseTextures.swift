@@ -55,7 +55,7 @@ extension SoftwareCommandBuffer {
         return nil
     }
 
-    func makeResourceStateCommandEncoder(descriptor resourceStatePassDescriptor: MTLResourceStatePassDescriptor)
+    func resourceStateCommandEncoder(with resourceStatePassDescriptor: MTLResourceStatePassDescriptor)
         -> (any MTLResourceStateCommandEncoder)?
     { makeResourceStateCommandEncoder() }
 }

@@ -231,8 +231,11 @@ final class PerformanceShaderTests: MetalTestCase {
         }
     }
 
+    /// Rows with equal values too, of which the first comes first.
     func testTheLargestValuesOfRows() {
-        let rows = 3, k = 4, source = drawn(rows, 9), values = drawn(rows, k)
+        let rows = 3, k = 4, values = drawn(rows, k)
+        let rounded = drawn(rows, 9).values.map { $0.map { $0.rounded() } }
+        let source = Drawn(values: rounded, matrix: matrix(rounded))
         let indices = MPSMatrix(
             device: device,
             descriptor: MPSMatrixDescriptor(rows: rows, columns: k, rowBytes: 4 * k, dataType: .uInt32))
@@ -245,7 +248,8 @@ final class PerformanceShaderTests: MetalTestCase {
         }
         let found = indices.data.contents().assumingMemoryBound(to: UInt32.self)
         for row in 0..<rows {
-            let order = source.values[row].indices.sorted { source.values[row][$0] > source.values[row][$1] }.prefix(k)
+            let x = source.values[row]
+            let order = x.indices.sorted { x[$0] == x[$1] ? $0 < $1 : x[$0] > x[$1] }.prefix(k)
             XCTAssertEqual((0..<k).map { Int(found[row * k + $0]) - 100 }, Array(order))
             assertEqual([read(values.matrix)[row]], [order.map { source.values[row][$0] }], 1e-6)
         }
