@@ -67,6 +67,13 @@ const forMac = String.raw`
 /^[[:space:]]*#(if|elseif)/ { gsub(/os\((macOS|OSX)\)/, "swift(>=5)") }
 { print }`;
 
+/** Prints the folder that contains the folders of all lines. Folders of builds do not count. */
+const common = String.raw`
+/\/\.build\// { next }
+folder == "" { folder = $0 }
+{ while (index($0 "/", folder "/") != 1) sub(/\/[^\/]*$/, "", folder) }
+END { print folder }`;
+
 /**
  * On a Mac, files that import XCTest also see Metal and QuartzCore: XCTest imports AppKit, which imports these. Here,
  * modules whose files import XCTest import them too.
@@ -74,11 +81,14 @@ const forMac = String.raw`
  * Programs import Darwin and os either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with
  * other code for Linux. So these modules exist only in modules that import them outside of `#if`, which get
  * `OrchardDarwin` as their meaning. Modules that import any of Apple's modules see its names too, as on a Mac, where
- * Foundation imports Darwin.
+ * Foundation imports Darwin and Core Foundation.
  *
  * Modules of a package that import one of Apple's modules outside of `#if` run on Apple's systems only. If they ask
  * `#if os(macOS)` and name no other system, the answer is yes: the compiler reads copies of their files, through an
  * overlay by which messages name the files themselves.
+ *
+ * Xcode compiles .metal files that the manifest does not declare, and makes `Bundle.module` of them. SwiftPM does not,
+ * so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.
  */
 const script = (swiftc: string): string => `#!/bin/sh
 names=
@@ -98,20 +108,34 @@ done
 darwin=
 only=
 for name in $(printf '%s\\n' $names | sort -u); do
-  darwin="-Xfrontend -import-module -Xfrontend OrchardDarwin"
+  darwin="-Xfrontend -import-module -Xfrontend OrchardDarwin -Xfrontend -import-module -Xfrontend OrchardCoreFoundation"
   case $name in
     guarded) continue ;;
     ${asked.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
   esac
   only=$list
 done
-if [ -n "$only" ] && xargs awk ${quoted(asksForMac)} < "$list"; then
+mac=
+shaders=
+if [ -n "$only" ]; then
+  xargs awk ${quoted(asksForMac)} < "$list" && mac=yes
+  if ! grep -q resource_bundle_accessor "$list" && xargs grep -qs 'Bundle\\.module' < "$list"; then
+    folder=$(xargs -n 1 dirname < "$list" | awk ${quoted(common)})
+    [ -n "$(find "$folder" -name '*.metal' -print -quit)" ] && shaders=$folder
+  fi
+fi
+if [ -n "$mac$shaders" ]; then
   copies=\${list%/*}/orchard-mac
   mkdir -p "$copies"
   xargs printf '%s\\n' < "$list" > "$copies/names"
   count=0
   while IFS= read -r file; do
-    awk ${quoted(forMac)} "$file" > "$copies/$count.swift"
+    if [ -n "$mac" ]; then awk ${quoted(forMac)} "$file"; else cat "$file"; fi > "$copies/$count.swift"
+    if [ -n "$shaders" ]; then
+      printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
+        "$shaders" >> "$copies/$count.swift"
+      shaders=
+    fi
     [ $count = 0 ] || printf ,
     printf '{"type":"file","name":"%s","external-contents":"%s"}' "$file" "$copies/$count.swift"
     count=$((count + 1))

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { pluginCompiler, testingCompiler } from "./swift_compiler.ts";
 import { buildModules, collect, headerFlags, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
+import { chooseTargets, mayLeaveOut, roots, type Target } from "./swift_targets.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
 
 /** The supported SwiftPM commands. */
@@ -31,19 +32,66 @@ export async function runPackage(command: string, words: readonly string[]): Pro
     if ("problem" in name) return fail(name.problem);
     before.push(name.name);
   }
+  const plan = process.platform === "linux" ? await planOf(swift, command, before) : [[command, ...before]];
+  if ("problem" in plan) return fail(plan.problem);
   if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(before, process.cwd()));
-  const child = Bun.spawn([swift.swift, command, ...flags.flags, ...before, ...further], {
-    env: {
-      ...process.env,
-      ...swift.environment,
-      ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}),
-      ...moduleEnvironment(),
-      ...("compilers" in flags ? flags.compilers : {}),
-    },
-    stdio: ["inherit", "inherit", "inherit"],
-  });
-  return child.exited;
+  for (const [at, [verb = command, ...words]] of plan.entries()) {
+    const last = at === plan.length - 1;
+    const child = Bun.spawn([swift.swift, verb, ...flags.flags, ...words, ...(last ? further : [])], {
+      env: {
+        ...process.env,
+        ...swift.environment,
+        ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}),
+        ...moduleEnvironment(),
+        ...("compilers" in flags ? flags.compilers : {}),
+      },
+      stdio: ["inherit", "inherit", "inherit"],
+    });
+    const status = await child.exited;
+    if (status !== 0 || last) return status;
+  }
+  return 0;
 }
+
+/** The calls of SwiftPM for a command: one, unless targets of the package are left out. */
+type Plan = string[][] | { readonly problem: string };
+
+/**
+ * Plans `build` and `test` of a package with targets that import frameworks of Apple for screens and media, such as
+ * SwiftUI. They are left out, with a sentence for each on stderr.
+ */
+async function planOf(swift: SwiftToolchain, command: string, words: readonly string[]): Promise<Plan> {
+  const whole = [[command, ...words]];
+  const folder = resolve(process.cwd(), optionValue(words, "--package-path") ?? "");
+  const isChosen = words.some((word) => /^--(target|product|skip-build)\b/.test(word));
+  if (isChosen || !["build", "test"].includes(command) || !mayLeaveOut(folder)) return whole;
+  const described = await collect(swift, [swift.swift, "package", "describe", "--type", "json"], folder);
+  if (described.status !== 0) return { problem: described.output };
+  const text = described.output.slice(described.output.search(/^\{/m));
+  const { name, targets } = JSON.parse(text) as { readonly name: string; readonly targets: readonly Target[] };
+  const choice = chooseTargets(targets, folder);
+  if (choice.reasons.size === 0) return whole;
+  for (const [target, reason] of choice.reasons)
+    console.error(`swift: target ${target} is left out, since it ${reason} (not available on Linux)`);
+  const isTest = (target: Target) => target.type === "test";
+  const lost = targets.find((target) => isTest(target) && choice.reasons.has(target.name));
+  if (command === "test" && lost)
+    return { problem: `swift: the tests cannot be built on Linux, since ${lost.name} is one of them` };
+  const shared = words.filter((word) => word !== "--build-tests");
+  if (command === "test") {
+    const tests = ["build", ...sharedOptions(words), "--product", `${name}PackageTests`];
+    return [tests, ["test", ...words, "--skip-build"]];
+  }
+  const names = roots(choice);
+  if (names.length === 0) return { problem: `swift: no target of ${name} can be built on Linux` };
+  return names.map((target) => ["build", ...shared, "--target", target]);
+}
+
+/** Options of `swift test` that `swift build` has too, each with its value. */
+const buildOptions = new Set("-c --configuration --package-path --scratch-path --build-path -j --jobs".split(" "));
+
+const sharedOptions = (words: readonly string[]): string[] =>
+  words.filter((word, at) => buildOptions.has(word.split("=")[0] ?? "") || buildOptions.has(words[at - 1] ?? ""));
 
 /**
  * Returns a message if the manifest of the package requires a newer Swift than `version`, else undefined. Packages with

@@ -89,6 +89,17 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
     func makeComputeCommandEncoder(dispatchType: MTLDispatchType) -> (any MTLComputeCommandEncoder)?
     func makeRenderCommandEncoder(descriptor renderPassDescriptor: MTLRenderPassDescriptor)
         -> (any MTLRenderCommandEncoder)?
+    func makeParallelRenderCommandEncoder(descriptor renderPassDescriptor: MTLRenderPassDescriptor)
+        -> (any MTLParallelRenderCommandEncoder)?
+    func makeAccelerationStructureCommandEncoder() -> (any MTLAccelerationStructureCommandEncoder)?
+    func makeAccelerationStructureCommandEncoder(descriptor: MTLAccelerationStructurePassDescriptor)
+        -> (any MTLAccelerationStructureCommandEncoder)?
+    func makeResourceStateCommandEncoder() -> (any MTLResourceStateCommandEncoder)?
+    func resourceStateCommandEncoder(with resourceStatePassDescriptor: MTLResourceStatePassDescriptor)
+        -> (any MTLResourceStateCommandEncoder)?
+    func present(_ drawable: any MTLDrawable)
+    func present(_ drawable: any MTLDrawable, atTime presentationTime: CFTimeInterval)
+    func present(_ drawable: any MTLDrawable, afterMinimumDuration duration: CFTimeInterval)
     func encodeWaitForEvent(_ event: any MTLEvent, value: UInt64)
     func encodeSignalEvent(_ event: any MTLEvent, value: UInt64)
     func pushDebugGroup(_ string: String)

@@ -23,8 +23,20 @@ public protocol MTLComputeCommandEncoder: MTLCommandEncoder {
     func dispatchThreads(_ threadsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize)
     func executeCommandsInBuffer(
         _ indirectCommandBuffer: any MTLIndirectCommandBuffer, range executionRange: Range<Int>)
+    func executeCommandsInBuffer(
+        _ indirectCommandbuffer: any MTLIndirectCommandBuffer, indirectBuffer: any MTLBuffer, offset: Int)
     func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool)
     func setStageInRegion(_ region: MTLRegion)
+    func setStageInRegionWithIndirectBuffer(_ indirectBuffer: any MTLBuffer, indirectBufferOffset: Int)
+    func setImageblockWidth(_ width: Int, height: Int)
+    func setAccelerationStructure(_ accelerationStructure: (any MTLAccelerationStructure)?, bufferIndex: Int)
+    func setVisibleFunctionTable(_ visibleFunctionTable: (any MTLVisibleFunctionTable)?, bufferIndex: Int)
+    func setVisibleFunctionTables(
+        _ visibleFunctionTables: [(any MTLVisibleFunctionTable)?], bufferRange: Range<Int>)
+    func setIntersectionFunctionTable(
+        _ intersectionFunctionTable: (any MTLIntersectionFunctionTable)?, bufferIndex: Int)
+    func setIntersectionFunctionTables(
+        _ intersectionFunctionTables: [(any MTLIntersectionFunctionTable)?], bufferRange: Range<Int>)
     func updateFence(_ fence: any MTLFence)
     func waitForFence(_ fence: any MTLFence)
     func useResource(_ resource: any MTLResource, usage: MTLResourceUsage)

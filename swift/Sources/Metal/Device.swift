@@ -134,6 +134,29 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     func supportsCounterSampling(_ samplingPoint: MTLCounterSamplingPoint) -> Bool
     func makeCounterSampleBuffer(descriptor: MTLCounterSampleBufferDescriptor) throws -> any MTLCounterSampleBuffer
     func makeRenderPipelineState(descriptor: MTLRenderPipelineDescriptor) throws -> any MTLRenderPipelineState
+    func makeRenderPipelineState(
+        descriptor: MTLRenderPipelineDescriptor, options: MTLPipelineOption,
+        reflection: AutoreleasingUnsafeMutablePointer<MTLAutoreleasedRenderPipelineReflection?>?
+    ) throws -> any MTLRenderPipelineState
+    func makeRenderPipelineState(
+        tileDescriptor descriptor: MTLTileRenderPipelineDescriptor, options: MTLPipelineOption,
+        reflection: AutoreleasingUnsafeMutablePointer<MTLAutoreleasedRenderPipelineReflection?>?
+    ) throws -> any MTLRenderPipelineState
+    @preconcurrency
+    func makeRenderPipelineState(
+        descriptor: MTLRenderPipelineDescriptor,
+        completionHandler: @escaping MTLNewRenderPipelineStateCompletionHandler)
+    @preconcurrency
+    func makeRenderPipelineState(
+        descriptor: MTLRenderPipelineDescriptor, options: MTLPipelineOption,
+        completionHandler: @escaping MTLNewRenderPipelineStateWithReflectionCompletionHandler)
+    func makeDepthStencilState(descriptor: MTLDepthStencilDescriptor) -> (any MTLDepthStencilState)?
+    func supportsRasterizationRateMap(layerCount: Int) -> Bool
+    func supportsVertexAmplificationCount(_ count: Int) -> Bool
+    func makeRasterizationRateMap(descriptor: MTLRasterizationRateMapDescriptor) -> (any MTLRasterizationRateMap)?
+    func accelerationStructureSizes(descriptor: MTLAccelerationStructureDescriptor) -> MTLAccelerationStructureSizes
+    func makeAccelerationStructure(size: Int) -> (any MTLAccelerationStructure)?
+    func makeAccelerationStructure(descriptor: MTLAccelerationStructureDescriptor) -> (any MTLAccelerationStructure)?
     func makeTexture(descriptor: MTLTextureDescriptor) -> (any MTLTexture)?
     func makeSamplerState(descriptor: MTLSamplerDescriptor) -> (any MTLSamplerState)?
     func heapTextureSizeAndAlign(descriptor desc: MTLTextureDescriptor) -> MTLSizeAndAlign

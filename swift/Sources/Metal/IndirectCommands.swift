@@ -59,10 +59,42 @@ public protocol MTLIndirectComputeCommand: NSObjectProtocol {
     func reset()
 }
 
+public protocol MTLIndirectRenderCommand: NSObjectProtocol {
+    func setRenderPipelineState(_ pipelineState: any MTLRenderPipelineState)
+    func setVertexBuffer(_ buffer: any MTLBuffer, offset: Int, at index: Int)
+    func setVertexBuffer(_ buffer: any MTLBuffer, offset: Int, attributeStride stride: Int, at index: Int)
+    func setFragmentBuffer(_ buffer: any MTLBuffer, offset: Int, at index: Int)
+    func setObjectBuffer(_ buffer: any MTLBuffer, offset: Int, at index: Int)
+    func setObjectThreadgroupMemoryLength(_ length: Int, at index: Int)
+    func setMeshBuffer(_ buffer: any MTLBuffer, offset: Int, at index: Int)
+    func drawPrimitives(
+        _ primitiveType: MTLPrimitiveType, vertexStart: Int, vertexCount: Int, instanceCount: Int, baseInstance: Int)
+    func drawIndexedPrimitives(
+        _ primitiveType: MTLPrimitiveType, indexCount: Int, indexType: MTLIndexType, indexBuffer: any MTLBuffer,
+        indexBufferOffset: Int, instanceCount: Int, baseVertex: Int, baseInstance: Int)
+    func drawPatches(
+        _ numberOfPatchControlPoints: Int, patchStart: Int, patchCount: Int, patchIndexBuffer: (any MTLBuffer)?,
+        patchIndexBufferOffset: Int, instanceCount: Int, baseInstance: Int, tessellationFactorBuffer: any MTLBuffer,
+        tessellationFactorBufferOffset: Int, tessellationFactorBufferInstanceStride: Int)
+    func drawIndexedPatches(
+        _ numberOfPatchControlPoints: Int, patchStart: Int, patchCount: Int, patchIndexBuffer: (any MTLBuffer)?,
+        patchIndexBufferOffset: Int, controlPointIndexBuffer: any MTLBuffer, controlPointIndexBufferOffset: Int,
+        instanceCount: Int, baseInstance: Int, tessellationFactorBuffer: any MTLBuffer,
+        tessellationFactorBufferOffset: Int, tessellationFactorBufferInstanceStride: Int)
+    func drawMeshThreadgroups(
+        _ threadgroupsPerGrid: MTLSize, threadsPerObjectThreadgroup: MTLSize, threadsPerMeshThreadgroup: MTLSize)
+    func drawMeshThreads(
+        _ threadsPerGrid: MTLSize, threadsPerObjectThreadgroup: MTLSize, threadsPerMeshThreadgroup: MTLSize)
+    func setBarrier()
+    func clearBarrier()
+    func reset()
+}
+
 public protocol MTLIndirectCommandBuffer: MTLResource {
     var size: Int { get }
     var gpuResourceID: MTLResourceID { get }
     func reset(_ range: Range<Int>)
+    func indirectRenderCommandAt(_ commandIndex: Int) -> any MTLIndirectRenderCommand
     func indirectComputeCommandAt(_ commandIndex: Int) -> any MTLIndirectComputeCommand
 }
 
@@ -80,5 +112,13 @@ extension SoftwareComputeEncoder {
         _ indirectCommandBuffer: any MTLIndirectCommandBuffer, range executionRange: Range<Int>
     ) {
         misuse(debugName, "executeCommandsInBuffer:withRange:", "this device has no indirect command buffers.")
+    }
+
+    func executeCommandsInBuffer(
+        _ indirectCommandbuffer: any MTLIndirectCommandBuffer, indirectBuffer: any MTLBuffer, offset: Int
+    ) {
+        misuse(
+            debugName, "executeCommandsInBuffer:indirectBuffer:offset:",
+            "this device has no indirect command buffers.")
     }
 }

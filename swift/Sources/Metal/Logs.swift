@@ -24,4 +24,24 @@ public protocol MTLLogState: NSObjectProtocol, Sendable {
     func addLogHandler(_ block: @escaping @Sendable (String?, String?, MTLLogLevel, String) -> Void)
 }
 
-public protocol MTLLogContainer: NSObjectProtocol {}
+public enum MTLFunctionLogType: UInt, Sendable {
+    case validation = 0
+}
+
+/// Where in a kernel's source an entry of a log arose.
+public protocol MTLFunctionLogDebugLocation: NSObjectProtocol {
+    var functionName: String? { get }
+    var url: URL? { get }
+    var line: Int { get }
+    var column: Int { get }
+}
+
+/// An entry of a command buffer's log. This device writes none: the checker reports faults.
+public protocol MTLFunctionLog: NSObjectProtocol {
+    var type: MTLFunctionLogType { get }
+    var encoderLabel: String? { get }
+    var function: (any MTLFunction)? { get }
+    var debugLocation: (any MTLFunctionLogDebugLocation)? { get }
+}
+
+public protocol MTLLogContainer: NSObjectProtocol, Sequence where Element == any MTLFunctionLog {}

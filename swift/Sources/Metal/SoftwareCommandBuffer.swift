@@ -343,4 +343,6 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     }
 }
 
-private final class EmptyLogs: NSObject, MTLLogContainer {}
+private final class EmptyLogs: NSObject, MTLLogContainer {
+    func makeIterator() -> EmptyCollection<any MTLFunctionLog>.Iterator { EmptyCollection().makeIterator() }
+}

@@ -1,7 +1,9 @@
 import Dispatch
 
 /// A source of the system's memory pressure. Linux reports none, so its handlers never run.
-public protocol DispatchSourceMemoryPressure: DispatchSourceProtocol {}
+public protocol DispatchSourceMemoryPressure: DispatchSourceProtocol {
+    var data: DispatchSource.MemoryPressureEvent { get }
+}
 
 extension DispatchSourceMemoryPressure {
     /// Always empty: there was no event.

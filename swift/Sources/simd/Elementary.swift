@@ -88,3 +88,19 @@ where V.Scalar == Double {
 }
 public func __tg_fma<V: SIMD>(_ x: V, _ y: V, _ z: V) -> V where V.Scalar == Float { z.addingProduct(x, y) }
 public func __tg_fma<V: SIMD>(_ x: V, _ y: V, _ z: V) -> V where V.Scalar == Double { z.addingProduct(x, y) }
+public func __tg_fabs<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { abs(x) }
+public func __tg_floor<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.down) }
+public func __tg_ceil<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.up) }
+public func __tg_round<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.toNearestOrAwayFromZero) }
+public func __tg_fmin<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar == Float { x.mapped(y) { Glibc.fmin($0, $1) } }
+public func __tg_fmin<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar == Double { x.mapped(y) { Glibc.fmin($0, $1) } }
+public func __tg_fmax<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar == Float { x.mapped(y) { Glibc.fmax($0, $1) } }
+public func __tg_fmax<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar == Double { x.mapped(y) { Glibc.fmax($0, $1) } }
+public func __tg_fdim<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar == Float { x.mapped(y) { Glibc.fdim($0, $1) } }
+public func __tg_fdim<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar == Double { x.mapped(y) { Glibc.fdim($0, $1) } }
+public func __tg_erf<V: SIMD>(_ x: V) -> V where V.Scalar == Float { x.mapped { Glibc.erf($0) } }
+public func __tg_erf<V: SIMD>(_ x: V) -> V where V.Scalar == Double { x.mapped { Glibc.erf($0) } }
+public func __tg_erfc<V: SIMD>(_ x: V) -> V where V.Scalar == Float { x.mapped { Glibc.erfc($0) } }
+public func __tg_erfc<V: SIMD>(_ x: V) -> V where V.Scalar == Double { x.mapped { Glibc.erfc($0) } }
+public func __tg_tgamma<V: SIMD>(_ x: V) -> V where V.Scalar == Float { x.mapped { Glibc.tgamma($0) } }
+public func __tg_tgamma<V: SIMD>(_ x: V) -> V where V.Scalar == Double { x.mapped { Glibc.tgamma($0) } }

@@ -54,6 +54,22 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertEqual(needless.map { "\($0.type.pattern) \($0.name.pattern)" }, [], "reasons for what is here")
     }
 
+    /// Every member of the types that only refuse has a name of Apple's.
+    func testEveryMemberOfRefusedTypesIsApples() throws {
+        let module = Members(try PublicSymbols.metal.get())
+        let selectors = Dictionary(grouping: try names().filter { $0.kind != "case" }, by: \.type)
+        var checked = 0, unknown: [String] = []
+        for type in module.types.sorted() where ApiConformanceTests.isRefused(type) {
+            guard let known = selectors[type], known.count > 1 else { continue }
+            for member in module.names(of: type) where !known.contains(where: { module.isNamed(member, by: $0.name) }) {
+                unknown.append("\(type).\(member)")
+            }
+            checked += 1
+        }
+        XCTAssertGreaterThan(checked, 30)
+        XCTAssertEqual(unknown, [])
+    }
+
     /// The test would be worthless if the rule found names that do not exist here.
     func testTheRuleTellsNamesApart() throws {
         let module = Members(try PublicSymbols.metal.get())
@@ -103,6 +119,18 @@ private struct Members {
             .mapValues { $0.map { $0.path[1] } }
     }
 
+    /// The members of a type, apart from initializers and from those that all types of a kind have.
+    func names(of type: String) -> [String] {
+        let common = ["init", "copy(with:)", "rawValue", "hash(", "=="]
+        return (members[type] ?? []).filter { !common.contains(where: $0.hasPrefix) }
+    }
+
+    /// Whether a member is what the importer makes of a selector, or of a case.
+    func isNamed(_ member: String, by selector: String) -> Bool {
+        let difference = words(member).symmetricDifference(words(selector)).subtracting(Self.implied)
+        return difference.isSubset(of: Self.renamed) && !words(member).isDisjoint(with: words(selector))
+    }
+
     func lacksCase(_ name: String, of type: String) -> Bool {
         guard let members = members[type], name != "None" else { return false }
         return !members.contains { $0.lowercased() == name.lowercased() }
@@ -148,6 +176,10 @@ private struct Members {
     private static let dropped: Set<String> = [
         "new", "make", "with", "at", "from", "in", "for", "of", "to", "by", "count", "and", "is", "the", "set", "init",
         "range", "array", "subscript", "object", "indexed", "error",
+    ]
+    /// Words that only one of the two languages has in names of rendering.
+    private static let renamed: Set<String> = [
+        "control", "destination", "index", "map", "mode", "number", "offset", "patch", "point", "stage", "winding",
     ]
     /// Types of arguments that only one of the two languages names.
     private static let implied: Set<String> = Set(

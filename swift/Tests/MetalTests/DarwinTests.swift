@@ -1,3 +1,4 @@
+import Glibc
 import Metal
 import OrchardCommonCrypto
 import XCTest
@@ -9,6 +10,26 @@ final class DarwinTests: XCTestCase {
         XCTAssertTrue(before <= now && now <= after, "\(before) \(now) \(after)")
         XCTAssertGreaterThan(clock_gettime_nsec_np(CLOCK_REALTIME), 1_700_000_000 * NSEC_PER_SEC)
         XCTAssertEqual(vm_page_size % UInt(sysconf(Int32(_SC_PAGESIZE))), 0)
+    }
+
+    func testSinesAndCosinesTogether() {
+        for x in [-7.25, -0.5, 0, 0.3, 1, 2.5, 1e9] {
+            XCTAssertEqual(__sincos_stret(x).__sinval, sin(x))
+            XCTAssertEqual(__sincosf_stret(Float(x)).__cosval, cos(Float(x)))
+        }
+        XCTAssertEqual(__sincospi_stret(1e15 + 1).__sinval, 0)
+        XCTAssertEqual(__sincospi_stret(1e15 + 1).__cosval, -1)
+        XCTAssertEqual(__sincospi_stret(-0.5).__sinval, -1)
+        XCTAssertEqual(__sincospif_stret(0.25).__cosval, Float(0.5).squareRoot(), accuracy: 1e-7)
+        XCTAssertTrue(__sincospi_stret(.infinity).__cosval.isNaN)
+    }
+
+    func testTheFileOfAFunction() {
+        var info = Dl_info()
+        let free: @convention(c) (UnsafeMutableRawPointer?) -> Void = Glibc.free
+        XCTAssertNotEqual(dladdr(unsafeBitCast(free, to: UnsafeRawPointer.self), &info), 0)
+        XCTAssertTrue(String(cString: info.dli_fname).contains("/"))
+        XCTAssertEqual(dladdr(nil, &info), 0)
     }
 
     func testClocks() {

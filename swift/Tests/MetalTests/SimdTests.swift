@@ -20,6 +20,24 @@ final class SimdTests: XCTestCase {
         return v * cosine + sine + axis * (dot(axis, v) * (1 - cosine))
     }
 
+    func testCommonFunctionsOfNumbersAndVectors() {
+        let v = SIMD4<Double>(-2, 0, 0.5, 4)
+        XCTAssertEqual(sign(v), SIMD4(-1, 0, 1, 1))
+        XCTAssertEqual(recip(SIMD2<Float>(2, -4)), SIMD2(0.5, -0.25))
+        XCTAssertEqual(simd_rsqrt(SIMD2<Double>(4, 16)), SIMD2(0.5, 0.25))
+        XCTAssertEqual([norm_one(v), norm_inf(v)], [6.5, 4])
+        XCTAssertEqual(simd_muladd(v, v, v), v * v + v)
+        XCTAssertEqual([sign(-3.0), recip(4.0), rsqrt(4.0), fract(-0.25)], [-1, 0.25, 0.5, 0.75])
+        XCTAssertEqual([mix(1.0, 3, t: 0.25), clamp(5.0, min: 0, max: 2), step(1.0, edge: 2)], [1.5, 2, 0])
+        XCTAssertEqual(smoothstep(Float(1), edge0: 0, edge1: 4), 0.15625)  // t = 1/4: t² (3 - 2 t)
+        XCTAssertEqual(sinpi(SIMD4<Double>(0.5, 1, -0.5, 1e15 + 2)), SIMD4(1, 0, -1, 0))
+        XCTAssertEqual(cospi(SIMD2<Float>(1, 0.5)), SIMD2(-1, 0))
+        for x in [-3.7, 0.1, 0.24, 12.3] {
+            XCTAssertEqual(sinpi(x), Foundation.sin(Double.pi * x), accuracy: 1e-14)
+            XCTAssertEqual(tanpi(x), Foundation.tan(Double.pi * x), accuracy: 1e-12)
+        }
+    }
+
     func testRotations() {
         for _ in 0..<50 {
             let axis = unit(), angle = Double.random(in: 0.1..<6.1), v = SIMD3<Double>.random(in: -9..<9)

@@ -97,7 +97,8 @@ final class SystemModuleTests: MetalTestCase {
         XCTAssertEqual(
             [matrix.rows, matrix.columns, matrix.matrices, matrix.matrixBytes, matrix.offset], [2, 2, 1, 16, 0])
         XCTAssertTrue(matrix.data === data)
-        XCTAssertFalse(MPSSupportsMTLDevice(device))
+        XCTAssertEqual(MPSMatrixDescriptor.rowBytes(forColumns: 5, dataType: .float16), 16)
+        XCTAssertEqual(MPSVectorDescriptor.vectorBytes(forLength: 5, dataType: .float32), 32)
     }
 
     func testMemoryFunctions() {

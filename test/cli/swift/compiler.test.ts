@@ -17,7 +17,7 @@ let count = 0;
 /** Returns the arguments that the compiler gets beyond the given ones, for files with these texts. */
 function added(asList: boolean, ...texts: string[]): string[] {
   const at = join(folder, `module ${count++}`);
-  mkdirSync(at);
+  mkdirSync(at, { recursive: true });
   const paths = texts.map((text, index) => {
     writeFileSync(join(at, `file ${index}.swift`), text);
     return join(at, `file ${index}.swift`);
@@ -31,7 +31,9 @@ function added(asList: boolean, ...texts: string[]): string[] {
   return all.slice(words.length);
 }
 
-const names = ["-Xfrontend", "-import-module", "-Xfrontend", "OrchardDarwin"];
+const names = ["OrchardDarwin", "OrchardCoreFoundation"].flatMap((name) => [
+  ...["-Xfrontend", "-import-module", "-Xfrontend", name],
+]);
 const alias = (name: string) => ["-module-alias", `${name}=Orchard${name}`];
 
 test.each([
@@ -74,6 +76,21 @@ function readInstead(...texts: string[]): string[] | undefined {
   expect(overlay.roots.map(({ name }) => readFileSync(name, "utf8"))).toEqual(texts);
   return overlay.roots.map((root) => readFileSync(root["external-contents"], "utf8"));
 }
+
+test("Bundle.module is the folder of .metal files that the manifest does not declare", () => {
+  const uses = "import Metal\nlet bundle = Bundle.module\n";
+  expect(readInstead(uses, "import Metal\n")).toBeUndefined(); // no .metal file
+  const at = join(folder, `module ${count}`);
+  mkdirSync(join(at, "Shaders"), { recursive: true });
+  writeFileSync(join(at, "Shaders", "a.metal"), "");
+  const [first, second] = readInstead(uses, mac)!;
+  expect(first).toStartWith(uses);
+  expect(first).toContain(`extension Foundation.Bundle { static let module = Bundle(path: "${at}")! }`);
+  expect(second).toBe(mac.replace("os(macOS)", "swift(>=5)"));
+  mkdirSync(join(folder, `module ${count}`, "Shaders"), { recursive: true });
+  writeFileSync(join(folder, `module ${count}`, "Shaders", "a.metal"), "");
+  expect(readInstead("import Foundation\nlet bundle = Bundle.module\n")).toBeUndefined(); // runs on Linux too
+});
 
 const mac = "#if os(macOS)\nlet system = 1\n#elseif os(iOS)\nlet system = 2\n#endif\n";
 

@@ -1,0 +1,51 @@
+/** Which targets of a Swift package `orchard swift` leaves out. */
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { absentImports, chooseTargets, mayLeaveOut, roots, type Target } from "../../src/cli/swift_targets.ts";
+import { testFolder } from "../support/folder.ts";
+
+const folder = testFolder("swift-targets");
+
+function target(name: string, type: string, source: string, needed: readonly string[] = []): Target {
+  const path = `${type === "test" ? "Tests" : "Sources"}/${name}`;
+  mkdirSync(dirname(folder.file(path, "File.swift")), { recursive: true });
+  writeFileSync(folder.file(path, "File.swift"), source);
+  return { name, type, path, sources: ["File.swift"], target_dependencies: needed };
+}
+
+test.each([
+  ["import SwiftUI\nimport Metal\n@preconcurrency import AppKit\n", ["SwiftUI", "AppKit"]],
+  ["public import struct CoreImage.CIColor\n", ["CoreImage"]],
+  ["#if canImport(SwiftUI)\nimport SwiftUI\n#endif\nimport Foundation\n", []],
+  ["#if os(macOS)\n#if DEBUG\n#endif\nimport AppKit\n#else\nimport UIKit\n#endif\nimport ImageIO\n", ["ImageIO"]],
+  ['// import SwiftUI\nlet text = "import UIKit"\nimport SwiftUIHelpers\n', []],
+])("%j imports %j", (source, names) => {
+  expect(absentImports(source)).toEqual(names);
+});
+
+test("targets that import frameworks for screens are left out, and those that depend on them", () => {
+  const targets = [
+    target("Kernels", "library", "import Metal\n"),
+    target("Views", "library", "import SwiftUI\nimport Kernels\n", ["Kernels"]),
+    target("App", "executable", "import Views\n", ["Views", "Kernels"]),
+    target("Tool", "executable", "import Kernels\n", ["Kernels"]),
+    target("KernelTests", "test", "import XCTest\n", ["Kernels"]),
+    target("Charts", "library", "import Foundation\n"),
+    target("Plots", "library", "import Charts\n", ["Charts"]),
+  ];
+  const choice = chooseTargets(targets, folder.path);
+  expect([...choice.reasons]).toEqual([
+    ["Views", "imports SwiftUI"],
+    ["App", "depends on Views"],
+  ]);
+  expect(choice.kept.map(({ name }) => name)).toEqual(["Kernels", "Tool", "KernelTests", "Charts", "Plots"]);
+  expect(roots(choice)).toEqual(["Tool", "Plots"]);
+  expect(mayLeaveOut(folder.path)).toBe(true);
+});
+
+test("a package without such imports is searched once", () => {
+  mkdirSync(folder.file("plain/Sources"), { recursive: true });
+  writeFileSync(folder.file("plain/Sources/A.swift"), "import Metal\n");
+  expect(mayLeaveOut(folder.file("plain"))).toBe(false);
+});
