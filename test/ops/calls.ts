@@ -63,20 +63,20 @@ const makers = {
   value: () => tensor(1),
 } as const;
 
-export type Operands = Readonly<Record<keyof typeof makers, Tensor>>;
+export type Operands = { readonly [Name in keyof typeof makers]: ReturnType<(typeof makers)[Name]> };
 
 const makerOf = (name: string) => makers[name as keyof typeof makers];
 
 /** Makes all operands. */
 export const makeOperands = (size: number): Operands =>
-  Object.fromEntries(Object.keys(makers).map((name) => [name, makerOf(name)(size)])) as Operands;
+  Object.fromEntries(Object.keys(makers).map((name) => [name, makerOf(name)(size)])) as unknown as Operands;
 
 /** Operands that are made when they are first read: a call reads a few. */
 export const operandsOnDemand = (size: number): Operands =>
   new Proxy<Record<string, Tensor>>(
     {},
     { get: (made, name: string) => (made[name] ??= makerOf(name)(size)) },
-  ) as Operands;
+  ) as unknown as Operands;
 
 type Arguments = (operands: Operands) => readonly unknown[];
 
