@@ -1,6 +1,7 @@
 /** NCCL's functions, which exchange the memory of NVIDIA GPUs. Loaded only if every rank has a GPU of its own. */
 import { dlopen, ptr, read } from "bun:ffi";
 import { environment } from "../core/environment.ts";
+import { defaultNative } from "../core/native_environment.ts";
 import type { Cuda } from "./cuda.ts";
 import { DistributedError } from "./errors.ts";
 import type { Pending } from "./job.ts";
@@ -41,6 +42,8 @@ export class NcclLibrary {
 
   /** @throws {Error} if the library or a function is missing */
   constructor(path = environment("ORCHARD_NCCL") ?? "libnccl.so.2") {
+    // NVLink's multicast can put the GPUs of a machine that others share out of service after a crash.
+    defaultNative("NCCL_NVLS_ENABLE", process.env["NCCL_NVLS_ENABLE"] ?? "0");
     this.functions = dlopen(path, declarations).symbols;
     const version = new Int32Array(1);
     this.check("ncclGetVersion", this.functions.ncclGetVersion(version));

@@ -40,15 +40,51 @@ Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype
 
 // Operations that take more than about a nanosecond per element, of any float dtype and of float64 alone: they pay for
 // several threads from fewer elements on.
-constexpr std::string_view slow[] = {
-    "lgamma", "digamma", "polygamma", "pow", "hypot", "i0", "i1", "i0e", "i1e", "besselJ0", "besselJ1", "besselY0",
-    "besselY1", "modifiedBesselK0", "modifiedBesselK1", "scaledModifiedBesselK0", "scaledModifiedBesselK1", "logNdtr",
-    "ndtri", "erfinv", "atan2", "mish", "logit"};
-constexpr std::string_view slow_in_float64[] = {
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfcx", "sinc", "ndtr", "entr", "sigmoid", "gelu",
-    "geluTanh", "silu", "logSigmoid", "tanhshrink", "logaddexp", "logaddexp2", "xlogy", "xlog1py", "swiglu",
-    "geluGradient", "geluTanhGradient", "siluGradient", "softplus", "elu", "fmod", "remainder", "floorDivide"};
+constexpr std::string_view slow[] = {"lgamma",
+                                     "digamma",
+                                     "polygamma",
+                                     "pow",
+                                     "hypot",
+                                     "i0",
+                                     "i1",
+                                     "i0e",
+                                     "i1e",
+                                     "besselJ0",
+                                     "besselJ1",
+                                     "besselY0",
+                                     "besselY1",
+                                     "modifiedBesselK0",
+                                     "modifiedBesselK1",
+                                     "scaledModifiedBesselK0",
+                                     "scaledModifiedBesselK1",
+                                     "logNdtr",
+                                     "ndtri",
+                                     "erfinv",
+                                     "atan2",
+                                     "mish",
+                                     "logit"};
+constexpr std::string_view slow_in_float64[] = {"exp",          "exp2",
+                                                "expm1",        "log",
+                                                "log2",         "log10",
+                                                "log1p",        "sin",
+                                                "cos",          "tan",
+                                                "asin",         "acos",
+                                                "atan",         "sinh",
+                                                "cosh",         "tanh",
+                                                "asinh",        "acosh",
+                                                "atanh",        "erf",
+                                                "erfc",         "erfcx",
+                                                "sinc",         "ndtr",
+                                                "entr",         "sigmoid",
+                                                "gelu",         "geluTanh",
+                                                "silu",         "logSigmoid",
+                                                "tanhshrink",   "logaddexp",
+                                                "logaddexp2",   "xlogy",
+                                                "xlog1py",      "swiglu",
+                                                "geluGradient", "geluTanhGradient",
+                                                "siluGradient", "softplus",
+                                                "elu",          "fmod",
+                                                "remainder",    "floorDivide"};
 constexpr int64_t slow_grain = 1 << 13;
 
 struct Grains {
@@ -64,8 +100,8 @@ std::vector<Grains> grains_of(const ElementwiseOperations &operations) {
   for (int64_t i = 0; i < operations.count; i++) {
     const char *name = operations.first[i].name;
     const bool is_slow = has(slow, name);
-    grains.push_back({is_slow ? slow_grain : usual_grain,
-                      is_slow || has(slow_in_float64, name) ? slow_grain : usual_grain});
+    grains.push_back(
+        {is_slow ? slow_grain : usual_grain, is_slow || has(slow_in_float64, name) ? slow_grain : usual_grain});
   }
   return grains;
 }

@@ -429,8 +429,7 @@ void Loop::gather(const View &view, int64_t start, int64_t length, char *dense) 
   });
 }
 
-template <class T>
-void Loop::gather_elements(const View &view, int64_t start, int64_t length, char *dense) const {
+template <class T> void Loop::gather_elements(const View &view, int64_t start, int64_t length, char *dense) const {
   if (length > 0)
     move(view, start, length, [&](const char *source, int64_t stride, int64_t at, int64_t count) {
       if (stride == 1) copy_dense(dense + at * sizeof(T), source, count * sizeof(T));

@@ -52,8 +52,7 @@ template <int length, class T> void copy_runs_of(const T *from, int64_t across, 
 
 constexpr int64_t longest_copied_run = 4;
 
-template <class T>
-void copy_runs(const T *from, int64_t across, int64_t stride, int64_t runs, T *to, int64_t length) {
+template <class T> void copy_runs(const T *from, int64_t across, int64_t stride, int64_t runs, T *to, int64_t length) {
   switch (length) {
   case 2: return copy_runs_of<2>(from, across, stride, runs, to);
   case 3: return copy_runs_of<3>(from, across, stride, runs, to);

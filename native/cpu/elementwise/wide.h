@@ -41,9 +41,8 @@ inline double reduced_by_ln2(double x, double n) { return fused(n, -ln2_low, fus
 
 // e^r - 1 for |r| ≤ ln 2 / 2, by Taylor's series, whose first omitted term is below 2^-57.
 inline double expm1_reduced(double r) {
-  const double p =
-      polynomial(r, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
-                 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5);
+  const double p = polynomial(r, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                              1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5);
   return fused(p * r, r, r);
 }
 

@@ -44,7 +44,7 @@ const problem = (error: unknown): void => void show("error", error instanceof Er
 
 async function loadModel(): Promise<void> {
   const { data } = (await (await ask("/v1/models")).json()) as { readonly data: readonly { readonly id: string }[] };
-  model = data[0].id;
+  model = data[0]!.id;
   element("model").textContent = model;
   keyForm.hidden = true;
 }
@@ -52,7 +52,7 @@ async function loadModel(): Promise<void> {
 /** Appends streamed text to a message. Returns the number of tokens. */
 async function follow(response: Response, message: MessageView): Promise<number | undefined> {
   let tokens: number | undefined;
-  for await (const data of eventsOf(response.body)) {
+  for await (const data of eventsOf(response.body!)) {
     if (data === "[DONE]") break;
     const { choices = [], usage, error } = JSON.parse(data) as Chunk;
     if (error) throw new Error(error.message);

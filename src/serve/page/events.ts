@@ -7,7 +7,7 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
     const { done, value } = await reader.read();
     held += value ? decoder.decode(value, { stream: true }) : "";
     const events = held.split("\n\n");
-    held = events.pop();
+    held = events.pop()!;
     for (const event of events) if (event.startsWith("data: ")) yield event.slice("data: ".length);
     if (done) return;
   }

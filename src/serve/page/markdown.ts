@@ -99,4 +99,4 @@ const entities: Readonly<Record<string, string>> = {
 
 /** The most frequent entities in text. */
 const withoutEntities = (text: string): string =>
-  text.replace(/&(?:amp|lt|gt|quot|#39|nbsp);/g, (entity) => entities[entity]);
+  text.replace(/&(?:amp|lt|gt|quot|#39|nbsp);/g, (entity) => entities[entity]!);

@@ -6,7 +6,7 @@ import XCTest
 final class ApiConformanceTests: XCTestCase {
     /// Declarations in the table of Apple's declarations that this module leaves out, with the reason.
     private static let leftOut: [(declaration: String, reason: String)] = [
-        ("dispatch_data_t", "Linux's Dispatch has DispatchData alone, for which the method is here"),
+        ("dispatch_data_t", "Linux's Dispatch has DispatchData alone, for which the method is here")
     ]
 
     /// Types of rendering, tracing rays and sparse textures, which only refuse. ApiNamesTests compares their members by

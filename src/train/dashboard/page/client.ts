@@ -7,7 +7,7 @@ import { smooth } from "../../smooth.ts";
 import { EVENTS_PATH, type Message } from "../protocol.ts";
 import { bytesAt, distances as ticks, withDecimals } from "./ticks.ts";
 
-const element = (id: string): HTMLElement => document.getElementById(id);
+const element = (id: string): HTMLElement => document.getElementById(id)!;
 const show = (id: string, text: string): void => {
   element(id).textContent = text;
 };
@@ -84,11 +84,11 @@ class Chart {
       for (const column of this.values) column.push(null);
     }
     for (const [index, value] of values.entries())
-      if (value !== undefined) this.values[index][this.steps.length - 1] = value;
+      if (value !== undefined) this.values[index]![this.steps.length - 1] = value;
   }
 
   draw(): void {
-    const columns = this.values.map((column, index) => (this.series[index].smoothed ? smooth(column) : column));
+    const columns = this.values.map((column, index) => (this.series[index]!.smoothed ? smooth(column) : column));
     this.plot.setData([this.steps, ...columns] as uPlot.AlignedData);
   }
 
