@@ -23,6 +23,8 @@ export interface SuiteOptions {
   readonly shard: Shard | undefined;
   /** The seed of the order of test files. */
   readonly seed: number;
+  /** Whether files of a whole run have the order of the seed, and not that of their paths. */
+  readonly isDrawn: boolean;
 }
 
 /** @throws {Failure} for an unknown option, a malformed shard, or a choice made twice */
@@ -46,6 +48,7 @@ export function readOptions(words: readonly string[]): SuiteOptions {
     onlyChanged: changed,
     shard: shard === undefined ? undefined : shardOf(shard),
     seed: seed === undefined ? drawSeed() : seedOf(seed),
+    isDrawn: all || seed !== undefined,
   };
 }
 

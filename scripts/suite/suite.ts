@@ -63,7 +63,8 @@ export async function testEverything(words: readonly string[]): Promise<void> {
 
 /** Runs everything, or one share: the other parts run with the first share of the TypeScript tests. */
 async function testAll(options: SuiteOptions): Promise<void> {
-  const selection: Selection = { isFull: options.isFull, shard: options.shard, seed: options.seed };
+  const { isFull, shard, seed, isDrawn } = options;
+  const selection: Selection = { isFull, shard, seed, isDrawn };
   const outcomes = await outcomesFor(options);
   const isFirst = options.shard === undefined || options.shard.index === 1;
   const swift = await setUp(); // reports unsupported machines immediately, in one line
@@ -108,7 +109,8 @@ async function testChanged(options: SuiteOptions): Promise<void> {
   if (changed.some((file) => /^(?:native|kernels\/formulas)\/|\/primitive\.ts$/.test(file)))
     results.push(await cpuPart());
   if (changed.some((file) => file.startsWith("swift/"))) results.push(await metalPart(await setUp()));
-  const selection: Selection = { files, isFull: options.isFull, shard: undefined, seed: options.seed };
+  const { isFull, seed, isDrawn } = options;
+  const selection: Selection = { files, isFull, shard: undefined, seed, isDrawn };
   const ordinary = await testOrdinary(selection);
   const classes = await testClasses(selection);
   const times = [...ordinary.times, ...classes.times];

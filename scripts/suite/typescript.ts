@@ -19,7 +19,7 @@ export const metalTests: readonly string[] = [
 ];
 
 /** The test files to run. */
-export interface Selection extends Pick<SuiteOptions, "isFull" | "shard" | "seed"> {
+export interface Selection extends Pick<SuiteOptions, "isFull" | "shard" | "seed" | "isDrawn"> {
   /** Paths of test files; undefined for all. */
   readonly files?: readonly string[];
 }
@@ -45,7 +45,7 @@ const environmentOf = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<s
 
 /** Runs the tests that do not depend on load in several processes, except those with remembered outcomes. */
 export async function testOrdinary(selection: Selection, outcomes?: Outcomes): Promise<TypeScriptOutcome> {
-  const { files = allTests(), shard, seed } = selection;
+  const { files = allTests(), shard, seed, isDrawn } = selection;
   const ordinary = files.filter((file) => classOf(file) === undefined);
   const timings = measuredTimings();
   const chosen = inOrderOf(seed, shard === undefined ? ordinary : shareOf(ordinary, shard, timings), timings);
@@ -54,12 +54,12 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
   const left = chosen.filter((file) => !outcomes?.ofFile(file));
   let times: TestRun["files"] = [];
   const result = await runPart("TypeScript tests", async () => {
-    console.log(describeOrder(seed));
+    if (isDrawn) console.log(describeOrder(seed));
     if (left.length === 0) return withKept(noTests, kept);
     const run = await runTestFiles(left, {
       report: join(reportFolder(), "bun.xml"),
       isParallel: true,
-      times: drawnTimes(seed, timings),
+      ...(isDrawn ? { times: drawnTimes(seed, timings) } : {}),
       environment: environmentOf(selection),
     });
     times = run.files;

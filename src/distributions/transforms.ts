@@ -111,7 +111,7 @@ const [expParameters, sigmoidParameters, tanhParameters, stickParameters, choles
  * The transform y = eˣ.
  *
  * @example
- * new distributions.ExpTransform().forward(tensor([0, 1])); // float32 [1, 2.7183]
+ * new distributions.ExpTransform().forward(tensor([0, 1])); // float32 [1, 2.718282]
  */
 export class ExpTransform extends Transform {
   constructor();
@@ -163,7 +163,7 @@ export class SigmoidTransform extends Transform {
  * The transform y = tanh(x).
  *
  * @example
- * new distributions.TanhTransform().forward(tensor([0, 1])); // float32 [0, 0.7616]
+ * new distributions.TanhTransform().forward(tensor([0, 1])); // float32 [0, 0.7615942]
  */
 export class TanhTransform extends Transform {
   constructor();
@@ -269,7 +269,7 @@ export class PowerTransform extends Transform {
  * sigmoid(xₖ − ln(n − k)) of the rest that the elements before it leave.
  *
  * @example
- * new distributions.StickBreakingTransform().forward(tensor([0, 0])); // float32 [0.3333, 0.3333, 0.3333]
+ * new distributions.StickBreakingTransform().forward(tensor([0, 0])); // float32 [0.3333333, 0.3333333, 0.3333333]
  */
 export class StickBreakingTransform extends Transform {
   constructor();

@@ -124,11 +124,9 @@ describe.skipIf(!isTested || openMpi.missing !== undefined)("without NCCL", () =
 
   test("a killed rank ends the others within five seconds, while NCCL waits for it", async () => {
     const { variables } = standin({ DRAWN: "1", KIND: "killed" });
-    const started = performance.now();
     const { status } = await saidBy(launch(openMpi, 2, programWords("nccl.ts", folder), variables));
     expect(status).not.toBe(0);
     const killed = Number(readFileSync(join(folder, "killed"), "utf8"));
     expect(Date.now() - killed).toBeLessThan(5_000);
-    expect(performance.now() - started).toBeGreaterThan(0);
   });
 });

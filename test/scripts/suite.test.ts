@@ -24,6 +24,7 @@ describe("arguments of `bun run test`", () => {
     onlyChanged: false,
     shard: undefined,
     seed: 7,
+    isDrawn: true,
   };
   const read = (...words: string[]) => readOptions([...words, "--seed", "7"]);
 
@@ -34,6 +35,7 @@ describe("arguments of `bun run test`", () => {
     expect(read("--changed")).toEqual({ ...plain, onlyChanged: true });
     expect(read("--all", "--shard", "2/3")).toEqual({ ...plain, isFull: true, shard: { index: 2, count: 3 } });
     expect(new Set(Array.from({ length: 9 }, () => readOptions([]).seed)).size).toBe(9);
+    expect([readOptions([]).isDrawn, readOptions(["--all"]).isDrawn]).toEqual([false, true]);
     expect(read("test/io", "-t", "npy")).toEqual({
       ...plain,
       files: ["test/io"],

@@ -5,10 +5,10 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { arange } from "../../ops/creation/arange.ts";
 import { eye } from "../../ops/creation/eye.ts";
-import { eq } from "../../ops/elementwise/comparison.ts";
+import { eq, gt } from "../../ops/elementwise/comparison.ts";
 import { where } from "../../ops/elementwise/where.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
-import { amax } from "../../ops/reduction/extrema.ts";
+import { amin } from "../../ops/reduction/extrema.ts";
 import { diagonal } from "../../ops/view/diagonal.ts";
 import { expand } from "../../ops/view/expand.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -81,17 +81,18 @@ export function choleskyInverse(...values: unknown[]): Tensor {
   const half = triangularSolution(operation, lower, identity, { upper: false, unitDiagonal: false });
   const result = toDType(matmul(mH(half), half), l.dtype);
   if (lower.size === 0) return result;
-  const rowOf = (code: number) => lower.shape.at(-1)! + 1 - code;
-  checkInfo(operation, zeroOf(lower), (code) => `is singular: element ${rowOf(code)} of the diagonal is 0`, [result]);
+  checkInfo(operation, firstZero(lower), (row) => `is singular: element ${row} of the diagonal is 0`, [result]);
   return result;
 }
 const inverseParameters = parameters("choleskyInverse", { l: operand(aTensor), upper: named(flag, false) });
 
-/** The first zero on the diagonal of each matrix, counted from 1 at the diagonal's end; 0 if there is none. */
-function zeroOf(x: Tensor): Tensor<"int32"> {
-  const numbers = arange(x.shape.at(-1)!, 0, -1, { dtype: "int32" });
+/** The first zero on the diagonal of each matrix, counted from 1; 0 if there is none. */
+function firstZero(x: Tensor): Tensor<"int32"> {
+  const size = x.shape.at(-1)!;
   return noGrad(() => {
+    const numbers = arange(1, size + 1, { dtype: "int32" });
     const isZero = eq(diagonal(x, { dim1: -2, dim2: -1 }), 0);
-    return amax(where(isZero, numbers, 0), { dim: -1 }) as Tensor<"int32">;
+    const first = amin(where(isZero, numbers, size + 1), { dim: -1 });
+    return toDType(where(gt(first, size), 0, first), "int32");
   });
 }

@@ -41,4 +41,4 @@ test("a classifier trains, resumes and loads; other settings are refused", async
     [1, "[train] --scale requires --task embed"],
     [1, "[train] --task requires --model with the folder of an encoder"],
   ]);
-}, 600_000);
+});
