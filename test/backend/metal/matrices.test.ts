@@ -2,9 +2,10 @@
  * simdgroup_matrix: products, loads, stores, and the elements that a lane sees, which have the layout of Apple's GPUs
  * on every device. The matrices contain small integers, so every result is exact in each type.
  */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DeviceBuffer } from "../../../src/backend/metal/buffer.ts";
+import { metalContext } from "../../../src/backend/metal/context.ts";
 import { metalKernel } from "../../../src/backend/metal/kernel.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 
@@ -99,6 +100,9 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("simdgroup_matrix", () =>
     ["float", "float", "float"],
     ["half", "float", "float"],
   ];
+  // A checker that an earlier file has turned on finds that the kernels depend on the layout, as they should.
+  afterAll(() => void metalContext().report({ clear: true }));
+
   test.each(cases)("%s times %s is %s, in the layout of Apple's GPUs", (a, b, d) => {
     using kernel = metalKernel({ name: "products", source: source(a, b, d) });
     const matrix = fc.array(fc.integer({ min: -2, max: 2 }), { minLength: 64, maxLength: 64 });
