@@ -121,13 +121,15 @@ export class CommonBucket implements Bucket {
   private readonly memory: Tensor;
   private readonly section: Section;
   private readonly job: Job<void>;
+  /** Whether the caller waits. Then the exchange may start at once and wait for the device. */
+  private isAwaited = false;
 
   constructor({ queue }: Connection, exchange: Exchange, members: readonly Tensor[]) {
     this.section = new Section(members);
     this.memory = keep(empty([this.section.size], sumDType(members[0]!), {}, "dataParallel"));
     const { memory, section } = this;
     tidy(() => noGrad(() => section.fill(memory)));
-    const isReady = () => exchange.isReady(memory);
+    const isReady = () => this.isAwaited || exchange.isReady(memory);
     const steps = function* () {
       yield exchange.allReduce("dataParallel", memory);
     };
@@ -136,6 +138,7 @@ export class CommonBucket implements Bucket {
   }
 
   finish({ queue }: Connection, worldSize: number): void {
+    this.isAwaited = true;
     queue.wait(this.job);
     this.memory.storage.version++;
     tidy(() => noGrad(() => this.section.writeBack(this.memory, worldSize)));
@@ -152,6 +155,7 @@ export class SharedBucket implements Bucket {
   private readonly kept: Section;
   private readonly result: Tensor;
   private readonly job: Job<void>;
+  private isAwaited = false;
 
   /** @param owners the owners of the members */
   constructor(
@@ -173,7 +177,7 @@ export class SharedBucket implements Bucket {
     tidy(() => noGrad(() => this.fill(memory)));
     const result = keep(empty([this.kept.size], dtype, {}, "dataParallel"));
     this.result = result;
-    const isReady = () => exchange.isReady(memory);
+    const isReady = () => this.isAwaited || exchange.isReady(memory);
     const steps = function* () {
       yield exchange.reduceParts("dataParallel", memory, result, counts);
       memory.dispose();
@@ -196,6 +200,7 @@ export class SharedBucket implements Bucket {
   }
 
   finish({ queue }: Connection, worldSize: number): void {
+    this.isAwaited = true;
     queue.wait(this.job);
     this.result.storage.version++;
     tidy(() => noGrad(() => this.kept.writeBack(this.result, worldSize)));
