@@ -104,16 +104,11 @@ class Section {
   }
 }
 
-/** Names the exchange in traces and codepaths. */
-function report(
-  job: Job<void>,
-  call: "allReduce" | "reduceScatter",
-  { name }: Exchange,
-  { size, storage }: Tensor,
-): void {
-  job.details = { call, elements: size, library: name };
+/** Counts an exchange as a codepath. Returns what traces tell of it. */
+function counted(call: "allReduce" | "reduceScatter", { name }: Exchange, { size, storage }: Tensor): Job["details"] {
   const backend = storage.memory.device === "metal" ? "metal" : "cpu";
   codepathCount("dataParallel", backend, `${call} over ${name}`).calls++;
+  return { call, elements: size, library: name };
 }
 
 /** A bucket that is reduced by allReduce: all ranks receive all means. */
@@ -133,8 +128,9 @@ export class CommonBucket implements Bucket {
     const steps = function* () {
       yield exchange.allReduce("dataParallel", memory);
     };
+    const details = counted("allReduce", exchange, memory);
     this.job = queue.begin("dataParallel", undefined, steps, isReady);
-    report(this.job, "allReduce", exchange, memory);
+    this.job.details = details;
   }
 
   finish({ queue }: Connection, worldSize: number): void {
@@ -182,8 +178,9 @@ export class SharedBucket implements Bucket {
       yield exchange.reduceParts("dataParallel", memory, result, counts);
       memory.dispose();
     };
+    const details = counted("reduceScatter", exchange, memory); // the exchange may be complete after the next line
     this.job = queue.begin("dataParallel", undefined, steps, isReady);
-    report(this.job, "reduceScatter", exchange, memory);
+    this.job.details = details;
   }
 
   private fill(memory: Tensor): void {

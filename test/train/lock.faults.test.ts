@@ -15,6 +15,7 @@ describe("a run that a process is training", () => {
     await train(whole, "--steps", "300", "--save-every", "0");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);
     await reaches(run, 3, first);
+    first.kill("SIGSTOP"); // or it might end before the others have tried
     for (const words of [
       ["--resume", run],
       ["--resume", "--out", run],
@@ -23,6 +24,7 @@ describe("a run that a process is training", () => {
       expect([out, exitCode]).toEqual(["", 1]);
       expect(err).toBe(`[train] ${run}: process ${first.pid} is using it; wait until it ends, or end it\n`);
     }
+    first.kill("SIGCONT");
     expect((await outputOf(first)).exitCode).toBe(0);
     expect([startsOf(run), existsSync(join(run, LOCK_FILE))]).toEqual([1, false]);
     expect(lossesOf(run)).toEqual(lossesOf(whole));
