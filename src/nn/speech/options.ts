@@ -1,12 +1,13 @@
 /** The options of `transcribe`. */
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, choice, either, flag, instanceOf, listOf, text } from "../../core/kinds.ts";
-import { count, finite, type NumberRule, notNegative, positive } from "../../core/options.ts";
+import { count, finite, type NumberRule, notNegative } from "../../core/options.ts";
 import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import type { Generator } from "../../random/generator.ts";
 import { aGenerator } from "../layers/kinds.ts";
 import type { WhisperSettings } from "../models/whisper/settings.ts";
 import { SAMPLE_RATE } from "./features.ts";
+import { aSpeechRate } from "./samples.ts";
 import type { SpeechDetector } from "./silence.ts";
 
 /** Options of {@link transcribe}. */
@@ -42,7 +43,7 @@ export interface TranscribeOptions {
   readonly initialPrompt?: string | undefined;
   /** The maximum number of tokens of a window. Default: half of the model's context. */
   readonly maxTokens?: number | undefined;
-  /** Samples per second of audio that is a tensor. Default 16,000. */
+  /** Samples per second of audio that is a tensor: a whole number of at least 1000. Default 16,000. */
   readonly sampleRate?: number | undefined;
   /** The maximum number of recordings whose windows are decoded together. Default 8. */
   readonly batch?: number | undefined;
@@ -85,7 +86,7 @@ export const transcribeOptions = {
   conditionOnPreviousText: named(flag, true),
   initialPrompt: named(text),
   maxTokens: named(aNumber(count)),
-  sampleRate: named(aNumber(positive), SAMPLE_RATE),
+  sampleRate: named(aSpeechRate, SAMPLE_RATE),
   batch: named(aNumber(count), 8),
   vad: named(aDetector),
   generator: named(aGenerator),

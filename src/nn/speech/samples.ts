@@ -1,7 +1,8 @@
 /** Reads the recordings of a call of `transcribe`. */
 import { noGrad } from "../../autograd/modes.ts";
-import { DTypeError, ShapeError } from "../../core/errors.ts";
-import { aPath, either } from "../../core/kinds.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber, aPath, either } from "../../core/kinds.ts";
+import type { NumberRule } from "../../core/options.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { type Audio, loadAudioFor } from "../../io/audio/load.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -17,11 +18,19 @@ import { SAMPLE_RATE } from "./features.ts";
 /** A recording: a path, the result of `io.loadAudio`, or a tensor of floats [samples] or [channels, samples]. */
 export type AudioInput = string | Audio | Tensor;
 
+/** Speech is recorded at 8 kHz or more. From a rate such as 1, which a damaged header has, 16 kHz would need gigabytes. */
+const speechRate: NumberRule = {
+  holds: (rate) => Number.isSafeInteger(rate) && rate >= 1000 && rate <= 2 ** 24,
+  expected: "a whole number of samples per second from 1000 to 16777216",
+};
+/** @internal */
+export const aSpeechRate = aNumber(speechRate);
+
 const anAudio: Kind<Audio> = {
   expected: "the result of loadAudio",
   parse(value) {
     const { samples, sampleRate } = (value ?? {}) as Partial<Audio>;
-    return Tensor.isTensor(samples) && typeof sampleRate === "number" && sampleRate > 0 ? (value as Audio) : undefined;
+    return Tensor.isTensor(samples) && typeof sampleRate === "number" ? (value as Audio) : undefined;
   },
 };
 /** @internal */
@@ -31,6 +40,8 @@ export const anInput: Kind<AudioInput> = either(aPath, aTensor, anAudio);
 export async function samplesOf(input: AudioInput, rate: number): Promise<Tensor> {
   const given = typeof input === "string" ? await loadAudioFor("transcribe", input) : input;
   const { samples, sampleRate } = Tensor.isTensor(given) ? { samples: given, sampleRate: rate } : given;
+  if (!speechRate.holds(sampleRate))
+    throw new ArgumentError("transcribe", "wrongRate", `the audio has rate ${sampleRate}; expected ${speechRate.expected}`);
   if (!isFloat(samples.dtype))
     throw new DTypeError("transcribe", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
   if (samples.rank !== 1 && samples.rank !== 2)

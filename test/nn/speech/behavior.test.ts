@@ -59,6 +59,14 @@ test("channels are averaged, and other rates are converted", async () => {
   expect(duration).toBeCloseTo(alone.duration, 4);
 });
 
+test("a rate that no speech has is refused before it is converted, as an option and in the audio", async () => {
+  const samples = recording as Tensor<"float32">;
+  for (const sampleRate of [0.5, 1, 999, 8000.5, NaN, Infinity]) {
+    await expect(nn.transcribe(model, samples, { ...greedy, sampleRate })).rejects.toThrow("from 1000 to 16777216");
+    await expect(nn.transcribe(model, { samples, sampleRate }, greedy)).rejects.toThrow("from 1000 to 16777216");
+  }
+});
+
 test("a window that fails is decoded at the next temperature", async () => {
   const temperatures = async (options: nn.TranscribeOptions) => {
     const generator = new Generator(1);
