@@ -3,8 +3,11 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCompiler } from "../../scripts/cpu/compiler.ts";
+import { Random } from "../ops/samples.ts";
 import { testFolder } from "../support/folder.ts";
 import { hasMetal } from "../support/recorded.ts";
+import { repeats } from "../support/repeats.ts";
+import { seed } from "../support/some.ts";
 import { launch, mpich, openMpi, programWords, resultsIn, runProgram, saidBy } from "./launch.ts";
 
 const { path: folder, file } = testFolder("nccl");
@@ -46,44 +49,81 @@ interface Trained {
   readonly mpiReductions: number;
 }
 
-/** Sums of n terms in two orders differ by n roundings of the largest value at most. */
-const closeTo = (got: Values, want: Values, terms: number): boolean => {
-  const bound = terms * 2 ** -24 * Math.max(...want.map(Math.abs));
+const roundings = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 };
+type DType = keyof typeof roundings;
+
+/**
+ * Sums of n terms in two orders differ by n roundings of the largest value at most: 256 of float32. In 16 bits the
+ * program's own batches add one rounding each, and each of its few layers two.
+ */
+const closeTo = (got: Values, want: Values, dtype: DType): boolean => {
+  const bound = (dtype === "float32" ? 256 : 16) * roundings[dtype] * Math.max(...want.map(Math.abs));
   return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
+};
+
+/** The libraries that a trace names for a call. */
+const librariesIn = (path: string, call: string): unknown[] => {
+  const events = JSON.parse(readFileSync(path, "utf8")) as { args?: { call?: string; library?: string } }[];
+  return [...new Set(events.filter(({ args }) => args?.call === call).map(({ args }) => args?.library))];
 };
 
 const REDUCED = /^(?:allReduce|reduce) (\d+) of type 7$/;
 
-for (const [installation, ranks, seed] of [
-  [openMpi, 2, 1],
-  [mpich, 3, 2],
-] as const)
-  describe.skipIf(!isTested || installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
-    test.each(["whole", "sharded"])("exchange %s gradients by NCCL alone", async (kind) => {
-      const { variables, calls } = standin({ DRAWN: `${seed}`, KIND: kind });
-      const outcome = await runProgram<Trained>(installation, ranks, "nccl.ts", folder, variables);
-      expect({ text: outcome.text, status: outcome.status }).toEqual({ text: "", status: 0 });
-      const logs = calls();
-      expect(logs).toHaveLength(ranks);
-      for (const [rank, result] of outcome.ranks.entries()) {
-        const { world, gradients, weights, codepaths, elements, steps, mpiReductions } = result;
-        expect(world).toEqual({ nccl: "NCCL 2.28.9", whyNotNccl: null });
-        for (const [step, [got, want]] of gradients.entries())
-          expect({ step, isClose: closeTo(got, want, 256) }).toEqual({ step, isClose: true });
-        expect(weights).toEqual([...outcome.ranks[0]!.weights]); // bit by bit
-        expect(mpiReductions).toBe(0);
+interface Case {
+  readonly installation: typeof openMpi;
+  readonly ranks: number;
+  readonly kind: "whole" | "sharded";
+  readonly dtype: DType;
+  readonly drawn: number;
+}
+
+const random = new Random(seed);
+/** Each launcher exchanges whole and sharded gradients; the dtypes take turns, and models are drawn. */
+const cases: readonly Case[] = Array.from({ length: repeats({ usual: 1, all: 12 }) }, (_, turn) =>
+  [openMpi, mpich].flatMap((installation, other) =>
+    (["whole", "sharded"] as const).map((kind, at) => ({
+      ...{ installation, kind, ranks: 2 + ((turn + other) % 2), drawn: random.integer(1, 9999) },
+      dtype: (["float32", "bfloat16", "float16"] as const)[(turn + other + 2 * at + seed - 1) % 3]!,
+    })),
+  ),
+).flat();
+
+describe.skipIf(!isTested)("with NCCL alone", () => {
+  for (const { installation, ranks, kind, dtype, drawn } of cases)
+    test.skipIf(installation.missing !== undefined)(
+      `${ranks} ranks of ${installation.name} exchange ${kind} gradients in ${dtype} of model ${drawn}`,
+      async () => {
+        const trace = `trace-${runs}-`;
+        const { variables, calls } = standin({
+          ...{ DRAWN: `${drawn}`, KIND: kind, DTYPE: dtype, ORCHARD_TRACE: file(`${trace}%p.json`) },
+        });
+        const outcome = await runProgram<Trained>(installation, ranks, "nccl.ts", folder, variables);
+        expect({ text: outcome.text, status: outcome.status }).toEqual({ text: "", status: 0 });
+        const logs = calls();
+        expect(logs).toHaveLength(ranks);
         const call = kind === "whole" ? "allReduce" : "reduceScatter";
-        expect(codepaths).toEqual([`dataParallel metal ${call} over NCCL 2.28.9`]);
-        const log = logs[rank]!;
-        expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
-        // The bytes on paper: every gradient and its flag once a step.
-        const reduced = log.map((line) => Number(REDUCED.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count, 0);
-        expect(reduced).toBe(elements * steps);
-        expect(log.filter((line) => line.startsWith("allGather")).length > 0).toBe(kind === "sharded");
-        expect(log.at(-1)).toBe("destroyed");
-      }
-    });
-  });
+        for (const [rank, result] of outcome.ranks.entries()) {
+          const { world, gradients, weights, codepaths, elements, steps, mpiReductions } = result;
+          expect(world).toEqual({ nccl: "NCCL 2.28.9", whyNotNccl: null });
+          for (const [step, [got, want]] of gradients.entries())
+            expect({ step, isClose: closeTo(got, want, dtype) }).toEqual({ step, isClose: true });
+          expect(weights).toEqual([...outcome.ranks[0]!.weights]); // bit by bit
+          expect(mpiReductions).toBe(0);
+          expect(codepaths).toEqual([`dataParallel metal ${call} over NCCL 2.28.9`]);
+          const log = logs[rank]!;
+          expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
+          // The bytes on paper: every gradient, summed in float32, and its flag once a step.
+          const reduced = log.map((line) => Number(REDUCED.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count);
+          expect(reduced).toBe(elements * steps);
+          expect(log.filter((line) => line.startsWith("allGather")).length > 0).toBe(kind === "sharded");
+          expect(log.at(-1)).toBe("destroyed");
+        }
+        const traces = readdirSync(folder).filter((name) => name.startsWith(trace));
+        expect(traces).toHaveLength(ranks);
+        for (const name of traces) expect(librariesIn(file(name), call)).toEqual(["NCCL 2.28.9"]);
+      },
+    );
+});
 
 describe.skipIf(!isTested || openMpi.missing !== undefined)("without NCCL", () => {
   const reasons = [
@@ -98,7 +138,7 @@ describe.skipIf(!isTested || openMpi.missing !== undefined)("without NCCL", () =
     for (const { world, gradients, codepaths, mpiReductions } of ranks) {
       expect(world.nccl).toBeNull();
       expect(world.whyNotNccl).toStartWith(why);
-      for (const [got, want] of gradients) expect(closeTo(got, want, 256)).toBe(true);
+      for (const [got, want] of gradients) expect(closeTo(got, want, "float32")).toBe(true);
       expect(mpiReductions).toBeGreaterThan(0);
       expect(codepaths[0]).toStartWith("dataParallel metal allReduce over Open MPI");
     }

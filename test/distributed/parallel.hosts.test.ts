@@ -111,6 +111,8 @@ for (const [installation, ranks] of [
       for (const file of files) {
         const spans = spansIn(join(folder, file));
         const buckets = spans.filter(({ args }) => args?.["call"] === "allReduce");
+        const libraries = new Set(buckets.map(({ args }) => String(args?.["library"])));
+        expect([...libraries].join()).toMatch(installation === mpich ? /^MPICH / : /^Open MPI /);
         const within = spans
           .filter(({ name }) => name === "backward")
           .map(({ start, end }) => buckets.filter((bucket) => bucket.start > start && bucket.start < end).length);

@@ -41,7 +41,11 @@ export async function samplesOf(input: AudioInput, rate: number): Promise<Tensor
   const given = typeof input === "string" ? await loadAudioFor("transcribe", input) : input;
   const { samples, sampleRate } = Tensor.isTensor(given) ? { samples: given, sampleRate: rate } : given;
   if (!speechRate.holds(sampleRate))
-    throw new ArgumentError("transcribe", "wrongRate", `the audio has rate ${sampleRate}; expected ${speechRate.expected}`);
+    throw new ArgumentError(
+      "transcribe",
+      "wrongRate",
+      `the audio has rate ${sampleRate}; expected ${speechRate.expected}`,
+    );
   if (!isFloat(samples.dtype))
     throw new DTypeError("transcribe", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
   if (samples.rank !== 1 && samples.rank !== 2)

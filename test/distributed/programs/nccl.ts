@@ -18,6 +18,7 @@ import {
 import { toJson } from "../json.ts";
 
 const [folder, seed, kind] = [process.argv[2]!, Number(process.env["DRAWN"]), process.env["KIND"]!];
+const dtype = (process.env["DTYPE"] ?? "float32") as "float32" | "float16" | "bfloat16";
 const { rank, worldSize, nccl, whyNotNccl } = await d.init();
 const { mpi } = worldOf("test").connection!;
 let mpiReductions = 0;
@@ -35,13 +36,13 @@ const width = () => 1 + Math.floor((randn([1], { generator: draw }).square().ite
 const widths = Array.from({ length: 4 }, width);
 const build = (from: number) => {
   const generator = new Generator(from);
-  const layers = widths.slice(1).map((to, at) => new nn.Linear(widths[at]!, to, { generator }));
+  const layers = widths.slice(1).map((to, at) => new nn.Linear(widths[at]!, to, { generator, dtype }));
   return new nn.Sequential(...layers.flatMap((layer) => [layer, new nn.GELU()]));
 };
 const [model, alone] = [build(seed + rank), build(seed)];
 const batchOf = (own: number, step: number): Tensor => {
   const batch = new Generator(1000 * seed + 100 * own + step);
-  return randn([5, widths[0]!], { generator: batch });
+  return randn([5, widths[0]!], { generator: batch, dtype });
 };
 const lossOf = (of: typeof model, own: number, step: number) => sum(square(of.forward(batchOf(own, step)) as Tensor));
 const flat = (list: (Tensor | null)[]) => list.flatMap((x) => (x === null ? [] : Array.from(x.dataSync(), Number)));

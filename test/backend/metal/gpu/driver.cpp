@@ -1,7 +1,7 @@
 // A stand-in for NVIDIA's driver: it runs no kernel, but checks the order of the calls, their arguments, and that
 // memory stays alive while work uses it. As on a GPU, work happens after the calls that issue it: copies and fills are
 // done, and launches are checked, when an event is reached. STANDIN_LOG names the file of calls and violations.
-// STANDIN_PTX is the folder for the modules that are loaded. STANDIN_ANY allows kernels other than the test's.
+// STANDIN_GPUS is the number of GPUs, by default 2. STANDIN_PTX is the folder for the modules that are loaded. STANDIN_ANY allows kernels other than the test's.
 // STANDIN_FAIL is `function:error` for a call that must fail, `kernel:error` for an error of the first kernel, which
 // all later calls return, or `kernel:600` for a kernel that never ends.
 #include <cstdint>
@@ -111,7 +111,8 @@ int cuDriverGetVersion(int *version) {
 }
 int cuDeviceGetCount(int *count) {
   ENTER(cuDeviceGetCount)
-  return is_started ? (*count = 2, 0) : violation("a call before cuInit");
+  const char *visible = getenv("STANDIN_GPUS"); // default 2
+  return is_started ? (*count = visible ? atoi(visible) : 2, 0) : violation("a call before cuInit");
 }
 int cuDeviceGet(int *device, int ordinal) {
   ENTER(cuDeviceGet)

@@ -99,6 +99,17 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     expect(log).toContain("retain 1");
   });
 
+  test("each rank of a machine takes the GPU of its number, unless one is named or only one is visible", () => {
+    const launchers = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "SLURM_LOCALID"];
+    for (const variable of launchers) expect(run({ [variable]: "1" }).results["device"]).toBe("Stand-in 1");
+    const [variable = "", second = ""] = launchers;
+    expect(run({ [variable]: "1", [second]: "0" }).results["device"]).toBe("Stand-in 1"); // Open MPI's comes first
+    expect(run({ [variable]: "1", ORCHARD_METAL_DEVICE: "nvidia:0" }).results["device"]).toBe("Stand-in 0");
+    expect(run({ [variable]: "2" }).errors).toContain("this process would take number 2");
+    const chosen = { CUDA_VISIBLE_DEVICES: "3", STANDIN_GPUS: "1" };
+    expect(run({ [variable]: "3", ...chosen }).results["device"]).toBe("Stand-in 0");
+  });
+
   test("a GPU that does not exist, or a driver, is an error that says what is missing", () => {
     expect(run({ ORCHARD_METAL_DEVICE: "nvidia:2" }).errors).toContain("there are 2 usable GPUs");
     expect(run({ ORCHARD_METAL_DEVICE: "amd" }).errors).toContain("expected software, nvidia or nvidia:<number>");
