@@ -1,9 +1,10 @@
 // A stand-in for NVIDIA's driver: it runs no kernel, but checks the order of the calls, their arguments, and that
 // memory stays alive while work uses it. As on a GPU, work happens after the calls that issue it: copies and fills are
 // done, and launches are checked, when an event is reached. STANDIN_LOG names the file of calls and violations.
-// STANDIN_GPUS is the number of GPUs, by default 2. STANDIN_PTX is the folder for the modules that are loaded. STANDIN_ANY allows kernels other than the test's.
-// STANDIN_FAIL is `function:error` for a call that must fail, `kernel:error` for an error of the first kernel, which
-// all later calls return, or `kernel:600` for a kernel that never ends.
+// STANDIN_GPUS is the number of GPUs, by default 2. STANDIN_PTX is the folder for the modules that are loaded.
+// STANDIN_ANY allows kernels other than the test's. STANDIN_FAIL is `function:error` for a call that must fail,
+// `kernel:error` for an error of the first kernel, which all later calls return, or `kernel:600` for a kernel that
+// never ends.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
