@@ -18,7 +18,7 @@ import { SAMPLE_RATE } from "./features.ts";
 /** A recording: a path, the result of `io.loadAudio`, or a tensor of floats [samples] or [channels, samples]. */
 export type AudioInput = string | Audio | Tensor;
 
-/** Speech is recorded at 8 kHz or more. From a damaged header's rate, such as 1, audio of 16 kHz would take gigabytes. */
+/** Speech is recorded at 8 kHz or more. With the rate 1 of a damaged header, audio of 16 kHz takes gigabytes. */
 const speechRate: NumberRule = {
   holds: (rate) => Number.isSafeInteger(rate) && rate >= 1000 && rate <= 2 ** 24,
   expected: "a whole number of samples per second from 1000 to 16777216",
