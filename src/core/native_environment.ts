@@ -27,7 +27,7 @@ export function exportEnvironment(values: Readonly<Record<string, string | undef
   }
 }
 
-/** Sets a variable of the C library's environment for the libraries of others, unless it is set. */
+/** Sets an environment variable for other native libraries, which read it by `getenv`, unless it is set. */
 export function defaultNative(name: string, value: string): void {
   const { ptr, i32 } = FFIType;
   openLibc({ setenv: { args: [ptr, ptr, i32], returns: i32 } })?.setenv(cString(name), cString(value), 0);

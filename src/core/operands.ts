@@ -1,6 +1,6 @@
 /**
- * The operands of a call whose number is fixed by what is called, such as the tensors of a primitive. The first eight
- * have a type without undefined, under `noUncheckedIndexedAccess` too.
+ * The operands of a primitive, which fixes their number. The types of the first eight exclude undefined, also under
+ * `noUncheckedIndexedAccess`.
  */
 export interface Operands<T> extends ReadonlyArray<T> {
   readonly 0: T;

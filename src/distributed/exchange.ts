@@ -38,8 +38,8 @@ export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
 });
 
 /**
- * NCCL's kernels run on a stream of their own. They start once the Metal commands that compute their operands are
- * complete, so backward passes go on meanwhile.
+ * NCCL's kernels run on a separate stream. They start once the Metal commands that compute their operands are complete,
+ * so backward passes go on meanwhile.
  */
 export const ncclExchange = (nccl: Nccl): Exchange => ({
   name: nccl.library.name,

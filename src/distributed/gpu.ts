@@ -1,4 +1,4 @@
-/** Agrees on the GPUs of the ranks, and on NCCL if every rank has a GPU of its own. */
+/** Agrees on the GPUs of the ranks, and on NCCL if no two ranks share a GPU. */
 import { DeviceBuffer } from "../backend/metal/buffer.ts";
 import { environment } from "../core/environment.ts";
 import { Cuda } from "./cuda.ts";

@@ -1,4 +1,4 @@
-/** NCCL's functions, which exchange the memory of NVIDIA GPUs. Loaded only if every rank has a GPU of its own. */
+/** NCCL's functions, which exchange the memory of NVIDIA GPUs. Loaded only if no two ranks share a GPU. */
 import { dlopen, ptr, read } from "bun:ffi";
 import { environment } from "../core/environment.ts";
 import { defaultNative } from "../core/native_environment.ts";

@@ -1,5 +1,5 @@
 /**
- * The real parts and the imaginary parts of complex tensors as tensors of their own: views of the same storage, whose
+ * The real parts and the imaginary parts of complex tensors as separate tensors: views of the same storage, whose
  * strides and offset are twice those of the complex tensor.
  */
 import { isComplex, realDType } from "./dtype.ts";

@@ -16,7 +16,7 @@ constexpr int64_t longest_in_lanes = 512;
 template <class T> struct Stage {
   int64_t radix, m, s;
   const T *twiddles; // [m][radix - 1][2]: e^(-2 pi i p j / (m radix))
-  const T *roots;    // [radix][2]: e^(-2 pi i j / radix), for radices without code of their own
+  const T *roots;    // [radix][2]: e^(-2 pi i j / radix), for radices without special code
 };
 
 // The passes of a transform whose elements are vectors.

@@ -34,7 +34,7 @@ void fetch_row(const void *row, int64_t bytes) {
     __builtin_prefetch(static_cast<const char *>(row) + at);
 }
 
-// The size and stride of the indexed axis, and what is added to negative indices: its size, or 0.
+// The indexed axis. `added` is its size if negative indices count from the end, and otherwise 0.
 struct Axis {
   int64_t size, stride, added;
 

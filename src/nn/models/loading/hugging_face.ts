@@ -104,7 +104,7 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
   return { ...ofText(name, completed(name, text)), tied: settings.flag("tie_word_embeddings", true) };
 }
 
-/** Architectures with descriptions of their own. */
+/** Architectures that are not described by a row of the table. */
 const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt, mamba2 };
 
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */

@@ -118,7 +118,7 @@ export function bloom(config: Settings, count: number): DecoderDescription {
   };
 }
 
-/** Settings of MPT's attention that have no effect here, and the only supported values of others. */
+/** Settings of MPT's attention without an effect here, and the only supported value of each other setting. */
 const mptUnused = ["attn_pdrop", "attn_impl", "model_type", "_name_or_path", "dtype", "torch_dtype"];
 const mptOnly: Readonly<Record<string, unknown>> = {
   ...{ attn_type: "multihead_attention", prefix_lm: false, qk_ln: false, attn_uses_sequence_id: false },
