@@ -180,7 +180,7 @@ export function sampledSizes(seed: number): AttentionCase[] {
   const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
   const found: AttentionCase[] = [];
   const had = new Set<string>();
-  const most = repeats({ usual: 100_000, all: 1_500_000 });
+  const most = repeats({ usual: 50_000, all: 1_500_000 });
   const draws = rows.flatMap((size) => [0, 1, 2, 3].map((role) => ({ size, role })));
   for (const { size, role } of draws.filter(({ size, role }) => role < 2 || size <= 256)) {
     if (!isExhaustive && had.has(`${size} ${role}`)) continue;
