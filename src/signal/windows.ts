@@ -59,6 +59,8 @@ const wave = (k: number, last: number): number => Math.cos((2 * Math.PI * k) / l
 /**
  * Returns a Hann window: (1 − cos(2πk / n)) / 2.
  *
+ * @returns [windowLength]
+ *
  * @example
  * signal.hannWindow(4); // float32 [0, 0.5, 1, 0.5]
  *
@@ -75,6 +77,8 @@ const hannParameters = parameters("hannWindow", { ...base, ...creationOptions })
 
 /**
  * Returns a Hamming window: alpha − beta cos(2πk / n).
+ *
+ * @returns [windowLength]
  *
  * @example
  * signal.hammingWindow(4); // float32 [0.08, 0.54, 1, 0.54]
@@ -99,6 +103,8 @@ const hammingParameters = parameters("hammingWindow", {
 /**
  * Returns a Blackman window: 0.42 − 0.5 cos(2πk / n) + 0.08 cos(4πk / n).
  *
+ * @returns [windowLength]
+ *
  * @example
  * signal.blackmanWindow(4); // float32 [0, 0.34, 1, 0.34]
  *
@@ -117,6 +123,8 @@ const blackmanParameters = parameters("blackmanWindow", { ...base, ...creationOp
 /**
  * Returns a Bartlett window, a triangle: 1 − |2k / n − 1|.
  *
+ * @returns [windowLength]
+ *
  * @example
  * signal.bartlettWindow(4); // float32 [0, 0.5, 1, 0.5]
  *
@@ -133,6 +141,8 @@ const bartlettParameters = parameters("bartlettWindow", { ...base, ...creationOp
 
 /**
  * Returns a Kaiser window: I₀(beta √(1 − (2k / n − 1)²)) / I₀(beta), with the modified Bessel function I₀.
+ *
+ * @returns [windowLength]
  *
  * @example
  * signal.kaiserWindow(4, { beta: 0 }); // float32 [1, 1, 1, 1]

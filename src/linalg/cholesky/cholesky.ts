@@ -66,6 +66,9 @@ export function cholesky(...values: unknown[]): Tensor {
  * Computes the Cholesky factor as {@link cholesky} does, but returns `info` instead of throwing an error. For a matrix
  * that is not positive definite, the factor has the rows before the failing minor, and is 0 from there on.
  *
+ * @param a […, n, n]
+ * @returns L or U […, n, n], info int32 […]
+ *
  * @example
  * linalg.choleskyEx(tensor([[1, 2], [2, 1]])).info.item(); // 2
  */

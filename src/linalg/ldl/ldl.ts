@@ -77,6 +77,9 @@ export function ldlFactor(...values: unknown[]): LdlFactors {
 /**
  * Computes the factorization as {@link ldlFactor} does, but returns `info` instead of throwing an error.
  *
+ * @param a symmetric […, n, n]
+ * @returns LD […, n, n], pivots int32 […, n], info int32 […]
+ *
  * @example
  * linalg.ldlFactorEx(tensor([[1, 2], [2, 4]])).info.item(); // 2
  */

@@ -127,6 +127,9 @@ export function luFactor(...values: unknown[]): LuFactors {
 /**
  * Computes the LU factorization as {@link luFactor} does, but returns `info` instead of throwing an error.
  *
+ * @param a […, m, n]
+ * @returns LU […, m, n], pivots int32 […, min(m, n)], info int32 […]
+ *
  * @example
  * linalg.luFactorEx(tensor([[1, 2], [2, 4]])).info.item(); // 2
  */

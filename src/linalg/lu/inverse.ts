@@ -43,6 +43,9 @@ export function inv(...values: unknown[]): Tensor {
  * Computes the inverse as {@link inv} does, but returns `info` instead of throwing an error. The inverse of a singular
  * matrix is infinity and NaN.
  *
+ * @param a […, n, n]
+ * @returns inverse […, n, n], info int32 […]
+ *
  * @example
  * linalg.invEx(tensor([[1, 2], [2, 4]])).info.item(); // 2
  */

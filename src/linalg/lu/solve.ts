@@ -96,6 +96,10 @@ export const singular = (pivot: number): string => `is singular: pivot ${pivot} 
  * Solves A X = B, or X A = B, as {@link solve} does, but returns `info` instead of throwing an error. The solution is
  * infinity or NaN for a singular matrix.
  *
+ * @param a […, n, n]
+ * @param b […, n, k], or [n]
+ * @returns result of the shape of b, info int32 […]
+ *
  * @example
  * linalg.solveEx(tensor([[1, 2], [2, 4]]), tensor([1, 1])).info.item(); // 2
  */

@@ -11,6 +11,8 @@ import { type EluArguments, eluParameters, scaledElu } from "./elu.ts";
  *
  * Source: J. Barron, "Continuously differentiable exponential linear units", 2017.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * celu(tensor([-1, 0, 2]), 2); // float32 [-0.786939, 0, 2]
  *

@@ -113,6 +113,8 @@ const LOWEST = -1.7580993408473766;
  *
  * Source: G. Klambauer et al., "Self-Normalizing Neural Networks", 2017.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * alphaDropout(x, 0.1);
  *

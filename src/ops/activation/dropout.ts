@@ -42,6 +42,8 @@ export interface DropoutOptions extends GeneratorOptions {
  * The mask depends only on the generator and each element's index, not on backend, strides or threads. The mask is not
  * saved; the gradient recomputes it.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * dropout(x, 0.1);
  *

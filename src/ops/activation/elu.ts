@@ -55,6 +55,8 @@ export type EluArguments = Given<EluOptions, ["alpha"]>;
  *
  * Source: D. Clevert et al., "Fast and accurate deep network learning by exponential linear units (ELUs)", 2015.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * elu(tensor([-1, 0, 2])); // float32 [-0.632121, 0, 2]
  */

@@ -80,6 +80,8 @@ export interface GeluOptions {
  *
  * Source: D. Hendrycks and K. Gimpel, "Gaussian error linear units (GELUs)", 2016.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * gelu(tensor([-1, 0, 1])); // float32 [-0.158655, 0, 0.841345]
  *

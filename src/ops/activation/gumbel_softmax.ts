@@ -35,6 +35,8 @@ export interface GumbelSoftmaxOptions extends GeneratorOptions {
  *
  * Source: E. Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2016.
  *
+ * @returns a tensor of the shape and dtype of logits
+ *
  * @example
  * gumbelSoftmax(tensor([[1, 2, 3]]), { tau: 0.5, hard: true }); // mostly [[0, 0, 1]]
  *

@@ -23,6 +23,8 @@ export interface HardtanhOptions {
  * Computes min(max(x, minVal), maxVal) for each element. The gradient is 0 at the bounds and beyond, and passes for
  * NaN.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * hardtanh(tensor([-2, 0.5, 2])); // float32 [-1, 0.5, 1]
  *

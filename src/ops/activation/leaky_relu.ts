@@ -35,6 +35,8 @@ export interface LeakyReluOptions {
  * Computes x for each element above 0, and negativeSlope · x for the others. Integers become float32. The gradient at 0
  * is negativeSlope.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * leakyRelu(tensor([-2, 3]), 0.1); // float32 [-0.2, 3]
  */

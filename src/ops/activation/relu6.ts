@@ -7,6 +7,8 @@ import { hardtanhAs } from "./hardtanh.ts";
 /**
  * Computes min(max(x, 0), 6) for each element. The gradient is 0 at 0 and 6.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * relu6(tensor([-1, 3, 8])); // float32 [0, 3, 6]
  *

@@ -30,6 +30,8 @@ export interface RReluOptions extends GeneratorOptions {
  *
  * Source: B. Xu et al., "Empirical Evaluation of Rectified Activations in Convolutional Network", 2015.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * rrelu(tensor([-2, 3]), 0.25, 0.75); // float32 [-1, 3]
  *

@@ -13,6 +13,8 @@ const shape = { alpha: 1.6732632423543772, scale: 1.0507009873554805 };
  *
  * Source: G. Klambauer et al., "Self-normalizing neural networks", 2017.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * selu(tensor([-1, 0, 2])); // float32 [-1.111331, 0, 2.101402]
  */

@@ -33,6 +33,8 @@ export interface SoftplusOptions {
 /**
  * Computes ln(1 + exp(beta·x))/beta, a smooth relu, for each element. Integers become float32.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * softplus(tensor([-1, 0, 1])); // float32 [0.31326, 0.69315, 1.3133]
  */

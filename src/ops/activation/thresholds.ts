@@ -29,6 +29,9 @@ export interface GluOptions {
  *
  * Source: Y. Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2016.
  *
+ * @param x floats […, 2 n, …], with 2 n elements along `dim`
+ * @returns […, n, …]
+ *
  * @example
  * glu(tensor([2, 4, 0, 0])); // float32 [1, 2]
  *
@@ -64,6 +67,8 @@ export interface ShrinkOptions {
 /**
  * Computes x if |x| is above λ, else 0.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * hardshrink(tensor([-1, 0.25, 2])); // float32 [-1, 0, 2]
  *
@@ -82,6 +87,8 @@ const hardshrinkParameters = parameters("hardshrink", shrinking);
 
 /**
  * Computes x − λ for x above λ, x + λ for x below −λ, and 0 between.
+ *
+ * @returns a tensor of x's shape and dtype
  *
  * @example
  * softshrink(tensor([-1, 0.25, 2])); // float32 [-0.5, 0, 1.5]
@@ -105,6 +112,8 @@ const replaceBelow: Ternary = defineTernary("threshold", {
 
 /**
  * Replaces elements that are not above a threshold by a value, with gradient 0. NaN stays NaN.
+ *
+ * @returns a tensor of x's shape and dtype
  *
  * @example
  * threshold(tensor([0, 1, 2]), 1, 9); // float32 [9, 9, 2]
@@ -133,6 +142,8 @@ export interface SoftminOptions {
 
 /**
  * Computes exp(−x) / Σ exp(−x) along an axis.
+ *
+ * @returns a tensor of x's shape and dtype
  *
  * @example
  * softmin(tensor([0, 0]), 0); // float32 [0.5, 0.5]

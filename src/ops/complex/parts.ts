@@ -32,6 +32,8 @@ const onePart = { x: operand(aTensor) };
 /**
  * Returns the real part of each element: a view of the same memory. A real tensor is returned unchanged.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * real(complex(tensor([1, 2]), tensor([3, 4]))); // float32 [1, 2]
  */
@@ -45,6 +47,8 @@ const realParameters = parameters("real", onePart);
 
 /**
  * Returns the imaginary part of each element: a view of the same memory.
+ *
+ * @returns a tensor of x's shape
  *
  * @example
  * imag(complex(tensor([1, 2]), tensor([3, 4]))); // float32 [3, 4]
@@ -62,6 +66,8 @@ const imagParameters = parameters("imag", onePart);
 /**
  * Returns the complex conjugate of each element: a copy with the opposite imaginary part. A real tensor is returned
  * unchanged. (PyTorch marks a view as conjugated instead, which every later operation must resolve.)
+ *
+ * @returns a tensor of x's shape and dtype
  *
  * @example
  * conj(complex(tensor([1, 2]), tensor([3, 4]))); // complex64 [1-3i, 2-4i]
@@ -255,6 +261,8 @@ export function checkComplex(operation: string, x: Tensor): Tensor<ComplexDType>
 /**
  * Computes the angle of each complex number in radians, from −π to π. For real numbers it is 0, π for negative ones,
  * and NaN for NaN. The gradient at 0 is 0.
+ *
+ * @returns a tensor of x's shape
  *
  * @example
  * angle(tensor([{ re: 0, im: 1 }, -1])); // float32 [1.5708, 3.1416]

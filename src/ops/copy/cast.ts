@@ -25,6 +25,8 @@ export interface CastOptions {
  * becomes 0. Integers wrap around. Bool is x ≠ 0. Real numbers become complex with the imaginary part 0.
  * PyTorch's `to`.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]
  *

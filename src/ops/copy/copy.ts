@@ -43,6 +43,8 @@ export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor
 /**
  * Returns the tensor itself if it is contiguous (row-major without gaps), else a contiguous copy.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * contiguous(transpose(ones([2, 3]), 0, 1)).strides; // [2, 1]
  */

@@ -17,6 +17,7 @@ type Untyped = CreationOptions<never>;
  * @param start default 0
  * @param step default 1; not 0; negative to go down
  * @param options `dtype`: default float32, or int64 if an argument is a bigint
+ * @returns [⌈(end − start) / step⌉]
  *
  * @example
  * arange(4); // float32 [0, 1, 2, 3]

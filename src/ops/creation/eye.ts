@@ -11,6 +11,7 @@ import { fillInto, fillPrimitive } from "./fill.ts";
  * @param n the number of rows
  * @param m the number of columns, default n
  * @param options `dtype`: default float32
+ * @returns [n, m]
  *
  * @example
  * eye(2, 3); // [[1, 0, 0], [0, 1, 0]]

@@ -13,6 +13,7 @@ import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
  *
  * @param steps the number of elements; 1 gives the start
  * @param options `dtype`: default float32
+ * @returns [steps]
  *
  * @example
  * linspace(0, 1, 5); // float32 [0, 0.25, 0.5, 0.75, 1]

@@ -14,6 +14,7 @@ import { type TensorOptions, tensor } from "./tensor.ts";
  * @param steps the number of elements; 1 gives the first
  * @param base default 10
  * @param options `dtype`: default float32
+ * @returns [steps]
  *
  * @example
  * logspace(0, 2, 3); // float32 [1, 10, 100]

@@ -10,6 +10,8 @@ import type { FloatOf } from "./types.ts";
 /**
  * Converts degrees to radians: x · π / 180. Integers become float32. @see {@link rad2deg}
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * deg2rad(tensor([0, 90, 180])); // float32 [0, 1.570796, 3.141593]
  */
@@ -23,6 +25,8 @@ const deg2radParameters = parameters("deg2rad", { x: operand(aTensor) });
 
 /**
  * Converts radians to degrees: x · 180 / π. Integers become float32. @see {@link deg2rad}
+ *
+ * @returns a tensor of x's shape
  *
  * @example
  * rad2deg(tensor([0, 1])); // float32 [0, 57.29578]

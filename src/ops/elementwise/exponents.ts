@@ -67,6 +67,7 @@ export interface Frexp<D extends DType = DType> {
  * through the mantissa.
  *
  * @param x of a float dtype
+ * @returns mantissa and exponent, both of x's shape
  *
  * @example
  * frexp(tensor([8, -3, 0])); // { mantissa: [0.5, -0.75, 0], exponent: [4, 2, 0] }

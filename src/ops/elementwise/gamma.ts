@@ -55,6 +55,7 @@ const ofOrder0: FloatOperation = renamed("polygamma", digamma);
  * `polygamma(n + 1, x)`.
  *
  * @param n the order, an integer from 0 to 170 (float64 can't represent larger factorials); order 0 is digamma
+ * @returns a tensor of x's shape
  *
  * @example
  * polygamma(1, tensor([1, 2])); // float32 [1.64493, 0.644934]

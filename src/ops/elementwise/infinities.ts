@@ -11,6 +11,8 @@ import { isinf } from "./predicates.ts";
 /**
  * Tests whether each element is ∞; false for integers.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * isposinf(tensor([1, Infinity, -Infinity])); // bool [false, true, false]
  */
@@ -23,6 +25,8 @@ const isposinfParameters = parameters("isposinf", { x: operand(aTensor) });
 
 /**
  * Tests whether each element is −∞; false for integers.
+ *
+ * @returns a tensor of x's shape
  *
  * @example
  * isneginf(tensor([1, Infinity, -Infinity])); // bool [false, false, true]

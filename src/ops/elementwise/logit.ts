@@ -22,6 +22,8 @@ export interface LogitOptions {
  * Computes ln(x/(1 − x)), the inverse of `sigmoid`, for each element: −∞ at 0, ∞ at 1, NaN outside. Integers become
  * float32.
  *
+ * @returns a tensor of x's shape
+ *
  * @example
  * logit(tensor([0.25, 0.5, 0.75])); // float32 [-1.098612, 0, 1.098612]
  * logit(tensor([0, 0.5, 1]), 0.25); // float32 [-1.098612, 0, 1.098612]

@@ -21,6 +21,7 @@ const aDimension = aNumber({
  * |Γ(x − j/2)| over j from 0 to p − 1. It is defined for x above (p − 1)/2. Integers become float32.
  *
  * @param p the dimension, from 1 to 1000; dimension 1 gives `lgamma`
+ * @returns a tensor of x's shape
  *
  * @example
  * mvlgamma(tensor([2, 3]), 2); // float32 [0.451583, 1.550195]

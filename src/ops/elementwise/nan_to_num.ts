@@ -34,6 +34,8 @@ const LARGEST: Readonly<Partial<Record<DType, number>>> = {
 /**
  * Replaces NaN and infinities by numbers. The gradient of a replaced element is 0.
  *
+ * @returns a tensor of x's shape and dtype
+ *
  * @example
  * nanToNum(tensor([1, Number.NaN, Infinity]), { posinf: 9 }); // float32 [1, 0, 9]
  */

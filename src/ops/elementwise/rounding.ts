@@ -53,6 +53,8 @@ export interface RoundOptions {
 
 /**
  * Rounds each element to the nearest integer, or to the given decimal places; halves round to even. The gradient is 0.
+ *
+ * @returns a tensor of x's shape and dtype
  * @see {@link neg}
  *
  * @example

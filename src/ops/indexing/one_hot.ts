@@ -27,6 +27,8 @@ export interface OneHotOptions {
 /**
  * One-hot encodes indices: appends an axis that is 1 at the index and 0 elsewhere, as int64.
  *
+ * @returns [...index's shape, numClasses]
+ *
  * @example
  * oneHot(tensor([0n, 2n]), 3); // [[1, 0, 0], [0, 0, 1]]
  *

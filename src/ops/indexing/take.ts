@@ -103,6 +103,7 @@ const indexCopyParameters = parameters("indexCopy", {
  * Fills slices along an axis of a copy of `x` with one value. The gradient of `x` is 0 there.
  *
  * @param index a vector
+ * @returns a tensor of x's shape and dtype
  *
  * @example
  * indexFill(tensor([1, 2, 3]), 0, tensor([2n, 0n]), 9); // float32 [9, 2, 9]

@@ -16,6 +16,8 @@ export interface DiagOptions {
 /**
  * Builds a square matrix with a vector on a diagonal and zeros elsewhere; for a matrix, returns a view of a diagonal.
  *
+ * @returns the matrix [n + |diagonal|, n + |diagonal|] of a vector [n], or the vector of a matrix's diagonal
+ *
  * @example
  * diag(tensor([1, 2])); // [[1, 0], [0, 2]]
  * diag(tensor([[1, 2], [3, 4]]), 1); // [2]

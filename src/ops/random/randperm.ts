@@ -21,6 +21,7 @@ const permutationPrimitive = definePrimitive<Permutation>({
  * Returns the numbers 0 to n − 1 in random order.
  *
  * @param options `dtype`: default int64; `generator`
+ * @returns [n]
  *
  * @example
  * const order = randperm(images.shape[0]);

@@ -184,6 +184,8 @@ function extremumAlong<D extends DType>(
  * Returns the index of the largest element along an axis, or of all elements in row-major order. It is the first of
  * equal elements. NaN counts as larger than every number.
  *
+ * @returns a scalar, or with `dim` x's shape without that axis (of size 1 with `keepdim`)
+ *
  * @example
  * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 1]
  *
@@ -200,6 +202,8 @@ argmax.method = "int64" as const;
 
 /**
  * Returns the index of the smallest element. NaN counts as smaller than every number. @see {@link argmax}
+ *
+ * @returns a scalar, or with `dim` x's shape without that axis (of size 1 with `keepdim`)
  *
  * @example
  * argmin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [0, 0]

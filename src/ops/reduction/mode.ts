@@ -30,6 +30,8 @@ import type { OrderOptions } from "./order.ts";
  * Returns the most frequent element along an axis and its last index. If several elements are equally frequent, returns
  * the smallest.
  *
+ * @returns values and indices int64, of x's shape without the axis (of size 1 with `keepdim`)
+ *
  * @example
  * mode(tensor([3, 1, 3, 2])); // values 3, indices 2
  *

@@ -43,6 +43,7 @@ export interface OrderOptions {
  * Returns the k-th smallest element along an axis and its index. NaN counts as larger than all numbers.
  *
  * @param k from 1 to the size of the axis
+ * @returns values and indices int64, of x's shape without the axis (of size 1 with `keepdim`)
  *
  * @example
  * kthvalue(tensor([3, 1, 2]), 2); // values 2, indices 2
@@ -82,6 +83,8 @@ export type MedianArguments = Given<OrderOptions, ["dim", "keepdim"]>;
  * Returns the median of all elements, or the medians along an axis and their indices. For an even number of elements it
  * is the lower of the two middle elements. It is NaN if an element is NaN.
  *
+ * @returns a scalar; with `dim`, values and indices of x's shape without that axis (of size 1 with `keepdim`)
+ *
  * @example
  * median(tensor([4, 1, 3, 2])); // float32 2
  * median(tensor([[4, 1, 3]]), { dim: 1 }); // values [3], indices [2]
@@ -111,6 +114,8 @@ const medianParameters = orderParameters("median");
 /**
  * Returns the median of the elements that are not NaN: of all of them, or along an axis with its index. It is NaN if
  * all elements are NaN.
+ *
+ * @returns a scalar; with `dim`, values and indices of x's shape without that axis (of size 1 with `keepdim`)
  *
  * @example
  * nanmedian(tensor([4, Number.NaN, 1])); // float32 1

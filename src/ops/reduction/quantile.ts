@@ -54,6 +54,7 @@ export interface QuantileOptions extends OrderOptions {
  * elements. It is NaN if an element is NaN.
  *
  * @param q a number from 0 to 1, or a list or vector of them, which adds a first axis to the result
+ * @returns a scalar, or with `dim` x's shape without that axis (of size 1 with `keepdim`)
  *
  * @example
  * quantile(tensor([0, 1, 2, 3]), 0.5); // float32 1.5
@@ -78,6 +79,8 @@ const quantileParameters = parametersOfQuantile("quantile");
 
 /**
  * Computes the quantiles of the elements that are not NaN; see {@link quantile}. It is NaN if all elements are NaN.
+ *
+ * @returns a scalar, or with `dim` x's shape without that axis (of size 1 with `keepdim`)
  *
  * @example
  * nanquantile(tensor([0, Number.NaN, 1]), 0.5); // float32 0.5

@@ -101,6 +101,8 @@ export interface Extrema<D extends DType> {
 /**
  * Computes the smallest and the largest of all elements, or along an axis. Equal elements share the gradient.
  *
+ * @returns min and max, each a scalar, or with `dim` of x's shape without that axis (of size 1 with `keepdim`)
+ *
  * @example
  * aminmax(tensor([3, 1, 2])); // min 1, max 3
  *

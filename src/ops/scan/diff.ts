@@ -125,6 +125,9 @@ const trapezoidParameters = areaParameters("trapezoid");
  * Computes the cumulative integral along an axis by the trapezoidal rule, from the second element on: see {@link
  * trapezoid}.
  *
+ * @param y […, n, …]
+ * @returns […, n − 1, …]
+ *
  * @example
  * cumulativeTrapezoid(tensor([1, 2, 3])); // float32 [1.5, 4]
  *

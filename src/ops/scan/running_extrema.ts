@@ -39,6 +39,8 @@ export interface RunningOptions {
  * Computes the cumulative maximum along an axis, and its index; of equal elements, the last. From a NaN on, results are
  * NaN. The gradient flows to the element at the index.
  *
+ * @returns values and indices int64, both of x's shape
+ *
  * @example
  * cummax(tensor([1, 3, 2, 3]), 0); // values [1, 3, 3, 3], indices [0, 1, 1, 3]
  *
@@ -53,6 +55,8 @@ const cummaxParameters = runningParameters("cummax");
 
 /**
  * Computes the cumulative minimum along an axis, and its index: see {@link cummax}.
+ *
+ * @returns values and indices int64, both of x's shape
  *
  * @example
  * cummin(tensor([3, 1, 2, 1]), 0); // values [3, 1, 1, 1], indices [0, 1, 1, 3]
@@ -146,6 +150,8 @@ function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tenso
 
 /**
  * Computes the cumulative log Σ exp(x) along an axis, without overflow.
+ *
+ * @returns a tensor of x's shape and dtype
  *
  * @example
  * logcumsumexp(tensor([0, 0, 0]), 0); // float32 [0, 0.69314718, 1.0986123]

@@ -36,6 +36,8 @@ export interface SoftmaxOptions<D extends DType = DType> {
 /**
  * Computes exp(x) / Σ exp(x) along an axis, without overflow. NaN for a slice that contains NaN or +∞, or only −∞.
  *
+ * @returns a tensor of x's shape, in `dtype` or x's dtype
+ *
  * @example
  * softmax(tensor([[0, 0], [0, Math.log(3)]]), 1); // float32 [[0.5, 0.5], [0.25, 0.75]]
  *
@@ -56,6 +58,8 @@ softmax.method = "averaged" as const;
 
 /**
  * Computes log softmax(x) along an axis, without overflow or loss of precision. NaN as for {@link softmax}.
+ *
+ * @returns a tensor of x's shape, in `dtype` or x's dtype
  *
  * @example
  * logSoftmax(tensor([0, 0])); // float32 [-0.69314718, -0.69314718]

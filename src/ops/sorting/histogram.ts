@@ -171,6 +171,7 @@ export interface Histogram<D extends DType> {
  * Elements outside and NaN are not counted.
  *
  * @param bins the number of intervals of equal width, or their bounds in ascending order
+ * @returns hist [bins] and edges [bins + 1]
  *
  * @example
  * histogram(tensor([1, 2, 2, 4]), 3).hist; // float32 [1, 2, 1]

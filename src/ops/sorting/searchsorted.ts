@@ -85,6 +85,7 @@ const searchsortedParameters = parameters("searchsorted", {
  * Returns the bucket of each element, given boundaries in ascending order; see {@link searchsorted}.
  *
  * @param boundaries a vector
+ * @returns a tensor of x's shape
  *
  * @example
  * bucketize(tensor([0.5, 2, 9]), tensor([1, 2, 3])); // int64 [0, 1, 3]

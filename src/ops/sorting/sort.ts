@@ -49,6 +49,8 @@ export interface Sorted<D extends DType> {
  * Sorts the elements along an axis and returns them with their indices. Sorting is stable. NaN counts as larger than
  * all numbers, and 0 and −0 as equal.
  *
+ * @returns values and indices int64, both of x's shape
+ *
  * @example
  * sort(tensor([3, 1, 2])); // values [1, 2, 3], indices [1, 2, 0]
  *
@@ -71,6 +73,8 @@ const sortParameters = parameters("sort", sorting);
 
 /**
  * Returns the indices that would sort an axis.
+ *
+ * @returns a tensor of x's shape
  *
  * @example
  * argsort(tensor([3, 1, 2])); // [1, 2, 0]
@@ -104,6 +108,8 @@ export type TopkArguments = Given<TopkOptions, ["dim", "largest", "sorted"]>;
 /**
  * Returns the `k` largest (or smallest) elements along an axis, in order, and their indices. If elements are equal,
  * those with the lowest indices are chosen. NaN counts as larger than all numbers.
+ *
+ * @returns values and indices int64, of x's shape with k elements along the axis
  *
  * @example
  * topk(tensor([3, 1, 2]), 2); // values [3, 2], indices [0, 2]

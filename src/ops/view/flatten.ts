@@ -51,6 +51,8 @@ const flattenParameters = parameters("flatten", {
 /**
  * Splits one axis into several, in row-major order; always a view. One size may be −1 and is inferred from the others.
  *
+ * @returns […, ...sizes, …]
+ *
  * @example
  * unflatten(zeros([2, 15]), 1, [3, -1]); // [2, 3, 5]
  *

@@ -73,6 +73,7 @@ function bound(name: string, index: number, size: number): number {
  * Returns a view of `length` elements of an axis, starting at `start`.
  *
  * @param start the first index; negative values count from the end
+ * @returns […, length, …]
  *
  * @example
  * narrow(tensor([0, 1, 2, 3, 4]), 0, 1, 3); // [1, 2, 3]
@@ -107,6 +108,7 @@ const narrowParameters = parameters("narrow", {
  * Returns a view of one index of an axis, without that axis.
  *
  * @param index negative values count from the end
+ * @returns x's shape without the axis
  *
  * @example
  * select(tensor([[1, 2], [3, 4]]), 1, -1); // [2, 4]

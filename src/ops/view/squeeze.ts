@@ -43,6 +43,7 @@ const squeezeParameters = parameters("squeeze", { x: operand(aTensor), dim: opti
  * Returns a view with a new axis of size 1.
  *
  * @param dim the position of the new axis; −1 makes it the last one
+ * @returns […, 1, …]
  *
  * @example
  * unsqueeze(zeros([2, 3]), -1); // [2, 3, 1]

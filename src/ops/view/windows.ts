@@ -22,6 +22,7 @@ import { viewOf } from "./view.ts";
  *
  * @param size the number of elements of a window
  * @param step the distance between windows
+ * @returns x's shape with ⌊(n − size) / step⌋ + 1 windows along the axis of n elements, then [size]
  *
  * @example
  * slidingWindows(tensor([1, 2, 3, 4]), 0, 2, 1); // float32 [[1, 2], [2, 3], [3, 4]]
