@@ -53,6 +53,10 @@ const commands: Readonly<Record<string, Entry>> = {
     meaning:
       "[--processor name] [files]: tests the cpu backend's code for arm64, on emulated processors where this is none",
   },
+  "test:musl": {
+    load: async () => (await import("./musl/musl.ts")).testMusl,
+    meaning: "[files]: tests the cpu backend's dylib for musl, with Bun's build for musl",
+  },
   bench: {
     load: async () => (await import("./built.ts")).runBenchmarks,
     meaning:

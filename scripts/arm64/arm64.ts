@@ -14,6 +14,11 @@ export async function testArm64(words: readonly string[]): Promise<void> {
   if (files.length === 0) throw new Failure(`There is no test of arm64's code in ${paths.join(", ")}.`);
   const processors = (await findProcessors()).filter(({ name }) => processor === undefined || name === processor);
   if (processors.length === 0) throw new Failure("--processor requires an emulated machine: this one is arm64");
+  await testAll(processors, files);
+}
+
+/** Runs files on each processor, prints a summary, and sets the exit code. */
+export async function testAll(processors: readonly Processor[], files: readonly string[]): Promise<void> {
   const rows: Row[] = [];
   for (const one of processors) {
     const chosen = filesFor(one, files);

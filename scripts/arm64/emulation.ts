@@ -4,16 +4,14 @@
  * releases.
  */
 import { existsSync } from "node:fs";
-import { cp, mkdir, rename, rm } from "node:fs/promises";
+import { cp, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
 import { Apt } from "../../src/cli/toolchain/apt.ts";
-import { withLock } from "../../src/cli/toolchain/lock.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import { debianRelease } from "../toolchain/blas.ts";
-
-type Progress = (text: string) => void;
+import { installOnce, type Progress } from "../toolchain/install_once.ts";
 
 /** Runs Bun's build for arm64 on this machine. */
 export interface Emulation {
@@ -41,21 +39,6 @@ export async function installEmulation(progress: Progress): Promise<Emulation> {
   ];
   await checkBun(command("max"));
   return { command };
-}
-
-/** Runs `install` in a folder that is renamed into place once it is complete. */
-async function installOnce(final: string, progress: Progress, install: (work: string) => Promise<void>): Promise<void> {
-  if (existsSync(final)) return;
-  const work = `${final}.partial`;
-  await mkdir(work, { recursive: true });
-  const onWait = () => progress("Waiting for another run that is installing the emulator");
-  await withLock(`${final}.lock`, onWait, async () => {
-    if (existsSync(final)) return;
-    await rm(work, { recursive: true, force: true }); // left by a killed run
-    await mkdir(work, { recursive: true });
-    await install(work);
-    await rename(work, final);
-  });
 }
 
 async function installQemu(work: string, progress: Progress): Promise<void> {

@@ -35,7 +35,7 @@ function namePattern({ isEmulated }: Processor): string {
 }
 
 const [noMetal, noReference] = [
-  "there is no Metal on Linux's arm64",
+  "there is no Metal on this system",
   "the reference backend is TypeScript, the same on every processor",
 ];
 
@@ -61,9 +61,11 @@ export interface Outcome {
   readonly skipped: readonly string[];
 }
 
+const reportsOf = ({ name }: Processor): string => join(reportFolder(), "emulated", name.replaceAll(" ", "-"));
+
 /** Runs each file in a separate process, one per available processor at a time. */
 export async function testOn(processor: Processor, files: readonly string[]): Promise<Outcome[]> {
-  await mkdir(join(reportFolder(), "arm64", processor.name.replaceAll(" ", "-")), { recursive: true });
+  await mkdir(reportsOf(processor), { recursive: true });
   const outcomes: Outcome[] = [];
   const work = async (file: string) => {
     outcomes.push(await testFile(processor, file));
@@ -73,8 +75,8 @@ export async function testOn(processor: Processor, files: readonly string[]): Pr
 }
 
 async function testFile(processor: Processor, file: string): Promise<Outcome> {
-  const { name, bun, library, isEmulated, isas } = processor;
-  const report = Bun.file(join(reportFolder(), "arm64", name.replaceAll(" ", "-"), `${file.replaceAll("/", ".")}.xml`));
+  const { bun, library, isEmulated, isas } = processor;
+  const report = Bun.file(join(reportsOf(processor), `${file.replaceAll("/", ".")}.xml`));
   await report.delete().catch(() => undefined); // missing on the first run
   const options = [
     "--reporter=junit",

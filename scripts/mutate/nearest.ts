@@ -17,6 +17,8 @@ interface Relation {
   readonly inFolder: boolean;
   readonly isDirect: boolean;
   readonly stem: string;
+  /** The names of the tests of files that import the mutant's: `test/transforms/vmap` for `src/transforms/vmap.ts`. */
+  readonly users: ReadonlySet<string>;
   /** The exports of the mutant's file. */
   readonly names: readonly string[];
   /** Whether the file has argument tables, which `test/arguments` compares with PyTorch and the documentation. */
@@ -49,13 +51,14 @@ export class Tests {
     const distances = distancesFrom([file], this.#importers);
     const reached = reachedTests([file], this.#root, this.#importers).filter((test) => !isOfOther(file, test));
     const folders = mirrorsOf(file, reached);
+    const users = usersOf(distances);
     const ranked = reached.map((test) => ({
       file: test,
       seconds: this.#timings(test),
       rank: this.#rankOf(test, {
         inFolder: folders.some((folder) => isIn(test, folder)),
         isDirect: distances.get(test) === 1,
-        stem: stemOf(file),
+        ...{ stem: stemOf(file), users },
         names,
         hasTables,
       }),
@@ -70,10 +73,10 @@ export class Tests {
   }
 
   /**
-   * A smaller value is nearer: by folder, imports, and names that the test mentions; then by whether load may change
-   * the outcome.
+   * A smaller value is nearer: by folder, imports, files that import the mutant's, and names that the test mentions;
+   * then by whether load may change the outcome.
    */
-  #rankOf(test: string, { inFolder, isDirect, stem, names, hasTables }: Relation): number {
+  #rankOf(test: string, { inFolder, isDirect, stem, users, names, hasTables }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
     const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;
     const order = [
@@ -82,6 +85,7 @@ export class Tests {
       inFolder && isDirect,
       (inFolder && mentions) || ofTables,
       isDirect, // many tests import common modules, such as the backend's name
+      users.has(test.replace(/(?:\.\w+)?\.test\.ts$/, "")),
       inFolder,
       mentions,
       true,
@@ -97,6 +101,15 @@ export class Tests {
     this.#texts.set(file, text);
     return text;
   }
+}
+
+/** A file further away uses too little of the mutant's. */
+const MOST_IMPORTS = 3;
+
+/** Returns the tests' names of the files of `src` that are reached by few imports. */
+function usersOf(distances: ReadonlyMap<string, number>): ReadonlySet<string> {
+  const near = [...distances].filter(([file, distance]) => distance <= MOST_IMPORTS && isIn(file, "src"));
+  return new Set(near.map(([file]) => file.replace(/^src/, "test").replace(/(?:\.\w+)?\.ts$/, "")));
 }
 
 const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`);

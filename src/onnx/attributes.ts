@@ -50,6 +50,15 @@ export class Attributes {
     return value;
   }
 
+  /** Returns one of the standard's words. @throws {NodeProblem} for another one */
+  choice<Word extends string>(name: string, words: readonly [Word, Word, ...Word[]], byDefault?: Word): Word {
+    const word = this.text(name, byDefault);
+    const known = words.find((each) => each === word);
+    if (known !== undefined) return known;
+    const expected = `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+    throw new NodeProblem(`attribute ${name}: expected ${expected}, got ${word}`);
+  }
+
   texts(name: string): readonly string[] | undefined {
     const value = this.#values.get(name);
     if (value === undefined) return undefined;

@@ -85,10 +85,18 @@ async function readBytes(request: Request, { bodySeconds }: Limits, limit: numbe
 
 /** Deeper than any valid request. Unlimited depth could exhaust the stack of recursive readers. */
 const MOST_DEPTH = 256;
+/** `JSON.parse` takes 0.4 s for a body of 4 MB with 400,000 properties, and answers no other request meanwhile. */
+const [MOST_PROPERTIES, MOST_VALUES] = [32_768, 262_144];
 
 function parse(text: string): unknown {
-  if (depthOf(text) > MOST_DEPTH)
-    throw new ApiError(400, `expected a body of JSON with at most ${MOST_DEPTH} nested levels`, "invalid_json");
+  const { depth, colons, commas } = extentOf(text);
+  const limited = [
+    [depth, MOST_DEPTH, "nested levels"],
+    [colons, MOST_PROPERTIES, "properties"],
+    [commas + 1, MOST_VALUES, "values"],
+  ] as const;
+  for (const [count, most, what] of limited)
+    if (count > most) throw new ApiError(400, `expected a body of JSON with at most ${most} ${what}`, "invalid_json");
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -96,24 +104,23 @@ function parse(text: string): unknown {
   }
 }
 
-/** Returns the maximum nesting depth of brackets. */
-function depthOf(text: string): number {
-  let [depth, most, inText] = [0, 0, false];
+/** Returns the maximum nesting depth of brackets, and counts colons and commas, all outside of strings. */
+function extentOf(text: string) {
+  let [nested, depth, colons, commas, inText] = [0, 0, 0, 0, false];
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) inText = !inText;
     else if (inText) at += unit === BACKSLASH ? 1 : 0;
-    else if (unit === BRACKET || unit === BRACE) most = Math.max(most, ++depth);
-    else if (unit === BRACKET + 2 || unit === BRACE + 2) depth--;
+    else if (unit === COMMA) commas++;
+    else if (unit === COLON) colons++;
+    else if (unit === BRACKET || unit === BRACE) depth = Math.max(depth, ++nested);
+    else if (unit === BRACKET + 2 || unit === BRACE + 2) nested--;
   }
-  return most;
+  return { depth, colons, commas };
 }
-const [QUOTE, BACKSLASH, BRACKET, BRACE] = ['"', "\\", "[", "{"].map((character) => character.charCodeAt(0)) as [
-  number,
-  number,
-  number,
-  number,
-];
+const [QUOTE, BACKSLASH, BRACKET, BRACE, COMMA, COLON] = ['"', "\\", "[", "{", ",", ":"].map((character) =>
+  character.charCodeAt(0),
+) as [number, number, number, number, number, number];
 
 function problemOf(issue: core.$ZodIssue): ApiError {
   const path = issue.path.map(String);

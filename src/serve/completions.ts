@@ -5,10 +5,10 @@ import type { Format } from "./answer.ts";
 import type { Part } from "./choice.ts";
 import { completionChances } from "./log_probabilities.ts";
 import { promptChances } from "./prompt_chances.ts";
-import { promptsOf } from "./prompts.ts";
+import { listOf, promptsOf } from "./prompts.ts";
 import type { CompletionRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
-import { checkOrder, type Engine, type Order } from "./work.ts";
+import { checkChoices, checkOrder, type Engine, type Order } from "./work.ts";
 
 /** OpenAI's default for this endpoint. */
 const MAX_TOKENS = 16;
@@ -26,6 +26,7 @@ export async function completionOrder(
   signal: AbortSignal,
 ): Promise<CompletionOrder> {
   const { prompt, max_tokens, logprobs, echo } = request;
+  checkChoices(limits, request, listOf(prompt).length);
   const prompts = promptsOf(served, prompt);
   const order = { shared: request, prompts, maxTokens: max_tokens ?? MAX_TOKENS, logProbabilities: logprobs };
   if (!echo || logprobs === undefined) return { ...order, chances: [] };

@@ -15,8 +15,8 @@ export async function embeddings(
 ): Promise<Response> {
   if (prompt_name !== undefined)
     throw new ApiError(400, "expected no prompt_name: a language model has no prompts", null, "prompt_name");
-  const prompts = promptsOf(served, input, "input");
-  const count = check(served, limits, prompts);
+  const prompts = promptsOf(served, input, "input", limits.tokens);
+  const count = check(served, prompts);
   const data: object[] = [];
   for (const [index, prompt] of prompts.entries()) {
     if (signal.aborted) break;
@@ -29,16 +29,14 @@ export async function embeddings(
 }
 
 /** Checks the prompts and returns their total number of tokens. */
-function check({ model }: ServedModel, limits: Limits, prompts: readonly number[][]): number {
+function check({ model }: ServedModel, prompts: readonly number[][]): number {
   const fail = (message: string, code: string | null = null) => new ApiError(400, message, code, "input");
   for (const { length } of prompts) {
     if (length === 0) throw fail("expected texts of at least one token");
     if (length > model.contextLength)
       throw fail(`expected at most ${model.contextLength} tokens, got ${length}`, "context_length_exceeded");
   }
-  const count = prompts.reduce((sum, { length }) => sum + length, 0);
-  if (count > limits.tokens) throw fail(`expected at most ${limits.tokens} tokens in total, got ${count}`);
-  return count;
+  return prompts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Keeps the first dimensions and normalizes to length 1, as OpenAI does. */

@@ -2,10 +2,12 @@
 import { embed } from "../nn/generation/embed.ts";
 import type { Encoder } from "../nn/models/encoder/encoder.ts";
 import { rerank } from "../nn/tasks/rerank.ts";
+import { encodeAtMost } from "../text/limited_encode.ts";
 import type { PretrainedTokenizer } from "../text/pretrained_tokenizer.ts";
 import { ApiError } from "./api_error.ts";
 import { written } from "./embeddings.ts";
 import type { Limits } from "./limits.ts";
+import { listOf, tooMany } from "./prompts.ts";
 import type { EmbeddingRequest, RerankRequest } from "./schemas.ts";
 
 /** An encoder as a server uses it. */
@@ -22,11 +24,8 @@ export async function encoderEmbeddings(
   limits: Limits,
   { input, encoding_format, dimensions, prompt_name }: EmbeddingRequest,
 ): Promise<Response> {
-  const items = (typeof input === "string" || typeof input[0] === "number" ? [input] : input) as (string | number[])[];
-  const count = countOf(
-    limits,
-    items.map((item) => (typeof item === "string" ? tokenizer.encode(item).length : item.length)),
-  );
+  const items = listOf(input);
+  const count = countOf(tokenizer, limits, items, "input");
   checkTokens(encoder, items);
   checkPrompt(encoder, prompt_name);
   const options = {
@@ -46,11 +45,25 @@ export async function encoderEmbeddings(
   return Response.json({ object: "list", data, model: name, usage });
 }
 
-/** Returns the total number of tokens. @throws {ApiError} 400 for too many */
-function countOf(limits: Limits, lengths: readonly number[]): number {
-  const count = lengths.reduce((sum, length) => sum + length, 0);
-  if (count <= limits.tokens) return count;
-  throw new ApiError(400, `expected at most ${limits.tokens} tokens in total, got ${count}`, null, "input");
+/**
+ * Returns the total number of tokens. Texts beyond the limit are not encoded.
+ *
+ * @throws {ApiError} 400 for too many
+ */
+function countOf(
+  tokenizer: PretrainedTokenizer,
+  { tokens: most }: Limits,
+  items: readonly (string | number[])[],
+  param: string,
+  more = 0,
+): number {
+  let count = 0;
+  for (const item of items) {
+    const tokens = typeof item === "string" ? encodeAtMost(tokenizer, item, most - count) : item;
+    count += more + (tokens?.length ?? Infinity);
+    if (count > most) throw tooMany(most, param);
+  }
+  return count;
 }
 
 function checkTokens({ contextLength, vocabularySize }: Encoder, items: readonly (string | number[])[]): void {
@@ -87,11 +100,8 @@ export async function rerankings(
   if (encoder.task !== "classify" || encoder.description.head?.outputs !== 1)
     throw new ApiError(400, `the model ${name} is not a cross-encoder, so it can't rank documents`, null, "model");
   const texts = documents.map((document) => (typeof document === "string" ? document : document.text));
-  const queryLength = tokenizer.encode(query).length;
-  const count = countOf(
-    limits,
-    texts.map((text) => queryLength + tokenizer.encode(text).length),
-  );
+  const queryLength = countOf(tokenizer, limits, [query], "query");
+  const count = countOf(tokenizer, limits, texts, "documents", queryLength);
   const ranked = await rerank(encoder, query, texts, { topK: top_n });
   const results = ranked.map(({ index, score }) => ({
     ...{ index, relevance_score: score },

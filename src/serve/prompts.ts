@@ -4,16 +4,34 @@ import { ApiError } from "./api_error.ts";
 import type { CompletionRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 
+type Prompts = CompletionRequest["prompt"];
+
+/** Returns the prompts of a request as a list. */
+export const listOf = (prompt: Prompts): readonly (string | number[])[] =>
+  typeof prompt === "string" || typeof prompt[0] === "number"
+    ? [prompt as string | number[]]
+    : (prompt as readonly (string | number[])[]);
+
 /**
- *  Returns the tokens of prompts. @param param the parameter's name @throws {ApiError} 400 if one exceeds the context
+ * Returns the tokens of prompts.
+ *
+ * @param param the parameter's name
+ * @param most the maximum number of tokens in all: a later prompt is not encoded
+ * @throws {ApiError} 400 if one exceeds the context, or all exceed `most`
  */
-export function promptsOf(served: ServedModel, prompt: CompletionRequest["prompt"], param = "prompt"): number[][] {
-  if (typeof prompt === "string") return [encoded(served, prompt, param)];
-  if (typeof prompt[0] === "number") return [prompt as number[]];
-  return (prompt as readonly (string | number[])[]).map((tokens) =>
-    typeof tokens === "string" ? encoded(served, tokens, param) : tokens,
-  );
+export function promptsOf(served: ServedModel, prompt: Prompts, param = "prompt", most = Infinity): number[][] {
+  let count = 0;
+  return listOf(prompt).map((item) => {
+    const tokens = typeof item === "string" ? encoded(served, item, param) : item;
+    count += tokens.length;
+    if (count > most) throw tooMany(most, param);
+    return tokens;
+  });
 }
+
+/** Returns the error for prompts with more tokens than a request may have. */
+export const tooMany = (most: number, param: string): ApiError =>
+  new ApiError(400, `expected at most ${most} tokens in total, got more`, null, param);
 
 /** Encodes a text. A text that is far too long is rejected without encoding all of it. @throws {ApiError} 400 */
 export function encoded(

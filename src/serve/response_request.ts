@@ -1,16 +1,32 @@
 /** Requests of OpenAI's Responses API, as far as a local model can answer them, and their conversion to chats. */
 import type { infer as Infer } from "zod";
 import { ApiError, apiErrorOf } from "./api_error.ts";
-import { anything, type ChatRequest, chatRequest, tool as chatTool, contentOf, ignored, optional } from "./schemas.ts";
+import {
+  anything,
+  type ChatRequest,
+  chatRequest,
+  tool as chatTool,
+  contentOf,
+  ignored,
+  MOST_PARTS,
+  optional,
+} from "./schemas.ts";
 import { z } from "./zod.ts";
 
 const text = z.object({ type: z.enum(["input_text", "output_text", "text", "refusal"]), text: z.string().optional() });
 const image = z.object({ type: z.literal("input_image"), image_url: z.string() });
-const texts = z.union([z.string(), z.array(text).transform((parts) => parts.map((part) => part.text ?? "").join(""))]);
+const texts = z.union([
+  z.string(),
+  z
+    .array(text)
+    .max(MOST_PARTS)
+    .transform((parts) => parts.map((part) => part.text ?? "").join("")),
+]);
 const content = z.union([
   z.string(),
   z
     .array(z.discriminatedUnion("type", [text, image]))
+    .max(MOST_PARTS)
     .transform((parts) =>
       contentOf(parts.map((part) => (part.type === "input_image" ? { type: "image_url", url: part.image_url } : part))),
     ),
@@ -73,7 +89,7 @@ export const responseRequest = z.strictObject({
   input: z.union([z.string(), z.array(item).min(1).max(4096)]),
   instructions: optional(z.string()),
   max_output_tokens: optional(z.int().min(1)),
-  include: optional(z.array(includable)),
+  include: optional(z.array(includable).max(16)),
   truncation: optional(z.literal("disabled", 'expected "disabled": inputs are not shortened')),
   previous_response_id: optional(z.never("expected the whole chat as input: no response is kept")),
   background: optional(z.literal(false, "expected false: no response is kept")),

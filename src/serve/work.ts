@@ -44,7 +44,7 @@ export class Work {
   constructor({ served, batcher, limits }: Engine, order: Order, signal: AbortSignal) {
     const { shared, prompts } = order;
     const count = shared.n ?? 1;
-    checkChoices(limits, order);
+    checkChoices(limits, shared, prompts.length);
     this.promptTokens = prompts.reduce((sum, { length }) => sum + length, 0);
     const most = Math.floor(limits.tokens / (count * prompts.length));
     const maxTokens = Math.min(order.maxTokens ?? most, most);
@@ -86,14 +86,15 @@ export class Work {
   }
 }
 
-function checkChoices({ choices }: Limits, { shared, prompts }: Order): void {
-  const count = (shared.n ?? 1) * prompts.length;
+/** @throws {ApiError} 400 if a request with this many prompts has too many choices */
+export function checkChoices({ choices }: Limits, { n }: Shared, prompts: number): void {
+  const count = (n ?? 1) * prompts;
   if (count > choices) throw new ApiError(400, `expected at most ${choices} choices, got ${count}`, null, "n");
 }
 
 /** Checks a request before its prompts are processed. @throws {ApiError} 400, 429 */
 export function checkOrder({ served: { model }, batcher, limits }: Engine, order: Order): void {
-  checkChoices(limits, order);
+  checkChoices(limits, order.shared, order.prompts.length);
   const { contextLength, vocabularySize } = model;
   const isRight = (token: number) => token < vocabularySize;
   if (order.prompts.some((prompt) => prompt.length === 0 || !prompt.every(isRight)))

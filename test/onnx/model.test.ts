@@ -68,6 +68,24 @@ test("scales of quantization do not train", async () => {
   expect(trained).toContain("b");
 });
 
+test("another tensor in place of a weight is used by the next run", async () => {
+  const loaded = await io.loadOnnx(linear());
+  const x = tensor([[1, 2, 3]]);
+  const run = async () => ((await loaded.run({ x })) as { y: Tensor }).y.toArray();
+  const names = [...loaded.weights.keys()];
+  expect(names.length).toBeGreaterThan(1);
+  for (let round = 0; round < 3; round++) await run(); // a plan is kept
+  for (const name of names) {
+    const before = await run();
+    const weight = loaded.weights.get(name)!;
+    loaded.weights.set(name, weight.detach().add(1));
+    const after = await run();
+    expect([name, after]).not.toEqual([name, before]);
+    loaded.weights.set(name, weight);
+    expect(await run()).toEqual(before);
+  }
+});
+
 describe("rejects", () => {
   test("missing and unknown inputs by name", async () => {
     const loaded = await io.loadOnnx(linear());

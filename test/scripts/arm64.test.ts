@@ -7,7 +7,7 @@ import { chooseFiles, reasonOf, testOn } from "../../scripts/arm64/tests.ts";
 import { skippedTests } from "../../scripts/counts.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 
-const noMetal = "there is no Metal on Linux's arm64";
+const noMetal = "there is no Metal on this system";
 const noReference = "the reference backend is TypeScript, the same on every processor";
 
 describe("arguments", () => {

@@ -180,7 +180,7 @@ test("the error for an unknown command lists the commands", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
     "bench, build, check, check:quick, check:sanitize, clean, demo, docs, fixtures, format, generate, mutate, " +
-    "precedent, release, setup, test, test:arm64, train, verify:apple";
+    "precedent, release, setup, test, test:arm64, test:musl, train, verify:apple";
   expect([err, exitCode]).toEqual([`Unknown command "nothing"; the commands are: ${known}.\n`, 1]);
 });
 

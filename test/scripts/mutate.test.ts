@@ -154,6 +154,12 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     write("test/timings.json", JSON.stringify({ files: { "test/sign/slow.test.ts": 9000 } }));
     const deep = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 10).map(({ file }) => file);
     expect(deep).toEqual(["test/sign/slow.test.ts", "test/far.test.ts"]);
+    // Tests of a file that imports the mutant's come before others.
+    write("src/use/user.ts", 'import "../sign/sign.ts";\n');
+    write("test/use/user.test.ts", 'import "../../src/all.ts";\nimport "../../src/use/user.ts";\n');
+    const used = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
+    expect(used.indexOf("test/use/user.test.ts")).toBeLessThan(used.indexOf("test/far.test.ts"));
+    expect(used.indexOf("test/use/user.test.ts")).toBeLessThan(used.indexOf("test/other.test.ts"));
     // Tests of argument tables come early for a file that has some, unless they take long.
     write("src/sign/deep/part.ts", 'export const part = parameters("part", {});\n');
     for (const name of ["short", "long"]) write(`test/arguments/${name}.test.ts`, 'import "../../src/all.ts";\n');

@@ -95,3 +95,31 @@ test("orchard embed", async () => {
   const { stderr, exitCode } = run();
   expect([exitCode, stderr.toString()]).toEqual([1, expect.stringContaining("expected at least one line")]);
 });
+
+test("texts with far too many tokens are not encoded completely", async () => {
+  const long = "wrote the first letter ".repeat(150_000);
+  let longest = 0;
+  const encode: ServedEncoder["tokenizer"]["encode"] = (text, options) => {
+    longest = Math.max(longest, text.length);
+    return ranker!.tokenizer.encode(text, options);
+  };
+  const tokenizer = Object.assign(Object.create(ranker!.tokenizer), { encode });
+  const own = new ModelServer({ ...ranker!, tokenizer }, { port: 0, limits: { tokens: 100 } });
+  try {
+    for (const [path, body, param] of [
+      ["/v1/embeddings", { input: [long] }, "input"],
+      ["/v1/rerank", { query: long, documents: ["a"] }, "query"],
+      ["/v1/rerank", { query: "a", documents: ["a", long] }, "documents"],
+      ["/v1/rerank", { query: "Ada wrote", documents: Array(60).fill("Ada") }, "documents"],
+    ] as const) {
+      const { status, json } = await post(own, path, { model: "regress", ...body });
+      expect([status, json["error"]]).toEqual([
+        400,
+        expect.objectContaining({ message: "expected at most 100 tokens in total, got more", param }) as never,
+      ]);
+    }
+    expect(longest).toBeLessThan(10_000);
+  } finally {
+    await own.close(0);
+  }
+});

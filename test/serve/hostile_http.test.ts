@@ -141,3 +141,68 @@ test("a prompt that is far too long is rejected before it is encoded completely"
     await own.close(0);
   }
 });
+
+const chatOf = (more: object) => ({ model: "tiny/llama", messages: [{ role: "user", content: "a" }], ...more });
+const partsOf = (count: number) => Array.from({ length: count }, () => ({ type: "text", text: "" }));
+const completionOf = (prompt: readonly unknown[]) => ({ model: "tiny/llama", prompt });
+const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [at % 256, 0]));
+
+test.each([
+  ["properties", /:/g, { a: 1 }, 0, 32_768],
+  ["values", /,/g, 1, 1, 262_144],
+] as const)("a body with as many %s as are allowed, and with one more", async (what, mark, item, more, limit) => {
+  const bodyOf = (count: number) => JSON.stringify(chatOf({ max_tokens: 1, metadata: Array(count).fill(item) }));
+  const countOf = (body: string) => body.match(mark)!.length + more;
+  const most = limit - (countOf(bodyOf(1)) - 1);
+  expect(countOf(bodyOf(most))).toBe(limit);
+  expect((await post("/v1/chat/completions", bodyOf(most))).status).toBe(200);
+  const response = await post("/v1/chat/completions", bodyOf(most + 1));
+  expect([response.status, await response.json()]).toEqual([
+    400,
+    { error: expect.objectContaining({ message: `expected a body of JSON with at most ${limit} ${what}` }) },
+  ]);
+});
+
+test("long lists and objects of the wrong kind name their field", async () => {
+  const mixed = [...Array<number>(1000).fill(1), -1];
+  for (const [path, body, field] of [
+    ["/v1/completions", completionOf(mixed), "prompt"],
+    ["/v1/completions", completionOf([...Array<string>(1000).fill("a"), 1]), "prompt"],
+    ["/v1/completions", completionOf([...Array(1000).fill([1]), []]), "prompt"],
+    ["/v1/completions", completionOf([[1], [0.5]]), "prompt"],
+    ["/v1/completions", completionOf([]), "prompt"],
+    ["/v1/embeddings", { model: "tiny/llama", input: mixed }, "input"],
+    ["/v1/chat/completions", chatOf({ logit_bias: { ...pairs(256), "-1": 0 } }), "logit_bias"],
+    ["/v1/chat/completions", chatOf({ logit_bias: { ...pairs(256), "300": 100.5 } }), "logit_bias"],
+    ["/v1/chat/completions", chatOf({ logit_bias: { ...pairs(256), "300": -100.5 } }), "logit_bias"],
+    ["/v1/chat/completions", chatOf({ logit_bias: [1] }), "logit_bias"],
+    ["/v1/chat/completions", chatOf({ messages: [{ role: "user", content: partsOf(4097) }] }), "messages.0.content"],
+    ["/v1/responses", { model: "tiny/llama", input: [{ role: "user", content: partsOf(4097) }] }, "input"],
+  ] as const) {
+    const response = await post(path, JSON.stringify(body));
+    const { error } = (await response.json()) as { error: { param: string } };
+    expect([response.status, error.param]).toEqual([400, field]);
+  }
+  const body = chatOf({ max_tokens: 1, messages: [{ role: "user", content: partsOf(4096) }] });
+  expect((await post("/v1/chat/completions", JSON.stringify(body))).status).toBe(200);
+});
+
+test("too many prompts are rejected before any is encoded, and too many tokens before all are", async () => {
+  let texts = 0;
+  const encode: typeof tokenizer.encode = (text) => {
+    texts++;
+    return tokenizer.encode(text);
+  };
+  const own = Object.assign(Object.create(tokenizer), { encode });
+  const counted = new ModelServer({ ...served(), tokenizer: own }, { port: 0, limits: { tokens: 1000 } });
+  try {
+    const many = Array<string>(5000).fill("abcde");
+    const completion = await post("/v1/completions", JSON.stringify(completionOf(many)), counted);
+    expect([completion.status, texts]).toEqual([400, 0]);
+    const input = JSON.stringify({ model: "tiny/llama", input: many });
+    const embedding = await post("/v1/embeddings", input, counted);
+    expect([embedding.status, texts]).toEqual([400, 201]);
+  } finally {
+    await counted.close(0);
+  }
+});

@@ -351,6 +351,12 @@ test("64 clients at once, half of which disconnect: each of the others gets its 
   }
 });
 
+test("an idle server closes at once", async () => {
+  const idle = start({}, model);
+  expect((await fetch(`${idle.url}/health`)).status).toBe(200);
+  await within("an idle server to close", idle.close(3600), 60);
+});
+
 test("closing lets requests finish, and accepts no more", async () => {
   const closing = start({}, model);
   const options = { model: name, messages: said("Hi"), max_tokens: 40, temperature: 0 };

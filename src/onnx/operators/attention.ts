@@ -160,7 +160,7 @@ function tensorScatter(call: Call): Tensor {
   const axis = (call.attributes.number("axis", -2) + cache.rank) % cache.rank;
   const starts = call.optional(2) ? numbersOf(call.tensor(2)) : new Array<number>(cache.shape[0]!).fill(0);
   const size = cache.shape[axis]!;
-  const isCircular = call.attributes.text("mode", "linear") === "circular";
+  const isCircular = call.attributes.choice("mode", ["linear", "circular"], "linear") === "circular";
   const places = starts.flatMap((start) =>
     Array.from({ length: update.shape[axis]! }, (_, at) => BigInt(isCircular ? (start + at) % size : start + at)),
   );

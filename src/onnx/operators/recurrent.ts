@@ -102,7 +102,8 @@ const recurrent =
     const x = isBatchFirst ? ops.transpose(given, 0, 1) : given;
     const [w, r] = [call.tensor(1), call.tensor(2)];
     const directions = w.shape[0]!;
-    const isReversed = call.attributes.text("direction", "forward") === "reverse";
+    const isReversed =
+      call.attributes.choice("direction", ["forward", "reverse", "bidirectional"], "forward") === "reverse";
     const functions = activationsOf(call, names, directions);
     const bound = call.attributes.has("clip") ? call.attributes.number("clip") : undefined;
     const results = Array.from({ length: directions }, (_, at) => {

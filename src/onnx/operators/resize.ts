@@ -68,7 +68,11 @@ function keepingRatio(
   inputs: readonly number[],
   target: readonly number[],
 ): { sizes: number[]; scales: number[] } {
-  const policy = call.attributes.text("keep_aspect_ratio_policy", "stretch");
+  const policy = call.attributes.choice(
+    "keep_aspect_ratio_policy",
+    ["stretch", "not_larger", "not_smaller"],
+    "stretch",
+  );
   const scales = target.map((size, at) => size / inputs[at]!);
   if (policy === "stretch") return { sizes: [...target], scales };
   const scale = policy === "not_larger" ? Math.min(...scales) : Math.max(...scales);

@@ -102,7 +102,7 @@ function depthToSpace(call: Call): Tensor {
   const block = call.attributes.number("blocksize");
   const [batch, channels, height, width] = x.sizes(4);
   const depth = channels / block ** 2;
-  const isColumn = call.attributes.text("mode", "DCR") === "CRD";
+  const isColumn = call.attributes.choice("mode", ["DCR", "CRD"], "DCR") === "CRD";
   const parts = isColumn ? [depth, block, block] : [block, block, depth];
   const split = ops.reshape(x, [batch, ...parts, height, width]);
   const order = isColumn ? [0, 1, 4, 2, 5, 3] : [0, 3, 4, 1, 5, 2];
@@ -114,7 +114,7 @@ function spaceToDepth(call: Call): Tensor {
   const block = call.attributes.number("blocksize");
   const [batch, channels, height, width] = x.sizes(4);
   const split = ops.reshape(x, [batch, channels, height / block, block, width / block, block]);
-  const isColumn = call.attributes.text("mode", "DCR") === "CRD";
+  const isColumn = call.attributes.choice("mode", ["DCR", "CRD"], "DCR") === "CRD";
   const order = ops.permute(split, isColumn ? [0, 1, 3, 5, 2, 4] : [0, 3, 5, 1, 2, 4]);
   return ops.reshape(order, [batch, channels * block ** 2, height / block, width / block]);
 }

@@ -84,9 +84,10 @@ function roiAlign(call: Call): Tensor {
   const batches = call.numbers(2);
   const { attributes } = call;
   const [height, width] = [attributes.number("output_height", 1), attributes.number("output_width", 1)];
-  const isMaximum = attributes.text("mode", "avg") === "max";
+  const isMaximum = attributes.choice("mode", ["avg", "max"], "avg") === "max";
+  const coordinates = ["half_pixel", "output_half_pixel"] as const;
   const isHalfPixel =
-    call.opset >= 16 && attributes.text("coordinate_transformation_mode", "half_pixel") === "half_pixel";
+    call.opset >= 16 && attributes.choice("coordinate_transformation_mode", coordinates, "half_pixel") === "half_pixel";
   const [channels, rows, columns] = x.shape.slice(1) as [number, number, number];
   const regions = batches.map((batch, region) => {
     const plane = ops.reshape(ops.select(x, 0, batch), [channels, rows * columns]);

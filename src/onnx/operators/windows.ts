@@ -45,6 +45,9 @@ function windowsOf(call: Call, sizes: readonly number[], kernel: readonly number
   return { kernel, stride, dilation, before, after: isCeil ? ends : after, counts };
 }
 
+/** The values of `auto_pad`. */
+const autoPads = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] as const;
+
 /** Padding before and after each axis: given, or such that there is a window for each step. */
 function padsOf(
   call: Call,
@@ -53,7 +56,7 @@ function padsOf(
   stride: readonly number[],
 ): [before: number[], after: number[]] {
   const rank = sizes.length;
-  const auto = call.attributes.text("auto_pad", "NOTSET");
+  const auto = call.attributes.choice("auto_pad", autoPads, "NOTSET");
   if (auto === "NOTSET") {
     const pads = call.attributes.numbers("pads") ?? filled(2 * rank, 0);
     return [pads.slice(0, rank), pads.slice(rank)];
@@ -168,7 +171,7 @@ function transposedPads(
   stride: readonly number[],
 ): [before: number[], after: number[]] {
   const rank = sizes.length;
-  const auto = call.attributes.text("auto_pad", "NOTSET");
+  const auto = call.attributes.choice("auto_pad", autoPads, "NOTSET");
   const given = call.attributes.numbers("output_shape")?.slice(-rank);
   const isSame = auto === "SAME_UPPER" || auto === "SAME_LOWER";
   const target = given ?? (isSame ? sizes.map((size, at) => size * stride[at]!) : undefined);
@@ -258,7 +261,7 @@ export function averagePool(call: Call): Tensor {
   const plan = windowsOf(call, spatial(x), kernelOf(call));
   const includes = call.attributes.flag("count_include_pad");
   const rank = plan.kernel.length;
-  const isGiven = call.attributes.text("auto_pad", "NOTSET") === "NOTSET";
+  const isGiven = call.attributes.choice("auto_pad", autoPads, "NOTSET") === "NOTSET";
   const ends = isGiven ? (call.attributes.numbers("pads")?.slice(rank) ?? filled(rank, 0)) : plan.after;
   const counts = plan.kernel.map((kernel, axis) => {
     const size = spatial(x)[axis]!;

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { metalContext } from "../../../src/backend/metal/context.ts";
 import { diagnose, formatDiagnoses } from "../../../src/cli/doctor.ts";
 import { cacheFolder } from "../../../src/core/paths.ts";
 
@@ -21,4 +22,10 @@ test("on a complete machine the doctor runs a computation and recommends nothing
     "toolchains",
   ])
     expect(text).toMatch(new RegExp(`^[✓·] ${subject} `, "m"));
+  const { capabilities } = metalContext().deviceInfo({ probe: true });
+  const can = Object.entries(capabilities!).map(([what, { supported, reason }]) =>
+    supported ? `${what} yes` : `${what} no (${reason})`,
+  );
+  expect(can.some((each) => each.endsWith(" yes"))).toBe(true);
+  expect(diagnoses.find(({ subject }) => subject === "metal can")?.detail).toBe(can.join(", "));
 });

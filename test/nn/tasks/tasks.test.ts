@@ -1,6 +1,6 @@
 /** The results of functions for texts, compared with those of the pipelines of `transformers`. */
 import { expect, test } from "bun:test";
-import { nn } from "../../../src/index.ts";
+import { nn, type Tensor, tensor } from "../../../src/index.ts";
 import { Random } from "../../ops/samples.ts";
 import { testFolder } from "../../support/folder.ts";
 import { seed } from "../../support/some.ts";
@@ -38,6 +38,30 @@ test("tag", async () => {
   expect(got).toEqual(wanted);
   const [tokens] = await nn.tag(model, [cases[0]!.text], { aggregate: "none" });
   expect(tokens!.every(({ label }) => /^[BI]-/.test(label))).toBe(true);
+});
+
+test("tokens with drawn labels are joined to parts, and those of no label are left out", async () => {
+  const model = await modelFor("tag");
+  const names = ["O", "B-A", "I-A", "B-B", "I-B"];
+  model.labels = { ...model.labels!, names };
+  const { text } = pipelines.tag.cases.toSorted((a, b) => b.text.length - a.text.length)[0]!;
+  for (let round = 0; round < 40; round++) {
+    let labels: number[] = [];
+    model.forward = (inputs: Tensor): Tensor => {
+      labels = Array.from({ length: inputs.shape[1]! }, () => random.integer(round % 2, names.length - 1));
+      return tensor([labels.map((label) => names.map((_, at) => (at === label ? 9 : 0)))]);
+    };
+    const [parts] = await nn.tag(model, [text]);
+    const [kinds, tokens] = [labels.map((label) => names[label]!.slice(-1)), labels.map((label) => names[label]!)];
+    const wanted: string[] = [];
+    for (
+      let at = 1;
+      at < labels.length - 1;
+      at++ // without [CLS] and [SEP]
+    )
+      if (at === 1 || kinds[at] !== kinds[at - 1] || tokens[at]!.startsWith("B-")) wanted.push(kinds[at]!);
+    expect(parts!.map(({ label }) => label)).toEqual(wanted.filter((kind) => kind !== "O"));
+  }
 });
 
 test("answer", async () => {

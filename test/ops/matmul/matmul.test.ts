@@ -208,6 +208,16 @@ test.each(tested)("views are multiplied on %s without another operation, in the 
   });
 });
 
+test.each(tested)("a batch of transposed matrices is not copied to be one matrix on %s", (backend) => {
+  withBackend(backend, () => {
+    const a = transpose(ones([3, 5, 4]), 1, 2);
+    const b = ones([5, 6]);
+    resetCodepaths();
+    matmul(a, b);
+    expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["matmul", 1]]);
+  });
+});
+
 test("gradients have gradients: for ⟨c bᵀ, v⟩ they are vᵀ c and v b", () => {
   const a = ones([2, 3], { requiresGrad: true });
   const b = tensor(
