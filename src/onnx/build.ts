@@ -14,6 +14,7 @@ import type {
   TensorProto,
   ValueProto,
 } from "./schema.ts";
+import { type Storing, storeWeights } from "./storing.ts";
 import { elementType, type FilePlace, toTensor } from "./tensors.ts";
 
 /** The surroundings to which the nodes of a graph or function refer. */
@@ -25,18 +26,25 @@ interface Context {
   readonly attributes: ReadonlyMap<string, AttributeValue>;
   /** The functions around, since a function must not call itself. */
   readonly within: readonly string[];
+  readonly storing: Storing;
 }
+
+const unchanged = (): Storing => ({ dtype: undefined, format: undefined, precision: "exact", quantized: new Map() });
 
 /** The standard's domain has two names. */
 const domainOf = (name: string): string => (name === "ai.onnx" ? "" : name);
 const keyOf = (domain: string, name: string, overload: string): string => `${domainOf(domain)}:${name}:${overload}`;
 
-/** Builds a model's graph. @throws {FileFormatError} if it is not sound, or has operators that are not supported */
-export function buildModel(model: ModelProto, place: FilePlace): Graph {
+/**
+ * Builds a model's graph.
+ *
+ * @throws {FileFormatError} if it is not sound, or has operators that are not supported
+ */
+export function buildModel(model: ModelProto, place: FilePlace, storing: Storing = unchanged()): Graph {
   if (!model.graph) throw damaged(place, "it has no graph");
   const opsets = new Map(model.opsets.map(({ domain, version }) => [domainOf(domain), version]));
   const functions = new Map(model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each]));
-  const context = { place, opsets, functions, attributes: new Map(), within: [] };
+  const context = { place, opsets, functions, attributes: new Map(), within: [], storing };
   checkSupported(model, context);
   return buildGraph(model.graph, context);
 }
@@ -78,7 +86,7 @@ function buildGraph(graph: GraphProto, context: Context, outer: (name: string) =
   const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
   const outputs = graph.outputs.map(({ name }) => name);
   const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
-  const steps = buildSteps(nodes, outputs, known, context);
+  const steps = storeWeights(constants, buildSteps(nodes, outputs, known, context), outputs, context.storing);
   return new Graph(inputs, outputs, steps, constants, graph.outputs.map(outputType));
 }
 
@@ -150,7 +158,8 @@ function operatorOf(node: NodeProto, attributes: ReadonlyMap<string, AttributeVa
     attributes: new Map([...defaults, ...attributes]),
     within: [...context.within, key],
   };
-  const steps = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), bodyContext);
+  const built = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), bodyContext);
+  const steps = storeWeights(new Map(), built, body.outputs, context.storing);
   const graph = new Graph(body.inputs, body.outputs, steps, new Map());
   return ({ inputs, run }) => new Results(...run(graph, inputs));
 }

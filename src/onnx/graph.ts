@@ -5,6 +5,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { Attributes, type AttributeValue } from "./attributes.ts";
 import { Call, type Operator, Results, type Value } from "./call.ts";
 import { NodeProblem, OnnxError } from "./errors.ts";
+import { type OnnxFloat, ofOneDType } from "./one_dtype.ts";
 
 /** A node that is ready to run. */
 export interface Step {
@@ -16,6 +17,8 @@ export interface Step {
   readonly opset: number;
   /** Whether a function of the model computes it. */
   readonly isFunction?: boolean;
+  /** The dtype in which the model was loaded, if one was chosen. */
+  readonly float?: OnnxFloat;
   /** Names of values; empty for an input that is left out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
@@ -106,7 +109,9 @@ export function valuesOf(step: Computed, inputs: readonly Value[], scope: Scope)
   const { opset, outputs } = step;
   const run = (graph: Graph, values: readonly Value[]) => graph.run(values, scope);
   try {
-    const result = step.compute(new Call(inputs, step.attributes, { opset, results: outputs.length, run }));
+    const isMixed = step.float !== undefined && step.attributes.graphs().length === 0;
+    const given = isMixed ? ofOneDType(step.operator, inputs, step.float) : inputs;
+    const result = step.compute(new Call(given, step.attributes, { opset, results: outputs.length, run }));
     return result instanceof Results ? result.values : [result];
   } catch (error) {
     if (error instanceof OnnxError || !(error instanceof Error)) throw error;

@@ -9,7 +9,7 @@ import type { Value } from "../call.ts";
 import { Scope, type Step, valuesOf } from "../graph.ts";
 
 /** A step whose values are slots. */
-export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" | "attributes" | "opset"> {
+export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" | "attributes" | "opset" | "float"> {
   /** Slots; {@link NO_SLOT} for an input that is left out. */
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
