@@ -15,7 +15,8 @@ import type {
   ValueProto,
 } from "./schema.ts";
 import { type Storing, storeWeights } from "./storing.ts";
-import { elementType, type FilePlace, toTensor } from "./tensors.ts";
+import { isStrings, type OnnxStrings } from "./strings.ts";
+import { elementType, type FilePlace, toValue } from "./tensors.ts";
 
 /** The surroundings to which the nodes of a graph or function refer. */
 interface Context {
@@ -75,19 +76,26 @@ function checkSupported(model: ModelProto, { place, functions }: Context): void 
 function buildGraph(graph: GraphProto, context: Context, outer: (name: string) => boolean = () => false): Graph {
   const { place } = context;
   const constants = new Map<string, Tensor>();
-  for (const proto of graph.initializers) constants.set(proto.name, toTensor(proto, place));
+  const texts = new Map<string, OnnxStrings>();
+  const add = (name: string, proto: TensorProto): void => {
+    const value = toValue(proto, place);
+    if (isStrings(value)) texts.set(name, value);
+    else constants.set(name, value);
+  };
+  for (const proto of graph.initializers) add(proto.name, proto);
   // Some exporters write weights as nodes.
   const nodes = graph.nodes.filter((node) => {
     const value = constantOf(node);
-    if (value) constants.set(node.outputs[0]!, toTensor({ ...value, name: node.outputs[0]! }, place));
+    if (value) add(node.outputs[0]!, { ...value, name: node.outputs[0]! });
     return value === undefined;
   });
   if (graph.sparse.length > 0) throw damaged(place, "it has sparse initializers, which are not supported");
-  const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
+  const isFixed = (name: string) => constants.has(name) || texts.has(name);
+  const inputs = graph.inputs.map(({ name }) => name).filter((name) => !isFixed(name));
   const outputs = graph.outputs.map(({ name }) => name);
-  const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
+  const known = (name: string) => isFixed(name) || inputs.includes(name) || outer(name);
   const steps = storeWeights(constants, buildSteps(nodes, outputs, known, context), outputs, context.storing);
-  return new Graph(inputs, outputs, steps, constants, graph.outputs.map(outputType));
+  return new Graph(inputs, outputs, steps, constants, { types: graph.outputs.map(outputType), texts });
 }
 
 function outputType({ type }: ValueProto): OutputType | undefined {
@@ -182,7 +190,7 @@ const readers: Readonly<
   3: ({ bytes }) => text(bytes),
   4: ({ tensor, name }, _, { place }) => {
     if (!tensor) throw damaged(place, `attribute "${name}" has no tensor`);
-    return toTensor(tensor, place);
+    return toValue(tensor, place);
   },
   5: ({ graph, name }, known, context) => {
     if (!graph) throw damaged(context.place, `attribute "${name}" has no graph`);

@@ -5,11 +5,13 @@ import { nearestName } from "../core/suggestion.ts";
 import { Module } from "../nn/layers/module.ts";
 import type { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { bytesOf, isFloat } from "../tensor/dtype.ts";
+import { elementCount } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
 import type { Graph, Step } from "./graph.ts";
 import { floats, type OnnxFloat } from "./one_dtype.ts";
 import { Plans } from "./plan/plans.ts";
+import { isStrings } from "./strings.ts";
 
 /** An input or output of an ONNX model. */
 export interface OnnxValue {
@@ -20,7 +22,10 @@ export interface OnnxValue {
   readonly shape: readonly (number | string | null)[] | undefined;
 }
 
-/** A value that a model takes or returns: a tensor, a sequence of values, or undefined for an empty optional. */
+/**
+ * A value that a model takes or returns: a tensor, strings, a sequence of values, a map from labels to numbers, or
+ * undefined for an empty optional.
+ */
 export type OnnxTensorOrSequence = Value;
 
 /** The parts of a model. */
@@ -160,6 +165,14 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
       const hint = near === undefined ? `the inputs are ${list}` : `did you mean "${near}"?`;
       throw new ArgumentError("OnnxModel", "unknownInput", `there is no input "${name}"; ${hint}`);
     }
+    for (const [name, value] of Object.entries(inputs))
+      if (isStrings(value) && value.strings.length !== elementCount(value.shape))
+        throw new ArgumentError(
+          "OnnxModel",
+          "invalidStrings",
+          `input "${name}": expected ${elementCount(value.shape)} strings for shape [${value.shape}], got ` +
+            `${value.strings.length}`,
+        );
     for (const name of names)
       if (!Object.hasOwn(inputs, name))
         throw new ArgumentError("OnnxModel", "missingInput", `the input "${name}" is missing; the inputs are ${list}`);

@@ -3,4 +3,5 @@ export * from "../io/index.ts";
 export { OnnxError } from "./errors.ts";
 export { type LoadOnnxOptions, loadOnnx } from "./load.ts";
 export type { OnnxModel, OnnxTensorOrSequence, OnnxValue } from "./model.ts";
+export type { OnnxMap, OnnxStrings } from "./strings.ts";
 export { type SaveOnnxOptions, saveOnnx } from "./write/save.ts";

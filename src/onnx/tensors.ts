@@ -8,6 +8,7 @@ import { type DType, dtypeFacts, type RealDType } from "../tensor/dtype.ts";
 import { elementCount } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { TensorProto } from "./schema.ts";
+import { type OnnxStrings, stringsOf } from "./strings.ts";
 
 /** An element type of ONNX: its dtype here, and how an element is stored. */
 interface ElementType {
@@ -66,8 +67,28 @@ export interface FilePlace {
 const fail = (place: FilePlace, proto: TensorProto, message: string): FileFormatError =>
   new FileFormatError("loadOnnx", "damaged", place.path, message, proto.name);
 
+/** Converts a tensor of the file, which may have strings. @throws as {@link toTensor} */
+export function toValue(proto: TensorProto, place: FilePlace): Tensor | OnnxStrings {
+  if (proto.dataType !== STRING) return toTensor(proto, place);
+  const shape = checkedShape(proto, place);
+  if (proto.strings.length !== elementCount(shape))
+    throw fail(
+      place,
+      proto,
+      `expected ${elementCount(shape)} strings for shape [${shape}], got ${proto.strings.length}`,
+    );
+  const decoder = new TextDecoder();
+  return stringsOf(
+    proto.strings.map((bytes) => decoder.decode(bytes)),
+    shape,
+  );
+}
+
+/** In TensorProto.DataType. */
+export const STRING = 8;
+
 /**
- * Converts a tensor of the file.
+ * Converts a tensor of numbers of the file.
  *
  * @throws {FileFormatError} for an element type without a counterpart, or if the data does not fit the shape.
  * @throws {FileError} if external data can't be read.

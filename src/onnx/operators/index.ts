@@ -10,6 +10,7 @@ import { indexing } from "./indexing.ts";
 import { linearAttentions } from "./linear_attention.ts";
 import { losses, randomNumbers, signals } from "./losses.ts";
 import { microsoft, simplifiedLayerNormalization } from "./microsoft.ts";
+import { ml } from "./ml/index.ts";
 import { normalization } from "./normalization.ts";
 import { padding } from "./padding.ts";
 import { quantization } from "./quantized.ts";
@@ -17,6 +18,7 @@ import { recurrentLayers } from "./recurrent.ts";
 import { reductions } from "./reductions.ts";
 import { resizing } from "./resize.ts";
 import { shapes } from "./shapes.ts";
+import { texts } from "./text.ts";
 import { vision } from "./vision.ts";
 import { windows } from "./windows.ts";
 
@@ -38,8 +40,9 @@ const domains: Readonly<Record<string, Operators>> = {
       ...quantization,
     },
     ...{ ...randomNumbers, ...recurrentLayers, ...reductions, ...resizing, ...shapes, ...signals, ...vision },
-    ...{ ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
+    ...{ ...texts, ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
   },
+  "ai.onnx.ml": ml,
   "com.microsoft": microsoft,
 };
 

@@ -5,6 +5,7 @@ import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { microsoftAttentions } from "./microsoft_attention.ts";
 import { microsoftQuantization } from "./microsoft_quantized.ts";
+import { tokenizer } from "./text.ts";
 
 /** An activation of the sum of the input and an optional bias. */
 const biased =
@@ -120,4 +121,5 @@ export const microsoft: Operators = {
   SimplifiedLayerNormalization: simplifiedLayerNormalization,
   SkipLayerNormalization: skipLayerNormalization,
   SkipSimplifiedLayerNormalization: skipRmsNormalization,
+  Tokenizer: tokenizer,
 };

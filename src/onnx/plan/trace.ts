@@ -73,6 +73,7 @@ class Trace {
       scope.set(name, slot);
       if (constants !== graph.constants) this.weights.set(slot, { name, tensor });
     }
+    for (const [name, value] of graph.texts) scope.set(name, this.#add(value, true));
     for (const step of graph.steps) this.#step(step, scope);
     return graph.outputs.map((name) => scope.get(name)!);
   }
