@@ -4,7 +4,9 @@ import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Attributes, type AttributeValue } from "./attributes.ts";
 import { Call, type Operator, Results, type Value } from "./call.ts";
+import { castTo } from "./cast.ts";
 import { NodeProblem, OnnxError } from "./errors.ts";
+import { keepTypes } from "./kept_types.ts";
 import { type OnnxFloat, ofOneDType } from "./one_dtype.ts";
 import { indexed, type OnnxStrings } from "./strings.ts";
 
@@ -127,7 +129,7 @@ export function valuesOf(step: Computed, inputs: readonly Value[], scope: Scope)
     const call = new Call(texts?.inputs ?? given, step.attributes, { opset, results: outputs.length, run });
     const result = step.compute(call);
     const results = result instanceof Results ? result.values : [result];
-    return texts ? texts.restore(results) : results;
+    return keepTypes(step.operator, given, texts ? texts.restore(results) : results, castTo);
   } catch (error) {
     if (error instanceof OnnxError || !(error instanceof Error)) throw error;
     const code = error instanceof NodeProblem ? "invalidNode" : "failed";

@@ -9,9 +9,11 @@ import { elementCount } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
 import type { Graph, Step } from "./graph.ts";
+import { kept } from "./kept_types.ts";
 import { floats, type OnnxFloat } from "./one_dtype.ts";
 import { Plans } from "./plan/plans.ts";
 import { isStrings } from "./strings.ts";
+import { keptTypeOfName } from "./tensors.ts";
 
 /** An input or output of an ONNX model. */
 export interface OnnxValue {
@@ -54,6 +56,8 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
   /** Weights that `quantize` converted, by their names in the file. They are frozen. */
   readonly quantizedWeights: ReadonlyMap<string, QuantizedTensor>;
   readonly #parts: Parts;
+  /** Types of inputs that no dtype has, by name. */
+  readonly #keptTypes: ReadonlyMap<string, number>;
   readonly #plans = new Plans();
 
   /** @internal Use {@link loadOnnx}. */
@@ -63,6 +67,12 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     const trains = (name: string, x: Tensor) => parts.trainable.has(name) && isFloat(x.dtype);
     this.weights = new Map(parts.graph.constants);
     this.quantizedWeights = parts.quantized;
+    this.#keptTypes = new Map(
+      parts.inputs.flatMap(({ name, type }) => {
+        const number = type === undefined ? undefined : keptTypeOfName(type);
+        return number === undefined ? [] : [[name, number] as const];
+      }),
+    );
     for (const [name, x] of this.weights) if (trains(name, x)) x.requiresGrad = true;
   }
 
@@ -103,6 +113,8 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     const { graph, dtype } = this.#parts;
     return graph.inputs.map((name) => {
       const value = inputs[name];
+      const type = this.#keptTypes.get(name);
+      if (type !== undefined && value instanceof Tensor) return kept(value, type);
       const isOther = dtype !== undefined && value instanceof Tensor && floats.has(value.dtype);
       return isOther ? value.to(dtype) : value;
     });

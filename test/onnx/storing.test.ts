@@ -19,7 +19,8 @@ const nodeWith = (operator: string, inputs: readonly string[], output: string, a
 const drawn = (random: Random, count: number): number[] => Array.from({ length: count }, () => 2 * random.next() - 1);
 
 /** Results that rounded inputs change entirely: they jump, or depend on small differences, or are random. */
-const jumps = /large_number|_tan$|bernoulli|dropout|multinomial|random|nonmax|argm|topk|nonzero|unique|cast|quantize|floor|ceil|round|mod/;
+const jumps =
+  /large_number|_tan$|bernoulli|dropout|multinomial|random|nonmax|argm|topk|nonzero|unique|cast|quantize|floor|ceil|round|mod/;
 
 /** The results in float32 and the model's inputs, if the case has floating inputs that may be converted. */
 async function inFloat32({ name, model: bytes, sets: [first] }: NodeCase) {

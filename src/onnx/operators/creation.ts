@@ -1,30 +1,25 @@
 /** Operators that convert elements, and that make tensors. */
 import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
-import { bytesOf, type DType, isFloat } from "../../tensor/dtype.ts";
+import { bytesOf, isFloat } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators, Value } from "../call.ts";
+import { castSafely, castTo, type Rounding } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
+import { forgotten, keptType } from "../kept_types.ts";
 import { isStrings, numberIn, type OnnxStrings, stringsOf, textOf } from "../strings.ts";
 import { elementType, elementTypeName, STRING } from "../tensors.ts";
 import { int64 } from "./axes.ts";
 
-/** Casts to an element type of ONNX; a type without a dtype wraps into one that holds its values. */
-export function castTo(x: Tensor, number: number): Tensor {
-  const type = elementType(number);
-  if (!type) throw new NodeProblem(`a cast to ${elementTypeName(number)} is not supported`);
-  if (!type.wraps || type.wraps.bits === 64) return castSafely(x, type.dtype);
-  const { bits, isSigned } = type.wraps;
-  const whole = castSafely(x, "int32");
-  const low = ops.bitwiseAnd(whole, 2 ** bits - 1);
-  const wrapped = isSigned ? ops.sub(ops.bitwiseXor(low, 2 ** (bits - 1)), 2 ** (bits - 1)) : low;
-  return wrapped.to(type.dtype);
-}
+const roundingOf = ({ attributes }: Call): Rounding => ({
+  saturate: attributes.flag("saturate", true),
+  mode: attributes.text("round_mode", "up"),
+});
 
 /** Casts numbers and strings to numbers or strings. */
 function cast(x: Value, number: number, call: Call): Value {
   if (number === STRING) return isStrings(x) ? x : written(call.tensor(0));
-  return isStrings(x) ? read(x, number) : castTo(call.tensor(0), number);
+  return isStrings(x) ? read(x, number) : castTo(call.tensor(0), number, roundingOf(call));
 }
 
 const written = (x: Tensor): OnnxStrings =>
@@ -48,7 +43,9 @@ function read({ strings, shape }: OnnxStrings, number: number): Tensor {
 function castLike(call: Call): Value {
   const like = call.inputs[1];
   if (isStrings(like)) return cast(call.inputs[0], STRING, call);
-  return castSafely(call.tensor(0), call.tensor(1).dtype);
+  const type = keptType(call.tensor(1));
+  if (type !== undefined) return cast(call.inputs[0], type, call);
+  return forgotten(castSafely(call.tensor(0), call.tensor(1).dtype));
 }
 
 /** Reads the bits of elements as another type of the same size. */
@@ -63,8 +60,6 @@ function bitCast(call: Call): Tensor {
   const dense = x.isContiguous ? x : x.contiguous();
   return new Tensor(dense.storage, type.dtype, dense.shape, dense.strides, dense.offset);
 }
-
-const castSafely = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : x.to(dtype));
 
 function eyeLike(call: Call): Tensor {
   const x = call.tensor(0);

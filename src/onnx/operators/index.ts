@@ -5,6 +5,7 @@ import { control } from "./control.ts";
 import { creation } from "./creation.ts";
 import { deformable } from "./deform.ts";
 import { dropout, elementwise } from "./elementwise.ts";
+import { flexAttentions } from "./flex_attention.ts";
 import { fourier } from "./fourier.ts";
 import { indexing } from "./indexing.ts";
 import { linearAttentions } from "./linear_attention.ts";
@@ -19,6 +20,7 @@ import { reductions } from "./reductions.ts";
 import { resizing } from "./resize.ts";
 import { shapes } from "./shapes.ts";
 import { texts } from "./text.ts";
+import { optimizers } from "./training.ts";
 import { vision } from "./vision.ts";
 import { windows } from "./windows.ts";
 
@@ -43,6 +45,8 @@ const domains: Readonly<Record<string, Operators>> = {
     ...{ ...texts, ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
   },
   "ai.onnx.ml": ml,
+  "ai.onnx.preview": flexAttentions,
+  "ai.onnx.preview.training": optimizers,
   "com.microsoft": microsoft,
 };
 
