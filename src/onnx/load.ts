@@ -63,6 +63,7 @@ export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
     trainable: trainableNames(graph),
     dtype,
     quantized: storing.quantized,
+    metadata: new Map(proto.metadata.map(({ key, value }) => [key, value])),
   });
 }
 

@@ -38,6 +38,7 @@ interface Parts {
   /** Names of the file's tensors that training changes. */
   readonly trainable: ReadonlySet<string>;
   readonly quantized: Map<string, QuantizedTensor>;
+  readonly metadata: ReadonlyMap<string, string>;
   /** The dtype that a user chose. */
   readonly dtype: OnnxFloat | undefined;
 }
@@ -79,6 +80,11 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
   /** The inputs, with their names, element types and shapes. */
   get inputs(): readonly OnnxValue[] {
     return this.#parts.inputs;
+  }
+
+  /** Texts that the author added to the file by key, such as the names of classes. */
+  get metadata(): ReadonlyMap<string, string> {
+    return this.#parts.metadata;
   }
 
   /** The outputs, with their names, element types and shapes. */

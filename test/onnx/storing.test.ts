@@ -19,8 +19,6 @@ const nodeWith = (operator: string, inputs: readonly string[], output: string, a
 const drawn = (random: Random, count: number): number[] => Array.from({ length: count }, () => 2 * random.next() - 1);
 
 /** Results that rounded inputs change entirely: they jump, or depend on small differences, or are random. */
-const jumps =
-/** Steps through which results jump, and results of large differences. */
 const jumps = new RegExp(
   [
     ...["large_number", "_tan$", "bernoulli", "dropout", "multinomial", "random", "nonmax", "argm", "topk", "nonzero"],
