@@ -1,13 +1,15 @@
 /** The attributes of a node, read by name and type. */
-import type { Tensor } from "../tensor/tensor.ts";
+import { Tensor } from "../tensor/tensor.ts";
 import { NodeProblem } from "./errors.ts";
 import type { Graph } from "./graph.ts";
+import type { OnnxStrings } from "./strings.ts";
 
 /** An attribute as the operators use it: integers as numbers, bytes as text. */
 export type AttributeValue =
   | number
   | string
   | Tensor
+  | OnnxStrings
   | Graph
   | readonly number[]
   | readonly string[]
@@ -67,7 +69,17 @@ export class Attributes {
   }
 
   tensor(name: string): Tensor | undefined {
-    return this.#values.get(name) as Tensor | undefined;
+    const value = this.#values.get(name);
+    if (value !== undefined && !(value instanceof Tensor)) throw this.#wrong(name, "a tensor of numbers", value);
+    return value;
+  }
+
+  /** Returns a tensor of numbers or strings. */
+  value(name: string): Tensor | OnnxStrings | undefined {
+    const value = this.#values.get(name);
+    const isStrings = typeof value === "object" && "strings" in value;
+    if (value !== undefined && !(value instanceof Tensor) && !isStrings) throw this.#wrong(name, "a tensor", value);
+    return value;
   }
 
   graph(name: string): Graph {

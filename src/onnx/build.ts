@@ -14,7 +14,9 @@ import type {
   TensorProto,
   ValueProto,
 } from "./schema.ts";
-import { elementType, type FilePlace, toTensor } from "./tensors.ts";
+import { type Storing, storeWeights } from "./storing.ts";
+import { isStrings, type OnnxStrings } from "./strings.ts";
+import { elementType, type FilePlace, toValue } from "./tensors.ts";
 
 /** The surroundings to which the nodes of a graph or function refer. */
 interface Context {
@@ -25,18 +27,25 @@ interface Context {
   readonly attributes: ReadonlyMap<string, AttributeValue>;
   /** The functions around, since a function must not call itself. */
   readonly within: readonly string[];
+  readonly storing: Storing;
 }
+
+const unchanged = (): Storing => ({ dtype: undefined, format: undefined, precision: "exact", quantized: new Map() });
 
 /** The standard's domain has two names. */
 const domainOf = (name: string): string => (name === "ai.onnx" ? "" : name);
 const keyOf = (domain: string, name: string, overload: string): string => `${domainOf(domain)}:${name}:${overload}`;
 
-/** Builds a model's graph. @throws {FileFormatError} if it is not sound, or has operators that are not supported */
-export function buildModel(model: ModelProto, place: FilePlace): Graph {
+/**
+ * Builds a model's graph.
+ *
+ * @throws {FileFormatError} if it is not sound, or has operators that are not supported
+ */
+export function buildModel(model: ModelProto, place: FilePlace, storing: Storing = unchanged()): Graph {
   if (!model.graph) throw damaged(place, "it has no graph");
   const opsets = new Map(model.opsets.map(({ domain, version }) => [domainOf(domain), version]));
   const functions = new Map(model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each]));
-  const context = { place, opsets, functions, attributes: new Map(), within: [] };
+  const context = { place, opsets, functions, attributes: new Map(), within: [], storing };
   checkSupported(model, context);
   return buildGraph(model.graph, context);
 }
@@ -67,19 +76,26 @@ function checkSupported(model: ModelProto, { place, functions }: Context): void 
 function buildGraph(graph: GraphProto, context: Context, outer: (name: string) => boolean = () => false): Graph {
   const { place } = context;
   const constants = new Map<string, Tensor>();
-  for (const proto of graph.initializers) constants.set(proto.name, toTensor(proto, place));
+  const texts = new Map<string, OnnxStrings>();
+  const add = (name: string, proto: TensorProto): void => {
+    const value = toValue(proto, place);
+    if (isStrings(value)) texts.set(name, value);
+    else constants.set(name, value);
+  };
+  for (const proto of graph.initializers) add(proto.name, proto);
   // Some exporters write weights as nodes.
   const nodes = graph.nodes.filter((node) => {
     const value = constantOf(node);
-    if (value) constants.set(node.outputs[0]!, toTensor({ ...value, name: node.outputs[0]! }, place));
+    if (value) add(node.outputs[0]!, { ...value, name: node.outputs[0]! });
     return value === undefined;
   });
   if (graph.sparse.length > 0) throw damaged(place, "it has sparse initializers, which are not supported");
-  const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
+  const isFixed = (name: string) => constants.has(name) || texts.has(name);
+  const inputs = graph.inputs.map(({ name }) => name).filter((name) => !isFixed(name));
   const outputs = graph.outputs.map(({ name }) => name);
-  const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
-  const steps = buildSteps(nodes, outputs, known, context);
-  return new Graph(inputs, outputs, steps, constants, graph.outputs.map(outputType));
+  const known = (name: string) => isFixed(name) || inputs.includes(name) || outer(name);
+  const steps = storeWeights(constants, buildSteps(nodes, outputs, known, context), outputs, context.storing);
+  return new Graph(inputs, outputs, steps, constants, { types: graph.outputs.map(outputType), texts });
 }
 
 function outputType({ type }: ValueProto): OutputType | undefined {
@@ -150,7 +166,8 @@ function operatorOf(node: NodeProto, attributes: ReadonlyMap<string, AttributeVa
     attributes: new Map([...defaults, ...attributes]),
     within: [...context.within, key],
   };
-  const steps = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), bodyContext);
+  const built = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), bodyContext);
+  const steps = storeWeights(new Map(), built, body.outputs, context.storing);
   const graph = new Graph(body.inputs, body.outputs, steps, new Map());
   return ({ inputs, run }) => new Results(...run(graph, inputs));
 }
@@ -173,7 +190,7 @@ const readers: Readonly<
   3: ({ bytes }) => text(bytes),
   4: ({ tensor, name }, _, { place }) => {
     if (!tensor) throw damaged(place, `attribute "${name}" has no tensor`);
-    return toTensor(tensor, place);
+    return toValue(tensor, place);
   },
   5: ({ graph, name }, known, context) => {
     if (!graph) throw damaged(context.place, `attribute "${name}" has no graph`);

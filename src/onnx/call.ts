@@ -3,9 +3,10 @@ import { Tensor } from "../tensor/tensor.ts";
 import type { Attributes } from "./attributes.ts";
 import { NodeProblem } from "./errors.ts";
 import type { Graph } from "./graph.ts";
+import type { OnnxMap, OnnxStrings } from "./strings.ts";
 
-/** A value of a graph: a tensor, a sequence, or an empty optional. */
-export type Value = Tensor | readonly Value[] | undefined;
+/** A value of a graph: a tensor, strings, a sequence, a map from labels to numbers, or an empty optional. */
+export type Value = Tensor | OnnxStrings | readonly Value[] | OnnxMap | undefined;
 
 export interface CallContext {
   /** The version of the operator set that the node's domain has in the model. */
@@ -42,7 +43,15 @@ export class Call {
   optional(at: number): Tensor | undefined {
     const value = this.inputs[at];
     if (value !== undefined && !(value instanceof Tensor))
-      throw new NodeProblem(`input ${at}: expected a tensor, got a sequence`);
+      throw new NodeProblem(`input ${at}: expected a tensor of numbers, got ${kindOf(value)}`);
+    return value;
+  }
+
+  /** Returns a required tensor of strings. @throws {NodeProblem} */
+  strings(at: number): OnnxStrings {
+    const value = this.inputs[at];
+    if (typeof value !== "object" || !("strings" in value))
+      throw new NodeProblem(`input ${at}: expected strings, got ${kindOf(value)}`);
     return value;
   }
 
@@ -73,6 +82,13 @@ export class Call {
     return element;
   }
 }
+
+const kindOf = (value: Value): string => {
+  if (value === undefined) return "nothing";
+  if (value instanceof Tensor) return value.describe();
+  if (Array.isArray(value)) return "a sequence";
+  return value instanceof Map ? "a map" : "strings";
+};
 
 /** Computes a node's results: one value, or a list with one for each result. */
 export type Operator = (call: Call) => Value | Results;

@@ -12,6 +12,7 @@ import { tidy } from "../tensor/tidy.ts";
 import type { Value } from "./call.ts";
 import { loadOnnx } from "./load.ts";
 import type { OnnxModel, OnnxValue } from "./model.ts";
+import { isStrings } from "./strings.ts";
 import { dtypeOfName } from "./tensors.ts";
 
 export interface OnnxFlags {
@@ -65,7 +66,12 @@ async function timed(model: OnnxModel, sizes: Readonly<Record<string, number>>):
 }
 
 const describeResult = (value: Value): string =>
-  value instanceof Tensor ? value.describe() : value === undefined ? "nothing" : `a sequence of ${value.length}`;
+  value instanceof Tensor ? value.describe() : value === undefined ? "nothing" : describeOther(value);
+
+function describeOther(value: Exclude<Value, Tensor | undefined>): string {
+  if (isStrings(value)) return `string[${value.shape.join(", ")}]`;
+  return value instanceof Map ? `a map of ${value.size}` : `a sequence of ${(value as readonly Value[]).length}`;
+}
 
 /** Floats are between 0 and 1; integers are 0, which is an index of any table. */
 function randomInput({ name, type, shape }: OnnxValue, sizes: Readonly<Record<string, number>>): Tensor {

@@ -4,7 +4,11 @@ import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Attributes, type AttributeValue } from "./attributes.ts";
 import { Call, type Operator, Results, type Value } from "./call.ts";
+import { castTo } from "./cast.ts";
 import { NodeProblem, OnnxError } from "./errors.ts";
+import { keepTypes } from "./kept_types.ts";
+import { type OnnxFloat, ofOneDType } from "./one_dtype.ts";
+import { indexed, type OnnxStrings } from "./strings.ts";
 
 /** A node that is ready to run. */
 export interface Step {
@@ -16,6 +20,8 @@ export interface Step {
   readonly opset: number;
   /** Whether a function of the model computes it. */
   readonly isFunction?: boolean;
+  /** The dtype in which the model was loaded, if one was chosen. */
+  readonly float?: OnnxFloat;
   /** Names of values; empty for an input that is left out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
@@ -54,6 +60,14 @@ export interface OutputType {
   readonly shape: readonly number[];
 }
 
+/** What a graph may have besides its nodes and tensors. */
+interface GraphOptions {
+  /** Types of the outputs, in their order; undefined for those that have no tensor type. */
+  readonly types?: readonly (OutputType | undefined)[];
+  /** Tensors of strings of the file, by name. */
+  readonly texts?: ReadonlyMap<string, OnnxStrings>;
+}
+
 export class Graph {
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
@@ -62,18 +76,21 @@ export class Graph {
   readonly constants: ReadonlyMap<string, Tensor>;
   /** Types of the outputs, in their order; undefined for those that have no tensor type. */
   readonly outputTypes: readonly (OutputType | undefined)[];
+  /** Tensors of strings of the file, by name. */
+  readonly texts: ReadonlyMap<string, OnnxStrings>;
 
   constructor(
     inputs: readonly string[],
     outputs: readonly string[],
     steps: readonly Omit<Step, "last">[],
     constants: ReadonlyMap<string, Tensor>,
-    outputTypes: readonly (OutputType | undefined)[] = [],
+    { types = [], texts = new Map() }: GraphOptions = {},
   ) {
     this.inputs = inputs;
     this.outputs = outputs;
     this.constants = constants;
-    this.outputTypes = outputTypes;
+    this.outputTypes = types;
+    this.texts = texts;
     this.steps = withLastUses(steps, outputs);
   }
 
@@ -87,7 +104,7 @@ export class Graph {
    */
   run(given: readonly Value[], outer?: Scope, constants = this.constants): readonly Value[] {
     const scope = new Scope(outer);
-    for (const [name, value] of constants) scope.set(name, value);
+    for (const [name, value] of [...constants, ...this.texts]) scope.set(name, value);
     for (const [at, name] of this.inputs.entries()) if (at < given.length) scope.set(name, given[at]);
     for (const step of this.steps) runStep(step, scope);
     return this.outputs.map((name) => scope.get(name));
@@ -106,8 +123,13 @@ export function valuesOf(step: Computed, inputs: readonly Value[], scope: Scope)
   const { opset, outputs } = step;
   const run = (graph: Graph, values: readonly Value[]) => graph.run(values, scope);
   try {
-    const result = step.compute(new Call(inputs, step.attributes, { opset, results: outputs.length, run }));
-    return result instanceof Results ? result.values : [result];
+    const isMixed = step.float !== undefined && step.attributes.graphs().length === 0;
+    const given = isMixed ? ofOneDType(step.operator, inputs, step.float) : inputs;
+    const texts = indexed(step.operator, given);
+    const call = new Call(texts?.inputs ?? given, step.attributes, { opset, results: outputs.length, run });
+    const result = step.compute(call);
+    const results = result instanceof Results ? result.values : [result];
+    return keepTypes(step.operator, given, texts ? texts.restore(results) : results, castTo);
   } catch (error) {
     if (error instanceof OnnxError || !(error instanceof Error)) throw error;
     const code = error instanceof NodeProblem ? "invalidNode" : "failed";

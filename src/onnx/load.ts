@@ -1,42 +1,78 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { aPath, either, someBytes } from "../core/kinds.ts";
-import { operand, parameters } from "../core/parameters.ts";
+import { aPath, choice, either, someBytes } from "../core/kinds.ts";
+import { named, operand, parameters } from "../core/parameters.ts";
 import { withFileErrors } from "../io/file_errors.ts";
+import type { GgmlFormat, QuantizedFormat } from "../quant/formats.ts";
+import { aPrecision, type ProductPrecision } from "../quant/matmul/matmul.ts";
+import { type AffineOptions, aFormat } from "../quant/parts.ts";
 import { buildModel } from "./build.ts";
 import type { Graph } from "./graph.ts";
 import { OnnxModel, type OnnxValue } from "./model.ts";
+import type { OnnxFloat } from "./one_dtype.ts";
 import { readModelProto, type ValueProto } from "./schema.ts";
+import type { Storing } from "./storing.ts";
 import { elementTypeName, folderOf } from "./tensors.ts";
+
+/** Options of {@link loadOnnx}. */
+export interface LoadOnnxOptions {
+  /**
+   * The dtype of floating weights and activations. Inputs and outputs keep the types that the file declares. Scales of
+   * quantized tensors, and numbers from which sizes are computed, keep their dtype. Default: the dtypes in the file.
+   */
+  readonly dtype?: OnnxFloat | undefined;
+  /**
+   * Quantizes constant matrices of `MatMul` and `Gemm`, and constant tables from which `Gather` takes rows, to this
+   * format, one at a time. Matrices with an unsuitable number of columns keep their dtype.
+   */
+  readonly quantize?: GgmlFormat | QuantizedFormat | AffineOptions | undefined;
+  /** Precision of products with quantized weights, as in {@link quantizedMatmul}. Default `"exact"`. */
+  readonly precision?: ProductPrecision | undefined;
+}
 
 /**
  * Loads an ONNX model: any graph of the operators in docs/onnx.md, of operator sets 7 and newer. Tensors in other files
  * are read from the model's folder.
  *
  * @param source a path, or the bytes of a file without external data
+ * @param options `dtype` and `quantize` convert weights one at a time; quantized weights are frozen
  * @returns a module whose weights train; see {@link OnnxModel}
  *
  * @example
- * const model = await io.loadOnnx("classifier.onnx");
+ * const model = await io.loadOnnx("classifier.onnx", { dtype: "bfloat16" });
  * console.log(model.inputs); // [{ name: "image", type: "float", shape: ["batch", 3, 224, 224] }]
  *
  * @throws {FileError} if the file can't be read.
  * @throws {FileFormatError} if it is damaged, or has unsupported operators or types, which the message lists.
  */
-export async function loadOnnx(source: string | Uint8Array): Promise<OnnxModel>;
+export async function loadOnnx(source: string | Uint8Array, options?: LoadOnnxOptions): Promise<OnnxModel>;
 export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
-  const { source } = loadParameters(values);
+  const { source, dtype, quantize, precision } = loadParameters(values);
   const isPath = typeof source === "string";
   const path = isPath ? source : "the model";
   const bytes = isPath ? withFileErrors("loadOnnx", path, () => readFileSync(path)) : source;
   const proto = await readModelProto(bytes, path);
-  const graph = buildModel(proto, { path, folder: isPath ? folderOf(resolve(path)) : undefined });
+  const storing: Storing = { dtype, format: quantize, precision, quantized: new Map() };
+  const graph = buildModel(proto, { path, folder: isPath ? folderOf(resolve(path)) : undefined }, storing);
   const inputs = (proto.graph?.inputs ?? []).filter(({ name }) => graph.inputs.includes(name)).map(describedValue);
   const outputs = (proto.graph?.outputs ?? []).map(describedValue);
-  return new OnnxModel({ graph, inputs, outputs, trainable: trainableNames(graph) });
+  return new OnnxModel({
+    graph,
+    inputs,
+    outputs,
+    trainable: trainableNames(graph),
+    dtype,
+    quantized: storing.quantized,
+    metadata: new Map(proto.metadata.map(({ key, value }) => [key, value])),
+  });
 }
 
-const loadParameters = parameters("loadOnnx", { source: operand(either(aPath, someBytes)) });
+const loadParameters = parameters("loadOnnx", {
+  source: operand(either(aPath, someBytes)),
+  dtype: named(choice("float32", "float16", "bfloat16")),
+  quantize: named(aFormat),
+  precision: named(aPrecision, "exact"),
+});
 
 function describedValue({ name, type }: ValueProto): OnnxValue {
   const tensor = type?.tensor;

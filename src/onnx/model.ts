@@ -3,11 +3,17 @@ import { ArgumentError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
 import { nearestName } from "../core/suggestion.ts";
 import { Module } from "../nn/layers/module.ts";
+import type { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { bytesOf, isFloat } from "../tensor/dtype.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { elementCount } from "../tensor/shape.ts";
+import { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
 import type { Graph, Step } from "./graph.ts";
+import { kept } from "./kept_types.ts";
+import { floats, type OnnxFloat } from "./one_dtype.ts";
 import { Plans } from "./plan/plans.ts";
+import { isStrings } from "./strings.ts";
+import { keptTypeOfName } from "./tensors.ts";
 
 /** An input or output of an ONNX model. */
 export interface OnnxValue {
@@ -18,7 +24,10 @@ export interface OnnxValue {
   readonly shape: readonly (number | string | null)[] | undefined;
 }
 
-/** A value that a model takes or returns: a tensor, a sequence of values, or undefined for an empty optional. */
+/**
+ * A value that a model takes or returns: a tensor, strings, a sequence of values, a map from labels to numbers, or
+ * undefined for an empty optional.
+ */
 export type OnnxTensorOrSequence = Value;
 
 /** The parts of a model. */
@@ -28,6 +37,10 @@ interface Parts {
   readonly outputs: readonly OnnxValue[];
   /** Names of the file's tensors that training changes. */
   readonly trainable: ReadonlySet<string>;
+  readonly quantized: Map<string, QuantizedTensor>;
+  readonly metadata: ReadonlyMap<string, string>;
+  /** The dtype that a user chose. */
+  readonly dtype: OnnxFloat | undefined;
 }
 
 /**
@@ -41,7 +54,11 @@ interface Parts {
 export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>], Record<string, Value>> {
   /** The file's tensors by name: those that train require gradients. */
   readonly weights: Map<string, Tensor>;
+  /** Weights that `quantize` converted, by their names in the file. They are frozen. */
+  readonly quantizedWeights: ReadonlyMap<string, QuantizedTensor>;
   readonly #parts: Parts;
+  /** Types of inputs that no dtype has, by name. */
+  readonly #keptTypes: ReadonlyMap<string, number>;
   readonly #plans = new Plans();
 
   /** @internal Use {@link loadOnnx}. */
@@ -50,12 +67,24 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     this.#parts = parts;
     const trains = (name: string, x: Tensor) => parts.trainable.has(name) && isFloat(x.dtype);
     this.weights = new Map(parts.graph.constants);
+    this.quantizedWeights = parts.quantized;
+    this.#keptTypes = new Map(
+      parts.inputs.flatMap(({ name, type }) => {
+        const number = type === undefined ? undefined : keptTypeOfName(type);
+        return number === undefined ? [] : [[name, number] as const];
+      }),
+    );
     for (const [name, x] of this.weights) if (trains(name, x)) x.requiresGrad = true;
   }
 
   /** The inputs, with their names, element types and shapes. */
   get inputs(): readonly OnnxValue[] {
     return this.#parts.inputs;
+  }
+
+  /** Texts that the author added to the file by key, such as the names of classes. */
+  get metadata(): ReadonlyMap<string, string> {
+    return this.#parts.metadata;
   }
 
   /** The outputs, with their names, element types and shapes. */
@@ -69,11 +98,8 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
    * @throws {ArgumentError} for a missing or unknown input. @throws {OnnxError} if a node can't be computed.
    */
   forward(inputs: Readonly<Record<string, Value>>): Record<string, Value> {
-    const { graph } = this.#parts;
     this.#checkInputs(inputs);
-    const values = graph.inputs.map((name) => inputs[name]);
-    const results = graph.run(values, undefined, this.weights);
-    return Object.fromEntries(graph.outputs.map((name, at) => [name, results[at]]));
+    return this.#outputs(this.#parts.graph.run(this.#values(inputs), undefined, this.weights));
   }
 
   /**
@@ -85,10 +111,30 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
    */
   async run(inputs: Readonly<Record<string, Value>>): Promise<Record<string, Value>> {
     this.#checkInputs(inputs);
-    const { graph } = this.#parts;
-    const values = graph.inputs.map((name) => inputs[name]);
-    const results = noGrad(() => this.#plans.run(graph, values, this.weights));
-    return Object.fromEntries(graph.outputs.map((name, at) => [name, results[at]]));
+    return noGrad(() => this.#outputs(this.#plans.run(this.#parts.graph, this.#values(inputs), this.weights)));
+  }
+
+  /** Returns the inputs in the graph's order: floating tensors in the dtype of a model that was loaded in one. */
+  #values(inputs: Readonly<Record<string, Value>>): Value[] {
+    const { graph, dtype } = this.#parts;
+    return graph.inputs.map((name) => {
+      const value = inputs[name];
+      const type = this.#keptTypes.get(name);
+      if (type !== undefined && value instanceof Tensor) return kept(value, type);
+      const isOther = dtype !== undefined && value instanceof Tensor && floats.has(value.dtype);
+      return isOther ? value.to(dtype) : value;
+    });
+  }
+
+  /** Returns the outputs by name, in the types that the file declares. */
+  #outputs(results: readonly Value[]): Record<string, Value> {
+    const { graph, dtype } = this.#parts;
+    const declared = (value: Value, at: number): Value => {
+      const type = graph.outputTypes[at]?.dtype;
+      const isOther = dtype !== undefined && value instanceof Tensor && type !== undefined && floats.has(type);
+      return isOther && floats.has(value.dtype) ? value.to(type) : value;
+    };
+    return Object.fromEntries(graph.outputs.map((name, at) => [name, declared(results[at], at)]));
   }
 
   /**
@@ -104,12 +150,14 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     const counts = [...Map.groupBy(allSteps(graph), ({ operator }) => operator)]
       .map(([operator, steps]) => [operator, steps.length] as const)
       .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
-    const sizes = [...this.weights.values()];
-    const bytes = sizes.reduce((sum, x) => sum + x.size * bytesOf(x.dtype), 0);
+    const [sizes, quantized] = [[...this.weights.values()], [...this.quantizedWeights.values()]];
+    const bytes =
+      sizes.reduce((sum, x) => sum + x.size * bytesOf(x.dtype), 0) +
+      quantized.reduce((sum, { byteLength }) => sum + byteLength, 0);
     return [
       ...["inputs", ...inputs.map(line), "outputs", ...outputs.map(line)],
       `operators: ${counts.map(([operator, count]) => `${operator} ${count}`).join(", ")}`,
-      `weights: ${counted(sizes.length, "tensor")}, ${(bytes / 1e6).toFixed(1)} MB`,
+      `weights: ${counted(sizes.length + quantized.length, "tensor")}, ${(bytes / 1e6).toFixed(1)} MB`,
     ].join("\n");
   }
 
@@ -135,6 +183,14 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
       const hint = near === undefined ? `the inputs are ${list}` : `did you mean "${near}"?`;
       throw new ArgumentError("OnnxModel", "unknownInput", `there is no input "${name}"; ${hint}`);
     }
+    for (const [name, value] of Object.entries(inputs))
+      if (isStrings(value) && value.strings.length !== elementCount(value.shape))
+        throw new ArgumentError(
+          "OnnxModel",
+          "invalidStrings",
+          `input "${name}": expected ${elementCount(value.shape)} strings for shape [${value.shape}], got ` +
+            `${value.strings.length}`,
+        );
     for (const name of names)
       if (!Object.hasOwn(inputs, name))
         throw new ArgumentError("OnnxModel", "missingInput", `the input "${name}" is missing; the inputs are ${list}`);

@@ -107,6 +107,8 @@ export interface ModelProto {
   producer: string;
   graph: GraphProto | undefined;
   opsets: OpsetProto[];
+  /** Texts of the model's author, such as the names of its classes. */
+  metadata: StringEntry[];
   functions: FunctionProto[];
 }
 
@@ -315,6 +317,7 @@ const modelFields: Readonly<Record<number, Read<ModelProto>>> = {
   2: (it, reader) => (it.producer = reader.readString()),
   7: (it, reader) => (it.graph = graphProto(reader)),
   8: (it, reader) => it.opsets.push(opset(reader)),
+  14: (it, reader) => it.metadata.push(entry(reader)),
   25: (it, reader) => it.functions.push(functionProto(reader)),
 };
 
@@ -326,7 +329,7 @@ const modelFields: Readonly<Record<number, Read<ModelProto>>> = {
  */
 export async function readModelProto(bytes: Uint8Array, path: string): Promise<ModelProto> {
   const { PbfReader } = await import("pbf"); // most programs load no ONNX file
-  const empty: ModelProto = { irVersion: 0, producer: "", graph: undefined, opsets: [], functions: [] };
+  const empty: ModelProto = { irVersion: 0, producer: "", graph: undefined, opsets: [], metadata: [], functions: [] };
   try {
     return new PbfReader(bytes).readFields((tag, it, reader) => modelFields[tag]?.(it, reader), empty);
   } catch (error) {

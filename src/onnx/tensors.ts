@@ -7,19 +7,33 @@ import { tensor } from "../ops/creation/tensor.ts";
 import { type DType, dtypeFacts, type RealDType } from "../tensor/dtype.ts";
 import { elementCount } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { kept } from "./kept_types.ts";
 import type { TensorProto } from "./schema.ts";
+import { e8m0Value, smallFloats, smallFloatValue } from "./small_floats.ts";
+import { type OnnxStrings, stringsOf } from "./strings.ts";
 
 /** An element type of ONNX: its dtype here, and how an element is stored. */
 interface ElementType {
   readonly name: string;
   readonly dtype: RealDType;
-  readonly bits: 4 | 8 | 16 | 32 | 64;
+  readonly bits: 2 | 4 | 8 | 16 | 32 | 64;
   /**
    * The type whose values it holds, if no dtype has them: these are stored in a wider dtype, and casts to the type
    * wrap.
    */
   readonly wraps?: { readonly bits: number; readonly isSigned: boolean };
+  /** The values of codes, if they are floats that no dtype has. Casts to the type round. */
+  readonly values?: readonly number[];
 }
+
+/** A format of floats of up to 8 bits. */
+const smallFloat = (name: string): ElementType => {
+  const [format, bits] = [smallFloats[name], name.startsWith("float4") ? 4 : 8] as const;
+  const values = Array.from({ length: 2 ** bits }, (_, code) =>
+    format ? smallFloatValue(format, code) : e8m0Value(code),
+  );
+  return { name, dtype: "float32", bits, values };
+};
 
 /** By the number in TensorProto.DataType. */
 const elementTypes: Readonly<Record<number, ElementType>> = {
@@ -36,15 +50,17 @@ const elementTypes: Readonly<Record<number, ElementType>> = {
   12: { name: "uint32", dtype: "uint32", bits: 32 },
   13: { name: "uint64", dtype: "int64", bits: 64, wraps: { bits: 64, isSigned: false } },
   16: { name: "bfloat16", dtype: "bfloat16", bits: 16 },
+  ...{ 17: smallFloat("float8e4m3fn"), 18: smallFloat("float8e4m3fnuz"), 19: smallFloat("float8e5m2") },
+  ...{ 20: smallFloat("float8e5m2fnuz"), 23: smallFloat("float4e2m1"), 24: smallFloat("float8e8m0") },
   21: { name: "uint4", dtype: "uint8", bits: 4, wraps: { bits: 4, isSigned: false } },
   22: { name: "int4", dtype: "int8", bits: 4, wraps: { bits: 4, isSigned: true } },
+  25: { name: "uint2", dtype: "uint8", bits: 2, wraps: { bits: 2, isSigned: false } },
+  26: { name: "int2", dtype: "int8", bits: 2, wraps: { bits: 2, isSigned: true } },
 };
 
 /** Names of the types without a counterpart, for messages. */
 const otherTypes: Readonly<Record<number, string>> = {
-  ...{ 0: "undefined", 8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz" },
-  ...{ 19: "float8e5m2", 20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2" },
-  ...{ 27: "float6e2m3", 28: "float6e3m2" },
+  ...{ 0: "undefined", 8: "string", 14: "complex64", 15: "complex128", 27: "float6e2m3", 28: "float6e3m2" },
 };
 
 /** Returns an element type by its number; undefined if there is no counterpart. */
@@ -56,6 +72,16 @@ export const elementTypeName = (number: number): string =>
 export const dtypeOfName = (name: string): DType | undefined =>
   Object.values(elementTypes).find((type) => type.name === name)?.dtype;
 
+/** Returns the number of an element type that no dtype has, by its name; undefined for others. */
+export function keptTypeOfName(name: string): number | undefined {
+  const found = Object.entries(elementTypes).find(([, type]) => type.name === name);
+  return found && isKept(found[1]) ? Number(found[0]) : undefined;
+}
+
+/** Whether tensors of a type are remembered with it. Those of uint64 are as those of int64. */
+export const isKept = ({ wraps, values }: ElementType): boolean =>
+  values !== undefined || (wraps !== undefined && wraps.bits < 64);
+
 /** Where a file's tensors are: errors name the file, and external data lies beside it. */
 export interface FilePlace {
   readonly path: string;
@@ -66,8 +92,28 @@ export interface FilePlace {
 const fail = (place: FilePlace, proto: TensorProto, message: string): FileFormatError =>
   new FileFormatError("loadOnnx", "damaged", place.path, message, proto.name);
 
+/** Converts a tensor of the file, which may have strings. @throws as {@link toTensor} */
+export function toValue(proto: TensorProto, place: FilePlace): Tensor | OnnxStrings {
+  if (proto.dataType !== STRING) return toTensor(proto, place);
+  const shape = checkedShape(proto, place);
+  if (proto.strings.length !== elementCount(shape))
+    throw fail(
+      place,
+      proto,
+      `expected ${elementCount(shape)} strings for shape [${shape}], got ${proto.strings.length}`,
+    );
+  const decoder = new TextDecoder();
+  return stringsOf(
+    proto.strings.map((bytes) => decoder.decode(bytes)),
+    shape,
+  );
+}
+
+/** In TensorProto.DataType. */
+export const STRING = 8;
+
 /**
- * Converts a tensor of the file.
+ * Converts a tensor of numbers of the file.
  *
  * @throws {FileFormatError} for an element type without a counterpart, or if the data does not fit the shape.
  * @throws {FileError} if external data can't be read.
@@ -84,7 +130,8 @@ export function toTensor(proto: TensorProto, place: FilePlace): Tensor {
   const list = bytes ? fromBytes(bytes, type, count) : fromLists(proto, type);
   if (list.length !== count)
     throw fail(place, proto, `expected ${count} elements for shape [${shape}], got ${list.length}`);
-  return make(list, type, shape);
+  const result = make(list, type, shape);
+  return isKept(type) ? kept(result, proto.dataType) : result;
 }
 
 function checkedShape(proto: TensorProto, place: FilePlace): number[] {
@@ -103,19 +150,22 @@ function make(list: Elements, type: ElementType, shape: readonly number[]): Tens
 /** Little-endian, as all supported machines are. Bytes at an address that is no multiple of 8 are copied. */
 function fromBytes(bytes: Uint8Array, type: ElementType, count: number): Elements {
   const { buffer, byteOffset } = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
-  if (type.bits === 4) return nibbles(bytes, count, type.wraps!.isSigned);
+  if (type.bits < 8 || type.values) return fromCodes(bytes, type, count);
   if (type.bits === 16 && type.wraps)
     return Array.from(new (type.wraps.isSigned ? Int16Array : Uint16Array)(buffer as ArrayBuffer, byteOffset, count));
   const list = new dtypeFacts[type.dtype].array(buffer as ArrayBuffer, byteOffset, count);
   return type.dtype === "bfloat16" ? Float32Array.from(list as Uint16Array, bfloat16Value) : list;
 }
 
-/** Two elements a byte, the low half first. */
-const nibbles = (bytes: Uint8Array, count: number, isSigned: boolean): number[] =>
-  Array.from({ length: count }, (_, at) => {
-    const bits = (bytes[at >> 1]! >> (at % 2 === 0 ? 0 : 4)) & 15;
-    return isSigned && bits > 7 ? bits - 16 : bits;
+/** Reads codes of up to 8 bits, the low bits of a byte first. */
+function fromCodes(bytes: Uint8Array, { bits, wraps, values }: ElementType, count: number): number[] {
+  const perByte = 8 / bits;
+  return Array.from({ length: count }, (_, at) => {
+    const code = (bytes[Math.floor(at / perByte)]! >> ((at % perByte) * bits)) & (2 ** bits - 1);
+    if (values) return values[code]!;
+    return wraps!.isSigned && code >= 2 ** (bits - 1) ? code - 2 ** bits : code;
   });
+}
 
 const single = new DataView(new ArrayBuffer(4));
 
@@ -124,18 +174,16 @@ function bfloat16Value(bits: number): number {
   return single.getFloat32(0);
 }
 
-/** Types of up to 32 bits are in int32_data, half precision as its bits; int4 in pairs. */
+/** Types of up to 32 bits are in int32_data, half precision as its bits; several elements of fewer than 8 bits. */
 function fromLists(proto: TensorProto, type: ElementType): Elements {
-  if (type.dtype === "float32") return Float32Array.from(proto.floats);
+  if (type.dtype === "float32" && !type.values) return Float32Array.from(proto.floats);
   if (type.dtype === "float64") return Float64Array.from(proto.doubles);
   if (type.bits === 64) return BigInt64Array.from(proto.ints);
   const ints = proto.ints.map((value) => Number(BigInt.asIntN(64, value)));
-  if (type.bits === 4)
-    return nibbles(
-      Uint8Array.from(ints),
-      proto.dims.reduce((product, size) => product * size, 1),
-      type.wraps!.isSigned,
-    );
+  if (type.bits < 8 || type.values) {
+    const count = elementCount(proto.dims);
+    return fromCodes(Uint8Array.from(ints), type, Math.min(count, (ints.length * 8) / type.bits));
+  }
   if (type.dtype === "float16") return new Float16Array(Uint16Array.from(ints).buffer);
   if (type.dtype === "bfloat16") return Float32Array.from(ints, bfloat16Value);
   return ints;

@@ -332,7 +332,10 @@ export const calls: Calls = {
     io.encodeImage as Call,
     () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
   ],
-  loadOnnx: [io.loadOnnx as Call, () => [join(folder, "none.onnx")]],
+  loadOnnx: [
+    io.loadOnnx as Call,
+    () => [join(folder, "none.onnx"), { dtype: "bfloat16", quantize: "q8_0", precision: "fast" }],
+  ],
   saveOnnx: [
     io.saveOnnx as Call,
     () => [new orchard.nn.ReLU(), { x: zeros([2]) }, { path: join(folder, "a.onnx"), axes: { x: { 0: "n" } } }],

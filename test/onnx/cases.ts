@@ -4,10 +4,14 @@ import { join } from "node:path";
 import { PbfReader } from "pbf";
 import type { Value } from "../../src/onnx/call.ts";
 import { tensorProto } from "../../src/onnx/schema.ts";
-import { toTensor } from "../../src/onnx/tensors.ts";
+import { toValue } from "../../src/onnx/tensors.ts";
 
 type Place = readonly [offset: number, length: number];
-type Stored = null | { readonly tensor: Place } | { readonly items: readonly Stored[] };
+type Stored =
+  | null
+  | { readonly tensor: Place }
+  | { readonly items: readonly Stored[] }
+  | { readonly map: readonly (readonly [key: string | number, value: number])[] };
 
 interface StoredCase {
   readonly name: string;
@@ -24,8 +28,9 @@ export interface NodeCase extends Pick<StoredCase, "name" | "rtol" | "atol"> {
   readonly sets: readonly { readonly inputs: readonly (() => Value)[]; readonly outputs: readonly (() => Value)[] }[];
 }
 
-/** Reads all cases of a file. @param name `contrib` for com.microsoft, `versions` for drawn nodes of all versions */
-export function readNodeCases(name: "node" | "contrib" | "versions" = "node"): NodeCase[] {
+/** Reads all cases of a file. @param name `contrib` for com.microsoft, `versions` for drawn nodes of all versions,
+ * `ml` for models of scikit-learn */
+export function readNodeCases(name: "node" | "contrib" | "versions" | "ml" = "node"): NodeCase[] {
   const file = readFileSync(join(import.meta.dir, "..", "fixtures", "onnx", `${name}.bin`));
   const content = Bun.zstdDecompressSync(file);
   const length = content.readUInt32LE(0);
@@ -33,6 +38,7 @@ export function readNodeCases(name: "node" | "contrib" | "versions" = "node"): N
   const bytesAt = ([offset, size]: Place) => content.subarray(4 + length + offset, 4 + length + offset + size);
   const readValue = (stored: Stored): Value => {
     if (stored === null) return undefined;
+    if ("map" in stored) return new Map(stored.map);
     return "items" in stored ? stored.items.map(readValue) : tensorIn(bytesAt(stored.tensor));
   };
   return cases.map(({ name, model, rtol, atol, sets }) => ({
@@ -46,7 +52,7 @@ export function readNodeCases(name: "node" | "contrib" | "versions" = "node"): N
 
 /** A message that stands alone has no length before it. */
 function tensorIn(bytes: Uint8Array): Value {
-  return toTensor(tensorProto(lengthPrefixed(bytes)), { path: "node.bin" });
+  return toValue(tensorProto(lengthPrefixed(bytes)), { path: "node.bin" });
 }
 
 function lengthPrefixed(bytes: Uint8Array): PbfReader {

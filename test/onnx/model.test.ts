@@ -168,5 +168,6 @@ test("docs/onnx.md lists the operators", async () => {
   const listed = (heading: string): string[] =>
     [...(page.split(`### ${heading}\n`)[1]?.split(/^#/m)[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name!);
   expect(listed("Operators of the standard").sort()).toEqual(operatorNames());
-  expect(listed("Operators of com.microsoft").sort()).toEqual(operatorNames("com.microsoft"));
+  for (const domain of ["ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"])
+    expect(listed(`Operators of ${domain}`).sort()).toEqual(operatorNames(domain));
 });

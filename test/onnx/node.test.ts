@@ -1,18 +1,19 @@
 /**
- * The node tests of the ONNX standard, and drawn nodes of com.microsoft and of all versions of the standard with
- * onnxruntime's results, on every backend: the results agree, or the difference is named.
+ * The node tests of the ONNX standard, drawn nodes of com.microsoft and of all versions of the standard, and models of
+ * scikit-learn, with onnxruntime's results, on every backend: the results agree, or the difference is named.
  */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
 import { getBackend, withBackend } from "../../src/backend/policy.ts";
 import { io, Tensor } from "../../src/index.ts";
 import type { Value } from "../../src/onnx/call.ts";
+import { isStrings } from "../../src/onnx/strings.ts";
 import { tested } from "../ops/run.ts";
 import { isExhaustive } from "../support/repeats.ts";
 import { type NodeCase, readNodeCases } from "./cases.ts";
 import { type Difference, differences } from "./differences.ts";
 
-const cases = [...readNodeCases(), ...readNodeCases("contrib"), ...readNodeCases("versions")];
+const cases = [...readNodeCases(), ...readNodeCases("contrib"), ...readNodeCases("versions"), ...readNodeCases("ml")];
 const differenceOf = (name: string): Difference | undefined => differences.find(({ applies }) => applies(name));
 
 /** The software device is slow: a usual run has every tenth case. */
@@ -76,8 +77,15 @@ const LEAST_ATOL = 2e-6;
 function differenceBetween(actual: Value, expected: Value, rtol: number, atol: number): string | undefined {
   if (expected === undefined || actual === undefined)
     return actual === expected ? undefined : `expected ${describeValue(expected)}, got ${describeValue(actual)}`;
+  if (isStrings(expected)) return Bun.deepEquals(actual, expected) ? undefined : `expected ${describeValue(expected)}`;
+  if (expected instanceof Map) {
+    const isNear = ([key, value]: [string | number, number]) =>
+      actual instanceof Map && Math.abs(actual.get(key) - value) <= LEAST_ATOL + rtol * Math.abs(value);
+    return [...expected].every(isNear) ? undefined : `expected ${[...expected]}, got ${describeValue(actual)}`;
+  }
   if (!(expected instanceof Tensor)) {
-    if (actual instanceof Tensor || actual.length !== expected.length) return `expected ${describeValue(expected)}`;
+    if (!isSequence(expected) || !isSequence(actual) || actual.length !== expected.length)
+      return `expected ${describeValue(expected)}`;
     return expected.map((each, at) => differenceBetween(actual[at], each, rtol, atol)).find(Boolean);
   }
   if (!(actual instanceof Tensor)) return `expected ${expected.describe()}, got a sequence`;
@@ -92,8 +100,10 @@ function differenceBetween(actual: Value, expected: Value, rtol: number, atol: n
   return at < 0 ? undefined : `element ${at}: expected ${y![at]}, got ${x![at]}`;
 }
 
+const isSequence = (value: Value): value is readonly Value[] => Array.isArray(value);
+
 const describeValue = (value: Value): string =>
-  value === undefined ? "nothing" : value instanceof Tensor ? value.describe() : `a sequence of ${value.length}`;
+  value instanceof Tensor ? value.describe() : value instanceof Map ? `${[...value]}` : JSON.stringify(value ?? null);
 
 test("every difference applies to a case", () => {
   const used = new Set(cases.map(({ name }) => differenceOf(name)));

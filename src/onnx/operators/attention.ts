@@ -3,8 +3,8 @@ import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators, Results } from "../call.ts";
+import { castTo } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
-import { castTo } from "./creation.ts";
 
 /** Splits the last axis of [batch, length, heads · dim] into heads, as [batch, heads, length, dim]. */
 export function headsOf(x: Tensor, heads: number): Tensor {

@@ -1,23 +1,51 @@
 /** Operators that convert elements, and that make tensors. */
 import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
-import { bytesOf, type DType, isFloat } from "../../tensor/dtype.ts";
+import { bytesOf, isFloat } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import type { Call, Operators } from "../call.ts";
+import type { Call, Operators, Value } from "../call.ts";
+import { castSafely, castTo, type Rounding } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
-import { elementType, elementTypeName } from "../tensors.ts";
+import { forgotten, keptType } from "../kept_types.ts";
+import { isStrings, numberIn, type OnnxStrings, stringsOf, textOf } from "../strings.ts";
+import { elementType, elementTypeName, STRING } from "../tensors.ts";
 import { int64 } from "./axes.ts";
 
-/** Casts to an element type of ONNX; a type without a dtype wraps into one that holds its values. */
-export function castTo(x: Tensor, number: number): Tensor {
+const roundingOf = ({ attributes }: Call): Rounding => ({
+  saturate: attributes.flag("saturate", true),
+  mode: attributes.text("round_mode", "up"),
+});
+
+/** Casts numbers and strings to numbers or strings. */
+function cast(x: Value, number: number, call: Call): Value {
+  if (number === STRING) return isStrings(x) ? x : written(call.tensor(0));
+  return isStrings(x) ? read(x, number) : castTo(call.tensor(0), number, roundingOf(call));
+}
+
+const written = (x: Tensor): OnnxStrings =>
+  stringsOf(
+    Array.from(x.dataSync() as ArrayLike<number | bigint>, (value) => textOf(value, x.dtype === "float64")),
+    x.shape,
+  );
+
+/** Integers of 64 bits are read exactly. */
+function read({ strings, shape }: OnnxStrings, number: number): Tensor {
   const type = elementType(number);
   if (!type) throw new NodeProblem(`a cast to ${elementTypeName(number)} is not supported`);
-  if (!type.wraps || type.wraps.bits === 64) return castSafely(x, type.dtype);
-  const { bits, isSigned } = type.wraps;
-  const whole = castSafely(x, "int32");
-  const low = ops.bitwiseAnd(whole, 2 ** bits - 1);
-  const wrapped = isSigned ? ops.sub(ops.bitwiseXor(low, 2 ** (bits - 1)), 2 ** (bits - 1)) : low;
-  return wrapped.to(type.dtype);
+  const isExact = type.dtype === "int64" && strings.every((each) => /^\s*[+-]?\d+\s*$/.test(each));
+  const list = isExact
+    ? strings.map((each) => BigInt.asIntN(64, BigInt(each.trim().replace(/^\+/, ""))))
+    : strings.map(numberIn);
+  const wide = tensorOf(list as number[], { shape: [...shape], dtype: isExact ? "int64" : "float64" });
+  return castTo(wide, number);
+}
+
+function castLike(call: Call): Value {
+  const like = call.inputs[1];
+  if (isStrings(like)) return cast(call.inputs[0], STRING, call);
+  const type = keptType(call.tensor(1));
+  if (type !== undefined) return cast(call.inputs[0], type, call);
+  return forgotten(castSafely(call.tensor(0), call.tensor(1).dtype));
 }
 
 /** Reads the bits of elements as another type of the same size. */
@@ -32,8 +60,6 @@ function bitCast(call: Call): Tensor {
   const dense = x.isContiguous ? x : x.contiguous();
   return new Tensor(dense.storage, type.dtype, dense.shape, dense.strides, dense.offset);
 }
-
-const castSafely = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : x.to(dtype));
 
 function eyeLike(call: Call): Tensor {
   const x = call.tensor(0);
@@ -52,9 +78,9 @@ function constantOfShape(call: Call): Tensor {
     : ops.zeros(shape);
 }
 
-function constant(call: Call): Tensor {
+function constant(call: Call): Value {
   const { attributes } = call;
-  const value = attributes.tensor("value");
+  const value = attributes.value("value");
   if (value) return value;
   if (attributes.has("value_float")) return tensorOf(attributes.number("value_float"), { dtype: "float32" });
   if (attributes.has("value_int")) return int64([attributes.number("value_int")], []);
@@ -62,7 +88,10 @@ function constant(call: Call): Tensor {
   if (floats) return tensorOf([...floats], { dtype: "float32" });
   const ints = attributes.numbers("value_ints");
   if (ints) return int64(ints);
-  throw new NodeProblem("a constant of strings or a sparse one is not supported");
+  const strings = attributes.texts("value_strings");
+  if (strings) return stringsOf(strings);
+  if (attributes.has("value_string")) return stringsOf([attributes.text("value_string")], []);
+  throw new NodeProblem("a sparse constant is not supported");
 }
 
 function range(call: Call): Tensor {
@@ -75,8 +104,8 @@ function range(call: Call): Tensor {
 
 export const creation: Operators = {
   BitCast: bitCast,
-  Cast: (call) => castTo(call.tensor(0), call.attributes.number("to")),
-  CastLike: (call) => castSafely(call.tensor(0), call.tensor(1).dtype),
+  Cast: (call) => cast(call.inputs[0], call.attributes.number("to"), call),
+  CastLike: castLike,
   Constant: constant,
   ConstantOfShape: constantOfShape,
   EyeLike: eyeLike,

@@ -5,11 +5,13 @@ import { control } from "./control.ts";
 import { creation } from "./creation.ts";
 import { deformable } from "./deform.ts";
 import { dropout, elementwise } from "./elementwise.ts";
+import { flexAttentions } from "./flex_attention.ts";
 import { fourier } from "./fourier.ts";
 import { indexing } from "./indexing.ts";
 import { linearAttentions } from "./linear_attention.ts";
 import { losses, randomNumbers, signals } from "./losses.ts";
 import { microsoft, simplifiedLayerNormalization } from "./microsoft.ts";
+import { ml } from "./ml/index.ts";
 import { normalization } from "./normalization.ts";
 import { padding } from "./padding.ts";
 import { quantization } from "./quantized.ts";
@@ -17,6 +19,8 @@ import { recurrentLayers } from "./recurrent.ts";
 import { reductions } from "./reductions.ts";
 import { resizing } from "./resize.ts";
 import { shapes } from "./shapes.ts";
+import { texts } from "./text.ts";
+import { optimizers } from "./training.ts";
 import { vision } from "./vision.ts";
 import { windows } from "./windows.ts";
 
@@ -38,8 +42,11 @@ const domains: Readonly<Record<string, Operators>> = {
       ...quantization,
     },
     ...{ ...randomNumbers, ...recurrentLayers, ...reductions, ...resizing, ...shapes, ...signals, ...vision },
-    ...{ ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
+    ...{ ...texts, ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
   },
+  "ai.onnx.ml": ml,
+  "ai.onnx.preview": flexAttentions,
+  "ai.onnx.preview.training": optimizers,
   "com.microsoft": microsoft,
 };
 

@@ -4,8 +4,8 @@ import * as ops from "../../ops/index.ts";
 import { Generator } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
+import { castTo } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
-import { castTo } from "./creation.ts";
 
 /** −weight[target] · x[target], with the reduction of the standard: a mean is weighted. */
 function likelihoodLoss(call: Call, logProbabilities: Tensor): Tensor {

@@ -5,6 +5,7 @@ import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { microsoftAttentions } from "./microsoft_attention.ts";
 import { microsoftQuantization } from "./microsoft_quantized.ts";
+import { tokenizer } from "./text.ts";
 
 /** An activation of the sum of the input and an optional bias. */
 const biased =
@@ -81,7 +82,8 @@ function matMulNBits(call: Call): Tensor {
   const zeros = given && zeroPoints(given, bits, n, blocks);
   const shifted = ops.sub(codes, zeros ?? 2 ** (bits - 1));
   const weight = ops.reshape(ops.mul(shifted, scales), [n, blocks * block]);
-  const product = ops.matmul(call.tensor(0), ops.transpose(ops.narrow(weight, 1, 0, k), 0, 1));
+  const x = call.tensor(0);
+  const product = ops.matmul(x, ops.transpose(ops.narrow(weight, 1, 0, k).to(x.dtype), 0, 1));
   const bias = call.optional(5);
   return bias ? ops.add(product, bias) : product;
 }
@@ -119,4 +121,5 @@ export const microsoft: Operators = {
   SimplifiedLayerNormalization: simplifiedLayerNormalization,
   SkipLayerNormalization: skipLayerNormalization,
   SkipSimplifiedLayerNormalization: skipRmsNormalization,
+  Tokenizer: tokenizer,
 };

@@ -36,7 +36,7 @@ function attended(call: Call, { q, k, v, bias }: Parts, mask: Tensor | undefined
   const isCausal = call.attributes.flag("unidirectional");
   const causal = isCausal ? hidden(queries, keys, (query, key) => key <= query + keys - queries) : undefined;
   const all = [bias, causal, mask && maskBias(call, mask, q.shape[0]!, keys)].filter((each) => each !== undefined);
-  const total = all.length === 0 ? undefined : all.reduce((a, b) => ops.add(a, b));
+  const total = all.length === 0 ? undefined : all.reduce((a, b) => ops.add(a, b)).to(q.dtype);
   return joinHeads(attend(q, k, v, total, scaleOf(call, q.shape[3]!)));
 }
 
@@ -128,7 +128,7 @@ function groupQueryAttention(call: Call): Results {
   const bias = hidden(queries, keys, (query, key) => {
     const distance = query + keys - queries - key;
     return distance >= 0 && (window < 0 || distance < window);
-  });
+  }).to(q.dtype);
   const spread = (x: Tensor) => (heads === kvHeads ? x : ops.repeatInterleave(x, heads / kvHeads, { dim: 1 }));
   const y = attend(turn(q), spread(k), spread(values), bias, scaleOf(call, q.shape[3]!));
   return new Results(joinHeads(y), k, values);

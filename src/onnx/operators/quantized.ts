@@ -1,10 +1,12 @@
 /** Quantization: integers with a scale and a zero point. */
 import * as ops from "../../ops/index.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
+import { castTo } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
-import { elementType } from "../tensors.ts";
+import { kept, keptType } from "../kept_types.ts";
+import { elementType, isKept } from "../tensors.ts";
 import { axisOf } from "./axes.ts";
 import { convolve } from "./windows.ts";
 
@@ -48,7 +50,8 @@ function limitsFor(dtype: DType): readonly [number, number] {
 function dequantize(call: Call): Tensor {
   const [x, scale] = [call.tensor(0), call.tensor(1)];
   const zero = call.optional(2);
-  const difference = zero ? ops.sub(x.to("int32"), spread(call, zero, x).to("int32")) : x;
+  const isWhole = !isFloat(x.dtype);
+  const difference = zero && isWhole ? ops.sub(x.to("int32"), spread(call, zero, x).to("int32")) : x;
   return ops.mul(difference.to(scale.dtype), spread(call, scale, x)).to(scale.dtype);
 }
 
@@ -56,12 +59,15 @@ function dequantize(call: Call): Tensor {
 function quantize(call: Call): Tensor {
   const [x, scale] = [call.tensor(0), call.tensor(1)];
   const zero = call.optional(2);
-  const number = call.attributes.number("output_dtype", 0);
-  const type = number === 0 ? undefined : elementType(number);
-  if (number !== 0 && !type) throw new NodeProblem(`quantization to type ${number} is not supported`);
+  const number = call.attributes.number("output_dtype", 0) || keptType(zero);
+  const type = number === undefined ? undefined : elementType(number);
+  if (number !== undefined && !type) throw new NodeProblem(`quantization to type ${number} is not supported`);
+  const divided = () => ops.div(x.to("float32"), spread(call, scale, x).to("float32"));
+  if (type?.values) return castTo(divided(), number!, { saturate: call.attributes.flag("saturate", true), mode: "up" });
   const dtype = type?.dtype ?? zero?.dtype ?? "uint8";
   const limits = type?.wraps ? limitsOf(type.wraps.bits, type.wraps.isSigned) : limitsFor(dtype);
-  return quantized(x, spread(call, scale, x), zero && spread(call, zero, x), dtype, limits);
+  const result = quantized(x, spread(call, scale, x), zero && spread(call, zero, x), dtype, limits);
+  return type && isKept(type) ? kept(result, number!) : result;
 }
 
 function quantized(

@@ -107,11 +107,11 @@ function fold(
   const from = [joined.weight, joined.bias, ...sources].filter((slot) => slot !== NO_SLOT);
   if (factor) {
     const perRow = ops.reshape(factor, [-1, ...weight.shape.slice(1).map(() => 1)]);
-    joined.weight = edit.fix(ops.mul(weight, perRow), from);
+    joined.weight = edit.fix(ops.mul(weight, perRow).to(weight.dtype), from);
   }
   const scaled = bias && factor ? ops.mul(bias, factor) : bias;
   const sum = scaled && shift ? ops.add(scaled, shift) : (scaled ?? shift);
-  if (sum) joined.bias = edit.fix(ops.clone(ops.expand(sum, [weight.shape[0]!])), from);
+  if (sum) joined.bias = edit.fix(ops.clone(ops.expand(sum, [weight.shape[0]!])).to(weight.dtype), from);
   return true;
 }
 

@@ -125,9 +125,12 @@ export function standardStep(
 
 /** Returns a step with the name and the outputs of `last`. */
 export const madeStep = (
-  { name, opset, outputs }: PlannedStep,
+  { name, opset, outputs, float }: PlannedStep,
   operator: string,
   compute: Operator,
   inputs: readonly number[],
   attributes: Attributes,
-): PlannedStep => ({ name, opset, outputs, operator, compute, inputs, attributes, captured: [] });
+): PlannedStep => ({
+  ...{ name, opset, outputs, operator, compute, inputs, attributes, captured: [] },
+  ...(float && { float }),
+});

@@ -7,9 +7,10 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../../tensor/tidy.ts";
 import type { Value } from "../call.ts";
 import { Scope, type Step, valuesOf } from "../graph.ts";
+import { kept } from "../kept_types.ts";
 
 /** A step whose values are slots. */
-export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" | "attributes" | "opset"> {
+export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" | "attributes" | "opset" | "float"> {
   /** Slots; {@link NO_SLOT} for an input that is left out. */
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
@@ -27,6 +28,8 @@ export interface Slot {
   /** Of a tensor. */
   readonly shape?: Shape | undefined;
   readonly dtype?: DType | undefined;
+  /** Of an input whose element type no dtype has: its number. */
+  readonly type?: number | undefined;
 }
 
 /** A weight that a plan uses. */
@@ -103,7 +106,7 @@ export class Plan {
   #runSteps(given: readonly Value[]): readonly Value[] {
     const { inputs, outputs } = this.#parts;
     const slots = this.#fixed.slice();
-    for (const [at, slot] of inputs.entries()) slots[slot] = given[at];
+    for (const [at, slot] of inputs.entries()) slots[slot] = withType(given[at], this.#parts.slots[slot]!.type);
     const around = tidyScope.get();
     const scope = new TidyScope();
     const owners = new Owners();
@@ -120,6 +123,10 @@ export class Plan {
     return results;
   }
 }
+
+/** A native program passes other tensors to the steps than those that a caller gave. */
+const withType = (value: Value, type: number | undefined): Value =>
+  type !== undefined && value instanceof Tensor ? kept(value, type) : value;
 
 /** Whether an error, or the error that caused it, says that steps can't be compiled. */
 function isRefusal(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { numbersOf, type Value } from "../call.ts";
 import { capturedBy, type Graph, Scope, type Step, valuesOf } from "../graph.ts";
+import { keptType } from "../kept_types.ts";
 import { simplified } from "./fuse.ts";
 import { NO_SLOT, Plan, type PlannedStep, type Slot, type Watched } from "./plan.ts";
 
@@ -28,7 +29,7 @@ export function planKey(given: readonly Value[]): string | undefined {
   return given.map((value) => (value instanceof Tensor ? keyOf(value) : "none")).join(";");
 }
 
-const keyOf = (x: Tensor): string => `${x.dtype}[${x.shape}]${isKeyed(x) ? numbersOf(x) : ""}`;
+const keyOf = (x: Tensor): string => `${x.dtype}${keptType(x) ?? ""}[${x.shape}]${isKeyed(x) ? numbersOf(x) : ""}`;
 const isKeyed = (x: Tensor): boolean =>
   x.size <= MOST_KEY_ELEMENTS && (x.dtype === "int64" || x.dtype === "int32" || x.dtype === "bool");
 
@@ -73,6 +74,7 @@ class Trace {
       scope.set(name, slot);
       if (constants !== graph.constants) this.weights.set(slot, { name, tensor });
     }
+    for (const [name, value] of graph.texts) scope.set(name, this.#add(value, true));
     for (const step of graph.steps) this.#step(step, scope);
     return graph.outputs.map((name) => scope.get(name)!);
   }
@@ -124,7 +126,7 @@ class Trace {
 
   #add(value: Value, isFixed: boolean): number {
     this.#values.push(value);
-    const described = value instanceof Tensor ? { shape: value.shape, dtype: value.dtype } : {};
+    const described = value instanceof Tensor ? { shape: value.shape, dtype: value.dtype, type: keptType(value) } : {};
     return this.slots.push({ isFixed, ...(isFixed ? { fixed: value } : {}), ...described }) - 1;
   }
 

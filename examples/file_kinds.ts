@@ -1,0 +1,89 @@
+// Says what kind of file each of some files is, from its bytes alone, with Google's magika, an ONNX model. Writes a
+// picture.
+//
+//   bun examples/file_kinds.ts [file_kinds.png] [files…]
+//
+// Without files, those of this repository. The model is that of the package magika on PyPI.
+import { basename, join } from "node:path";
+import { io, type Tensor, tensor } from "../src/index.ts";
+import { pythonPackage } from "./packages.ts";
+import { height, numbersOf, save, width } from "./picture.ts";
+
+const [path = "file_kinds.png", ...given] = process.argv.slice(2);
+const root = join(import.meta.dir, "..");
+const files =
+  given.length > 0
+    ? given
+    : [
+        ...["README.md", "package.json", "examples/speech.ts", "LICENSE", ".gitignore"],
+        ...[
+          "scripts/fixtures/onnx_cases.py",
+          "docs/pictures/spirals.svg",
+          "native/replay/replay.cpp",
+          "swift/Package.swift",
+        ],
+        ...["node_modules/@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf", "test/fixtures/onnx/node.bin"],
+        "node_modules/@resvg/resvg-wasm/index_bg.wasm",
+      ].map((file) => join(root, file));
+
+interface Settings {
+  readonly beg_size: number;
+  readonly end_size: number;
+  readonly block_size: number;
+  readonly padding_token: number;
+  readonly target_labels_space: readonly string[];
+}
+
+const folder = join(pythonPackage("magika==1.0.3"), "magika", "models", "standard_v3_3");
+const settings: Settings = await Bun.file(join(folder, "config.min.json")).json();
+const model = await io.loadOnnx(join(folder, "model.onnx"));
+
+/** The first and the last bytes without white space around them, as magika takes them. */
+function tokensOf(bytes: Uint8Array): number[] {
+  const { beg_size, end_size, block_size, padding_token } = settings;
+  const isSpace = (byte: number) => byte === 32 || (byte >= 9 && byte <= 13);
+  const start = bytes.slice(0, block_size);
+  const end = bytes.slice(-block_size);
+  const from = start.findIndex((byte) => !isSpace(byte));
+  const to = end.findLastIndex((byte) => !isSpace(byte)) + 1;
+  const first = Array.from(from < 0 ? [] : start.subarray(from, from + beg_size));
+  const last = Array.from(end.subarray(Math.max(0, to - end_size), to));
+  const padding = (length: number) => new Array<number>(length).fill(padding_token);
+  return [...first, ...padding(beg_size - first.length), ...padding(end_size - last.length), ...last];
+}
+
+const found: { file: string; kind: string; probability: number }[] = [];
+for (const file of files) {
+  if (!(await Bun.file(file).exists())) continue;
+  const tokens = tokensOf(await Bun.file(file).bytes());
+  const [output] = Object.values(
+    await model.run({ bytes: tensor(tokens, { shape: [1, tokens.length], dtype: "int32" }) }),
+  );
+  const probabilities = numbersOf(output as Tensor);
+  const probability = Math.max(...probabilities);
+  const kind = settings.target_labels_space[probabilities.indexOf(probability)]!;
+  found.push({ file: basename(file), kind, probability });
+  console.log(`${basename(file)}: ${kind} (${probability.toFixed(3)})`);
+}
+
+const [top, zero, longest] = [64, 400, 420];
+const row = Math.min(36, (height - top - 20) / found.length);
+const bars = found.map(({ file, kind, probability }, at) => {
+  const y = top + at * row;
+  const name = `<text x="${zero - 110}" y="${y + row / 2 + 5}" text-anchor="end">${Bun.escapeHTML(file)}</text>`;
+  const label = `<text x="${zero - 10}" y="${y + row / 2 + 5}" text-anchor="end" font-weight="bold">${kind}</text>`;
+  const bar = `<rect x="${zero}" y="${y + 4}" width="${(longest * probability).toFixed(1)}" height="${row - 8}"/>`;
+  const number = `<text x="${zero + longest + 10}" y="${y + row / 2 + 5}">${probability.toFixed(2)}</text>`;
+  return `${name}${label}${bar}${number}`;
+});
+const size = `viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
+await save(
+  path,
+  `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="Inter, sans-serif" font-size="14" fill="#334155">
+<title>Kinds of files</title>
+<rect width="${width}" height="${height}" fill="white"/>
+<text x="24" y="36" font-size="16">What kind of file is this? The model reads at most 2,048 bytes of each</text>
+${bars.join("\n").replaceAll("<rect ", '<rect fill="#59a14f" ')}
+</svg>
+`,
+);

@@ -1,0 +1,70 @@
+/** One floating dtype for a model, whatever its file has. */
+import * as ops from "../ops/index.ts";
+import type { DType } from "../tensor/dtype.ts";
+import { Tensor } from "../tensor/tensor.ts";
+import { tidy } from "../tensor/tidy.ts";
+import type { Value } from "./call.ts";
+
+/** A dtype that a model can be loaded in. */
+export type OnnxFloat = "float32" | "float16" | "bfloat16";
+
+export const floats: ReadonlySet<DType> = new Set(["float32", "float16", "bfloat16"]);
+
+/**
+ * Inputs that keep their dtype, by place: numbers that are sizes, positions, limits or scales of integers, which half
+ * precision would round.
+ */
+export const exactInputs: Readonly<Record<string, readonly number[]>> = {
+  BatchNormalization: [1, 2, 3, 4],
+  DequantizeLinear: [1],
+  DynamicQuantizeMatMul: [2],
+  MatMulIntegerToFloat: [2, 3],
+  MatMulNBits: [2],
+  MelWeightMatrix: [0, 1, 2, 3, 4],
+  NonMaxSuppression: [3, 4],
+  QAttention: [3, 4],
+  QLinearConv: [1, 4, 6],
+  QLinearMatMul: [1, 4, 6],
+  QuantizeLinear: [1],
+  Range: [0, 1, 2],
+  Resize: [1, 2],
+  Upsample: [1],
+};
+
+const LARGEST_FLOAT16 = 65504;
+
+/** Converts to a dtype. Finite numbers stay finite: exporters write masks as the least float32. */
+export function finite(x: Tensor, dtype: OnnxFloat): Tensor {
+  if (dtype !== "float16" || x.dtype === "float16") return x.to(dtype);
+  return tidy(() => {
+    const limited = ops.clamp(x, { min: -LARGEST_FLOAT16, max: LARGEST_FLOAT16 });
+    return ops.where(ops.isinf(x), x, limited).to(dtype);
+  });
+}
+
+/**
+ * Operators that compute in float32, and return it if their result is a float: sums of squares exceed the largest
+ * float16, and positions need more digits. Results are converted where they meet a tensor of the model's dtype.
+ */
+const WIDE: ReadonlySet<string> = new Set([
+  ...["BitCast", "DeformConv", "NonMaxSuppression"],
+  ...["Pow", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum"],
+  ...["ReduceSumSquare"],
+]);
+
+const toFloat32 = (value: Value): Value =>
+  value instanceof Tensor && floats.has(value.dtype) && value.dtype !== "float32" ? value.to("float32") : value;
+
+/**
+ * Returns the inputs of a step with all floating tensors in the model's dtype, if one of them has it. Numbers that only
+ * depend on sizes and constants of the file never meet such a tensor, and keep their precision.
+ */
+export function ofOneDType(operator: string, inputs: readonly Value[], dtype: OnnxFloat): readonly Value[] {
+  if (WIDE.has(operator)) return inputs.map(toFloat32);
+  if (!inputs.some((value) => value instanceof Tensor && value.dtype === dtype)) return inputs;
+  const exact = exactInputs[operator];
+  return inputs.map((value, at) => {
+    const isOther = value instanceof Tensor && value.dtype !== dtype && floats.has(value.dtype);
+    return isOther && !exact?.includes(at) ? finite(value, dtype) : value;
+  });
+}

@@ -1,0 +1,43 @@
+/** The examples with ONNX models, where their packages were downloaded (`bun examples/speech.ts` downloads them). */
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
+
+const { path: folder } = testFolder("onnx-examples");
+const isPresent = (...names: readonly string[]): boolean =>
+  names.every((name) => existsSync(join(packageRoot, "build", "packages", name)));
+
+async function lines(name: string): Promise<string[]> {
+  const picture = join(folder, `${name}.png`);
+  const { stdout, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, picture], {
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
+  });
+  expect(exitCode).toBe(0);
+  const png = await Bun.file(picture).bytes();
+  expect([String.fromCharCode(...png.subarray(1, 4)), png.length > 10_000]).toEqual(["PNG", true]);
+  return stdout.toString().trimEnd().split("\n").slice(0, -1);
+}
+
+test.skipIf(!isPresent("silero-vad==6.2.3", "mespeak@2.0.2"))("speech is found where it is", async () => {
+  const numbers = (await lines("speech")).map((line) => line.match(/[\d.]+(?= s)/g)!.map(Number));
+  expect(numbers).toHaveLength(2);
+  const [first, second] = numbers as [number[], number[]];
+  expect(Math.abs(first[0]! - 1)).toBeLessThan(0.2);
+  expect(first[1]).toBeLessThan(second[0]! - 2); // noise and music are between
+});
+
+test.skipIf(!isPresent("rapidocr-onnxruntime==1.4.4"))("the text of a drawn picture is read", async () => {
+  const found = await lines("read_text");
+  expect(found).toContain("Two slices of plum cake 5.80");
+  expect(found).toHaveLength(6);
+});
+
+test.skipIf(!isPresent("magika==1.0.3"))("kinds of files are named", async () => {
+  const found = (await lines("file_kinds")).map((line) => line.replace(/ \(.*/, ""));
+  expect(found).toContain("package.json: json");
+  expect(found).toContain("speech.ts: typescript");
+  expect(found).toContain("index_bg.wasm: wasm");
+});
