@@ -53,6 +53,7 @@ function processorOf(family: string, { config }: MmprojCase): Record<string, unk
   const [side = 0, patch = 0, merge = 0] = [vision["image_size"], vision["patch_size"], vision["spatial_merge_size"]];
   const size = { height: side, width: side };
   if (family === "gemma3") return { image_processor_type: "Gemma3ImageProcessor", size };
+  if (family === "internvl") return { image_processor_type: "GotOcr2ImageProcessor", size };
   if (family === "llava")
     return { image_processor_type: "CLIPImageProcessor", size: { shortest_edge: side }, crop_size: size };
   const tiles = { size: { longest_edge: 4 * side }, max_image_size: { longest_edge: side } };
@@ -64,43 +65,52 @@ function processorOf(family: string, { config }: MmprojCase): Record<string, unk
   };
 }
 
-test.each(["qwen2_vl", "llava", "gemma3", "idefics3"])("%s: prompts equal those of the folder", async (family) => {
-  const own =
-    mmprojCases[family]!.find(({ config }) => !JSON.stringify(config).includes('"siglip_vision_model"')) ??
-    mmprojCases[family]![0]!;
-  const prompt = promptCases.find(({ files }) => files["config.json"]!["model_type"] === family)!;
-  const path = folder.file(`${family}.prompts`);
-  await loadCase(path, own);
-  const pair = await writePair(path, own, promptMetadata(prompt.template));
-  const idOf = (text: string) => promptTokenizer.added_tokens.find(({ content }) => content === text)!.id;
-  const texts = { qwen2_vl: "<|image_pad|>", gemma3: "<image_soft_token>" } as Readonly<Record<string, string>>;
-  const image = idOf(texts[family] ?? "<image>");
-  const config = {
-    ...own.config,
-    text_config: { ...(own.config["text_config"] as object), vocab_size: 300 },
-    ...(family === "qwen2_vl" || family === "idefics3" ? { image_token_id: image } : { image_token_index: image }),
-    ...(family === "gemma3" && {
-      boi_token_index: idOf("<start_of_image>"),
-      eoi_token_index: idOf("<end_of_image>"),
-    }),
-  };
-  const files = { "config.json": config, "preprocessor_config.json": { ...processorOf(family, own), ...normal } };
-  writeFiles(path, { files, template: prompt.template });
-  const chat = [
-    {
-      role: "user",
-      content: [
-        { type: "text", text: "Hi " },
-        { type: "image", image: picture },
-      ],
-    },
-  ];
-  const expected = await nn.loadChatProcessor(path).prompt(chat);
-  const got = await nn.loadChatProcessor(pair.path, { mmproj: pair.mmproj }).prompt(chat);
-  expect(got.tokens).toEqual(expected.tokens);
-  expect(got.images.map(({ grid }) => grid)).toEqual(expected.images.map(({ grid }) => grid));
-  expect(got.images.map(({ pixels }) => numbers(pixels))).toEqual(expected.images.map(({ pixels }) => numbers(pixels)));
-});
+test.each(["qwen2_vl", "llava", "gemma3", "idefics3", "internvl"])(
+  "%s: prompts equal those of the folder",
+  async (family) => {
+    const own =
+      mmprojCases[family]!.find(({ config }) => !JSON.stringify(config).includes('"siglip_vision_model"')) ??
+      mmprojCases[family]![0]!;
+    const prompt = promptCases.find(({ files }) => files["config.json"]!["model_type"] === family)!;
+    const path = folder.file(`${family}.prompts`);
+    await loadCase(path, own);
+    const pair = await writePair(path, own, promptMetadata(prompt.template));
+    const idOf = (text: string) => promptTokenizer.added_tokens.find(({ content }) => content === text)!.id;
+    const texts = { qwen2_vl: "<|image_pad|>", gemma3: "<image_soft_token>", internvl: "<IMG_CONTEXT>" } as Readonly<
+      Record<string, string>
+    >;
+    const image = idOf(texts[family] ?? "<image>");
+    const config = {
+      ...own.config,
+      text_config: { ...(own.config["text_config"] as object), vocab_size: 300 },
+      ...(["qwen2_vl", "idefics3", "internvl"].includes(family)
+        ? { image_token_id: image }
+        : { image_token_index: image }),
+      ...(family === "gemma3" && {
+        boi_token_index: idOf("<start_of_image>"),
+        eoi_token_index: idOf("<end_of_image>"),
+      }),
+    };
+    const files = { "config.json": config, "preprocessor_config.json": { ...processorOf(family, own), ...normal } };
+    writeFiles(path, { files, template: prompt.template });
+    const chat = [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Hi " },
+          { type: "image", image: picture },
+        ],
+      },
+    ];
+    const expected = await nn.loadChatProcessor(path).prompt(chat);
+    const got = await nn.loadChatProcessor(pair.path, { mmproj: pair.mmproj }).prompt(chat);
+    expect(got.tokens).toEqual(expected.tokens);
+    expect(got.images.map(({ grid }) => grid)).toEqual(expected.images.map(({ grid }) => grid));
+    expect(got.images.map(({ pixels }) => numbers(pixels))).toEqual(
+      expected.images.map(({ pixels }) => numbers(pixels)),
+    );
+  },
+);
 
 test("a server reads images with an mmproj file", async () => {
   const [own] = mmprojCases["qwen2_vl"]!;

@@ -13,7 +13,7 @@ import { completedProcessor, describeProcessor, settingsIn } from "../../vision/
 import { ImageProcessor } from "../../vision/processor/processor.ts";
 import { ChatProcessor, type ImageLayout } from "../../vision_language/chat_processor.ts";
 import type { EncoderTowerDescription, VisionLanguageDescription } from "../../vision_language/description.ts";
-import { fixedLayout, patchLayout, tileLayout } from "../../vision_language/layouts.ts";
+import { canvasLayout, fixedLayout, patchLayout, tileLayout } from "../../vision_language/layouts.ts";
 import { chatTemplateOf, chatTemplateOfGguf } from "../generation.ts";
 import { describeGguf } from "../gguf.ts";
 import { Settings } from "../settings.ts";
@@ -125,11 +125,20 @@ function layoutOf(
     const longest = images.flag("do_resize") ? images.inner("size")!.whole("longest_edge") : 0;
     return tileLayout(processor, { tile, longest, splits: images.flag("do_image_splitting"), count }, token);
   }
+  if (architecture === "internvl")
+    return canvasLayout(processor, { tile: tower.encoder.patches.image, counts: tileCountsOf(images), count }, token);
   if (architecture !== "gemma3") return fixedLayout(processor, count, token);
   const [begin, end] = ["boi_token_index", "eoi_token_index"].map((key, at) =>
     textOf(tokenizer, config.wholeIfAny(key) ?? 255_999 + at),
   );
   return fixedLayout(processor, count, token, { placeholder: begin!, before: `\n\n${begin}`, after: `${end}\n\n` });
+}
+
+/** Returns the least and the largest number of tiles. InternVL's processor splits images whatever the file says. */
+function tileCountsOf(images: Settings): readonly [least: number, most: number] {
+  const [least, most] = [images.wholeIfAny("min_patches") ?? 1, images.wholeIfAny("max_patches") ?? 1];
+  if (least <= most && most <= 1024) return [least, most];
+  throw images.wrong("max_patches", `a number from min_patches (${least}) to 1024`, most);
 }
 
 /** @throws {ArgumentError} `otherProcessor` unless images get the size of the encoder's. */

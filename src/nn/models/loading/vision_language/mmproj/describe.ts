@@ -24,13 +24,14 @@ export const projectorTypes = {
   mlp: { family: "llava", token: "<image>" },
   gemma3: { family: "gemma3", token: "<image_soft_token>" },
   idefics3: { family: "idefics3", token: "<image>" },
+  internvl: { family: "internvl", token: "<IMG_CONTEXT>" },
   qwen2vl_merger: { family: "qwen2_vl", token: "<|image_pad|>" },
   "qwen2.5vl_merger": { family: "qwen2_5_vl", token: "<|image_pad|>" },
   qwen3vl_merger: { family: "qwen3_vl", token: "<|image_pad|>" },
 } as const;
 
 type ProjectorType = keyof typeof projectorTypes;
-type EncoderName = "llava" | "gemma3" | "idefics3";
+type EncoderName = "llava" | "gemma3" | "idefics3" | "internvl";
 type QwenName = "qwen2_vl" | "qwen2_5_vl" | "qwen3_vl";
 
 /** The settings of an mmproj file, by their keys without `clip.`. */
@@ -101,14 +102,14 @@ export function imageTokenOf({ metadata, path }: GgufReader, type: ProjectorType
   );
 }
 
-/** An image encoder of CLIP or SigLIP, described by the fields of its `config.json`. */
+/** An image encoder of CLIP, SigLIP or InternVL, described by the fields of its `config.json`. */
 function encoderTower(
   settings: Settings,
   file: GgufReader,
   family: EncoderName,
   text: DecoderDescription,
 ): EncoderTowerDescription {
-  const isClip = file.has("v.class_embd");
+  const kind = family === "internvl" ? family : file.has("v.class_embd") ? "clip" : "siglip";
   const [image, patch] = [settings.whole("vision.image_size"), settings.whole("vision.patch_size")];
   const fields: Readonly<Record<string, Json>> = {
     ...{ image_size: image, patch_size: patch, hidden_size: settings.whole("vision.embedding_length") },
@@ -117,16 +118,25 @@ function encoderTower(
     num_attention_heads: settings.whole("vision.attention.head_count"),
     layer_norm_eps: settings.positive("vision.attention.layer_norm_epsilon"),
     hidden_act: activationOf(settings, family),
-    ...(isClip ? {} : { vision_use_head: false }),
+    ...(kind === "siglip" ? { vision_use_head: false } : {}),
+    ...(kind === "internvl" ? internvlFields(file) : {}),
   };
-  const name = isClip ? "clip_vision_model" : "siglip_vision_model";
+  const name = kind === "internvl" ? "internvl_vision" : (`${kind}_vision_model` as const);
   const { description: encoder } = describeVision(name, settings.with(new Map(Object.entries(fields))), () => false);
   const config = settings.with(new Map(Object.entries(projectorFields(settings, file, family, image / patch))));
   const row = encoderFamilies[family];
   const tower = row.tower({ config, encoder, text });
-  const finalNorm = tower.blocks === undefined ? encoder.finalNorm : "pooled";
+  // the converter omits the last norm if features do not depend on it
+  const finalNorm = !file.has("v.post_ln.weight") ? "none" : tower.blocks === undefined ? encoder.finalNorm : "pooled";
   return { kind: "encoder", encoder: { ...encoder, finalNorm }, ...tower };
 }
+
+const internvlFields = (file: GgufReader): Readonly<Record<string, Json>> => ({
+  attention_bias: file.has("v.blk.0.attn_q.bias"),
+  use_qk_norm: file.has("v.blk.0.attn_q_norm.weight"),
+  norm_type: file.has("v.blk.0.ln1.bias") ? "layer_norm" : "rms_norm",
+  use_mean_pooling: !file.has("v.post_ln.weight"),
+});
 
 /** The fields of a `config.json` around the parts. */
 function projectorFields(
@@ -136,6 +146,7 @@ function projectorFields(
   rows: number,
 ): Readonly<Record<string, Json>> {
   if (family === "idefics3") return { scale_factor: settings.wholeIfAny("vision.projector.scale_factor") ?? 2 };
+  if (family === "internvl") return internvlProjector(settings.wholeIfAny("vision.projector.scale_factor") ?? 2);
   if (family === "gemma3") {
     const side = Math.floor(rows / (settings.wholeIfAny("vision.projector.scale_factor") ?? 4));
     return { mm_tokens_per_image: side ** 2 };
@@ -151,11 +162,16 @@ function projectorFields(
   };
 }
 
+const internvlProjector = (size: number): Readonly<Record<string, Json>> => ({
+  ...{ downsample_ratio: 1 / size, projector_hidden_act: "gelu", vision_feature_layer: -1 },
+  vision_feature_select_strategy: "default",
+});
+
 /** llama.cpp has one name for all kinds of gelu but CLIP's. SigLIP's is an approximation by tanh. */
 function activationOf(settings: Settings, family: EncoderName | QwenName): string {
   if (settings.flag("use_silu", false)) return "silu";
   if (!settings.flag("use_gelu", false)) return "quick_gelu";
-  return family === "llava" ? "gelu" : "gelu_pytorch_tanh";
+  return family === "llava" || family === "internvl" ? "gelu" : "gelu_pytorch_tanh";
 }
 
 /** The number of pixels of a window's side in Qwen2.5-VL, which files do not have. */

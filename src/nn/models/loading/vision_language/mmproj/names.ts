@@ -14,6 +14,7 @@ import { visionPlaces } from "../../vision/names.ts";
 const blockNames = {
   ...{ attentionNorm: "v.blk.#.ln1", feedForwardNorm: "v.blk.#.ln2", "attention.queryKeyValue": "v.blk.#.attn_qkv" },
   ...{ "attention.query": "v.blk.#.attn_q", "attention.key": "v.blk.#.attn_k", "attention.value": "v.blk.#.attn_v" },
+  ...{ attentionScale: "v.blk.#.ls1", feedForwardScale: "v.blk.#.ls2" },
   ...{ "attention.output": "v.blk.#.attn_out", "feedForward.gate": "v.blk.#.ffn_gate" },
 } as const;
 
@@ -48,14 +49,18 @@ function encoderPlaces({ encoder, projector }: EncoderTowerDescription, file: Gg
       const name = end === undefined ? encoderNames[path]! : names[end]!.replace("#", index!);
       return { path: `tower.encoder.${path}`, names: [name], change };
     }),
-    ...(projector.norm ? [place("norm", "mm.soft_emb_norm")] : []),
-    ...(projector.hidden ? [place("hidden", "mm.0")] : []),
-    projector.hidden
-      ? place("output", "mm.2")
-      : projector.norm
-        ? place("output", "mm.input_projection", { kind: "transposed" })
-        : place("output", "mm.model.fc"),
+    ...projectorPlaces(projector, place),
   ];
+}
+
+function projectorPlaces(
+  { norm, hidden }: EncoderTowerDescription["projector"],
+  place: (path: string, name: string, change?: Place["change"]) => Place,
+): Place[] {
+  const mlp = (end: number) => (norm ? `mm.model.mlp.${end}` : `mm.${end - 1}`); // of InternVL, and of LLaVA
+  if (hidden) return [...(norm ? [place("norm", mlp(0))] : []), place("hidden", mlp(1)), place("output", mlp(3))];
+  if (!norm) return [place("output", "mm.model.fc")];
+  return [place("norm", "mm.soft_emb_norm"), place("output", "mm.input_projection", { kind: "transposed" })];
 }
 
 function towerPlaces({ layers, positionRows, deep = [] }: PatchTowerDescription, file: GgufReader): Place[] {
@@ -70,7 +75,7 @@ function towerPlaces({ layers, positionRows, deep = [] }: PatchTowerDescription,
     place("patch", "v.patch_embd", { kind: "reshaped" }),
     ...layers.flatMap(({ attention, feedForward }, index) =>
       Object.entries(names)
-        .filter(([path]) => path !== "feedForward.gate" || feedForward.gated)
+        .filter(([path]) => !path.endsWith("Scale") && (path !== "feedForward.gate" || feedForward.gated))
         .filter(([path]) => !/\.(query|key|value|queryKeyValue)$/.test(path) || /Value$/.test(path) === attention.fused)
         .map(([path, name]) => place(`blocks.${index}.${path}`, name.replace("#", `${index}`))),
     ),

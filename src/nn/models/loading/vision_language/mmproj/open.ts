@@ -4,7 +4,6 @@ import { ArgumentError } from "../../../../../core/errors.ts";
 import type { GgufReader } from "../../../../../io/gguf/file.ts";
 import { openGgufFor } from "../../../../../io/gguf/open.ts";
 import { toDType } from "../../../../../ops/copy/cast.ts";
-import { ones, zeros } from "../../../../../ops/creation/full.ts";
 import { stack } from "../../../../../ops/join/cat.ts";
 import { QuantizedTensor } from "../../../../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../../../../tensor/tensor.ts";
@@ -63,23 +62,16 @@ function joined(first: WeightSource, second: WeightSource): WeightSource {
 }
 
 const PATCH = "v.patch_embd.weight";
-const NORM = ["v.post_ln.weight", "v.post_ln.bias"];
 
-/** llama.cpp splits the projection of two frames, and omits the last norm if features do not depend on it. */
+/** llama.cpp splits the projection of two frames. */
 function towerSource(file: GgufReader): WeightSource {
   const plain = ggufSource(file);
-  const width = file.info("v.blk.0.ln1.weight").shape[0]!;
-  const isNormMissing = !file.has(NORM[0]!);
   const isSplit = (name: string) => name === PATCH && file.has(`${PATCH}.1`);
-  const isMade = (name: string) => isNormMissing && NORM.includes(name);
   return {
     ...plain,
     names: file.names.filter((name) => name !== `${PATCH}.1`),
-    has: (name) => plain.has(name) || isMade(name),
     isNeutral: (name) => /^v\.(post_ln|head)\.|^model\.image_newline$/.test(name),
     describe(name) {
-      const made = { shape: [width], byteLength: 4 * width, type: "F32", dtype: "float32", format: null } as const;
-      if (isMade(name)) return { ...made, isComputed: true };
       const stored = plain.describe(name);
       if (!isSplit(name)) return stored;
       const [outputs = 0, channels = 0, ...sides] = stored.shape;
@@ -91,7 +83,6 @@ function towerSource(file: GgufReader): WeightSource {
       };
     },
     read(name) {
-      if (isMade(name)) return name.endsWith("weight") ? ones([width]) : zeros([width]);
       if (!isSplit(name)) return plain.read(name);
       const parts = [PATCH, `${PATCH}.1`].map((part) => plain.read(part)).filter(isPlain);
       return noGrad(() =>

@@ -23,6 +23,12 @@ export function processorSettings(file: GgufReader, operation: string): Settings
     return file.has("v.class_embd")
       ? fields("CLIP", { size: { shortest_edge: side }, crop_size: size })
       : fields("Siglip", { size });
+  if (family === "internvl")
+    return fields("GotOcr2", {
+      size,
+      min_patches: settings.wholeIfAny("vision.preproc_min_tiles") ?? 1,
+      max_patches: settings.wholeIfAny("vision.preproc_max_tiles") ?? 12,
+    });
   if (family === "idefics3") {
     const longest = settings.wholeIfAny("vision.preproc_image_size") ?? side;
     return fields("Idefics3", { size: { longest_edge: longest }, max_image_size: { longest_edge: side } });
