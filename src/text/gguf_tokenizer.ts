@@ -149,6 +149,12 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
   };
 }
 
+/** SentencePiece removes spaces at both ends, and joins adjacent ones. */
+const withoutExtraSpaces = [
+  { type: "Strip", strip_left: true, strip_right: true },
+  { type: "Replace", pattern: { Regex: " {2,}" }, content: " " },
+];
+
 /** SentencePiece's unigram model. */
 function unigram(vocabulary: Vocabulary): TokenizerJson {
   const charsmap = vocabulary.read("precompiled_charsmap") as ArrayLike<number> | undefined;
@@ -157,12 +163,13 @@ function unigram(vocabulary: Vocabulary): TokenizerJson {
     type: "Precompiled",
     precompiled_charsmap: Buffer.from(Uint8Array.from(charsmap ?? [])).toString("base64"),
   };
-  const normalizers = charsmap ? [precompiled, ...normalizer.normalizers] : normalizer.normalizers;
+  const trimming = vocabulary.read("remove_extra_whitespaces") === true ? withoutExtraSpaces : [];
+  const normalizers = [...(charsmap ? [precompiled] : []), ...trimming, ...normalizer.normalizers];
   return {
     normalizer: { type: "Sequence", normalizers },
     pre_tokenizer: null,
     decoder,
-    post_processor: beginning(vocabulary, false),
+    post_processor: beginning(vocabulary, false, true),
     added_tokens: addedTokens(vocabulary),
     model: {
       type: "Unigram",
@@ -231,10 +238,10 @@ function addedTokens({ tokens, types }: Vocabulary): AddedToken[] {
   );
 }
 
-/** Adds the tokens at the start and end of a text if the file requests them. */
-function beginning({ tokens, read }: Vocabulary, byDefault: boolean): object | null {
-  const begins = (read("add_bos_token") ?? byDefault) ? specialOf(tokens, read("bos_token_id")) : undefined;
-  const ends = read("add_eos_token") === true ? specialOf(tokens, read("eos_token_id")) : undefined;
+/** Adds the tokens at the start and end of a text if the file requests them, or by default. */
+function beginning({ tokens, read }: Vocabulary, begin: boolean, end = false): object | null {
+  const begins = (read("add_bos_token") ?? begin) ? specialOf(tokens, read("bos_token_id")) : undefined;
+  const ends = (read("add_eos_token") ?? end) === true ? specialOf(tokens, read("eos_token_id")) : undefined;
   if (!begins && !ends) return null;
   const text = { Sequence: { id: "A", type_id: 0 } };
   const place = (token: { id: string } | undefined) => (token ? [{ SpecialToken: { id: token.id, type_id: 0 } }] : []);

@@ -119,7 +119,10 @@ describe("the tokenizers of GGUF files", () => {
     const { unigram, rows } = (await read("sentencepiece")) as { unigram: Pieces; rows: readonly Row[] };
     const tokenizer = ofMetadata(metadataOf("t5", unigram));
     for (const { text: own, ids } of rows)
-      if (!/<\||<unk>|<0x/.test(own)) expect(tokenizer.encode(own)).toEqual([...ids]);
+      if (!/<\||<unk>|<0x/.test(own)) {
+        expect(tokenizer.encode(own, plain)).toEqual([...ids]);
+        expect(tokenizer.encode(own)).toEqual([...ids, tokenizer.endOfText!]); // as llama.cpp does
+      }
   });
 
   test.each([

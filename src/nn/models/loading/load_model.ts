@@ -21,6 +21,7 @@ import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
+import { isGgufEncoderDecoder, openGgufEncoderDecoder } from "./encoder_decoder/gguf.ts";
 import { openEncoderDecoder } from "./encoder_decoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
@@ -215,6 +216,7 @@ function openGguf(path: string, mmproj?: string): Opened {
       throw new ArgumentError("loadModel", "otherProjector", `${message} file: loadModel(path, { mmproj })`);
     }
     if (isGgufEncoder(file)) return openGgufEncoder(file);
+    if (isGgufEncoderDecoder(file)) return openGgufEncoderDecoder(file);
     const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
     const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
     const described = decoderOf(describeGguf(file), "gguf");

@@ -15,7 +15,7 @@ import type {
 } from "../../../vision_language/description.ts";
 import { Settings } from "../../settings.ts";
 import { describeVision } from "../../vision/describe.ts";
-import { encoderFamilies } from "../encoders.ts";
+import { type EncoderFamily, encoderFamilies } from "../encoders.ts";
 import { axesOf, qwenFamilies } from "../qwen.ts";
 import { feedForwardNames } from "./names.ts";
 
@@ -124,7 +124,7 @@ function encoderTower(
   const name = kind === "internvl" ? "internvl_vision" : (`${kind}_vision_model` as const);
   const { description: encoder } = describeVision(name, settings.with(new Map(Object.entries(fields))), () => false);
   const config = settings.with(new Map(Object.entries(projectorFields(settings, file, family, image / patch))));
-  const row = encoderFamilies[family];
+  const row: EncoderFamily = encoderFamilies[family];
   const tower = row.tower({ config, encoder, text });
   // the converter omits the last norm if features do not depend on it
   const finalNorm = !file.has("v.post_ln.weight") ? "none" : tower.blocks === undefined ? encoder.finalNorm : "pooled";
