@@ -100,8 +100,8 @@ const metadataOf = (model: string, own: Pieces, more: object = {}) =>
 const entries = (pairs: readonly (readonly [string, unknown])[]) =>
   Object.fromEntries(pairs.map(([key, value]) => [`tokenizer.ggml.${key}`, { value }]));
 const ofMetadata = (pairs: readonly (readonly [string, unknown])[]) => {
-  const { json, config } = tokenizerOfGguf(entries(pairs));
-  return new text.PretrainedTokenizer(json, { config });
+  const { json, ...options } = tokenizerOfGguf(entries(pairs));
+  return new text.PretrainedTokenizer(json, options);
 };
 
 describe("the tokenizers of GGUF files", () => {
