@@ -19,6 +19,7 @@ export const modelOptions = (): Option[] => [
     ...(["float16", "q8_0"] satisfies CacheFormat[]),
   ]),
   new Option("--adapter <folder>", "folder of a LoRA adapter in PEFT's format"),
+  new Option("--mmproj <file>", "GGUF file of the image encoder, for a language model in a GGUF file"),
   new Option("--backend <name>", "backend to run on").choices(backendNames),
   offlineOption(),
 ];

@@ -17,6 +17,8 @@ export interface ModelFlags {
   readonly quantize?: LoadModelOptions["quantize"];
   /** The folder of a LoRA adapter. */
   readonly adapter?: string;
+  /** The GGUF file of an image encoder. */
+  readonly mmproj?: string;
   readonly backend?: BackendName;
   readonly cache?: CacheFormat;
   /** Whether to use only the cache, without a download. */
@@ -51,16 +53,16 @@ export interface ServeFlags extends ModelFlags {
   readonly imageUrls?: boolean;
 }
 
-const optionsOf = ({ backend, dtype, quantize, adapter, offline }: ModelFlags) => {
+const optionsOf = ({ backend, dtype, quantize, adapter, mmproj, offline }: ModelFlags) => {
   if (backend) setBackend(backend);
-  return { dtype, quantize, adapter, offline };
+  return { dtype, quantize, adapter, mmproj, offline };
 };
 
 /** Runs `orchard chat`. Returns the exit code. */
 export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
   reportErrors(async () => {
-    const { dtype: _, quantize: __, backend: ___, adapter: ____, offline: _____, ...sampling } = flags;
-    const { tokens: maxTokens, image: images = [], ...options } = sampling;
+    const { dtype: _, quantize: __, backend: ___, adapter: ____, offline: _____, ...others } = flags;
+    const { mmproj: ______, tokens: maxTokens, image: images = [], ...options } = others;
     const chat: ChatOptions = { ...options, maxTokens };
     using session = new ChatSession(await loadServed(path, optionsOf(flags)), chat);
     for (const image of images) session.attach(image);

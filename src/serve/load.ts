@@ -88,8 +88,10 @@ export async function loadAnyServed(
     throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of encoders are not supported");
   }
   if (adapter !== undefined) loadLora(model, adapter);
-  const readsImages = model instanceof VisionLanguageModel && chatTemplate !== undefined && hasImageSettings(path);
-  const processor = readsImages ? loadChatProcessor(path) : undefined;
+  const { mmproj } = options;
+  const hasSettings = mmproj !== undefined || hasImageSettings(path);
+  const readsImages = model instanceof VisionLanguageModel && chatTemplate !== undefined && hasSettings;
+  const processor = readsImages ? loadChatProcessor(path, { mmproj }) : undefined;
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: ownName,

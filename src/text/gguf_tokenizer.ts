@@ -3,6 +3,10 @@
  */
 import { ArgumentError } from "../core/errors.ts";
 import { patternsOf } from "./gguf_patterns.ts";
+import type { Splitter } from "./pretrained_tokenizer.ts";
+import { normalizerOf } from "./sentencepiece/charsmap.ts";
+import { splitterOf } from "./sentencepiece/encode.ts";
+import type { SentencePieceModel } from "./sentencepiece/model.ts";
 import type { AddedToken, TokenizerConfig, TokenizerJson } from "./tokenizer_file.ts";
 
 /** The metadata of a GGUF file. */
@@ -28,6 +32,8 @@ const isAdded = (type: number | undefined): boolean => type === UNKNOWN || type 
 export function tokenizerOfGguf(metadata: Metadata): {
   readonly json: TokenizerJson;
   readonly config: TokenizerConfig;
+  /** Splits texts between added tokens, instead of the model. */
+  readonly splitter: Splitter | undefined;
 } {
   const read = (key: string) => metadata[`tokenizer.ggml.${key}`]?.value;
   const model = read("model");
@@ -46,6 +52,7 @@ export function tokenizerOfGguf(metadata: Metadata): {
   return {
     json: make(vocabulary),
     config: { bos_token, eos_token, chat_template: metadata["tokenizer.chat_template"]?.value },
+    splitter: model === "t5" ? unigramSplitter(vocabulary) : undefined,
   };
 }
 
@@ -149,28 +156,36 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
   };
 }
 
-/** SentencePiece's unigram model. */
+/** SentencePiece's unigram model. A splitter normalizes and splits texts as SentencePiece does. */
 function unigram(vocabulary: Vocabulary): TokenizerJson {
-  const charsmap = vocabulary.read("precompiled_charsmap") as ArrayLike<number> | undefined;
-  const { normalizer, decoder } = spaces(vocabulary);
-  const precompiled = {
-    type: "Precompiled",
-    precompiled_charsmap: Buffer.from(Uint8Array.from(charsmap ?? [])).toString("base64"),
-  };
-  const normalizers = charsmap ? [precompiled, ...normalizer.normalizers] : normalizer.normalizers;
   return {
-    normalizer: { type: "Sequence", normalizers },
-    pre_tokenizer: null,
-    decoder,
-    post_processor: beginning(vocabulary, false),
+    ...{ normalizer: null, pre_tokenizer: null, decoder: spaces(vocabulary).decoder },
+    post_processor: beginning(vocabulary, false, true),
     added_tokens: addedTokens(vocabulary),
     model: {
       type: "Unigram",
-      unk_id: Number(vocabulary.read("unknown_token_id") ?? 0),
+      unk_id: unknownOf(vocabulary),
       vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]]),
-      byte_fallback: vocabulary.tokens.includes("<0x00>"),
+      byte_fallback: false, // the splitter has it
     },
   };
+}
+
+const unknownOf = ({ read }: Vocabulary): number => Number(read("unknown_token_id") ?? 0);
+const hasBytes = ({ tokens }: Vocabulary): boolean => tokens.includes("<0x00>");
+
+function unigramSplitter(vocabulary: Vocabulary): Splitter {
+  const { tokens, scores, types, read } = vocabulary;
+  const charsmap = (read("precompiled_charsmap") ?? []) as ArrayLike<number>;
+  const unknown = unknownOf(vocabulary);
+  const model: SentencePieceModel = {
+    pieces: tokens.map((text, id) => ({ text, score: scores[id] ?? 0, type: types[id] ?? NORMAL })),
+    ...{ kind: "unigram", byteFallback: hasBytes(vocabulary), unknown, charsmap: Uint8Array.from(charsmap) },
+    ...{ addsPrefix: addsSpace(vocabulary), trimsSpaces: read("remove_extra_whitespaces") === true },
+  };
+  const [normalize, split, known] = [normalizerOf(model), splitterOf(model), new Set(tokens)];
+  const unknownText = tokens[unknown] ?? "";
+  return (text) => split(normalize(text)).map((part) => (known.has(part.text) ? part.text : unknownText));
 }
 
 /**
@@ -231,10 +246,10 @@ function addedTokens({ tokens, types }: Vocabulary): AddedToken[] {
   );
 }
 
-/** Adds the tokens at the start and end of a text if the file requests them. */
-function beginning({ tokens, read }: Vocabulary, byDefault: boolean): object | null {
-  const begins = (read("add_bos_token") ?? byDefault) ? specialOf(tokens, read("bos_token_id")) : undefined;
-  const ends = read("add_eos_token") === true ? specialOf(tokens, read("eos_token_id")) : undefined;
+/** Adds the tokens at the start and end of a text if the file requests them, or by default. */
+function beginning({ tokens, read }: Vocabulary, begin: boolean, end = false): object | null {
+  const begins = (read("add_bos_token") ?? begin) ? specialOf(tokens, read("bos_token_id")) : undefined;
+  const ends = (read("add_eos_token") ?? end) === true ? specialOf(tokens, read("eos_token_id")) : undefined;
   if (!begins && !ends) return null;
   const text = { Sequence: { id: "A", type_id: 0 } };
   const place = (token: { id: string } | undefined) => (token ? [{ SpecialToken: { id: token.id, type_id: 0 } }] : []);

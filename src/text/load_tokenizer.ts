@@ -35,8 +35,8 @@ export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
   const isFolder = withFileErrors("loadTokenizer", path, () => statSync(path)).isDirectory();
   if (!isFolder) {
     using file = openGguf(path);
-    const { json, config } = tokenizerOfGguf(file.metadata);
-    return new PretrainedTokenizer(json, { config, name });
+    const { json, config, splitter } = tokenizerOfGguf(file.metadata);
+    return new PretrainedTokenizer(json, { config, name, ...(splitter && { splitter }) });
   }
   return ofFolder(path, name);
 }

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { text } from "../../src/index.ts";
+import { tokenizerOfGguf } from "../../src/text/gguf_tokenizer.ts";
 import { normalizerOf } from "../../src/text/sentencepiece/charsmap.ts";
 import { splitterOf } from "../../src/text/sentencepiece/encode.ts";
 import { readSentencePiece } from "../../src/text/sentencepiece/model.ts";
@@ -13,7 +14,11 @@ import { seed } from "../support/some.ts";
 
 interface Fixture {
   readonly texts: readonly string[];
-  readonly models: readonly { readonly options: object; readonly file: string; readonly pieces: readonly string[][] }[];
+  readonly models: readonly {
+    readonly options: Readonly<Record<string, unknown>>;
+    readonly file: string;
+    readonly pieces: readonly string[][];
+  }[];
   readonly folders: readonly {
     readonly kind: "marian" | "m2m_100";
     readonly model: number;
@@ -35,6 +40,31 @@ test.each(models.map((model, index) => [JSON.stringify(model.options), index] as
   const [normalize, split] = [normalizerOf(model), splitterOf(model)];
   const got = texts.map((given) => [given, split(normalize(given)).map((part) => part.text)]);
   expect(got).toEqual(texts.map((given, at) => [given, models[index]!.pieces[at]!]));
+});
+
+/** Models without symbols of the user, which llama.cpp matches before it splits a text. */
+const unigram = models.flatMap(({ options }, index) =>
+  options["model_type"] === "unigram" && !options["user_defined_symbols"] ? [index] : [],
+);
+
+test.each(unigram)("GGUF metadata of unigram model %d", (index) => {
+  const { pieces, charsmap, addsPrefix, trimsSpaces, unknown } = readSentencePiece(bytesOf(index), "a model");
+  const metadata = {
+    ...{ model: "t5", tokens: pieces.map((piece) => piece.text), scores: pieces.map(({ score }) => score) },
+    ...{ token_type: pieces.map(({ type }) => type), unknown_token_id: unknown, add_eos_token: false },
+    ...{ add_space_prefix: addsPrefix, remove_extra_whitespaces: trimsSpaces },
+    precompiled_charsmap: charsmap.length > 0 ? charsmap : undefined,
+  };
+  const entries = Object.entries(metadata).map(([key, value]) => [`tokenizer.ggml.${key}`, { value }] as const);
+  const { json, ...options } = tokenizerOfGguf(Object.fromEntries(entries));
+  const tokenizer = new text.PretrainedTokenizer(json, options);
+  const ids = new Map(pieces.map((piece, id) => [piece.text, id]));
+  const isPlain = (given: string) => !/<\||<unk>|<0x|<s>|<\/s>/.test(given);
+  for (const [at, given] of texts.entries())
+    if (isPlain(given)) {
+      const want = models[index]!.pieces[at]!.map((piece) => ids.get(piece) ?? unknown);
+      expect([given, tokenizer.encode(given)]).toEqual([given, want]);
+    }
 });
 
 describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as const))("%s", (name, own) => {

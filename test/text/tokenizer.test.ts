@@ -100,8 +100,8 @@ const metadataOf = (model: string, own: Pieces, more: object = {}) =>
 const entries = (pairs: readonly (readonly [string, unknown])[]) =>
   Object.fromEntries(pairs.map(([key, value]) => [`tokenizer.ggml.${key}`, { value }]));
 const ofMetadata = (pairs: readonly (readonly [string, unknown])[]) => {
-  const { json, config } = tokenizerOfGguf(entries(pairs));
-  return new text.PretrainedTokenizer(json, { config });
+  const { json, ...options } = tokenizerOfGguf(entries(pairs));
+  return new text.PretrainedTokenizer(json, options);
 };
 
 describe("the tokenizers of GGUF files", () => {
@@ -119,7 +119,10 @@ describe("the tokenizers of GGUF files", () => {
     const { unigram, rows } = (await read("sentencepiece")) as { unigram: Pieces; rows: readonly Row[] };
     const tokenizer = ofMetadata(metadataOf("t5", unigram));
     for (const { text: own, ids } of rows)
-      if (!/<\||<unk>|<0x/.test(own)) expect(tokenizer.encode(own)).toEqual([...ids]);
+      if (!/<\||<unk>|<0x/.test(own)) {
+        expect(tokenizer.encode(own, plain)).toEqual([...ids]);
+        expect(tokenizer.encode(own)).toEqual([...ids, tokenizer.endOfText!]); // as llama.cpp does
+      }
   });
 
   test.each([

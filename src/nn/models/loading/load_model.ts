@@ -3,6 +3,7 @@ import { ArgumentError, OutOfMemoryError } from "../../../core/errors.ts";
 import { aFunction, aPath, flag } from "../../../core/kinds.ts";
 import { named, operand, parameters } from "../../../core/parameters.ts";
 import { withFileErrors } from "../../../io/file_errors.ts";
+import type { GgufReader } from "../../../io/gguf/file.ts";
 import { openGgufFor } from "../../../io/gguf/open.ts";
 import { locateModel } from "../../../io/hub/locate.ts";
 import { openFor } from "../../../io/safetensors/open.ts";
@@ -20,6 +21,7 @@ import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
+import { isGgufEncoderDecoder, openGgufEncoderDecoder } from "./encoder_decoder/gguf.ts";
 import { openEncoderDecoder } from "./encoder_decoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
@@ -40,6 +42,7 @@ import { isDual, isVision } from "./vision/architectures.ts";
 import { isImageModel, openImageModel } from "./vision/image_models.ts";
 import { openVision } from "./vision/open.ts";
 import { isVisionLanguage } from "./vision_language/describe.ts";
+import { isMmproj, openMmproj, openTwoFiles } from "./vision_language/mmproj/open.ts";
 import { openVisionLanguage } from "./vision_language/open.ts";
 import { isWav2Vec2, openWav2Vec2 } from "./wav2vec2.ts";
 import { openWhisper } from "./whisper.ts";
@@ -63,6 +66,11 @@ export interface LoadModelOptions {
   readonly precision?: ProductPrecision | undefined;
   /** Called with the memory that the model will take, before any weight is read. */
   readonly onReport?: ((report: MemoryReport) => void) | undefined;
+  /**
+   * The GGUF file of an image encoder (`mmproj-….gguf`) for the language model in a GGUF file. The model is then a
+   * {@link VisionLanguageModel}.
+   */
+  readonly mmproj?: string | undefined;
   /** Whether to load a model on the hub from the cache only, without a download. Default: as `HF_HUB_OFFLINE` says. */
   readonly offline?: boolean | undefined;
 }
@@ -91,6 +99,7 @@ const loadModelParameters = parameters("loadModel", {
   quantize: named(aFormat),
   precision: named(aPrecision, "exact"),
   onReport: named(aFunction<(report: MemoryReport) => void>()),
+  mmproj: named(aPath),
   offline: named(flag),
 });
 
@@ -124,9 +133,9 @@ const loadModelParameters = parameters("loadModel", {
 export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
 export function loadModel<M extends LoadableModel>(path: string, options?: LoadModelOptions): Promise<LoadedModel<M>>;
 export async function loadModel(...values: unknown[]): Promise<LoadedModel<LoadableModel>> {
-  const { path: given, dtype, quantize, precision, onReport, offline } = loadModelParameters(values);
+  const { path: given, dtype, quantize, precision, onReport, mmproj, offline } = loadModelParameters(values);
   const path = await locateModel("loadModel", given, { offline });
-  using opened = open(path);
+  using opened = open(path, mmproj);
   const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
   return await loadOpened(path, opened, storing, onReport);
 }
@@ -157,10 +166,12 @@ function originOf(path: string): string {
   return owner !== undefined && !path.endsWith(".gguf") ? `${owner}/${name}` : path;
 }
 
-function open(path: string): Opened {
+function open(path: string, mmproj?: string): Opened {
   const isFolder = withFileErrors("loadModel", path, () => statSync(path)).isDirectory();
+  if (isFolder && mmproj !== undefined)
+    throw new ArgumentError("loadModel", "otherProjector", `expected a .gguf file with mmproj, got the folder ${path}`);
   if (isFolder) return openFolder(path);
-  if (path.endsWith(".gguf")) return openGguf(path);
+  if (path.endsWith(".gguf")) return openGguf(path, mmproj);
   throw new ArgumentError("loadModel", "unknownFile", `expected a folder or a .gguf file, got ${path}`);
 }
 
@@ -195,15 +206,31 @@ function openFolder(path: string): Opened {
   }
 }
 
-function openGguf(path: string): Opened {
+function openGguf(path: string, mmproj?: string): Opened {
   const file = openGgufFor("loadModel", path);
   const source = ggufSource(file);
   try {
+    if (mmproj !== undefined) return withMmproj(file, mmproj);
+    if (isMmproj(file)) {
+      const message = `expected a language model, got an image encoder in ${path}; load it with the language model's`;
+      throw new ArgumentError("loadModel", "otherProjector", `${message} file: loadModel(path, { mmproj })`);
+    }
     if (isGgufEncoder(file)) return openGgufEncoder(file);
+    if (isGgufEncoderDecoder(file)) return openGgufEncoderDecoder(file);
     const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
     const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
     const described = decoderOf(describeGguf(file), "gguf");
     return { ...described, source, style: "gguf", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
+
+function withMmproj(text: GgufReader, path: string): Opened {
+  const file = openMmproj("loadModel", path);
+  try {
+    return openTwoFiles(text, file);
   } catch (cause) {
     file.close();
     throw cause;

@@ -22,8 +22,8 @@ export interface VisionDescription {
   readonly layers: readonly EncoderLayerDescription[];
   /** Whether learned positions are also added after each block but the last. Default false. */
   readonly midPositions?: boolean | undefined;
-  /** The input of the last norm: all hidden states, or only the pooled state. */
-  readonly finalNorm: "states" | "pooled";
+  /** The input of the last norm: all hidden states, or only the pooled state; or there is none. */
+  readonly finalNorm: "states" | "pooled" | "none";
   /** How the hidden states of an image become one vector. */
   readonly pooling: VisionPooling;
   /** The width of a linear layer without bias, which projects the pooled state. Default: none. */

@@ -49,7 +49,7 @@ const readStates = parameters("VisionEncoder.hiddenStates", {
  * | `embeddings. …` | see {@link VisionEmbeddings} |
  * | `blocks.0. …` | see {@link EncoderBlock} |
  * | `midPositions.weight` | [(blocks − 1) · positions, width] of YOLOS; null for others |
- * | `finalNorm.weight` | [width] |
+ * | `finalNorm.weight` | [width]; null without a final norm |
  * | `pooling. …` | see {@link DensePooling} and {@link AttentionPooling}; null for other models |
  * | `projection.weight` | [projection, width]; null for other models |
  * | `head.weight` | [labels, width], or [labels, 2 · width] for the class token and the mean of patches |
@@ -59,7 +59,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   readonly embeddings: VisionEmbeddings;
   readonly blocks: readonly EncoderBlock[];
   readonly midPositions: Embedding | null;
-  readonly finalNorm: Normalization;
+  readonly finalNorm: Normalization | null;
   readonly pooling: DensePooling | AttentionPooling | null;
   readonly projection: Linear | QuantizedLinear | null;
   readonly head: Linear | QuantizedLinear | null;
@@ -75,7 +75,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
 
   constructor(description: VisionDescription, options: LayerOptions = {}) {
     super();
-    const { width, norm, layers, pooling, projection, head } = description;
+    const { width, norm, layers, finalNorm, pooling, projection, head } = description;
     const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     const outputs = (size: number, of: number) => new Linear(of, size, shared);
     this.#description = description;
@@ -85,7 +85,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
       description.midPositions && layers.length > 1
         ? new Embedding((layers.length - 1) * placesOf(description.patches), width, shared)
         : null;
-    this.finalNorm = newNorm(width, norm, shared);
+    this.finalNorm = finalNorm === "none" ? null : newNorm(width, norm, shared);
     const sizes = { ...shared, width, norm };
     this.pooling =
       pooling.kind === "dense"
@@ -175,7 +175,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
         x = block.forward(x, inputs);
         if (this.midPositions && at < layers.length - 1) x = this.withPositions(x, at, pixels);
       }
-      return finalNorm === "states" && count === layers.length ? this.finalNorm.forward(x) : x;
+      return finalNorm === "states" && count === layers.length ? this.finalNorm!.forward(x) : x;
     });
   }
 
@@ -187,7 +187,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   statesAfter(pixels: Tensor, counts: readonly number[], normalizes: boolean): Tensor[] {
     this.checkPixels(pixels);
     const inputs = { mask: undefined, bias: undefined, distances: undefined, rotation: this.rotationFor(pixels) };
-    const norm = (x: Tensor) => (normalizes ? this.finalNorm.forward(x) : x);
+    const norm = (x: Tensor) => (normalizes && this.finalNorm ? this.finalNorm.forward(x) : x);
     let x = this.embeddings.forward(pixels);
     const found: Tensor[] = counts.includes(0) ? [norm(x)] : [];
     for (const [at, block] of this.blocks.slice(0, Math.max(...counts)).entries()) {
@@ -212,7 +212,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
       const { kind } = this.#description.pooling;
       const plain = () => (kind === "mean" ? mean(states, { dim: 1 }) : select(states, 1, 0));
       const pooled = pooling ? pooling.forward(states) : plain();
-      const normalized = this.#description.finalNorm === "pooled" ? this.finalNorm.forward(pooled) : pooled;
+      const normalized = this.#description.finalNorm === "pooled" ? this.finalNorm!.forward(pooled) : pooled;
       return projection ? projection.forward(normalized) : normalized;
     });
   }

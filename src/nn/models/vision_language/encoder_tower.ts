@@ -99,7 +99,7 @@ export class EncoderTower extends Module<[images: readonly ImageInputs[]], Tenso
         "wrongShape",
         `expected images of ${image.join(" x ")} pixels, got ${other.pixels.describe()}; use the model's processor`,
       );
-    const { dtype } = this.projector.output.weight;
+    const { dtype } = this.encoder.embeddings.patch.weight;
     const pixels = cat(
       images.map(({ pixels }) => toDType(pixels, dtype)),
       0,

@@ -115,6 +115,58 @@ export const tileLayout = (processor: ImageProcessor, sizes: TileSizes, token: s
     }),
 });
 
+/** Sizes of {@link canvasLayout}. */
+export interface CanvasSizes {
+  /** Height and width of a tile. */
+  readonly tile: readonly [height: number, width: number];
+  /** The least and the largest number of tiles. */
+  readonly counts: readonly [least: number, most: number];
+  /** The number of tokens of a tile. */
+  readonly count: number;
+}
+
+/** InternVL: the tiles of an image that fills rows and columns of them, then the image in the size of a tile. */
+export const canvasLayout = (processor: ImageProcessor, sizes: CanvasSizes, token: string): ImageLayout => ({
+  placeholder: token,
+  prepare: (image) =>
+    tidy(() => {
+      const { tile, count } = sizes;
+      const [height, width] = tile;
+      const { filter = "bicubic" } = processor.description;
+      const bytes = bytesOf(image);
+      const [rows, columns] = canvasOf(bytes, sizes);
+      const whole: Tensor = toDType(resizeBytes(bytes, [rows * height, columns * width], filters[filter]), "uint8");
+      const crops: Tensor[] = [];
+      for (let row = 0; row < rows; row++)
+        for (let column = 0; column < columns; column++)
+          crops.push(processor.process(narrow(narrow(whole, 1, row * height, height), 2, column * width, width)));
+      if (crops.length > 1) crops.push(processor.process(bytes));
+      return { inputs: inputsOf(crops, count), text: `<img>${token.repeat(crops.length * count)}</img>` };
+    }),
+});
+
+/**
+ * Returns the rows and columns of tiles whose ratio is nearest to that of the image. Of equal ratios, it is the one
+ * with most tiles whose area is less than twice that of the image.
+ *
+ * Source: Hugging Face's `get_optimal_tiled_canvas`.
+ */
+function canvasOf({ shape }: Tensor, { tile, counts: [least, most] }: CanvasSizes): readonly [number, number] {
+  const [height, width] = shape.slice(1) as [number, number];
+  const sides = Array.from({ length: most }, (_, side) => side + 1);
+  const grids = sides
+    .flatMap((columns) => sides.map((rows) => ({ rows, columns, count: rows * columns })))
+    .filter(({ count }) => count >= least && count <= most)
+    .sort((a, b) => a.count - b.count);
+  let best = { rows: 1, columns: 1, distance: Number.POSITIVE_INFINITY };
+  for (const { rows, columns, count } of grids) {
+    const distance = Math.abs(width / height - columns / rows);
+    const isLarge = height * width > 0.5 * tile[0] * tile[1] * count;
+    if (distance < best.distance || (distance === best.distance && isLarge)) best = { rows, columns, distance };
+  }
+  return [best.rows, best.columns];
+}
+
 const FAKE = "<fake_token_around_image>";
 
 /** The largest side of an image. */

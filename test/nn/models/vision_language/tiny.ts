@@ -26,10 +26,15 @@ export interface PromptCase {
 
 /** The path of the fixture without its extension: scripts/fixtures/models/chat_prompts.py. */
 export const promptFixture = join(packageRoot, "test", "fixtures", "vision_language", "prompts");
-const contents: { tokenizer: object; cases: readonly PromptCase[] } = JSON.parse(
+interface TokenizerFile {
+  readonly model: { readonly vocab: Readonly<Record<string, number>> };
+  readonly added_tokens: readonly { readonly id: number; readonly content: string }[];
+}
+const contents: { tokenizer: TokenizerFile; cases: readonly PromptCase[] } = JSON.parse(
   readFileSync(`${promptFixture}.json`, "utf8"),
 );
 export const promptCases = contents.cases;
+export const promptTokenizer = contents.tokenizer;
 
 /** Writes the files of a model without weights. */
 export function writeFiles(path: string, { files, template }: Pick<PromptCase, "files" | "template">): void {

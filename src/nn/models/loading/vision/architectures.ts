@@ -30,6 +30,8 @@ export interface VisionArchitecture {
   readonly feedForward?: "ratio" | "gatedIfConfigured";
   /** How states are pooled. Default: the first token's state. */
   readonly pooling?: "dense" | "attention";
+  /** Whether all norms may be RMSNorm, and the last one may be missing, as the config says. */
+  readonly configuredNorms?: boolean;
   /** What a classifier reads. Default: the first token's state. */
   readonly classified?: "patches" | "firstAndPatches";
 }
@@ -85,6 +87,16 @@ export const visionArchitectures = {
     },
     ...{ biases: attentionBias, pooling: "dense", tokens: "detection" },
   },
+  internvl_vision: {
+    title: "InternViT of InternVL",
+    fields: {
+      ...{ ...sizes, ...labels, hidden_size: 1024, num_hidden_layers: 24, num_attention_heads: 16, patch_size: 14 },
+      ...{ intermediate_size: 4096, image_size: 448, layer_norm_eps: 1e-6, attention_bias: false, use_qk_norm: false },
+      ...{ norm_type: "layer_norm", use_absolute_position_embeddings: true, use_mean_pooling: true },
+    },
+    ...{ layerScale: true, configuredNorms: true, classified: "patches" },
+    biases: { query: "attention_bias", key: "attention_bias", value: "attention_bias", output: "" },
+  },
   clip_vision_model: {
     ...{ title: "CLIP", fields: clip, patches: "noBias", pooledNorm: true, classified: "patches" },
   },
@@ -135,6 +147,7 @@ export const visionRow = (name: VisionName): VisionArchitecture => visionArchite
 export const visionNotes: ReadonlySet<string> = new Set([
   ...["encoder_stride", "layerscale_value", "drop_path_rate", "apply_layernorm", "reshape_hidden_states"],
   ...["use_mask_token", "pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale", "stage_names", "out_features"],
+  ...["projection_dropout", "layer_scale_init_value"],
   ...["auxiliary_loss", "class_cost", "bbox_cost", "giou_cost", "bbox_loss_coefficient", "giou_loss_coefficient"],
   ...[
     "eos_coefficient",

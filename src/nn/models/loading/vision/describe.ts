@@ -90,12 +90,29 @@ const vitNorm = (config: Settings): NormDescription => ({
   ...{ kind: "layerNorm", eps: config.positive("layer_norm_eps"), bias: true },
 });
 
+/** @throws {FileFormatError} for an unknown kind. */
+function normOf({ configuredNorms }: VisionArchitecture, config: Settings): NormDescription {
+  const kind = configuredNorms ? config.textIfAny("norm_type") : "layer_norm";
+  if (kind === "layer_norm") return vitNorm(config);
+  if (kind === "rms_norm") return { kind: "rmsNorm", eps: config.positive("layer_norm_eps") };
+  throw config.wrong("norm_type", "layer_norm or rms_norm", kind);
+}
+
+/** @throws {ArgumentError} `unsupportedConfig` for norms of queries and keys, and for patches without positions. */
+function finalNormOf({ configuredNorms, pooledNorm }: VisionArchitecture, config: Settings) {
+  if (!configuredNorms) return pooledNorm ? "pooled" : "states";
+  for (const [key, expected] of [["use_qk_norm", false] as const, ["use_absolute_position_embeddings", true] as const])
+    if (config.flag(key) !== expected)
+      throw config.refused("unsupportedConfig", `expected ${key} to be ${expected}, got ${!expected}`);
+  return config.flag("use_mean_pooling") ? "none" : "states";
+}
+
 function bodyOf(name: VisionName, config: Settings, isThere: (weight: RegExp) => boolean): VisionDescription {
   const row = visionRow(name);
   const width = config.whole("hidden_size");
   return {
-    ...{ architecture: name, width, norm: vitNorm(config), patches: patchesOf(row, config) },
-    ...{ embeddingNorm: row.pooledNorm === true, finalNorm: row.pooledNorm ? "pooled" : "states" },
+    ...{ architecture: name, width, norm: normOf(row, config), patches: patchesOf(row, config) },
+    ...{ embeddingNorm: row.pooledNorm === true, finalNorm: finalNormOf(row, config) },
     layers: layersOf(row, config),
     midPositions: row.tokens === "detection" && config.flag("use_mid_position_embeddings"),
     pooling: poolingOf(row, config, isThere),

@@ -79,6 +79,17 @@ const clipTop: Names = {
 
 const vit = { top: vitTop, blocks: ["encoder.layer."], layer: vitLayer } as const;
 const dinov2 = { ...vit, layer: dinov2Layer } as const;
+const internvlLayer: Names = {
+  "attention.query": "attention.q_proj",
+  "attention.key": "attention.k_proj",
+  "attention.value": "attention.v_proj",
+  "attention.output": "attention.projection_layer",
+  ...{ attentionNorm: "layernorm_before", feedForwardNorm: "layernorm_after" },
+  // these weights have no ending
+  ...{ attentionScale: "lambda_1", feedForwardScale: "lambda_2" },
+  ...{ "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+};
+
 const clip = { prefixes: ["vision_model.", ""], top: clipTop, blocks: ["encoder.layers."], layer: clipLayer } as const;
 
 const names: Readonly<Record<VisionName, VisionNames>> = {
@@ -99,6 +110,7 @@ const names: Readonly<Record<VisionName, VisionNames>> = {
       ...{ "feedForward.gate": "mlp.gate_proj", "feedForward.up": "mlp.up_proj", "feedForward.down": "mlp.down_proj" },
     },
   },
+  internvl_vision: { ...vit, prefixes: [""], layer: internvlLayer },
   clip_vision_model: clip,
   siglip_vision_model: clip,
   siglip2_vision_model: clip,
@@ -114,7 +126,8 @@ function* layerPaths({ feedForward, layerScale }: EncoderLayerDescription): Gene
   yield "feedForward.down";
 }
 
-function* topPaths({ patches, embeddingNorm, pooling, midPositions, layers }: VisionDescription): Generator<string> {
+function* topPaths(description: VisionDescription): Generator<string> {
+  const { patches, embeddingNorm, finalNorm, pooling, midPositions, layers } = description;
   yield "embeddings.patch";
   if (patches.classToken) yield "embeddings.classToken";
   if (patches.distillationToken) yield "embeddings.distillationToken";
@@ -123,7 +136,7 @@ function* topPaths({ patches, embeddingNorm, pooling, midPositions, layers }: Vi
   if (patches.positions.kind === "learned") yield "embeddings.position";
   if (midPositions && layers.length > 1) yield "midPositions";
   if (embeddingNorm) yield "embeddings.norm";
-  yield "finalNorm";
+  if (finalNorm !== "none") yield "finalNorm";
   if (pooling.kind === "dense") yield "pooling.dense";
   if (pooling.kind !== "attention") return;
   yield* ["probe", "queryKeyValue", "output", "norm", "feedForward.up", "feedForward.down"].map(

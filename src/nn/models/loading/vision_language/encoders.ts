@@ -87,6 +87,30 @@ export const encoderFamilies = {
     },
     tower: ({ config, encoder, text }) => ({ skip: 0, projector: gemmaProjector(config, encoder, text) }),
   },
+  internvl: {
+    ...{ title: "InternVL", imageToken: "image_token_id", text: "qwen2" },
+    fields: {
+      ...{ image_token_id: 151_667, image_seq_length: 256, downsample_ratio: 0.5, projector_hidden_act: "gelu" },
+      ...{ vision_feature_layer: -1, vision_feature_select_strategy: "default", tie_word_embeddings: true },
+    },
+    vision: { name: "internvl_vision", fields: {} },
+    tower: ({ config, encoder, text }) => {
+      const { skip, blocks } = featuresOf(config, encoder);
+      const size = Math.trunc(1 / config.positive("downsample_ratio"));
+      if (size < 1) throw config.wrong("downsample_ratio", "a number of at most 1", config.get("downsample_ratio"));
+      checkSquares(config, "downsample_ratio", encoder, size);
+      return {
+        skip,
+        // the last states may be normalized
+        ...(blocks === encoder.layers.length ? {} : { blocks }),
+        projector: {
+          ...{ gather: { kind: "values", size }, norm: { kind: "layerNorm", eps: 1e-5, bias: true }, bias: true },
+          hidden: { width: text.width, activation: activationOf(config, "projector_hidden_act") },
+          outputWidth: text.width,
+        },
+      };
+    },
+  },
   idefics3: { ...idefics3, title: "Idefics3" },
   smolvlm: { ...idefics3, title: "SmolVLM" },
 } as const satisfies Readonly<Record<string, EncoderFamily>>;
@@ -162,7 +186,8 @@ export function describeWithEncoder(
   const other = family.imageToken.replace("_index", "_id");
   const tower = family.tower({ config, encoder, text });
   // the states after a given number of blocks are not normalized
-  const finalNorm = tower.blocks === undefined ? encoder.finalNorm : "pooled";
+  const isNormed = tower.blocks === undefined || encoder.finalNorm === "none";
+  const finalNorm = isNormed ? encoder.finalNorm : "pooled";
   return {
     ...{ architecture: name, text, bidirectional: family.bidirectional },
     imageToken: config.wholeIfAny(other, 0) ?? config.whole(family.imageToken, 0),

@@ -28,7 +28,9 @@ function encoderPlaces({ encoder, projector }: EncoderTowerDescription): Place[]
       ...{ path: `tower.encoder.${path}`, change },
       names: names.flatMap((name) => encoderPrefixes.map((prefix) => `${prefix}${name}`)),
     })),
-    ...(projector.norm ? [place("norm", "mm_soft_emb_norm", { kind: "plusOne" })] : []),
+    ...(projector.norm
+      ? [projector.hidden ? place("norm", "layer_norm") : place("norm", "mm_soft_emb_norm", { kind: "plusOne" })]
+      : []),
     ...(projector.hidden ? [place("hidden", "linear_1")] : []),
     projector.hidden
       ? place("output", "linear_2")

@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { ArgumentError, FileError } from "../../../../core/errors.ts";
 import { aPath } from "../../../../core/kinds.ts";
-import { operand, parameters } from "../../../../core/parameters.ts";
+import { named, operand, parameters } from "../../../../core/parameters.ts";
+import { openGgufFor } from "../../../../io/gguf/open.ts";
 import { locateCached } from "../../../../io/hub/locate.ts";
 import { ChatTemplate } from "../../../../text/chat_template.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
@@ -12,19 +13,30 @@ import { completedProcessor, describeProcessor, settingsIn } from "../../vision/
 import { ImageProcessor } from "../../vision/processor/processor.ts";
 import { ChatProcessor, type ImageLayout } from "../../vision_language/chat_processor.ts";
 import type { EncoderTowerDescription, VisionLanguageDescription } from "../../vision_language/description.ts";
-import { fixedLayout, patchLayout, tileLayout } from "../../vision_language/layouts.ts";
-import { chatTemplateOf } from "../generation.ts";
+import { canvasLayout, fixedLayout, patchLayout, tileLayout } from "../../vision_language/layouts.ts";
+import { chatTemplateOf, chatTemplateOfGguf } from "../generation.ts";
+import { describeGguf } from "../gguf.ts";
 import { Settings } from "../settings.ts";
 import { describeVisionLanguage, isVisionLanguage, visionLanguageFamilies } from "./describe.ts";
+import { describeMmproj } from "./mmproj/describe.ts";
+import { openMmproj } from "./mmproj/open.ts";
+import { processorSettings } from "./mmproj/processor.ts";
 
 const OPERATION = "loadChatProcessor";
-const readPath = parameters(OPERATION, { path: operand(aPath) });
+const readPath = parameters(OPERATION, { path: operand(aPath), mmproj: named(aPath) });
+
+/** Options of {@link loadChatProcessor}. */
+export interface LoadChatProcessorOptions {
+  /** The GGUF file of the image encoder, if `path` is the GGUF file of its language model. */
+  readonly mmproj?: string | undefined;
+}
 
 /**
  * Loads the processor of a vision-language model: the chat template, the tokenizer, and the settings of images in
  * `preprocessor_config.json` or `processor_config.json`.
  *
- * @param path a folder; or `owner/name` for a model that `orchard pull` or `nn.loadModel` downloaded
+ * @param path a folder; or `owner/name` for a model that `orchard pull` or `nn.loadModel` downloaded; or a `.gguf`
+ * file, with the option `mmproj`
  *
  * @example
  * const processor = nn.loadChatProcessor("qwen2.5-vl-3b");
@@ -35,9 +47,11 @@ const readPath = parameters(OPERATION, { path: operand(aPath) });
  * @throws {ArgumentError} `unknownArchitecture`, `noChatTemplate`, and other codes for unsupported settings, which the
  * error names.
  */
-export function loadChatProcessor(path: string): ChatProcessor;
+export function loadChatProcessor(path: string, options?: LoadChatProcessorOptions): ChatProcessor;
 export function loadChatProcessor(...values: unknown[]): ChatProcessor {
-  const path = locateCached(OPERATION, readPath(values).path);
+  const { path: given, mmproj } = readPath(values);
+  const path = locateCached(OPERATION, given);
+  if (mmproj !== undefined) return ofTwoFiles(path, mmproj);
   const fields = new Map(Object.entries(readConfig(OPERATION, path)));
   const config = new Settings(join(path, "config.json"), fields, "", OPERATION);
   const name = config.textIfAny("model_type");
@@ -52,6 +66,27 @@ export function loadChatProcessor(...values: unknown[]): ChatProcessor {
   const description = describeVisionLanguage(name, config, () => true);
   const tokenizer = loadTokenizer(path);
   const layout = layoutOf(description, settings, config, tokenizer);
+  return new ChatProcessor(tokenizer, new ChatTemplate(template, tokenizer.templateTokens), layout);
+}
+
+/** Makes the processor of a language model and its image encoder in GGUF files. */
+function ofTwoFiles(path: string, mmproj: string): ChatProcessor {
+  using text = openGgufFor(OPERATION, path);
+  using file = openMmproj(OPERATION, mmproj);
+  const template = chatTemplateOfGguf(text);
+  if (template === undefined)
+    throw new ArgumentError(OPERATION, "noChatTemplate", `expected a chat template in ${path}, got none`);
+  const description = describeMmproj(text, file, describeGguf(text).description);
+  const tokenizer = loadTokenizer(path);
+  const marks = ["<start_of_image>", "<end_of_image>"].map((mark) => tokenizer.idOf(mark));
+  const config = new Settings(
+    path,
+    new Map([
+      ["boi_token_index", marks[0]],
+      ["eoi_token_index", marks[1]],
+    ]),
+  );
+  const layout = layoutOf(description, processorSettings(file, OPERATION), config, tokenizer);
   return new ChatProcessor(tokenizer, new ChatTemplate(template, tokenizer.templateTokens), layout);
 }
 
@@ -90,11 +125,20 @@ function layoutOf(
     const longest = images.flag("do_resize") ? images.inner("size")!.whole("longest_edge") : 0;
     return tileLayout(processor, { tile, longest, splits: images.flag("do_image_splitting"), count }, token);
   }
+  if (architecture === "internvl")
+    return canvasLayout(processor, { tile: tower.encoder.patches.image, counts: tileCountsOf(images), count }, token);
   if (architecture !== "gemma3") return fixedLayout(processor, count, token);
   const [begin, end] = ["boi_token_index", "eoi_token_index"].map((key, at) =>
     textOf(tokenizer, config.wholeIfAny(key) ?? 255_999 + at),
   );
   return fixedLayout(processor, count, token, { placeholder: begin!, before: `\n\n${begin}`, after: `${end}\n\n` });
+}
+
+/** Returns the least and the largest number of tiles. InternVL's processor splits images whatever the file says. */
+function tileCountsOf(images: Settings): readonly [least: number, most: number] {
+  const [least, most] = [images.wholeIfAny("min_patches") ?? 1, images.wholeIfAny("max_patches") ?? 1];
+  if (least <= most && most <= 1024) return [least, most];
+  throw images.wrong("max_patches", `a number from min_patches (${least}) to 1024`, most);
 }
 
 /** @throws {ArgumentError} `otherProcessor` unless images get the size of the encoder's. */

@@ -216,7 +216,7 @@ function plainRotation(rope: Settings): Readonly<Record<string, unknown>> {
  * Returns the axis of each pair: `mrope_section` is the number of pairs for each axis in turn, or alternately as long
  * as the second and third axes have any.
  */
-function axesOf(rope: Settings, pairs: number, isInterleaved: boolean): (0 | 1 | 2)[] {
+export function axesOf(rope: Settings, pairs: number, isInterleaved: boolean): (0 | 1 | 2)[] {
   const sections = rope.numbers("mrope_section");
   if (isInterleaved && sections.length === 3)
     return Array.from({ length: pairs }, (_, pair) => {

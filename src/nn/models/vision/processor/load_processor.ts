@@ -105,6 +105,10 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },
     ...{ min_pixels: null, max_pixels: null, patch_size: 14, temporal_patch_size: 2, merge_size: 2 },
   },
+  GotOcr2: {
+    ...{ ...steps, ...openai, size: square(384), resample: 3 },
+    ...{ crop_to_patches: false, min_patches: 1, max_patches: 12 },
+  },
   Gemma3: { ...steps, ...standard, size: square(224), resample: 2, ...panAndScan },
   Idefics3: { ...steps, ...standard, ...tiles },
   SmolVLM: { ...steps, ...standard, ...tiles },

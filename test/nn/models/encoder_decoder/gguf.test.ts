@@ -1,0 +1,57 @@
+/** GGUF files of T5, compared with folders of the same models: scripts/fixtures/models/t5_gguf.py. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { io, nn, noGrad, type Tensor } from "../../../../src/index.ts";
+import { testFolder } from "../../../support/folder.ts";
+import { errorOf } from "../encoder/oracle.ts";
+import { answers, lengths, load, type Model, models, writeModel } from "./oracle.ts";
+
+interface File {
+  readonly index: number;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, string | number>>;
+  /** The shape of a head that is not tied. */
+  readonly head: Model["weights"];
+  /** The checkpoint's name of each tensor. */
+  readonly tensors: Readonly<Record<string, string>>;
+}
+const path = join(packageRoot, "test", "fixtures", "encoder_decoders", "gguf.json");
+const files: readonly File[] = JSON.parse(readFileSync(path, "utf8"));
+const folder = testFolder("t5_gguf");
+const [tokens, targets] = ["tokens", "targets"].map((name) => answers[name]!) as [Tensor, Tensor];
+
+test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, file] as const))(
+  "%s",
+  async (name, file) => {
+    const model = models[file.index]!;
+    const own = folder.file(name.replace(" ", "."));
+    const expected = await load(
+      await writeModel(own, { ...model, weights: { ...model.weights, ...file.head } }, file.config),
+    );
+    const state = io.loadSafetensors(join(own, "model.safetensors"));
+    const named = Object.entries(file.tensors).map(([key, from]) => [key, state[from]!] as const);
+    await io.saveGguf(`${own}.gguf`, Object.fromEntries(named), { metadata: file.metadata });
+    const loaded = await nn.loadModel<nn.EncoderDecoder>(`${own}.gguf`, { dtype: "float32" });
+    expect(loaded.source).toBe("gguf");
+    noGrad(() => {
+      const logits = [expected, loaded.model].map((each) => {
+        using encoded = each.encode(tokens, { lengths });
+        return each.decode(targets, encoded);
+      });
+      expect(errorOf(logits[1]!, logits[0]!)).toBeLessThan(1e-6);
+    });
+    const prompts = [
+      [5, 6, 7, 2],
+      [9, 2],
+    ];
+    const options = { maxTokens: 6, numBeams: 2 };
+    const [want, got] = await Promise.all(
+      [expected, loaded.model].map((each) => nn.generateBatch(each, prompts, options)),
+    );
+    expect(got!.map((rows) => rows.map((row) => row.tokens))).toEqual(
+      want!.map((rows) => rows.map((row) => row.tokens)),
+    );
+  },
+);
