@@ -3,6 +3,7 @@
  * `primitive.ts` declares its fields once; `struct` and `cpuCall` lay them out.
  */
 import type { DType } from "../tensor/dtype.ts";
+import { plainList } from "../tensor/frozen.ts";
 import type { Enumeration } from "./enumeration.ts";
 
 /** A field of a struct of Metal Shading Language, in C's layout. */
@@ -162,7 +163,10 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
       return withDimension(field.cpu.type, count);
     },
     length: field.cpu.length * count,
-    write(block, at, values, ordinals) {
+    write(block, at, given, ordinals) {
+      const values = plainList(
+        given as readonly unknown[] as readonly number[],
+      ) as readonly unknown[] as readonly Value[]; // sizes and strides are frozen
       checkCount(values, count);
       for (let index = 0; index < values.length; index++)
         field.cpu.write(block, at + index * field.cpu.length, values[index]!, ordinals);

@@ -1,7 +1,8 @@
-// The function "triangle".
+// The functions "triangle" and "triangleIndices".
 #include "../functions.h"
 #include "../parallel.h"
 #include "indexing.h"
+#include "triangle_indices.h"
 
 #include <cstring>
 
@@ -43,6 +44,36 @@ void triangle(const TriangleBlock &block, Operands operands) {
   });
 }
 
+// The columns [first, last) of the triangle in a row.
+struct Columns {
+  int64_t first, last;
+
+  Columns(const TriangleIndicesBlock &block, int64_t columns, int64_t diagonal, int64_t row) {
+    const bool lower = block.lower;
+    const int64_t edge = std::clamp<int64_t>(row + diagonal + (lower ? 1 : 0), 0, columns);
+    first = lower ? 0 : edge;
+    last = lower ? edge : columns;
+  }
+};
+
+// out [2, count] = the rows and the columns of a triangle's elements, in row-major order.
+void triangle_indices(const TriangleIndicesBlock &block, Operands operands) {
+  const int64_t rows = block.rows, columns = block.columns, diagonal = block.diagonal, count = block.count;
+  const Extent all = Extent(count).along(2, count);
+  int64_t *out = operands.results<int64_t>(0, 0, all), found = 0;
+  const bool is_possible = rows >= 0 && columns >= 0;
+  for (int64_t row = 0; is_possible && row < rows; row++) {
+    const Columns part(block, columns, diagonal, row);
+    if (part.last - part.first > count - found) break;
+    for (int64_t column = part.first; column < part.last; column++, found++) {
+      out[found] = row;
+      out[count + found] = column;
+    }
+  }
+  if (found != count) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected the count of the triangle's elements");
+}
+
 ORCHARD_FUNCTION("triangle", triangle, TriangleBlock, 2)
+ORCHARD_FUNCTION("triangleIndices", triangle_indices, TriangleIndicesBlock, 1)
 
 } // namespace

@@ -1,12 +1,16 @@
 import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { arange } from "../../ops/creation/arange.ts";
 import { eye } from "../../ops/creation/eye.ts";
+import { add, neg } from "../../ops/elementwise/arithmetic.ts";
 import { eq, gt } from "../../ops/elementwise/comparison.ts";
 import { where } from "../../ops/elementwise/where.ts";
+import { tril } from "../../ops/indexing/triangle.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { amin } from "../../ops/reduction/extrema.ts";
 import { diagonal } from "../../ops/view/diagonal.ts";
@@ -15,9 +19,10 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
-import { broadcastBatches, checkSameDType, matrixOperand, mH, squareOperand } from "../matrices.ts";
+import { broadcastBatches, checkSameDType, denseOrTransposed, matrixOperand, mH, squareOperand } from "../matrices.ts";
 import { triangularSolution } from "../triangular/triangular.ts";
 import type { CholeskyOptions } from "./cholesky.ts";
+import { hasInverseKernel, inversePrimitive } from "./inverse.cpu.ts";
 
 /**
  * Solves A X = B for symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or A = Uᵀ U. The
@@ -77,14 +82,36 @@ export function choleskyInverse(...values: unknown[]): Tensor {
   const { l, upper } = inverseParameters(values);
   const factor = squareOperand(operation, l, "l");
   const lower = upper ? mH(factor) : factor;
+  if (lower.size > 0 && hasInverseKernel(lower)) return toDType(inOneCall(operation, lower), l.dtype);
   const identity = expand(eye(lower.shape.at(-1)!, { dtype: lower.dtype }), lower.shape);
   const half = triangularSolution(operation, lower, identity, { upper: false, unitDiagonal: false });
   const result = toDType(matmul(mH(half), half), l.dtype);
   if (lower.size === 0) return result;
-  checkInfo(operation, firstZero(lower), (row) => `is singular: element ${row} of the diagonal is 0`, [result]);
+  checkInfo(operation, firstZero(lower), isSingular, [result]);
   return result;
 }
 const inverseParameters = parameters("choleskyInverse", { l: operand(aTensor), upper: named(flag, false) });
+
+const isSingular = (row: number): string => `is singular: element ${row} of the diagonal is 0`;
+
+/**
+ * Inverts real factors in one call. With Y = A⁻¹, the differential is −Y (dL Lᵀ + L dLᵀ) Y, so the gradient is the
+ * lower triangle of −(S + Sᵀ) L, where S = Y Ȳ Y.
+ */
+function inOneCall(operation: string, lower: Tensor): Tensor {
+  const { shape, dtype } = lower;
+  const specs = [
+    { shape, dtype },
+    { shape: shape.slice(0, -2), dtype: "int32" },
+  ] as const;
+  const [inverse, info] = executeMany(inversePrimitive, [denseOrTransposed(lower)], specs, undefined, operation);
+  checkInfo(operation, info, isSingular, [inverse]);
+  record(operation, [lower], [inverse], [lower, inverse], ([gradient], [factor, y]) => {
+    const s = matmul(y, matmul(gradient, y));
+    return [tril(neg(matmul(add(s, mH(s)), tril(factor))))];
+  });
+  return inverse;
+}
 
 /** The first zero on the diagonal of each matrix, counted from 1; 0 if there is none. */
 function firstZero(x: Tensor): Tensor<"int32"> {

@@ -1,4 +1,5 @@
 import { underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -124,5 +125,8 @@ const takeAlongDimParameters = parameters("takeAlongDim", {
 
 const takenAlong = (x: Tensor, index: Tensor<IndexDType>, axis: number): Tensor =>
   underName("takeAlongDim", () =>
-    tidy(() => gatherAlong("takeAlongDim", x, fromTheFront("takeAlongDim", index, x.shape[axis] ?? 1), axis, signed)),
+    tidy(() => {
+      if (firstBackend() === "cpu") return gatherAlong("takeAlongDim", x, index, axis, { wraps: true });
+      return gatherAlong("takeAlongDim", x, fromTheFront("takeAlongDim", index, x.shape[axis] ?? 1), axis, signed);
+    }),
   );

@@ -91,6 +91,13 @@ export const triangleCall = cpuCall(
   ["x", "output"],
 );
 
+/** `count` is the number of the triangle's elements. */
+export const triangleIndicesCall = cpuCall(
+  "triangleIndices",
+  { lower: flag, rows: whole, columns: whole, diagonal: whole, count: whole },
+  ["output"],
+);
+
 export const oneHotParameters = struct("OneHot", "indexing/one_hot.metal", { loop: loopNest, classes: whole });
 export const oneHotCall = cpuCall("oneHot", { dtype, offsets: array(whole, 2), classes: whole, nest: nest(1) }, [
   "index",

@@ -1,5 +1,5 @@
 /** Coordinates of the lower and upper triangle of a matrix. */
-import { underName } from "../../backend/dispatch.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -13,6 +13,12 @@ import { ones } from "../creation/full.ts";
 import { transpose } from "../view/permute.ts";
 import { nonzero } from "./nonzero.ts";
 import { tril, triu } from "./triangle.ts";
+import {
+  hasTriangleIndicesKernel,
+  type TriangleIndicesAttributes,
+  triangleIndicesPrimitive,
+  triangleSize,
+} from "./triangle_indices.cpu.ts";
 
 const triangleOf = {
   row: required(someNumber),
@@ -51,10 +57,7 @@ export function trilIndices<D extends DType = "int64">(
 ): Tensor<D>;
 export function trilIndices(...values: unknown[]): Tensor {
   const { row, col, offset, dtype } = trilIndicesParameters(values);
-  return toDType(
-    coordinates("trilIndices", row, col, (square) => tril(square, offset)),
-    dtype,
-  );
+  return toDType(coordinates("trilIndices", { lower: true, rows: row, columns: col, diagonal: offset }), dtype);
 }
 const trilIndicesParameters = parameters("trilIndices", triangleOf);
 
@@ -79,21 +82,17 @@ export function triuIndices<D extends DType = "int64">(
 ): Tensor<D>;
 export function triuIndices(...values: unknown[]): Tensor {
   const { row, col, offset, dtype } = triuIndicesParameters(values);
-  return toDType(
-    coordinates("triuIndices", row, col, (square) => triu(square, offset)),
-    dtype,
-  );
+  return toDType(coordinates("triuIndices", { lower: false, rows: row, columns: col, diagonal: offset }), dtype);
 }
 const triuIndicesParameters = parameters("triuIndices", triangleOf);
 
-function coordinates(
-  operation: string,
-  rows: number,
-  columns: number,
-  triangle: (square: Tensor) => Tensor,
-): Tensor<"int64"> {
+function coordinates(operation: string, triangle: TriangleIndicesAttributes): Tensor<"int64"> {
+  const { lower, rows, columns, diagonal } = triangle;
   checkCreation(operation, [rows, columns], "bool");
+  if (hasTriangleIndicesKernel())
+    return execute(triangleIndicesPrimitive, [], [2, triangleSize(triangle)], "int64", triangle, operation);
+  const part = lower ? tril : triu;
   return underName(operation, () =>
-    tidy(() => contiguous(transpose(nonzero(triangle(ones([rows, columns], { dtype: "bool" }))), 0, 1))),
+    tidy(() => contiguous(transpose(nonzero(part(ones([rows, columns], { dtype: "bool" }), diagonal)), 0, 1))),
   );
 }

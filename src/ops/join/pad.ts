@@ -1,14 +1,15 @@
 import { needsGradient, record } from "../../autograd/record.ts";
-import { checkElements, empty, underName } from "../../backend/dispatch.ts";
+import { checkElements, empty, execute, underName } from "../../backend/dispatch.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { type DType, isComplex } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aScalar, aTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
-import { checkShape, formatShape } from "../../tensor/shape.ts";
+import { checkShape, elementCount, formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { copyInto, copyOf } from "../copy/copy.ts";
@@ -17,6 +18,14 @@ import { expand } from "../view/expand.ts";
 import { narrow } from "../view/slice.ts";
 import { cat } from "./cat.ts";
 import { flip } from "./flip.ts";
+import {
+  hasPadKernel,
+  type PadAttributes,
+  type PadMode,
+  padGradientPrimitive,
+  padModes,
+  padPrimitive,
+} from "./pad.cpu.ts";
 
 /** Options of {@link pad}. */
 export interface PadOptions {
@@ -29,8 +38,7 @@ export interface PadOptions {
   mode?: PadMode;
 }
 
-/** The source of the elements that {@link pad} adds. */
-export type PadMode = "constant" | "reflect" | "replicate" | "circular";
+export type { PadMode };
 
 /**
  * Returns a copy with elements added at both ends of the last axes.
@@ -67,7 +75,7 @@ pad.method = "same" as const;
 const padParameters = parameters("pad", {
   x: operand(aTensor),
   padding: required(listOf(someNumber, "a list of numbers")),
-  mode: optional(choice("constant", "reflect", "replicate", "circular"), "constant"),
+  mode: optional(choice(...padModes.names), "constant"),
   value: optional(aScalar),
 });
 
@@ -81,7 +89,8 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
       const cropped = crop(x, before, after);
       const added = (sizes: Sizes): Sizes => sizes.map((size) => Math.max(size, 0));
       const [leads, tails] = [added(before), added(after)];
-      for (const [axis, size] of cropped.shape.entries()) checkBorder(size, leads[axis]!, tails[axis]!, mode);
+      for (let axis = 0; axis < x.rank; axis++) checkBorder(cropped.shape[axis]!, leads[axis]!, tails[axis]!, mode);
+      if (hasPadKernel(x)) return inOnePass(cropped, { mode, before: leads, after: tails });
       if (isWrittenInPlace(x)) return bordered(cropped, leads, tails, mode);
       const result = cropped.shape.reduce(
         (partial, _size, axis) => borderAlong(partial, axis, leads[axis]!, tails[axis]!, mode),
@@ -94,6 +103,25 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
 
 type Sizes = readonly number[];
 
+const paddedSizes = ({ shape }: Tensor, before: Sizes, after: Sizes): number[] =>
+  plainList(shape).map((size, axis) => before[axis]! + size + after[axis]!);
+
+/** Pads in one call. A border of copies and the sum over the copies are each other's gradient. */
+function inOnePass(x: Tensor, attributes: PadAttributes): Tensor {
+  const shape = checkShape("pad", paddedSizes(x, attributes.before, attributes.after));
+  const output = execute(padPrimitive, [x], shape, x.dtype, attributes);
+  record("pad", [x], [output], [], ([gradient]) => [withoutCopies(gradient, attributes)]);
+  return output;
+}
+
+function withoutCopies(gradient: Tensor, attributes: PadAttributes): Tensor {
+  const { before, after } = attributes;
+  const shape = gradient.shape.map((size, axis) => size - before[axis]! - after[axis]!);
+  const output = execute(padGradientPrimitive, [gradient], shape, gradient.dtype, attributes);
+  record("padGradient", [gradient], [output], [], ([second]) => [inOnePass(second, attributes)]);
+  return output;
+}
+
 /** Whether borders can be copied within the result. A device may have to repeat a copy, after its source changed. */
 const isWrittenInPlace = (x: Tensor): boolean =>
   firstBackend() !== "metal" && !needsGradient(x) && !isComplex(x.dtype) && liftingOf([x], undefined) === undefined;
@@ -101,15 +129,7 @@ const isWrittenInPlace = (x: Tensor): boolean =>
 /** Copies x into the result, then its borders along each axis, from the last axis to the first. */
 function bordered(x: Tensor, leads: Sizes, tails: Sizes, mode: Border): Tensor {
   const sizes = x.shape;
-  const output = empty(
-    checkShape(
-      "pad",
-      sizes.map((size, axis) => leads[axis]! + size + tails[axis]!),
-    ),
-    x.dtype,
-    {},
-    "pad",
-  );
+  const output = empty(checkShape("pad", paddedSizes(x, leads, tails)), x.dtype, {}, "pad");
   if (x.size === 0) return output;
   /** The part of the result that is complete along the axes from `end` on. */
   const within = (end: number): Tensor =>
@@ -178,9 +198,10 @@ function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; a
       "invalidPadding",
       `expected two whole numbers for each of at most ${x.rank} axes of ${x.describe()}, got ${formatShape(padding)}`,
     );
-  const side = (which: 0 | 1) => x.shape.map((_, axis) => padding[2 * (x.rank - 1 - axis) + which] ?? 0);
+  const sizes = plainList(x.shape);
+  const side = (which: 0 | 1) => sizes.map((_, axis) => padding[2 * (sizes.length - 1 - axis) + which] ?? 0);
   const [before, after] = [side(0), side(1)];
-  const left = x.shape.map((size, axis) => size + Math.min(before[axis]!, 0) + Math.min(after[axis]!, 0));
+  const left = sizes.map((size, axis) => size + Math.min(before[axis]!, 0) + Math.min(after[axis]!, 0));
   if (left.some((size) => size < 0))
     throw new ShapeError(
       "pad",
@@ -192,13 +213,19 @@ function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; a
 
 function crop<D extends DType>(x: Tensor<D>, before: readonly number[], after: readonly number[]): Tensor<D> {
   let result = x;
-  for (const [axis, size] of x.shape.entries()) {
+  const sizes = plainList(x.shape);
+  for (let axis = 0; axis < sizes.length; axis++) {
+    const size = sizes[axis]!;
+    if (before[axis]! >= 0 && after[axis]! >= 0) continue;
     const first = Math.min(Math.max(-before[axis]!, 0), size);
     const last = Math.max(size - Math.max(-after[axis]!, 0), first);
-    if (first > 0 || last < size) result = narrow(result, axis, first, last - first);
+    result = narrow(result, axis, first, last - first);
   }
   return result;
 }
+
+const narrowed = (view: Tensor, axis: number, start: number, size: number): Tensor =>
+  size === view.shape[axis] ? view : narrow(view, axis, start, size);
 
 function padded<D extends DType>(
   x: Tensor<D>,
@@ -207,23 +234,31 @@ function padded<D extends DType>(
   filling: Tensor,
 ): Tensor<D> {
   if ([...before, ...after].every((size) => size === 0)) return copyOf("pad", x);
-  const shape = checkShape(
-    "pad",
-    x.shape.map((size, axis) => before[axis]! + size + after[axis]!),
-  );
-  const output = empty(shape, x.dtype, {}, "pad");
+  const shape = checkShape("pad", paddedSizes(x, before, after));
   const inputShape = x.shape;
   const inside = (whole: Tensor) =>
-    inputShape.reduce(
-      (view, size, axis) => (size === shape[axis] ? view : narrow(view, axis, before[axis]!, size)),
-      whole,
-    );
+    inputShape.reduce((view, size, axis) => narrowed(view, axis, before[axis]!, size), whole);
+  const output =
+    elementCount(shape) <= FEW && hasPadKernel(x)
+      ? execute(padPrimitive, [x, filling], shape, x.dtype, { mode: "constant", before, after }, "pad")
+      : filledAround(x, shape, before, filling);
+  record("pad", [x], [output], [], ([gradient]) => [inside(gradient)]);
+  return output;
+}
+
+/** Fills the result or its border, and copies x into it. */
+function filledAround<D extends DType>(x: Tensor<D>, shape: Shape, before: Sizes, filling: Tensor): Tensor<D> {
+  const output = empty(shape, x.dtype, {}, "pad");
+  const inputShape = x.shape;
   tidy(() => {
     if (isFilledWhole(output, inputShape)) copyInto(output, filling);
     else writeBorder(output, inputShape, before, filling);
-    if (x.size > 0) copyInto(inside(output), x);
+    if (x.size === 0) return;
+    copyInto(
+      inputShape.reduce<Tensor>((view, size, axis) => narrowed(view, axis, before[axis]!, size), output),
+      x,
+    );
   });
-  record("pad", [x], [output], [], ([gradient]) => [inside(gradient)]);
   return output;
 }
 

@@ -6,12 +6,14 @@ import {
   grad,
   layerNorm,
   manualSeed,
+  pad,
   rmsNorm,
   type Tensor,
   tensor,
 } from "../../../src/index.ts";
 import { attentionOptions } from "../../../src/ops/attention/primitive.ts";
 import { activationNames, type Finish, finished, noFinish } from "../../../src/ops/convolution/finish.ts";
+import { padModes } from "../../../src/ops/join/pad.cpu.ts";
 import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
 import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
 import { drawn, shaped, variable, type Walk } from "./walk.ts";
@@ -155,5 +157,15 @@ export const finishActivation: readonly Walk[] = [
       return finished(y!.clone() as Tensor, undefined, undefined, finish);
     },
     unchanged: ["none"],
+  },
+];
+
+// ---------------------------------------------------------------- borders
+
+export const padMode: readonly Walk[] = [
+  {
+    names: padModes.names,
+    operands: () => [drawn("border", [4, 5], spread)],
+    compute: (name, [x]) => [pad(x!, [3, 2, 2, 3], { mode: name as "reflect" })],
   },
 ];

@@ -1,0 +1,299 @@
+// The functions "pad" and "padGradient".
+#include "pad.h"
+
+#include "../functions.h"
+#include "../memory.h"
+#include "../parallel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+using namespace orchard;
+using namespace orchard::ORCHARD_ISA;
+
+namespace {
+
+ORCHARD_EXPORT_NAMES(PadMode)
+
+constexpr int64_t task_elements = 1 << 14;
+constexpr int64_t nowhere = -1;
+
+// An axis of `size` elements, with its border.
+struct Axis {
+  int64_t size, stride, before, after;
+
+  int64_t total() const { return before + size + after; }
+  bool has_border() const { return before > 0 || after > 0; }
+
+  // Returns the element at position `at` of the padded axis; `nowhere` for a constant.
+  int64_t source(PadMode mode, int64_t at) const {
+    const int64_t index = at - before;
+    if (index >= 0 && index < size) return index;
+    switch (mode) {
+    case PadMode::replicate: return index < 0 ? 0 : size - 1;
+    case PadMode::reflect: return index < 0 ? -index : 2 * (size - 1) - index;
+    case PadMode::circular: return index < 0 ? index + size : index - size;
+    case PadMode::constant:
+    case PadMode::count: break;
+    }
+    return nowhere;
+  }
+};
+
+struct Axes {
+  PadMode mode;
+  int rank;
+  Axis axes[max_rank];
+
+  template <class Block> explicit Axes(const Block &block) : mode(block.mode) {
+    const int64_t given = block.rank;
+    if (given < 1 || given > max_rank)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a rank of 1 to 8, got " + std::to_string(given));
+    rank = static_cast<int>(given);
+    for (int axis = 0; axis < rank; axis++) {
+      axes[axis] = {block.sizes[axis], block.strides[axis], block.before[axis], block.after[axis]};
+      check(axes[axis]);
+    }
+  }
+
+  // The elements of the padded tensor, dense.
+  Extent padded() const {
+    Extent all;
+    int64_t step = 1;
+    for (int axis = rank - 1; axis >= 0; step *= axes[axis--].total()) all.along(axes[axis].total(), step);
+    return all;
+  }
+  // The elements without the border, dense.
+  Extent inside() const {
+    Extent all;
+    int64_t step = 1;
+    for (int axis = rank - 1; axis >= 0; step *= axes[axis--].size) all.along(axes[axis].size, step);
+    return all;
+  }
+  Extent strided(bool is_padded) const {
+    Extent all;
+    for (int axis = 0; axis < rank; axis++)
+      all.along(is_padded ? axes[axis].total() : axes[axis].size, axes[axis].stride);
+    return all;
+  }
+
+private:
+  void check(const Axis &axis) const {
+    constexpr int64_t most = int64_t(1) << 40; // products of the sizes are checked by extents
+    const int64_t border = std::max(axis.before, axis.after);
+    bool fits = axis.size >= 0 && axis.size < most && std::min(axis.before, axis.after) >= 0 && border < most;
+    if (fits && border > 0 && mode != PadMode::constant)
+      fits = axis.size > 0 && (mode == PadMode::replicate || border <= axis.size - (mode == PadMode::reflect ? 1 : 0));
+    if (!fits)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "can't add " + std::to_string(axis.before) + " and " +
+                                             std::to_string(axis.after) + " elements to an axis of " +
+                                             std::to_string(axis.size));
+  }
+};
+
+// Merges axes without a border into the axis before them, where both are dense. The elements of a border are whole
+// blocks then, so that other modes than `constant` and `circular` can't merge into an axis that has one.
+void merge(Axes &all) {
+  int last = 0;
+  const bool keeps_blocks = all.mode == PadMode::constant || all.mode == PadMode::circular;
+  for (int axis = 1; axis < all.rank; axis++) {
+    Axis &outer = all.axes[last];
+    const Axis inner = all.axes[axis];
+    const bool merges =
+        !inner.has_border() && outer.stride == inner.stride * inner.size && (keeps_blocks || !outer.has_border());
+    if (merges) outer = {outer.size * inner.size, inner.stride, outer.before * inner.size, outer.after * inner.size};
+    else all.axes[++last] = inner;
+  }
+  all.rank = last + 1;
+}
+
+// The element of each position of each axis but the last, times its stride; `nowhere` becomes `is_constant`.
+constexpr int64_t is_constant = INT64_MIN;
+
+class Sources {
+public:
+  explicit Sources(const Axes &all) : all_(all), offsets_(count(all)) {
+    int64_t *to = offsets_.data();
+    for (int axis = 0; axis < all.rank - 1; axis++) {
+      first_[axis] = to;
+      for (int64_t at = 0; at < all.axes[axis].total(); at++) {
+        const int64_t source = all.axes[axis].source(all.mode, at);
+        *to++ = source == nowhere ? is_constant : source * all.axes[axis].stride;
+      }
+    }
+  }
+
+  // Returns the offset of a row of the result, in row-major order, or `is_constant`.
+  int64_t of_row(int64_t row) const {
+    int64_t offset = 0;
+    for (int axis = all_.rank - 2; axis >= 0; axis--) {
+      const int64_t total = all_.axes[axis].total(), part = first_[axis][row % total];
+      if (part == is_constant) return is_constant;
+      offset += part;
+      row /= total;
+    }
+    return offset;
+  }
+
+private:
+  static int64_t count(const Axes &all) {
+    int64_t total = 0;
+    for (int axis = 0; axis < all.rank - 1; axis++) total += all.axes[axis].total();
+    return total;
+  }
+
+  const Axes &all_;
+  Scratch<int64_t> offsets_;
+  const int64_t *first_[max_rank];
+};
+
+template <class T> void copy_part(const T *from, int64_t stride, T *to, int64_t count) {
+  constexpr int64_t short_part = 32;
+  if (stride == 1 && count > short_part) std::memcpy(to, from, size_t(count) * sizeof(T));
+  else if (stride == 1)
+    for (int64_t i = 0; i < count; i++) to[i] = from[i];
+  else
+    for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+}
+
+// Writes positions [begin, end) of a row of the result. x is the row's first element without the border.
+template <class T>
+void write_row(const Axis &axis, PadMode mode, const T *x, T value, T *row, int64_t begin, int64_t end) {
+  const auto border = [&](int64_t from, int64_t to) {
+    if (mode == PadMode::constant) std::fill(row + from, row + std::max(from, to), value);
+    else
+      for (int64_t at = from; at < to; at++) row[at] = x[axis.source(mode, at) * axis.stride];
+  };
+  const int64_t inside = axis.before + axis.size;
+  border(begin, std::min(end, axis.before));
+  const int64_t first = std::max(begin, axis.before), last = std::min(end, inside);
+  if (first < last) copy_part(x + (first - axis.before) * axis.stride, axis.stride, row + first, last - first);
+  border(std::max(begin, inside), end);
+}
+
+template <class T> void pad_elements(const PadBlock &block, const Operands &operands) {
+  Axes all(block);
+  const Extent padded = all.padded();
+  T *out = operands.results<T>(2, 0, padded);
+  const bool is_filled = all.mode == PadMode::constant;
+  const T value = is_filled ? *operands.inputs<T>(1, block.value_offset, Extent()) : T{};
+  const T *x = operands.inputs<T>(0, block.offset, all.strided(false));
+  if (padded.is_empty()) return;
+  merge(all);
+  const Sources sources(all);
+  const Axis &last = all.axes[all.rank - 1];
+  const int64_t length = last.total(), pieces = (length - 1) / task_elements + 1;
+  const int64_t piece = (length - 1) / pieces + 1, rows = padded.count() / length;
+  parallel_for(rows * pieces, std::max<int64_t>(1, task_elements / piece), [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t row = task / pieces, from = task % pieces * piece, to = std::min(from + piece, length);
+      const int64_t offset = sources.of_row(row);
+      T *at = out + row * length;
+      if (offset == is_constant) std::fill(at + from, at + std::max(from, to), value);
+      else write_row(last, all.mode, x + offset, value, at, from, to);
+    }
+  });
+}
+
+// out = x with a border. The second operand is the constant's value, for that mode only.
+void pad(const PadBlock &block, Operands operands) {
+  switch (dtype_sizes[static_cast<int>(DType(block.dtype))]) {
+  case 1: return pad_elements<uint8_t>(block, operands);
+  case 2: return pad_elements<uint16_t>(block, operands);
+  case 4: return pad_elements<uint32_t>(block, operands);
+  default: return pad_elements<uint64_t>(block, operands);
+  }
+}
+
+// ---------------------------------------------------------------- gradients
+
+// The positions of the padded axis that copy each element: those of element i are positions[starts[i]] to
+// positions[starts[i + 1]], in ascending order, times the stride.
+class Copies {
+public:
+  Copies(const Axis &axis, PadMode mode) : starts_(axis.size + 1), positions_(axis.total()) {
+    int64_t *starts = starts_.data();
+    std::fill_n(starts, axis.size + 1, 0);
+    for (int64_t at = 0; at < axis.total(); at++) starts[axis.source(mode, at)]++;
+    for (int64_t i = 0, before = 0; i <= axis.size; i++) {
+      const int64_t count = starts[i];
+      starts[i] = before;
+      before += count;
+    }
+    for (int64_t at = 0; at < axis.total(); at++)
+      positions_.data()[starts[axis.source(mode, at)]++] = at * axis.stride; // starts become ends
+  }
+
+  const int64_t *begin(int64_t i) { return positions_.data() + (i == 0 ? 0 : starts_.data()[i - 1]); }
+  const int64_t *end(int64_t i) { return positions_.data() + starts_.data()[i]; }
+
+private:
+  Scratch<int64_t> starts_, positions_;
+};
+
+// Adds a row of the result's gradient to that of the row without the border.
+template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradient, double *sums) {
+  for (int64_t at = 0; at < axis.before; at++) sums[axis.source(mode, at)] += double(load(gradient[at * axis.stride]));
+  const T *inside = gradient + axis.before * axis.stride;
+  if (axis.stride == 1)
+    for (int64_t i = 0; i < axis.size; i++) sums[i] += double(load(inside[i]));
+  else
+    for (int64_t i = 0; i < axis.size; i++) sums[i] += double(load(inside[i * axis.stride]));
+  for (int64_t at = axis.before + axis.size; at < axis.total(); at++)
+    sums[axis.source(mode, at)] += double(load(gradient[at * axis.stride]));
+}
+
+// Adds the rows that copy the row with some indices, in the order of their memory in a dense gradient.
+template <class T>
+void add_copies(const Axes &all, std::unique_ptr<Copies> *copies, const int64_t *indices, int axis, const T *gradient,
+                double *sums) {
+  if (axis == all.rank - 1) return add_row(all.axes[axis], all.mode, gradient, sums);
+  Copies &along = *copies[axis];
+  for (const int64_t *at = along.begin(indices[axis]); at < along.end(indices[axis]); at++)
+    add_copies(all, copies, indices, axis + 1, gradient + *at, sums);
+}
+
+template <class T> void add_gradients(const PadGradientBlock &block, const Operands &operands) {
+  const Axes all(block);
+  const Extent inside = all.inside();
+  const T *gradient = operands.inputs<T>(0, block.offset, all.strided(true));
+  T *out = operands.results<T>(1, 0, inside);
+  if (inside.is_empty()) return;
+  std::unique_ptr<Copies> copies[max_rank];
+  for (int axis = 0; axis < all.rank - 1; axis++) copies[axis] = std::make_unique<Copies>(all.axes[axis], all.mode);
+  const int64_t length = all.axes[all.rank - 1].size, rows = inside.count() / length;
+  const int64_t grain = std::max<int64_t>(1, task_elements / length), tasks = (rows - 1) / grain + 1;
+  Scratch<double> scratch(scratch_product({tasks, length}));
+  parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    double *sums = scratch.data() + begin / grain * length;
+    for (int64_t row = begin; row < end; row++) {
+      int64_t indices[max_rank], rest = row;
+      for (int axis = all.rank - 2; axis >= 0; axis--) {
+        indices[axis] = rest % all.axes[axis].size;
+        rest /= all.axes[axis].size;
+      }
+      std::fill_n(sums, length, 0.0);
+      add_copies(all, copies, indices, 0, gradient, sums);
+      for (int64_t i = 0; i < length; i++) out[row * length + i] = store<T>(Compute<T>(sums[i]));
+    }
+  });
+}
+
+// out = the sum of the gradients of each element's copies, for modes other than `constant`.
+void pad_gradient(const PadGradientBlock &block, Operands operands) {
+  if (PadMode(block.mode) == PadMode::constant)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a border of copies, got a constant one");
+  switch (DType(block.dtype)) {
+  case DType::float64: return add_gradients<double>(block, operands);
+  case DType::float32: return add_gradients<float>(block, operands);
+  case DType::float16: return add_gradients<Float16>(block, operands);
+  case DType::bfloat16: return add_gradients<BFloat16>(block, operands);
+  default: fail(ORCHARD_CPU_UNSUPPORTED, "expected a gradient of floats");
+  }
+}
+
+ORCHARD_FUNCTION("pad", pad, PadBlock, 3)
+ORCHARD_FUNCTION("padGradient", pad_gradient, PadGradientBlock, 2)
+
+} // namespace

@@ -1,0 +1,41 @@
+/** The primitive of a triangle's coordinates: in one call on cpu, composed of other operations elsewhere. */
+import type { Implementation } from "../../backend/backend.ts";
+import { capturing } from "../../backend/capture.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { firstBackend } from "../../backend/registry.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { triangleIndicesCall } from "./primitive.ts";
+
+export interface TriangleIndicesAttributes {
+  readonly lower: boolean;
+  readonly rows: number;
+  readonly columns: number;
+  readonly diagonal: number;
+}
+
+const triangleIndicesCpu: Implementation<TriangleIndicesAttributes, readonly Tensor[], [Tensor]> = {
+  run({ operation, outputs: [output], attributes }) {
+    triangleIndicesCall(operation, { ...attributes, count: output.shape[1]! }, [output]);
+  },
+};
+
+const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
+/** Output: int64 [2, count], dense. */
+export const triangleIndicesPrimitive = definePrimitive<TriangleIndicesAttributes>({
+  ...{ name: "triangleIndices", family: "indexing" },
+  implementations: { metal: elsewhere, cpu: triangleIndicesCpu, reference: elsewhere },
+});
+
+/** Whether the primitive computes coordinates: a graph that is recorded has the composition. */
+export const hasTriangleIndicesKernel = (): boolean => firstBackend() === "cpu" && capturing() === undefined;
+
+/** Returns the number of a triangle's elements. */
+export function triangleSize({ lower, rows, columns, diagonal }: TriangleIndicesAttributes): number {
+  // row i has min(max(i + first, 0), columns) elements left of the edge
+  const first = diagonal + (lower ? 1 : 0);
+  const begin = Math.min(Math.max(-first, 0), rows); // rows before this one have none,
+  const end = Math.min(Math.max(columns - first, begin), rows); // and rows from this one on have all
+  const growing = ((end - begin) * (begin + end - 1 + 2 * first)) / 2;
+  const left = growing + (rows - end) * columns;
+  return lower ? left : rows * columns - left;
+}

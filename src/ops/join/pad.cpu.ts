@@ -1,0 +1,72 @@
+/** The primitives of borders: in one pass on cpu, composed of other operations elsewhere. */
+import type { Implementation } from "../../backend/backend.ts";
+import { capturing } from "../../backend/capture.ts";
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { enumeration, type NameOf } from "../../backend/enumeration.ts";
+import { array, dtype, oneOf, whole } from "../../backend/fields.ts";
+import { liftingOf } from "../../backend/lifted.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { firstBackend } from "../../backend/registry.ts";
+import { isComplex } from "../../tensor/dtype.ts";
+import { MAX_RANK } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+export const padModes = enumeration("PadMode", ["constant", "replicate", "reflect", "circular"]);
+/** The source of the elements that `pad` adds. */
+export type PadMode = NameOf<typeof padModes>;
+
+export interface PadAttributes {
+  readonly mode: PadMode;
+  /** The number of elements before and after each axis. */
+  readonly before: readonly number[];
+  readonly after: readonly number[];
+}
+
+const axes = array(whole, MAX_RANK);
+const border = { sizes: axes, strides: axes, before: axes, after: axes };
+const mode = oneOf(padModes);
+const padCall = cpuCall("pad", { dtype, mode, rank: whole, offset: whole, valueOffset: whole, ...border }, [
+  ...["x", "value", "output"],
+]);
+const padGradientCall = cpuCall("padGradient", { dtype, mode, rank: whole, offset: whole, ...border }, [
+  ...["gradient", "output"],
+]);
+
+const padCpu: Implementation<PadAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
+  run({ operation, inputs: [x, value], outputs: [output], attributes }) {
+    const { dtype: type, offset, shape: sizes, strides, rank } = x;
+    const block = { dtype: type, rank, offset, valueOffset: value?.offset ?? 0, sizes, strides, ...attributes };
+    padCall(operation, block, [x, value, output]);
+  },
+};
+
+const padGradientCpu: Implementation<PadAttributes, [Tensor], [Tensor]> = {
+  run({ operation, inputs: [gradient], outputs: [output], attributes }) {
+    const { dtype: type, offset, strides, rank } = gradient;
+    const block = { dtype: type, rank, offset, sizes: output.shape, strides, ...attributes };
+    padGradientCall(operation, block, [gradient, output]);
+  },
+};
+
+const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
+const onCpu = <Operation>(cpu: Operation) => ({ metal: elsewhere, cpu, reference: elsewhere });
+
+/** Inputs: x, and a scalar in mode `constant`. The output is dense. */
+export const padPrimitive = definePrimitive<PadAttributes>({
+  ...{ name: "pad", family: "copy" },
+  implementations: onCpu(padCpu),
+});
+
+/** Input: the gradient of a result with a border that is not constant. Output: that of the tensor inside, dense. */
+export const padGradientPrimitive = definePrimitive<PadAttributes>({
+  ...{ name: "padGradient", family: "copy" },
+  implementations: onCpu(padGradientCpu),
+});
+
+/** Whether the primitives can compute a tensor. */
+export const hasPadKernel = (x: Tensor): boolean =>
+  x.rank > 0 &&
+  firstBackend() === "cpu" &&
+  !isComplex(x.dtype) &&
+  capturing() === undefined &&
+  liftingOf([x], undefined) === undefined;
