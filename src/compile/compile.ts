@@ -1,5 +1,6 @@
 import { gradEnabled } from "../autograd/modes.ts";
 import { searchedFor } from "../backend/anomaly.ts";
+import type { BackendName } from "../backend/names.ts";
 import { isAnyInUse } from "../backend/overrides.ts";
 import { getBackend, isStrict } from "../backend/policy.ts";
 import { whyUnavailable } from "../backend/registry.ts";
@@ -11,9 +12,10 @@ import { capture } from "../observe/capture.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { isReplayable } from "./cpu_replay.ts";
+import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
-import { RUN_PLAINLY, unsaved } from "./replay.ts";
+import { metalSeam } from "./metal/replay.ts";
+import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
 import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { Variant } from "./variant.ts";
@@ -41,7 +43,7 @@ export interface CompiledFunction<Arguments extends readonly unknown[], Result> 
    * Writes the program of the last call to a file, with the state and the constants. `loadProgram` runs it without this
    * code, with the bits of this function.
    *
-   * @throws {CompileError} `unsaved` if there is no program yet, or it calls an optimizer or
+   * @throws {CompileError} `unsaved` if there is no program yet, it was recorded on metal, or it calls an optimizer or
    * sets gradients. @throws {FileError}
    */
   save(path: string): Promise<void>;
@@ -120,7 +122,7 @@ class Compiled {
     if (capture !== null) return this.fn(...(values as never[])); // part of another recording
     const why = this.whyPlain(values);
     if (why !== undefined) return this.runPlainly(values, why);
-    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0);
+    const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0) | (getBackend() === "metal" ? 4 : 0);
     const variant = this.variantFor(values, modes);
     if (typeof variant === "string") return this.runPlainly(values, variant);
     const result = variant.run(values);
@@ -129,7 +131,7 @@ class Compiled {
 
   private whyPlain(values: readonly unknown[]): string | undefined {
     const backend = getBackend();
-    if (backend !== "cpu") return `the backend is ${backend}`;
+    if (!(backend in seams)) return `the backend is ${backend}`;
     if (isAnyInUse()) return "an override or a route is active";
     if (searchedFor.get()) return "anomalies are searched for";
     if (observer) return "operations are recorded";
@@ -151,10 +153,11 @@ class Compiled {
     }
     why = `recorded: ${why ?? "first call"}`;
     const inputs = treeOf(values, layoutOf);
-    const unusable = leavesOf(treeOf(values, (tensor) => tensor)).some((tensor) => !isUsable(tensor));
+    const seam = seams[getBackend()]!;
+    const unusable = leavesOf(treeOf(values, (tensor) => tensor)).some((tensor) => !isUsable(tensor, seam));
     if (unusable) return "an argument is in the memory of another device, or disposed";
     this.count(why);
-    const made = new Variant(this.fn, this.state, { inputs, modes, isFused: this.options.fuse });
+    const made = new Variant(this.fn, this.state, { inputs, modes, seam, isFused: this.options.fuse });
     made.mismatch(values, modes); // finds the tensors
     for (const dropped of this.variants.slice(this.options.variants - 1)) dropped.dispose();
     this.variants = [made, ...this.variants].slice(0, this.options.variants);
@@ -186,7 +189,11 @@ class Compiled {
   }
 }
 
-const isUsable = (tensor: Tensor): boolean => !tensor.isDisposed && !tensor.storage.isClosed && isReplayable(tensor);
+/** The backends whose calls can be recorded. */
+const seams: Readonly<Partial<Record<BackendName, Seam>>> = { cpu: cpuSeam, metal: metalSeam };
+
+const isUsable = (tensor: Tensor, seam: Seam): boolean =>
+  !tensor.isDisposed && !tensor.storage.isClosed && seam.accepts(tensor);
 
 const needsGradient = (value: unknown): boolean =>
   typeof value === "object" &&

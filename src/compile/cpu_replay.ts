@@ -7,16 +7,18 @@ import { allocateHost, type Memory } from "../tensor/memory.ts";
 import { reachOf } from "../tensor/reach.ts";
 import { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
+import { difference } from "./difference.ts";
 import { CompileError } from "./errors.ts";
 import { Program } from "./program.ts";
-import type { Entry } from "./recording.ts";
+import { type Entry, Recording } from "./recording.ts";
 import {
   lastingEntries,
+  Replay,
   type ReplayOptions,
-  Results,
   RUN_PLAINLY,
   type SavedParts,
   type SavedSlot,
+  type Seam,
   type Taken,
   unsaved,
 } from "./replay.ts";
@@ -30,23 +32,28 @@ interface External {
   memory: Memory | null;
 }
 
-/** Whether arguments of a recorded call may be in the memory of a tensor. */
-export const isReplayable = ({ storage }: Tensor): boolean => storage.memory.device === "host";
+/** The cpu backend's calls of its dylib. */
+export const cpuSeam: Seam<Recording> = {
+  accepts: ({ storage }) => storage.memory.device === "host",
+  /** A tensor over the part of an argument's memory that it covers, so that other calls may have other parts. */
+  standIn(tensor) {
+    const { dtype, shape, strides, start } = layoutOf(tensor);
+    return new Tensor(new Storage(new PartOfMemory(tensor)), dtype, shape, strides, start);
+  },
+  record: (state, stand, gradients) =>
+    new Recording(
+      state,
+      new Map(stand.map(({ storage }, index) => [storage, index])),
+      new Map(gradients.flatMap((grad, index) => (grad ? [[grad.storage, index] as const] : []))),
+    ),
+  difference,
+  compile: (taken, options) => new CpuReplay(taken, options),
+  whyUnfit: () => undefined,
+  whyPlain: () => undefined,
+};
 
-/**
- * Returns a tensor over the part of an argument's memory that it covers, so that other calls may have other parts. A
- * recording knows it as the argument's.
- */
-export function standInFor(tensor: Tensor): Tensor {
-  const { dtype, shape, strides, start } = layoutOf(tensor);
-  return new Tensor(new Storage(new PartOfMemory(tensor)), dtype, shape, strides, start);
-}
-
-/** The program of a recording, and its replays. */
-export class Replay extends Results {
+class CpuReplay extends Replay {
   readonly program: Program;
-  /** Why the last replay asked for a plain run. */
-  whyPlain = "";
   private readonly created: readonly Entry[];
   private readonly entries: readonly Entry[];
   private readonly inputs: readonly { readonly slot: number; readonly index: number }[];
@@ -59,7 +66,7 @@ export class Replay extends Results {
   /** The first call that changes memory which outlives the function. */
   private readonly firstChange: number;
 
-  constructor(taken: Taken, options: ReplayOptions) {
+  constructor(taken: Taken<Recording>, options: ReplayOptions) {
     super(taken, options);
     const { recording, result, gradients } = taken;
     const { entries } = recording;
@@ -77,15 +84,13 @@ export class Replay extends Results {
     this.gradientSlots = bySource("gradient").map(({ id, index, changes }) => ({ slot: id, index, changes }));
   }
 
-  /** Finds the memory of the surrounding code's tensors. Returns false if it no longer fits. */
-  bind(): boolean {
+  override bind(): boolean {
     for (let at = 0; at < this.externals.length; at++)
       if (!bindExternal(this.externals[at]!, this.program.addresses)) return false;
     return true;
   }
 
-  /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run plainly. */
-  run(found: readonly Tensor[]): unknown {
+  override run(found: readonly Tensor[]): unknown {
     const { program } = this;
     const { addresses, blocks } = program;
     program.restore();
@@ -138,7 +143,7 @@ export class Replay extends Results {
   }
 
   /** Describes the program for a file. @throws {CompileError} `unsaved` */
-  describe(): SavedParts {
+  override describe(): SavedParts {
     const { program, externals } = this;
     if (program.steps.length > 0) throw unsaved("it calls step() of an optimizer");
     if (this.gradientSlots.length > 0 || this.changesGradients) throw unsaved("it sets gradients");
@@ -163,7 +168,7 @@ export class Replay extends Results {
     };
   }
 
-  dispose(): void {
+  override dispose(): void {
     this.program.dispose();
   }
 }

@@ -1,4 +1,4 @@
-/** The parts of a recorded call, and how the results of its replays are made. */
+/** What replays of all backends share: the parts of a recorded call, and how its results are made. */
 import type { Generator } from "../random/generator.ts";
 import { callKey, type PhiloxKey } from "../random/philox.ts";
 import { bytesOf } from "../tensor/dtype.ts";
@@ -8,11 +8,12 @@ import type { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { CompileError } from "./errors.ts";
-import type { Entry, Recording } from "./recording.ts";
-import type { StateSnapshot } from "./state.ts";
+import type { Entry } from "./recording.ts";
+import type { State, StateSnapshot } from "./state.ts";
+import type { Tracking } from "./tracking.ts";
 import { type Layout, type Tree, valueIn } from "./tree.ts";
 
-/** Returned by `Replay.run` if the call must run plainly, since a check of its values differed. */
+/** Returned by {@link Replay.run} if the call must run plainly, since a check of its values differed. */
 export const RUN_PLAINLY = Symbol("run plainly");
 
 /** A tensor of a result: where its memory comes from. */
@@ -31,13 +32,40 @@ export interface GradientChange {
   readonly disposesBefore: boolean;
 }
 
+/** A recording of a function on one backend. */
+export interface Recorded extends Tracking {
+  readonly entries: readonly Entry[];
+  /** Returns the entry of a result's storage, which calls need not access. */
+  adopt(storage: Storage): Entry;
+  /** Ends the recording. @throws {CompileError} if the function changed tensors that are not in its state */
+  finish(allowed: ReadonlySet<Storage>): void;
+}
+
 /** A recorded call. */
-export interface Taken {
+export interface Taken<Recording extends Recorded = Recorded> {
   readonly recording: Recording;
   readonly value: unknown;
   readonly snapshot: StateSnapshot;
   readonly result: Tree<ResultLeaf>;
   readonly gradients: readonly GradientChange[];
+}
+
+/** A backend whose calls can be recorded and replayed. */
+export interface Seam<Recording extends Recorded = Recorded> {
+  /** Whether arguments may be in the memory of a tensor. */
+  accepts(tensor: Tensor): boolean;
+  /** Returns a tensor over the memory of an argument, which is known as the argument's during a recording. */
+  standIn(tensor: Tensor): Tensor;
+  /** Begins a recording. @param stand the arguments' stand-ins @param gradients the parameters' gradients */
+  record(state: State, stand: readonly Tensor[], gradients: readonly (Tensor | null)[]): Recording;
+  /** Returns how two recordings differ; undefined if they are equal. */
+  difference(before: Recording, after: Recording): string | undefined;
+  /** Makes the program of a recording. */
+  compile(taken: Taken<Recording>, options: ReplayOptions): Replay;
+  /** Returns why arguments of the right layout don't fit those of a recording; undefined if they do. */
+  whyUnfit(found: readonly Tensor[], inputs: readonly Layout[]): string | undefined;
+  /** Returns why a call with these arguments can't be recorded; undefined if it can. */
+  whyPlain(found: readonly Tensor[], state: State): string | undefined;
 }
 
 export interface ReplayOptions {
@@ -61,8 +89,11 @@ export interface ProgramDraw {
   readonly places: readonly number[];
 }
 
-/** What a replay does around its native call: random keys, gradients and results. */
-export abstract class Results {
+/** A program and its replays. */
+export abstract class Replay {
+  abstract readonly program: ProgramFacts;
+  /** Why the last replay asked for a plain run. */
+  whyPlain = "";
   protected readonly parameters: readonly Tensor[];
   protected readonly result: Tree<ResultLeaf>;
   private readonly gradients: readonly GradientChange[];
@@ -72,6 +103,16 @@ export abstract class Results {
     [this.result, this.gradients, this.parameters] = [result, gradients, parameters];
     this.advances = recording.advances();
   }
+
+  /** Finds the memory of the surrounding code's tensors. Returns false if it no longer fits. */
+  abstract bind(): boolean;
+  /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run plainly. */
+  abstract run(found: readonly Tensor[]): unknown;
+  /** Describes the program for a file. @throws {CompileError} `unsaved` if it can't be saved */
+  describe(): SavedParts {
+    throw unsaved("it was recorded on metal");
+  }
+  abstract dispose(): void;
 
   /** Whether a call replaces or removes gradients. */
   protected get changesGradients(): boolean {

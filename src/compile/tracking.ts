@@ -1,5 +1,5 @@
 /** Common parts of all recordings: generators, steps of optimizers, and refusals. */
-import type { Capture, CapturedCall } from "../observe/capture.ts";
+import type { Capture, CapturedCall, CapturedDispatch } from "../observe/capture.ts";
 import type { Optimizer } from "../optim/optimizer.ts";
 import type { Slot } from "../optim/slot.ts";
 import { Generator, type GeneratorState } from "../random/generator.ts";
@@ -50,7 +50,7 @@ export abstract class Tracking implements Capture {
   constructor(protected readonly state: State) {}
 
   abstract call(call: CapturedCall, run: () => number, block: () => Float64Array): number;
-  abstract dispatched(): void;
+  abstract dispatched(dispatch: CapturedDispatch): void;
   abstract accessed(storage: object): void;
 
   drew(generator: object, key: object): void {
@@ -97,6 +97,14 @@ export abstract class Tracking implements Capture {
   }
 
   /** The rows of {@link live}, computed for the parameters of a dispatch. Only devices have them. */
+  liveParameters(_bytesOf: (rows: readonly never[]) => Uint8Array): void {
+    this.liveRows = null;
+  }
+
+  checked(_position: object, _errorAt: (position: number) => Error | undefined): void {
+    this.why ??= "values are checked after the call";
+  }
+
   unsupported(why: string): void {
     this.why ??= why;
   }

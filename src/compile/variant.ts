@@ -4,16 +4,16 @@ import { detach } from "../ops/gradient/backward.ts";
 import type { MemoryDevice } from "../tensor/memory.ts";
 import type { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { Replay, standInFor } from "./cpu_replay.ts";
-import { difference } from "./difference.ts";
 import { CompileError } from "./errors.ts";
-import { Recording } from "./recording.ts";
 import {
   fromFirst,
   type GradientChange,
   type ProgramFacts,
+  type Recorded,
+  type Replay,
   type ResultLeaf,
   RUN_PLAINLY,
+  type Seam,
   type Taken,
   viewOfInput,
 } from "./replay.ts";
@@ -30,6 +30,7 @@ export interface VariantOptions {
   readonly inputs: Tree<Layout>;
   readonly modes: number;
   readonly isFused: boolean;
+  readonly seam: Seam;
 }
 
 export class Variant {
@@ -40,12 +41,15 @@ export class Variant {
   private replay: Replay | null = null;
   /** The recording that {@link replay} was made of. */
   private compiled: Taken | null = null;
+  private readonly layouts: readonly Layout[];
   private readonly parameters: readonly Tensor[];
   private readonly found: Tensor[] = [];
   /** The parameters' gradients after the last recording. */
   private gradientsAfter: readonly (Tensor | null)[] = [];
   /** Why the function can't be replayed; its calls run plainly. */
   private whyNever: string | undefined;
+  /** Why the last call could not be recorded. */
+  private whyRecorded: string | undefined;
   /** Why there is no program yet. */
   why = "";
 
@@ -54,6 +58,7 @@ export class Variant {
     private readonly state: State,
     private readonly options: VariantOptions,
   ) {
+    this.layouts = leavesOf(options.inputs);
     this.parameters = [...state.tensors()];
   }
 
@@ -63,7 +68,7 @@ export class Variant {
 
   /** Why the last call must run plainly, if {@link run} returned {@link RUN_PLAINLY}. */
   get whyPlain(): string {
-    return this.whyNever ?? this.replay?.whyPlain ?? "";
+    return this.whyNever ?? this.whyRecorded ?? this.replay?.whyPlain ?? "";
   }
 
   /** Returns why a call does not fit; undefined if it does. */
@@ -71,7 +76,7 @@ export class Variant {
     this.found.length = 0;
     const { options, found } = this;
     if (modes !== options.modes) return "the backend, noGrad or strict mode differs";
-    const why = mismatch(options.inputs, values, found);
+    const why = mismatch(options.inputs, values, found) ?? options.seam.whyUnfit(found, this.layouts);
     if (why !== undefined) return why;
     const { compiled } = this;
     if (!compiled) return undefined;
@@ -89,6 +94,8 @@ export class Variant {
   /** Runs the function for a call that fits: records it, or replays the recording. */
   run(values: readonly unknown[]): unknown {
     if (this.whyNever !== undefined) return RUN_PLAINLY;
+    this.whyRecorded = this.replay ? undefined : this.options.seam.whyPlain(this.found, this.state);
+    if (this.whyRecorded !== undefined) return RUN_PLAINLY;
     if (!this.replay) return this.record(values);
     const result = this.replay.run(this.found);
     if (result !== RUN_PLAINLY) this.replays++;
@@ -104,9 +111,10 @@ export class Variant {
     this.recordings++;
     this.whyNever = taken.recording.why;
     if (this.whyNever !== undefined) return taken.value;
-    const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken)) : "it has run once";
+    const { seam, isFused } = this.options;
+    const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken, seam)) : "it has run once";
     if (why === undefined) {
-      this.replay = new Replay(taken, { parameters: this.parameters, isFused: this.options.isFused });
+      this.replay = seam.compile(taken, { parameters: this.parameters, isFused });
       this.replay.bind();
       this.compiled = taken;
     }
@@ -133,14 +141,15 @@ export class Variant {
 
   private take(values: readonly unknown[]): Taken {
     const originals = leavesOf(treeOf(values, (tensor) => tensor));
-    const stand = originals.map(standInFor);
+    const { seam } = this.options;
+    const stand = originals.map((tensor) => seam.standIn(tensor));
     let next = 0;
     const given = treeOf(values, () => stand[next++]);
     const before = this.parameters.map(gradientBefore);
-    const recording = new Recording(
+    const recording = seam.record(
       this.state,
-      new Map(stand.map(({ storage }, index) => [storage, index])),
-      new Map(before.flatMap((grad, index) => (grad ? [[grad.tensor.storage, index] as const] : []))),
+      stand,
+      before.map((grad) => grad?.tensor ?? null),
     );
     const started = this.state.snapshot();
     let value: unknown;
@@ -172,7 +181,7 @@ export class Variant {
     return new Set(tensors.map(({ storage }) => storage));
   }
 
-  private resultLeaf(recording: Recording, tensor: Tensor, stand: readonly Tensor[]): ResultLeaf {
+  private resultLeaf(recording: Recorded, tensor: Tensor, stand: readonly Tensor[]): ResultLeaf {
     const layout = layoutOf(tensor);
     const index = stand.findIndex(({ storage }) => storage === tensor.storage);
     const first = stand[index];
@@ -208,7 +217,7 @@ export class Variant {
   }
 }
 
-function differenceOf(before: Taken, after: Taken): string | undefined {
+function differenceOf(before: Taken, after: Taken, { difference }: Seam): string | undefined {
   const results = [before, after].map(({ result, gradients }) =>
     JSON.stringify([result, gradients], (key, value: unknown) => (key === "tensor" ? 0 : entryIndex(value))),
   );
@@ -227,7 +236,7 @@ function entryIndex(value: unknown): unknown {
   return value;
 }
 
-function gradientChange(recording: Recording, before: GradientBefore | null, { grad }: Tensor): GradientChange {
+function gradientChange(recording: Recorded, before: GradientBefore | null, { grad }: Tensor): GradientChange {
   const old = before && { ...before.layout, bytes: before.bytes, device: before.device };
   const disposesBefore = before?.tensor.isDisposed === true;
   if (grad === null) return { before: old, after: null, disposesBefore };

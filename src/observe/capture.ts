@@ -1,6 +1,7 @@
 /**
- * The seam at which `compile` records what a function does: calls of the cpu dylib, accesses to elements, random
- * numbers, and steps of optimizers. Outside of a recording `capture` is null, and a report costs one branch.
+ * The seam at which `compile` records what a function does: calls of the cpu dylib, dispatches of kernels, accesses to
+ * elements, random numbers, and steps of optimizers. Outside of a recording `capture` is null, and a report costs one
+ * branch.
  */
 
 /** A call of a function of the cpu dylib. */
@@ -20,12 +21,24 @@ export interface CapturedCall {
   readonly operands: readonly unknown[];
 }
 
+/** A dispatch of a kernel on a device. */
+export interface CapturedDispatch {
+  /** The kernel. */
+  readonly name: string;
+  /** The block for `orchard_dispatch_encode`, which the recording copies. */
+  readonly block: Uint8Array;
+  /** The tensors at the bindings, in order; undefined for memory that no tensor has. */
+  readonly operands:
+    | readonly { readonly tensor: object; readonly access: "read" | "write" | "readwrite" }[]
+    | undefined;
+}
+
 /** A recording in progress. A method throws if its call can't be recorded. */
 export interface Capture {
   /** Runs a call and records it. @param block returns the block that the call has written */
   call(call: CapturedCall, run: () => number, block: () => Float64Array): number;
-  /** A kernel is about to run on a device. */
-  dispatched(): void;
+  /** Records a dispatch that is about to be encoded. */
+  dispatched(dispatch: CapturedDispatch): void;
   /** JavaScript is about to read or write the elements of a storage. */
   accessed(storage: object): void;
   /** A generator has returned a key. */
@@ -36,6 +49,14 @@ export interface Capture {
   stepped(optimizer: object, slots: readonly object[]): void;
   /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */
   live(name: string, rows: () => readonly object[]): void;
+  /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns those of other values */
+  liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
+  /**
+   * After the call, the host checks a number that a kernel writes: the position of the first invalid element.
+   *
+   * @param errorAt returns the error for a position; undefined if there is none
+   */
+  checked(position: object, errorAt: (position: number) => Error | undefined): void;
   /** The function does something that can't be replayed: its calls run plainly. */
   unsupported(why: string): void;
 }

@@ -1,5 +1,6 @@
 import type { MetalImplementation } from "../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../backend/metal/launch.ts";
+import { capture } from "../observe/capture.ts";
 import { fieldsOf, MAX_PARAMETERS, operandsOf, padded, type UpdateAttributes, updateParameters } from "./primitive.ts";
 import { updateRules } from "./rules.ts";
 
@@ -16,6 +17,13 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);
     const sizes = after.map(({ size }) => size);
     const { firstChunks, total } = chunksOf(sizes, CHUNK);
+    const parametersOf = (of: UpdateAttributes) => updateParameters.bytes({ ...fieldsOf(of, sizes), firstChunks });
+    capture?.liveParameters((rows) =>
+      parametersOf({
+        ...attributes,
+        members: attributes.members.map((member, at) => ({ ...member, coefficients: rows[at]! })),
+      }),
+    );
     return launch({
       file: "optim/update.metal",
       name: `update_${metalTypeOf(after[0]!.dtype)}_${metalTypeOf(gradients[0]!.dtype)}`,
@@ -28,7 +36,7 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
         ...padded(gradients, MAX_PARAMETERS, gradients[0]!).map(reads),
         ...padded(after, MAX_PARAMETERS, after[0]!).map(writes),
       ],
-      parameters: updateParameters.bytes({ ...fieldsOf(attributes, sizes), firstChunks }),
+      parameters: parametersOf(attributes),
       threadgroups: total,
       threadgroup: THREADS,
     });

@@ -12,7 +12,7 @@ type Step = (x: Tensor, y: Tensor) => unknown;
 
 const { randn, randint } = orchard;
 
-const backends = ["cpu"] as const;
+const backends = ["cpu", "metal"] as const;
 
 const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = {
   SGD: (parameters) => new optim.SGD(parameters, { lr: 0.05 }),
@@ -82,7 +82,9 @@ describe("50 steps with a schedule, dropout, running statistics and clipped grad
     const [compiled, plain] = orchard.withBackend(backend, both);
     expect(compiled.result).toEqual(plain.result);
     const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].map(([, count]) => Number(count));
-    expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(45);
+    // on metal, the four alignments of the labels in int64 have separate programs
+    const least = backend === "metal" ? 41 : 45;
+    expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(least);
   });
 });
 

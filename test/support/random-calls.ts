@@ -113,6 +113,8 @@ class Storm {
           function: this.pick(["copy", "fold", "none", ""]),
           maxThreads: this.pick([0, 0, 32, 1024, 5000]),
         }));
+      case "orchard_dispatches_encode":
+        return this.dispatches();
       case "orchard_dispatch_encode":
         return this.block(layouts.dispatch, () => this.dispatch());
       default:
@@ -127,6 +129,18 @@ class Storm {
           strides: [this.pick([4, 1, -1, 0]), this.pick([1, 4, 2 ** 50]), 1, 1, 1, 1, 1, 1],
         }));
     }
+  }
+
+  /** A list of up to three dispatches, sometimes cut off. */
+  private dispatches(): Uint8Array {
+    const blocks = Array.from({ length: this.below(4) }, () => this.descriptor("orchard_dispatch_encode"));
+    const list = blocks.flatMap((block) => {
+      const padded = new Uint8Array(8 + Math.ceil(block.length / 8) * 8);
+      new DataView(padded.buffer).setBigUint64(0, BigInt(block.length + (this.random() < 0.1 ? this.size() : 0)), true);
+      padded.set(block, 8);
+      return [...padded];
+    });
+    return new Uint8Array(list.slice(0, this.random() < 0.9 ? list.length : this.below(list.length + 1)));
   }
 
   /** In one of three calls only handles are random, so that some dispatches succeed. */
@@ -197,6 +211,7 @@ class Storm {
     if (
       /_create$/.test(name) ||
       name === "orchard_dispatch_encode" ||
+      name === "orchard_dispatches_encode" ||
       name === "orchard_materialize" ||
       name === "orchard_write_back"
     )
@@ -243,6 +258,10 @@ class Storm {
   private build(name: keyof typeof declarations, owner: number, out: BigUint64Array): number {
     const block = this.descriptor(name);
     if (name === "orchard_dispatch_encode") return native.orchard_dispatch_encode(block, block.length, out);
+    if (name === "orchard_dispatches_encode") {
+      if (block.length === 0) return native.orchard_dispatches_encode(new Uint8Array(8), 0, new BigUint64Array(3));
+      return native.orchard_dispatches_encode(block, block.length, new BigUint64Array(3));
+    }
     if (name === "orchard_write_back")
       return native.orchard_write_back(block, block.length, this.handle("buffer"), this.size(), out);
     if (name === "orchard_materialize") {

@@ -29,6 +29,7 @@ export const declarations = {
   orchard_pipeline_create: { args: ["u64", "buffer", "u64", "buffer"], returns: "i32" },
   orchard_pipeline_info: { args: ["u64", "buffer", "u64", "buffer"], returns: "i32" },
   orchard_dispatch_encode: { args: ["buffer", "u64", "buffer"], returns: "i32" },
+  orchard_dispatches_encode: { args: ["buffer", "u64", "buffer"], returns: "i32" },
   orchard_commit: { args: ["u64", "buffer"], returns: "i32" },
   orchard_ticket_poll: { args: ["u64", "u64", "buffer"], returns: "i32" },
   orchard_ticket_wait: { args: ["u64", "u64", "u32"], returns: "i32" },

@@ -1,5 +1,5 @@
 /** Encodes dispatches of user kernels and built-in kernels. */
-import { capture } from "../../observe/capture.ts";
+import { type CapturedDispatch, capture } from "../../observe/capture.ts";
 import { GridKind } from "./abi.ts";
 import { type Fields, writeBlock } from "./block.ts";
 import type { MetalContext } from "./context.ts";
@@ -23,6 +23,8 @@ export interface Dispatch {
   /** Lengths of threadgroup arguments in the layout `layouts.threadgroupMemory`. */
   readonly threadgroupMemory: readonly Fields[];
   readonly label: string;
+  /** The tensors at `buffers`, for a recording; undefined for memory that no tensor has. */
+  readonly operands?: CapturedDispatch["operands"];
   /** Approximate operations of all threads. Default: estimated from the threads and bound bytes. */
   readonly work?: number | undefined;
 }
@@ -47,7 +49,7 @@ export function encode(context: MetalContext, operation: string, dispatch: Dispa
     label: dispatch.label,
     work: Math.ceil(dispatch.work ?? 0),
   });
-  capture?.dispatched();
+  capture?.dispatched({ name: dispatch.label, block, operands: dispatch.operands });
   context.call(operation, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
   return Number(ticketScratch[0]);
 }

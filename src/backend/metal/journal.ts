@@ -20,6 +20,8 @@ interface Entry {
   readonly writes: readonly Storage[];
   /** Computes the operation on another backend, into host memory. */
   readonly recompute: () => void;
+  /** Whether the results are lost if the operation fails. Then the contents that it reads may be replaced. */
+  readonly isFinal?: boolean;
 }
 
 interface Journal {
@@ -89,6 +91,15 @@ export function waitForUsers(context: MetalContext, storage: Storage): void {
   waitForLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
 }
 
+/**
+ * Blocks until no pending operation that may be recomputed accesses the storages, whose contents a replay is about to
+ * change.
+ */
+export function waitForRecomputable(context: MetalContext, storages: ReadonlySet<Storage>): void {
+  const uses = (storage: Storage) => storages.has(storage);
+  waitForLast(context, ({ reads, writes, isFinal }) => !isFinal && (reads.some(uses) || writes.some(uses)));
+}
+
 function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): void {
   const journal = journalOf(context);
   const last = journal.entries.findLast(uses);
@@ -148,12 +159,13 @@ function firstFailed(context: MetalContext, { first, last }: TicketRange): numbe
   return undefined;
 }
 
-function report(context: MetalContext, { tickets }: Entry, operations: number): void {
+function report(context: MetalContext, { tickets, isFinal }: Entry, operations: number): void {
   const reason =
     failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
   const cause = reason.replace(/\d+/, ""); // ignore the number of the command buffer
   const again = operations === 1 ? "1 operation is" : `${operations} operations are`;
-  warnOnce(`${reason}\n[orchard] ${again} recomputed on another backend.`, cause);
+  const what = isFinal ? "the results of a compiled call are lost" : `${again} recomputed on another backend`;
+  warnOnce(`${reason}\n[orchard] ${what}.`, cause);
 }
 
 /** Warns once that the device dropped innocent work, which the dylib runs again. Its note has details. */

@@ -104,6 +104,7 @@ export function launch(what: Launch): TicketRange {
     gridKind: grid === undefined ? "threadgroups" : "threads",
     threadgroup,
     buffers: operands.map(bind),
+    operands,
     inline: [{ index: operands.length, bytes: parameters }],
     threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
     label: name,

@@ -176,4 +176,4 @@ export const layouts = {
 } as const satisfies Record<string, Layout>;
 
 /** The version of the interface that these layouts and declarations describe. */
-export const ABI_VERSION = 1;
+export const ABI_VERSION = 2;

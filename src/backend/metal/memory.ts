@@ -18,6 +18,8 @@ import { layouts, type MetalStatistics } from "./layouts.ts";
 export class MetalMemory implements Memory {
   readonly device = "metal";
   readonly byteLength: number;
+  /** The requested bytes, without padding. */
+  readonly usedLength: number;
   readonly handle: number;
   private readonly anchor: ArrayBuffer;
   private released = false;
@@ -31,6 +33,7 @@ export class MetalMemory implements Memory {
   ) {
     // Metal has no empty buffers, and a bound buffer must hold at least one element of the widest parameter type.
     this.byteLength = Math.max(byteLength, 16);
+    this.usedLength = byteLength;
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopted();
     boundMemory(context, this.byteLength, this.anchorAddress === 0);

@@ -13,6 +13,24 @@ public func abiDispatch(
     }
 }
 
+@_cdecl("orchard_dispatches_encode")
+public func abiDispatches(
+    _ list: UnsafeRawPointer?, _ length: UInt64, _ outcome: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
+    entry {
+        let outcome = try required(outcome, "outcome")
+        for at in 0..<3 { outcome[at] = 0 }
+        let list = try DispatchList(list, length)
+        try list.forEach { block in
+            let request = try DispatchRequest(block)
+            let ticket = try request.pipeline.context.encode(request)
+            if outcome[0] == 0 { outcome[1] = ticket }
+            outcome[0] += 1
+            outcome[2] = ticket
+        }
+    }
+}
+
 @_cdecl("orchard_commit")
 public func abiCommit(_ handle: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?) -> Int32 {
     entry(handle) {
@@ -51,6 +69,34 @@ public func abiCompletionCounter(_ handle: UInt64, _ address: UnsafeMutablePoint
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
         try required(address, "address").pointee = UInt64(UInt(bitPattern: context.tickets.counter))
+    }
+}
+
+/// Blocks of dispatches one after another, each after its length.
+private struct DispatchList {
+    private let bytes: UnsafeRawBufferPointer
+
+    init(_ start: UnsafeRawPointer?, _ length: UInt64) throws {
+        guard let start, UInt(bitPattern: start) % 8 == 0, length <= Int32.max else {
+            throw OrchardError.invalid(
+                "dispatches: expected a list that is aligned to 8 bytes, and has less than 2^31 bytes.")
+        }
+        bytes = UnsafeRawBufferPointer(start: start, count: Int(length))
+    }
+
+    func forEach(_ body: (Block<orchard_dispatch>) throws -> Void) throws {
+        var at = 0
+        while at < bytes.count {
+            guard bytes.count - at >= 8 else { throw cut(at) }
+            let length = bytes.load(fromByteOffset: at, as: UInt64.self)
+            guard length <= UInt64(bytes.count - at - 8) else { throw cut(at) }
+            try body(Block(bytes.baseAddress?.advanced(by: at + 8), length, "dispatch"))
+            at += 8 + (Int(length) + 7) / 8 * 8
+        }
+    }
+
+    private func cut(_ at: Int) -> OrchardError {
+        .invalid("dispatches: the list of \(bytes.count) bytes ends within the dispatch at byte \(at).")
     }
 }
 

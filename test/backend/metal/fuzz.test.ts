@@ -51,6 +51,7 @@ describe(`${calls} random calls from two threads`, () => {
         "orchard_library_create",
         "orchard_pipeline_create",
         "orchard_dispatch_encode",
+        "orchard_dispatches_encode",
         "orchard_buffer_copy",
       ]) {
         expect([name, (total[`${name} ok`] ?? 0) > 0]).toEqual([name, true]);

@@ -72,7 +72,7 @@ describe("the dylib is found, and its version is checked", () => {
     const error = failure(path);
     expect([error.code, error.message]).toEqual([
       "abiMismatch",
-      expect.stringMatching(/expected .* version 1 of orchard\.h, got version 99;.*ORCHARD_LIBRARY/),
+      expect.stringMatching(/expected .* version 2 of orchard\.h, got version 99;.*ORCHARD_LIBRARY/),
     ]);
   });
 

@@ -41,7 +41,7 @@
 extern "C" {
 #endif
 
-#define ORCHARD_ABI_VERSION 1
+#define ORCHARD_ABI_VERSION 2
 
 // ---------------------------------------------------------------- status and errors
 
@@ -326,6 +326,12 @@ typedef struct orchard_dispatch {
 // Encodes one kernel. Everything is checked first: a rejected dispatch has no effect. `*ticket` (may be NULL) is set to
 // the command buffer that contains it.
 int32_t orchard_dispatch_encode(const orchard_dispatch *dispatch, uint64_t block_length, uint64_t *ticket);
+
+// Encodes a list of dispatches in order, as if each were passed to orchard_dispatch_encode. The list has `length`
+// bytes: for each dispatch the length of its block (uint64_t), then the block, padded to a multiple of 8 bytes.
+// `outcome` gets three numbers: the encoded dispatches, and the command buffers of the first and the last one (0 if
+// there is none). If a dispatch is rejected, those before it remain encoded, and its status is returned.
+int32_t orchard_dispatches_encode(const void *list, uint64_t length, uint64_t *outcome);
 
 // ---------------------------------------------------------------- tickets
 // A ticket is the number of a command buffer, 1, 2, 3, …; tickets complete in order. If a command buffer fails, all its

@@ -1,0 +1,134 @@
+/** Makes a list for `orchard_dispatches_encode` of a recording, and keeps the memory of intermediate results. */
+import { metalContext } from "../../backend/metal/context.ts";
+import { layouts } from "../../backend/metal/layouts.ts";
+import { MetalMemory } from "../../backend/metal/memory.ts";
+import type { PhiloxKey } from "../../random/philox.ts";
+import { placeInArena } from "../arena.ts";
+import type { Entry } from "../recording.ts";
+import type { ProgramDraw, ProgramFacts } from "../replay.ts";
+import type { DeviceCall, DeviceRecording } from "./recording.ts";
+
+/** A binding that each replay sets. */
+interface Moving {
+  readonly entry: number;
+  /** The place of the binding in the list, in words of 32 bits. */
+  readonly at: number;
+  /** The offset from the first byte of the entry's memory. */
+  readonly offset: number;
+}
+
+const { buffer: bufferAt, offset: offsetAt } = layouts.binding.offsets as { buffer: number; offset: number };
+
+const TWO_32 = 2 ** 32;
+
+/** A recording as a list of dispatches. */
+export class DeviceProgram implements ProgramFacts {
+  readonly calls: readonly DeviceCall[];
+  readonly fusions = [];
+  readonly arenaBytes: number;
+  readonly bytesMoved: { readonly plain: number; readonly fused: number };
+  readonly list: Uint8Array;
+  readonly draws: readonly ProgramDraw[];
+  /** The handle and the first byte of each entry's memory. */
+  readonly handles: Float64Array;
+  readonly firstBytes: Float64Array;
+  private readonly words: Uint32Array;
+  private readonly starts: number[] = [];
+  private readonly moving: readonly Moving[];
+  private readonly arena: MetalMemory | null;
+  private readonly constants: MetalMemory[] = [];
+
+  /** @param isMoving whether an entry has other memory in each replay */
+  constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean) {
+    const { calls, entries, draws } = recording;
+    this.calls = calls;
+    this.list = this.makeList();
+    this.words = new Uint32Array(this.list.buffer);
+    this.handles = new Float64Array(entries.length);
+    this.firstBytes = new Float64Array(entries.length);
+    const fixed = entries.filter((entry) => !isMoving(entry));
+    for (const { id, contents } of fixed) if (contents) this.handles[id] = this.constant(contents);
+    const inArena = fixed.filter(({ contents }) => contents === null);
+    const { offsets, bytes } = placeInArena(inArena);
+    this.arenaBytes = bytes;
+    this.arena = bytes > 0 ? new MetalMemory(metalContext(), bytes, { label: "compiled function" }) : null;
+    for (const [at, { id }] of inArena.entries()) {
+      this.handles[id] = this.arena!.handle;
+      this.firstBytes[id] = offsets[at]!;
+    }
+    const bindings = calls.flatMap(({ bindings: places, operands }, call) =>
+      places.map((place, at) => this.bindingAt(operands[at]!, this.starts[call]! + place)),
+    );
+    for (const { isFixed, ...binding } of bindings.map((each) => ({
+      ...each,
+      isFixed: !isMoving(entries[each.entry]!),
+    })))
+      if (isFixed) this.bind(binding);
+    this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]!));
+    this.draws = draws.map(({ generator, ahead, places }) => ({
+      ...{ generator, ahead },
+      places: places.map(({ call, at }) => (this.starts[call]! + at) / 4),
+    }));
+    const plain = calls.reduce((sum, { operands }) => sum + operands.reduce((part, each) => part + each.bytes, 0), 0);
+    this.bytesMoved = { plain, fused: plain };
+  }
+
+  private makeList(): Uint8Array {
+    let length = 0;
+    for (const { block } of this.calls) {
+      this.starts.push(length + 8);
+      length += 8 + Math.ceil(block.length / 8) * 8;
+    }
+    const list = new Uint8Array(new ArrayBuffer(length));
+    const view = new DataView(list.buffer);
+    for (const [at, { block }] of this.calls.entries()) {
+      view.setBigUint64(this.starts[at]! - 8, BigInt(block.length), true);
+      list.set(block, this.starts[at]);
+    }
+    return list;
+  }
+
+  private constant(contents: Uint8Array): number {
+    const memory = new MetalMemory(metalContext(), contents.byteLength, { storage: "shared" });
+    new Uint8Array(memory.contents()).set(contents);
+    memory.moveToHint();
+    this.constants.push(memory);
+    return memory.handle;
+  }
+
+  private bindingAt({ id }: Entry, place: number): Moving {
+    const view = new DataView(this.list.buffer);
+    return { entry: id, at: place / 4, offset: Number(view.getBigUint64(place + offsetAt, true)) };
+  }
+
+  private bind({ entry, at, offset }: Moving): void {
+    const { words, handles, firstBytes } = this;
+    write64(words, at + bufferAt / 4, handles[entry]!);
+    write64(words, at + offsetAt / 4, firstBytes[entry]! + offset);
+  }
+
+  /** Writes the handles and offsets that differ in each replay. */
+  bindAll(): void {
+    for (let at = 0; at < this.moving.length; at++) this.bind(this.moving[at]!);
+  }
+
+  writeKey(at: number, [first, second]: PhiloxKey): void {
+    this.words[at] = first;
+    this.words[at + 1] = second;
+  }
+
+  /** Replaces the inline parameters of a call. */
+  writeParameters(call: number, bytes: Uint8Array): void {
+    this.list.set(bytes, this.starts[call]! + this.calls[call]!.inline[0]!.at);
+  }
+
+  dispose(): void {
+    this.arena?.release();
+    for (const memory of this.constants) memory.release();
+  }
+}
+
+function write64(words: Uint32Array, at: number, value: number): void {
+  words[at] = value % TWO_32;
+  words[at + 1] = Math.floor(value / TWO_32);
+}
