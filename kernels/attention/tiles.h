@@ -167,9 +167,10 @@ inline void multiply_rows(
     }
 }
 
-// Returns Σ weights[column] · tile[column] over the NaN and infinite elements whose weight is not 0.
+// Returns Σ weights[column] · tile[column] over the NaN and infinite elements whose weight is not 0. If it were
+// inlined, the loops around it could become too large to be unrolled, and their sums would not stay in registers.
 template <typename T, int COLUMNS, int PITCH>
-inline float nonfinite_products(threadgroup const float *weights, threadgroup const T *elements) {
+__attribute__((noinline)) float nonfinite_products(threadgroup const float *weights, threadgroup const T *elements) {
     float sum = 0.0f;
     ROLLED
     for (int column = 0; column < COLUMNS; column += 1) {

@@ -46,6 +46,10 @@ const variables = {
     fallback: "`libnccl.so.2`, if every rank has an NVIDIA GPU",
     meaning: "Path of the NCCL library that exchanges gradients between GPUs. `none`: MPI exchanges them",
   },
+  ORCHARD_CUBLAS: {
+    fallback: "`libcublasLt.so.13`, then `.12`, on an NVIDIA GPU",
+    meaning: "Path of the cuBLASLt library that multiplies matrices on NVIDIA GPUs. `none`: Orchard's kernels do",
+  },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",
     meaning: "Folder in which to record the cpu dylib's calls, which `bun run check:sanitize` replays",

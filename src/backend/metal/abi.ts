@@ -71,6 +71,8 @@ export const Storage = { default: 0, shared: 1, private: 2 } as const satisfies 
 
 export const Access = { read: 1, write: 2, readwrite: 3 } as const;
 export const GridKind = { threads: 0, threadgroups: 1 } as const;
+/** `ORCHARD_PROBE_*` */
+export const Probe = { capabilities: 1, libraries: 2 } as const;
 export const OPEN_EXACT = 1;
 export const BUFFER_ZERO = 1;
 export const VIEW_CONTIGUOUS = 1;

@@ -6,7 +6,7 @@ import { processorLimit } from "../../core/limits.ts";
 import { expectNothing, type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
 import { followMemoryLimit, limitOfMemory } from "../../tensor/reserve.ts";
-import { OPEN_EXACT, Storage } from "./abi.ts";
+import { OPEN_EXACT, Probe, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { kernelText } from "./kernel_files.ts";
 import { storageMode, wholeNumber } from "./kinds.ts";
@@ -62,6 +62,12 @@ export interface DeviceInfo {
     "bfloat" | "simdReduction" | "simdMatrix" | "tensorOps",
     { supported: boolean; reason: string }
   > | null;
+}
+
+/** @internal */
+export interface LibraryInfo {
+  /** The reason is the library's name, or why there is none. Null except on NVIDIA GPUs. */
+  productLibrary: { supported: boolean; reason: string } | null;
 }
 
 /** The kinds of faults that tests can inject: an allocation, a library, a pipeline, a command buffer. */
@@ -231,10 +237,21 @@ export class MetalContext implements Disposable {
   deviceInfo(options?: { probe?: boolean }): DeviceInfo;
   deviceInfo(...values: unknown[]): DeviceInfo {
     const { probe } = deviceInfoParameters(values);
+    const { productLibrary, ...info } = this.infoWith(probe ? Probe.capabilities : 0);
+    return info;
+  }
+
+  /** @internal The libraries that an NVIDIA GPU uses. The first call loads them. */
+  libraries(): LibraryInfo {
+    const { productLibrary } = this.infoWith(Probe.libraries);
+    return { productLibrary };
+  }
+
+  private infoWith(probe: number): DeviceInfo & LibraryInfo {
     const json = readText(this.native, "device info", (buffer, capacity, length) =>
-      this.native.orchard_device_info(this.handle, probe ? 1 : 0, buffer, capacity, length),
+      this.native.orchard_device_info(this.handle, probe, buffer, capacity, length),
     );
-    return JSON.parse(json) as DeviceInfo;
+    return JSON.parse(json) as DeviceInfo & LibraryInfo;
   }
 
   /** Commits the open command buffer. Returns the ticket (number) of the last command buffer; 0 if there was none. */

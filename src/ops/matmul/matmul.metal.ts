@@ -3,10 +3,12 @@ import { countCodepath } from "../../backend/dispatch.ts";
 import type { Size } from "../../backend/metal/encode.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { plainLoop } from "../../backend/metal/loop.ts";
+import { productLibrary } from "../../backend/metal/product_library.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { tensorUnits } from "../../backend/metal/tensor_units.ts";
 import { elementCount, rowMajorStrides } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { type LibraryPlan, launchLibraryProduct, libraryPlan } from "./library.metal.ts";
 import { type Plan, planOf, vectorRows } from "./plan.ts";
 import { type ProductScale, productParameters } from "./primitive.ts";
 import { fieldsOf, type Matrix, matricesOf, type Problem, problemOf } from "./problem.ts";
@@ -15,11 +17,24 @@ import { SIMD_WIDTH, threadsOf } from "./tiles.ts";
 export const productMetal: MetalImplementation<ProductScale> = {
   unsupported: noFloat64,
   run(call) {
-    const plan = planOf(problemOf(call));
+    const problem = problemOf(call);
+    const forLibrary = planForLibrary(call.operation, problem);
+    if (forLibrary) return launchLibraryProduct(forLibrary);
+    const plan = planOf(problem);
     if (plan.kernel === "tensor_tiled") countCodepath("matmul", "metal", `matmul2d: ${tensorUnits().reason}`);
     return launchProduct(plan);
   },
 };
+
+/** Returns the product for a vendor's library, if one can compute it. Counts the choice and its reason. */
+function planForLibrary(operation: string, problem: Problem): LibraryPlan | undefined {
+  const library = productLibrary();
+  if (library.reason === "") return undefined; // a device for which there is none
+  const plan = library.use ? libraryPlan(problem) : library.reason;
+  const isPlan = typeof plan !== "string";
+  countCodepath(operation, "metal", isPlan ? library.reason : `Orchard's kernel: ${plan}`);
+  return isPlan ? plan : undefined;
+}
 
 /** Encodes a product: one kernel, or two if its sums are split along k. */
 export function launchProduct({ splits, ...plan }: Plan): TicketRange {

@@ -50,7 +50,10 @@ public func abiDeviceInfo(
 ) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
-        try give(context.deviceInfo(probing: probe != 0), buffer, capacity, length)
+        let wanted = Int(probe)
+        let info = try context.deviceInfo(
+            probing: wanted & ORCHARD_PROBE_CAPABILITIES != 0, withLibraries: wanted & ORCHARD_PROBE_LIBRARIES != 0)
+        try give(info, buffer, capacity, length)
     }
 }
 

@@ -4,8 +4,9 @@ import Metal
 
 extension Context {
     /// Returns the device's properties as described for orchard_device_info.
-    func deviceInfo(probing: Bool) throws -> String {
+    func deviceInfo(probing: Bool, withLibraries: Bool) throws -> String {
         let probed: Any = probing ? try capabilities.all(on: self) : NSNull()
+        let library = withLibraries ? SoftwareDevice.productLibrary(of: device) : nil
         let threads = device.maxThreadsPerThreadgroup
         return JSON.text([
             "name": device.name,
@@ -21,6 +22,7 @@ extension Context {
             "maxInlineBytes": Int(ORCHARD_MAX_INLINE_BYTES),
             "maxBuffers": DeviceLimits.buffers,
             "capabilities": probed,
+            "productLibrary": library.map { ["supported": $0.isFound, "reason": $0.text] } ?? NSNull(),
         ])
     }
 

@@ -41,6 +41,14 @@ enum SoftwareDevice {
     static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
     static func dispatches(clear: Bool) -> Any { json(mrt_dispatch_counts_json(clear)) }
 
+    /// The library that runs products on a GPU behind the same module, or why there is none; nil on other devices.
+    static func productLibrary(of device: any MTLDevice) -> (isFound: Bool, text: String)? {
+        guard !isPresent(as: device) else { return nil }
+        var text: UnsafeMutablePointer<CChar>?
+        let isFound = mrt_gpu_product_library(&text)
+        return (isFound, take(text) ?? "")
+    }
+
     /// Returns names such as `'softmax'`; empty if no kernel is running.
     static func runningKernels() -> String { take(mrt_running_kernels()) ?? "" }
 
@@ -67,6 +75,7 @@ enum SoftwareDevice {
     static func settings() -> Any { NSNull() }
     static func findings(clear: Bool) -> Any { NSNull() }
     static func dispatches(clear: Bool) -> Any { NSNull() }
+    static func productLibrary(of device: any MTLDevice) -> (isFound: Bool, text: String)? { nil }
     static func runningKernels() -> String { "" }
 }
 #endif

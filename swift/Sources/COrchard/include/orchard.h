@@ -28,7 +28,7 @@
 //               ORCHARD_LIMIT_EXCEEDED, has no effect, and may be called again. (orchard_last_error truncates.)
 //   Threads     Any function may be called from any thread. Operations run in the order of the calls.
 //   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait, orchard_close, and
-//               orchard_device_info with `probe` 1 wait for the device.
+//               orchard_device_info with ORCHARD_PROBE_CAPABILITIES wait for the device.
 //   Order       Operations of a context behave as if each ended before the next began. Those that don't touch the same
 //               bytes run concurrently.
 #ifndef ORCHARD_H
@@ -114,12 +114,17 @@ int32_t orchard_open(const orchard_open_options *options, uint64_t block_length,
 // closed nevertheless.
 int32_t orchard_close(uint64_t context);
 
+enum { ORCHARD_PROBE_CAPABILITIES = 1, ORCHARD_PROBE_LIBRARIES = 2 };
+
 // Returns properties of the device as JSON:
 // { name, architecture, isSoftware, system, families: ["apple7", …], unifiedMemory, recommendedWorkingSet,
 //   maxBufferLength, maxThreadgroupMemory, maxThreadsPerThreadgroup: [w, h, d], maxInlineBytes, maxBuffers,
-//   capabilities }
-// With `probe` 1, compiles and runs a probe for each capability, and caches the results:
-//   capabilities: { bfloat, simdReduction, simdMatrix, tensorOps: { supported: true|false, reason } }; `probe` 0: null.
+//   capabilities, productLibrary }
+// `probe` is a sum of ORCHARD_PROBE_*; without one, its part is null:
+//   ORCHARD_PROBE_CAPABILITIES compiles and runs a probe for each capability, and caches the results;
+//     capabilities: { bfloat, simdReduction, simdMatrix, tensorOps: { supported: true|false, reason } }
+//   ORCHARD_PROBE_LIBRARIES loads the library that multiplies matrices on an NVIDIA GPU; null on other devices;
+//     productLibrary: { supported: true|false, reason: its name, or why there is none }
 int32_t orchard_device_info(uint64_t context, uint32_t probe, char *buffer, uint64_t capacity, uint64_t *length);
 
 // ---------------------------------------------------------------- handles of buffers, libraries, pipelines

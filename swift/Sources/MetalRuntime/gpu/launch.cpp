@@ -5,6 +5,7 @@
 #include "support/settings.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace mrt {
@@ -94,6 +95,29 @@ private:
   unsigned threadgroup_bytes = 0;
 };
 
+constexpr unsigned product_operands = 4; // and the parameters after them
+
+// Lets the library run a product, after the launches that were recorded. Returns false if the kernel has to: for all
+// other kernels, and if there is no library or it refuses.
+bool run_by_library(GpuStream &stream, const mrt_dispatch &request, mrt_result &result, std::string &problem) {
+  cublas::DataType type;
+  if (!is_library_product(mrt_function_info_get(request.function)->name, type)) return false;
+  const mrt_bound_buffer &parameters = request.buffers[product_operands];
+  if (product_library().name.empty() || !parameters.is_bytes || parameters.length < sizeof(ProductParameters))
+    return false;
+  ProductParameters product;
+  memcpy(&product, parameters.address, sizeof product);
+  std::array<uintptr_t, product_operands> operands;
+  for (unsigned i = 0; i < product_operands; i++) operands[i] = uintptr_t(request.buffers[i].address);
+  if (const cuda::Result flushed = stream.flush(); flushed != cuda::success) {
+    result = stream.fail(flushed, problem);
+    return true;
+  }
+  if (stream.products.run(stream.handle(), type, product, operands, problem)) return result = MRT_RESULT_OK, true;
+  result = MRT_RESULT_INVALID;
+  return !problem.empty();
+}
+
 mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &problem) {
   problem = dispatch_problem(request, *mrt_function_info_get(request.function));
   if (problem.empty() && request.threads_per_threadgroup.depth > largest_depth)
@@ -102,6 +126,9 @@ mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &pr
   if (!problem.empty()) return MRT_RESULT_INVALID;
   Gpu *gpu = enter_gpu(index, problem);
   GpuStream *stream = gpu ? GpuStream::of_thread(*gpu, problem) : nullptr;
+  mrt_result by_library;
+  if (stream && setting_flag(Setting::execute) && run_by_library(*stream, request, by_library, problem))
+    return by_library;
   const GpuKernel *kernel = stream ? gpu_kernel(*gpu, request.function, problem) : nullptr;
   if (!kernel) return MRT_RESULT_INVALID;
   if (!setting_flag(Setting::execute)) return MRT_RESULT_OK;

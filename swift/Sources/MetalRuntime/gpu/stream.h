@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gpu/kernel.h"
+#include "gpu/product.h"
 
 #include <chrono>
 #include <vector>
@@ -20,7 +21,7 @@ struct GpuLaunch {
 
 class GpuStream {
 public:
-  explicit GpuStream(Gpu &gpu) : gpu_(gpu) {}
+  explicit GpuStream(Gpu &gpu) : products(gpu), gpu_(gpu) {}
   ~GpuStream();
   GpuStream(const GpuStream &) = delete;
 
@@ -28,6 +29,8 @@ public:
   static GpuStream *of_thread(Gpu &gpu, std::string &problem);
 
   cuda::Stream handle() const { return handle_; }
+  // Products by a library, which are issued to the handle after flush().
+  GpuProducts products;
   // Copies bytes of the host for the launches that are recorded next.
   cuda::Result stage(const void *bytes, size_t count, cuda::Address &address);
   // Zeros that a kernel may read for an argument that a function constant disables.

@@ -3,68 +3,24 @@
  * stand-in for the compiler. No GPU is needed.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { environmentFlag } from "../../../../src/core/environment.ts";
-import { buildStandin } from "./standin.ts";
+import { type Outcome, prepare, runOnStandin } from "./standin.ts";
 
 const isTested = process.platform === "linux" && !environmentFlag("ORCHARD_SKIP_METAL");
 const folder = mkdtempSync(join(tmpdir(), "orchard-gpu-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Writes to the file after -o what the real compiler would: any text for a header, else a module with one entry. */
-const compiler = `#!/bin/sh
-previous=; file=; kind=ptx
-for word in "$@"; do
-  [ "$previous" = -o ] && file=$word
-  [ "$word" = -emit-pch ] && kind=header
-  previous=$word
-done
-[ $kind = header ] && exec sh -c 'echo header > "$1"' sh "$file"
-echo '.version 7.8' > "$file"
-for entry in $(seq 0 99); do echo ".visible .entry mrt_entry_$entry()"; done >> "$file"
-`;
-
 beforeAll(async () => {
   if (!isTested) return;
-  await buildStandin(folder);
-  mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
-  writeFileSync(join(folder, "usr/lib/clc/nvptx64--nvidiacl.bc"), "functions");
-  writeFileSync(join(folder, "clang++"), compiler);
-  chmodSync(join(folder, "clang++"), 0o755);
+  await prepare(folder);
 });
 
-let runs = 0;
-
-interface Outcome {
-  results: Record<string, unknown>;
-  log: string[];
-  errors: string;
-}
-
-/** Runs a program on a stand-in of a GPU. */
-function runProgram(program: string, variables: Record<string, string>, words: readonly string[] = []): Outcome {
-  const log = join(folder, `log${runs++}`);
-  const child = Bun.spawnSync([process.execPath, join(import.meta.dir, program), ...words], {
-    env: {
-      ...process.env,
-      ORCHARD_METAL_DEVICE: "nvidia",
-      ORCHARD_METAL_CUDA: join(folder, "libcuda.so.1"),
-      ORCHARD_METAL_GPU_CLANG: join(folder, "clang++"),
-      ORCHARD_METAL_CACHE: join(folder, "cache"),
-      STANDIN_LOG: log,
-      ...variables,
-    },
-  });
-  const text = child.stdout.toString();
-  return {
-    results: text ? (JSON.parse(text) as Record<string, unknown>) : {},
-    log: existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [],
-    errors: child.stderr.toString(),
-  };
-}
+const runProgram = (program: string, variables: Record<string, string>, words: readonly string[] = []): Outcome =>
+  runOnStandin(folder, program, variables, words);
 
 const run = (variables: Record<string, string> = {}, count = 1000, steps = 3): Outcome =>
   runProgram("program.ts", variables, [`${count}`, `${steps}`]);

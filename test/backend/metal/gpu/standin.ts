@@ -1,4 +1,5 @@
-/** Builds the stand-in for NVIDIA's driver (driver.cpp). */
+/** The stand-ins for NVIDIA's driver (driver.cpp) and cuBLASLt (cublas.cpp), as one library, and for the compiler. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
 
@@ -6,9 +7,68 @@ import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
 export async function buildStandin(folder: string): Promise<string> {
   const { command, linkFlags } = await findCompiler();
   const library = join(folder, "libcuda.so.1");
-  const source = join(import.meta.dir, "driver.cpp");
+  const source = join(import.meta.dir, "cublas.cpp");
   const words = [...command, "-std=c++17", "-shared", "-fPIC", "-o", library, source, ...linkFlags];
   const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
   if (exitCode !== 0) throw new Error(stderr.toString());
   return library;
+}
+
+/** Writes to the file after -o what the real compiler would: any text for a header, else a module with one entry. */
+const compiler = `#!/bin/sh
+previous=; file=; kind=ptx
+for word in "$@"; do
+  [ "$previous" = -o ] && file=$word
+  [ "$word" = -emit-pch ] && kind=header
+  previous=$word
+done
+[ $kind = header ] && exec sh -c 'echo header > "$1"' sh "$file"
+echo '.version 7.8' > "$file"
+for entry in $(seq 0 99); do echo ".visible .entry mrt_entry_$entry()"; done >> "$file"
+`;
+
+/** Puts the stand-ins into a folder, for {@link runOnStandin}. */
+export async function prepare(folder: string): Promise<void> {
+  await buildStandin(folder);
+  mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
+  writeFileSync(join(folder, "usr/lib/clc/nvptx64--nvidiacl.bc"), "functions");
+  writeFileSync(join(folder, "clang++"), compiler);
+  chmodSync(join(folder, "clang++"), 0o755);
+}
+
+let runs = 0;
+
+/** What a program printed, and the calls that it made. */
+export interface Outcome {
+  readonly results: Record<string, unknown>;
+  readonly log: readonly string[];
+  readonly errors: string;
+}
+
+/** Runs a program of this folder on a stand-in of a GPU. Without `variables`, there is no cuBLASLt. */
+export function runOnStandin(
+  folder: string,
+  program: string,
+  variables: Record<string, string>,
+  words: readonly string[] = [],
+): Outcome {
+  const log = join(folder, `log${runs++}`);
+  const child = Bun.spawnSync([process.execPath, join(import.meta.dir, program), ...words], {
+    env: {
+      ...process.env,
+      ORCHARD_METAL_DEVICE: "nvidia",
+      ORCHARD_METAL_CUDA: join(folder, "libcuda.so.1"),
+      ORCHARD_METAL_GPU_CLANG: join(folder, "clang++"),
+      ORCHARD_METAL_CACHE: join(folder, "cache"),
+      ORCHARD_CUBLAS: "none",
+      STANDIN_LOG: log,
+      ...variables,
+    },
+  });
+  const text = child.stdout.toString();
+  return {
+    results: text ? (JSON.parse(text) as Record<string, unknown>) : {},
+    log: existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [],
+    errors: child.stderr.toString(),
+  };
 }

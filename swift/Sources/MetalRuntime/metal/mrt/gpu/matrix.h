@@ -1,11 +1,14 @@
-// The product of two 8 x 8 matrices on an NVIDIA GPU: tensor cores multiply half and bfloat, fused multiply-adds float.
+// The product of two 8 x 8 matrices on an NVIDIA GPU, by tensor cores. Two matrices of half, or of bfloat, are
+// multiplied at once, others in parts.
 //
-// A matrix has one of two layouts. Apple's is the one that thread_elements() shows (simdgroup_matrix.h). The native
-// layout is that of PTX's matrix fragments (PTX ISA, mma.m16n8k8): lane l has the elements (row, column) and
-// (row, column + 1), where
+// A matrix has one of three layouts. Apple's is the one that thread_elements() shows (simdgroup_matrix.h). The native
+// layout is that of PTX's fragments of sums and left factors (PTX ISA, mma.m16n8k8): lane l has the elements
+// (row, column) and (row, column + 1), where
 //   row = l / 4        column = l % 4 * 2
-// Loads and products make matrices of the native layout; only thread_elements() converts one to Apple's. The flag is
-// a constant to the compiler wherever a program does not call it.
+// The transposed layout is the native one of the transposed matrix, and PTX's of right factors. Products make matrices
+// of the native layout; so do loads, but one that transposes 16-bit elements makes the transposed layout. Only
+// thread_elements() converts a matrix to Apple's. The layout is a constant to the compiler wherever a program does not
+// call it.
 //
 // With the lane's bits as l4 l3 l2 l1 l0, native rows are l4 l3 l2 and Apple's l4 l2 l1; native pairs of columns are
 // l1 l0 and Apple's l3 l0. So a conversion rotates the bits 3, 2 and 1.
@@ -26,45 +29,81 @@ MRT_FUNC mrt_u32 shuffle_bits(mrt_u32 word, mrt_u32 from) {
   return result;
 }
 
+template <typename T> constexpr bool is_tensor_core_element = __is_same(T, half) || __is_same(T, bfloat);
+
+MRT_FUNC mrt_u32 transposed_word(mrt_u32 word) {
+  mrt_u32 result;
+  __asm__("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(word));
+  return result;
+}
+template <typename T> MRT_FUNC metal::vec<T, 64> transposed_pair(metal::vec<T, 64> pair) {
+  static_assert(sizeof pair == 4, "two elements of 16 bits");
+  return __builtin_bit_cast(metal::vec<T, 64>, transposed_word(__builtin_bit_cast(mrt_u32, pair)));
+}
+
+enum MatrixLayout : mrt_u8 { apple_layout, native_layout, transposed_layout };
+
 template <typename T> struct LaneElements {
   metal::vec<T, 64> pair;
-  bool is_native;
+  MatrixLayout layout;
 
+  // Of a matrix that was not loaded.
   MRT_METHOD MatrixPosition position() const {
-    return is_native ? native_position(lane_index()) : matrix_position(lane_index());
+    return layout == native_layout ? native_position(lane_index()) : matrix_position(lane_index());
   }
   MRT_METHOD metal::vec<T, 64> native() const {
     const mrt_u32 lane = lane_index();
-    return is_native ? pair : from_lane(pair, (lane & 0b10001) | (lane >> 1 & 0b110) | (lane << 2 & 0b1000));
+    if constexpr (is_tensor_core_element<T>)
+      if (layout == transposed_layout) return transposed_pair(pair);
+    return layout == apple_layout ? from_lane(pair, (lane & 0b10001) | (lane >> 1 & 0b110) | (lane << 2 & 0b1000))
+                                  : pair;
+  }
+  MRT_METHOD metal::vec<T, 64> transposed() const {
+    return layout == transposed_layout ? pair : transposed_pair(native());
   }
   MRT_METHOD metal::vec<T, 64> apple() const {
     const mrt_u32 lane = lane_index();
-    return is_native ? from_lane(pair, (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10)) : pair;
+    return layout == apple_layout
+               ? pair
+               : from_lane(native(), (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10));
   }
   MRT_METHOD metal::vec<T, 64> &make_apple() {
     pair = apple();
-    is_native = false;
+    layout = apple_layout;
     return pair;
   }
 };
 template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> pair, bool is_native = true) {
-  return {pair, is_native};
+  return {pair, is_native ? native_layout : apple_layout};
 }
 
-template <typename T> constexpr bool is_tensor_core_element = __is_same(T, half) || __is_same(T, bfloat);
-
-template <typename T> MRT_FUNC mrt_u32 pair_bits(metal::vec<T, 64> pair) {
-  static_assert(sizeof pair == 4, "two elements of 16 bits");
-  mrt_u32 bits;
-  __builtin_memcpy(&bits, &pair, 4);
-  return bits;
-}
-
-MRT_FUNC mrt_u32 transposed_fragment(mrt_u32 fragment) {
-  mrt_u32 result;
-  __asm__("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(fragment));
-  return result;
-}
+// Two elements are not read as one word: a program may place them at any address, and the compiler rarely knows it.
+#define MRT_PAIR_MEMORY(space)                                                                                         \
+  template <typename T>                                                                                                \
+  MRT_FUNC LaneElements<T> load_elements(const space T *source, ulong elements_per_row,                                \
+                                         metal::vec<ulong, 2> origin, bool transpose) {                                \
+    const bool turns = transpose && is_tensor_core_element<T>;                                                         \
+    if (turns) origin = metal::vec<ulong, 2>(origin.y, origin.x);                                                      \
+    const MatrixAddress address =                                                                                      \
+        matrix_address(native_position(lane_index()), elements_per_row, origin, transpose && !turns);                  \
+    return {{{source[address.first], source[address.first + address.step]}},                                           \
+            turns ? transposed_layout : native_layout};                                                                \
+  }                                                                                                                    \
+  template <typename T>                                                                                                \
+  MRT_FUNC void store_elements(LaneElements<T> elements, space T *destination, ulong elements_per_row,                 \
+                               metal::vec<ulong, 2> origin, bool transpose) {                                          \
+    const MatrixAddress address =                                                                                      \
+        matrix_address(native_position(lane_index()), elements_per_row, origin, transpose);                            \
+    const metal::vec<T, 64> pair = elements.native();                                                                  \
+    destination[address.first] = pair.own[0];                                                                          \
+    destination[address.first + address.step] = pair.own[1];                                                           \
+  }
+MRT_PAIR_MEMORY(MRT_DEVICE)
+#ifdef MRT_SPACED
+MRT_PAIR_MEMORY(MRT_THREADGROUP)
+MRT_PAIR_MEMORY()
+#endif
+#undef MRT_PAIR_MEMORY
 
 // The instruction multiplies 16 rows of a; the lower 8 are zero here.
 #define MRT_MMA(type)                                                                                                  \
@@ -74,30 +113,105 @@ MRT_FUNC mrt_u32 transposed_fragment(mrt_u32 fragment) {
           : "=f"(d.own[0]), "=f"(d.own[1])                                                                             \
           : "r"(a), "r"(0), "r"(b), "f"(c.own[0]), "f"(c.own[1]), "f"(0.0f))
 
+// `right` has the transposed layout.
 template <typename T>
 MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<T, 64> left, metal::vec<T, 64> right,
                                                 metal::vec<float, 64> c) {
   metal::vec<float, 64> d;
-  const mrt_u32 a = pair_bits(left), b = transposed_fragment(pair_bits(right));
+  const auto a = __builtin_bit_cast(mrt_u32, left), b = __builtin_bit_cast(mrt_u32, right);
   if constexpr (__is_same(T, half)) MRT_MMA("f16");
   else MRT_MMA("bf16");
   return d;
 }
 #undef MRT_MMA
 
-MRT_FUNC float float_of_lane(float value, mrt_u32 from) {
-  return __builtin_bit_cast(float, shuffle_bits(__builtin_bit_cast(mrt_u32, value), from));
+// ---------------------------------------------------------------- factors of more bits
+// A float is the sum of three bfloats, and a half that of two: each part has the next 8 bits of the significand, and
+// the sign of the whole. So tensor cores multiply them exactly, part by part. (Henry, Tang and Heinecke, "Leveraging
+// the bfloat16 artificial intelligence datatype for higher-precision computations", 2019.)
+template <typename T> constexpr int part_count = __is_same(T, float) ? 3 : __is_same(T, half) ? 2 : 1;
+
+// A lane's two elements, as words of two bfloats.
+template <int count> struct Parts {
+  mrt_u32 words[count];
+};
+
+// A part that would be zero is the smallest normal number instead, so that its product with infinity is infinite, like
+// the whole's. Numbers of less than 2^-90 keep their zeros: beside them it would count.
+MRT_FUNC mrt_u32 part_or_least(mrt_u32 part, mrt_u32 whole) {
+  constexpr mrt_u32 least = 0x00800000, small = 0x12800000;
+  const bool is_zero = (part & 0x7fff0000) == 0 && (whole & 0x7fffffff) >= small;
+  return is_zero ? (whole & 0x80000000) | least : part;
 }
 
-// In ascending order of k, like the software device.
-MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<float, 64> a, metal::vec<float, 64> b,
-                                                metal::vec<float, 64> c) {
-  const mrt_u32 lane = lane_index(), row = lane & ~3u, column = lane & 3;
-  for (mrt_u32 k = 0; k < 8; k++) {
-    const float left = float_of_lane(a.own[k & 1], row + k / 2);
-    c.own[0] = __builtin_fmaf(left, float_of_lane(b.own[0], k * 4 + column), c.own[0]);
-    c.own[1] = __builtin_fmaf(left, float_of_lane(b.own[1], k * 4 + column), c.own[1]);
+template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> pair) {
+  constexpr int count = part_count<T>;
+  if constexpr (count == 1) return {{__builtin_bit_cast(mrt_u32, pair)}};
+  else {
+    mrt_u32 parts[2][3];
+    for (int i = 0; i < 2; i++) {
+      const float value = float(pair.own[i]);
+      const auto whole = __builtin_bit_cast(mrt_u32, value);
+      const bool is_finite = (whole & 0x7fffffff) < 0x7f800000, is_nan = (whole & 0x7fffffff) > 0x7f800000;
+      const mrt_u32 high = (whole & 0xffff0000) | (is_nan ? 0x400000 : 0);
+      const float rest = is_finite ? value - __builtin_bit_cast(float, high) : 0;
+      const mrt_u32 middle = __builtin_bit_cast(mrt_u32, rest) & 0xffff0000;
+      const float last = rest - __builtin_bit_cast(float, middle);
+      parts[i][0] = high;
+      parts[i][1] = part_or_least(middle, whole);
+      parts[i][2] = part_or_least(__builtin_bit_cast(mrt_u32, last), whole);
+    }
+    Parts<count> result;
+    for (int part = 0; part < count; part++) result.words[part] = parts[0][part] >> 16 | (parts[1][part] & 0xffff0000);
+    return result;
   }
+}
+
+// Parts of a left factor in the native layout, and of a right factor in the transposed one.
+template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> elements) {
+  return parts_of(elements.native());
+}
+template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> elements) {
+  if constexpr (is_tensor_core_element<T>) return parts_of(elements.transposed());
+  else {
+    Parts<part_count<T>> parts = parts_of(elements.native());
+    for (mrt_u32 &word : parts.words) word = transposed_word(word);
+    return parts;
+  }
+}
+
+// Rows 0 to 7 of d, and rows 8 to 15.
+struct TallSums {
+  float upper[2], lower[2];
+};
+
+// d = (a0 a2; a1 a3) (b0; b1) + c, where each letter is an 8 x 8 matrix of bfloats.
+MRT_FUNC TallSums tall_product(mrt_u32 a0, mrt_u32 a1, mrt_u32 a2, mrt_u32 a3, mrt_u32 b0, mrt_u32 b1, TallSums c) {
+  TallSums d;
+  __asm__("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+          "{%10, %11, %12, %13};"
+          : "=f"(d.upper[0]), "=f"(d.upper[1]), "=f"(d.lower[0]), "=f"(d.lower[1])
+          : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(c.upper[0]), "f"(c.upper[1]), "f"(c.lower[0]),
+            "f"(c.lower[1]));
+  return d;
+}
+
+// The products of all parts, the smallest first. One instruction multiplies up to four pairs of parts: two of the left
+// factor above each other, and two of either factor along k. The sum is added to c by an instruction that rounds to
+// nearest, which tensor cores do not.
+template <int lefts, int rights>
+MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b, metal::vec<float, 64> c) {
+  TallSums sums = {};
+  if constexpr (lefts == 3) {
+    for (int i = rights - 1; i >= 0; i--)
+      sums = tall_product(a.words[0], a.words[1], a.words[2], 0, b.words[i], b.words[i], sums);
+  } else {
+    const mrt_u32 lower = lefts == 2 ? a.words[lefts - 1] : 0;
+    if constexpr (rights % 2) sums = tall_product(a.words[0], lower, 0, 0, b.words[rights - 1], 0, sums);
+    if constexpr (rights > 1)
+      sums = tall_product(a.words[0], lower, a.words[0], lower, b.words[0], b.words[1], sums);
+  }
+  for (int i = 0; i < 2; i++) c.own[i] += sums.upper[i] + sums.lower[i];
   return c;
 }
 
@@ -111,8 +225,8 @@ MRT_FUNC LaneElements<D> multiply_accumulate(LaneElements<A> a, LaneElements<B> 
                                              Site) {
   const metal::vec<float, 64> sums = as_floats(c.native());
   metal::vec<float, 64> d;
-  if constexpr (__is_same(A, B) && is_tensor_core_element<A>) d = fragment_product(a.native(), b.native(), sums);
-  else d = fragment_product(as_floats(a.native()), as_floats(b.native()), sums);
+  if constexpr (__is_same(A, B) && is_tensor_core_element<A>) d = fragment_product(a.native(), b.transposed(), sums);
+  else d = parts_product(left_parts(a), right_parts(b), sums);
   return lane_elements<D>({{D(d.own[0]), D(d.own[1])}});
 }
 

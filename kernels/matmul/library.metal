@@ -1,0 +1,71 @@
+// out = alpha a b + beta input for floats, for products that a library of the GPU's vendor computes: the engine for
+// NVIDIA GPUs calls cuBLASLt in place of these kernels (swift/Sources/MetalRuntime/gpu/product.h). If the library
+// refuses a product, they run: one thread per element, with sums in float32 in ascending order of k.
+//
+// Grid: threads (n, m, matrices of the batch).
+
+#include <metal_stdlib>
+using namespace metal;
+
+// a is m x k, b is k x n, input and out are m x n. In a row of a matrix, elements are adjacent; in a transposed factor,
+// those of a column are.
+struct LibraryProduct {
+    long m;
+    long n;
+    long k;
+    long batch[2];             // the sizes of its axes
+    long leading[4];           // of a, b, input, out: between rows, or between columns of a transposed factor
+    long batch_strides[4][2];  // of the same
+    uint transposed[2];        // of a, b
+    uint addend;               // 0: none, 1: a matrix, 2: one row, which is added to each row
+    float alpha;
+    float beta;  // 1 for a row
+};
+
+// Returns the offset of an operand's matrix.
+inline long matrix_at(constant LibraryProduct &product, int operand, uint batch) {
+    const uint inner = uint(product.batch[1]);
+    return long(batch / inner) * product.batch_strides[operand][0] +
+        long(batch % inner) * product.batch_strides[operand][1];
+}
+
+// Returns the distances between rows and between columns of a factor.
+inline long2 factor_strides(constant LibraryProduct &product, int operand) {
+    const long leading = product.leading[operand];
+    return product.transposed[operand] ? long2(1, leading) : long2(leading, 1);
+}
+
+template <typename T>
+kernel void library_product(
+    device const T *a [[buffer(0)]],
+    device const T *b [[buffer(1)]],
+    device const T *input [[buffer(2)]],
+    device T *out [[buffer(3)]],
+    constant LibraryProduct &product [[buffer(4)]],
+    uint3 position [[thread_position_in_grid]]) {
+    const long row = position.y;
+    const long column = position.x;
+    const long2 a_strides = factor_strides(product, 0);
+    const long2 b_strides = factor_strides(product, 1);
+    device const T *left = a + matrix_at(product, 0, position.z) + row * a_strides.x;
+    device const T *right = b + matrix_at(product, 1, position.z) + column * b_strides.y;
+    float sum = 0.0f;
+    for (long k = 0; k < product.k; k += 1) {
+        sum = fma(float(left[k * a_strides.y]), float(right[k * b_strides.x]), sum);
+    }
+    float value = product.alpha * sum;
+    if (product.addend != 0) {
+        const long at = matrix_at(product, 2, position.z) + row * product.leading[2] + column;
+        value += product.beta * float(input[at]);
+    }
+    out[matrix_at(product, 3, position.z) + row * product.leading[3] + column] = T(value);
+}
+
+// The engine knows these kernels by their names.
+#define LIBRARY_PRODUCT(T)                                                                                            \
+    template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>(                             \
+        device const T *, device const T *, device const T *, device T *, constant LibraryProduct &, uint3);
+
+LIBRARY_PRODUCT(float)
+LIBRARY_PRODUCT(half)
+LIBRARY_PRODUCT(bfloat)
