@@ -24,7 +24,7 @@ function trained(name: keyof typeof optimizers, isCompiled: boolean) {
   const run = isCompiled ? compile(step, { state: [model, optimizer] }) : step;
   const losses: number[] = [];
   const steps = () => {
-    for (let at = 0; at < 5; at++) losses.push((run(randn([8, 6])) as Tensor).item());
+    for (let at = 0; at < 5; at++) losses.push((run(randn([8, 6])) as Tensor).item() as number);
   };
   steps();
   const saved = JSON.stringify(optimizer.stateDict());
