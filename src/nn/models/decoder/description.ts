@@ -103,6 +103,8 @@ export interface StateSpaceDescription {
 /** Qwen3-Next's gated delta net. */
 export interface DeltaNetDescription {
   readonly kind: "deltaNet";
+  /** Whether the projections of queries, keys and values, of z, b and a are separate weights. */
+  readonly apart: boolean;
   readonly keyHeads: number;
   readonly valueHeads: number;
   readonly keyWidth: number;
@@ -144,6 +146,8 @@ export interface AttentionDescription {
   readonly fused?: boolean | undefined;
   /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
+  /** Whether RMSNorm without a weight is applied to each head of rotated queries and keys. Default false. */
+  readonly rotatedNorm?: boolean | undefined;
   /** Whether each head has a learned score that enters the softmax without a value. Default false. */
   readonly sinks?: boolean | undefined;
   /** Queries, keys and values are clamped to [−clip, clip]. Default: no limit. */
@@ -160,6 +164,13 @@ export interface AttentionDescription {
   readonly gated?: boolean | undefined;
   /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
   readonly window?: number | undefined;
+  /**
+   * The size of the chunks that texts are divided into: a token attends only to tokens of its chunk. Default: a text is
+   * one chunk.
+   *
+   * Source: Hugging Face's `create_chunked_causal_mask`.
+   */
+  readonly chunk?: number | undefined;
   /** Whether tokens also attend to later ones. Such a model cannot generate text. Default false. */
   readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
@@ -189,15 +200,17 @@ export interface LatentDescription {
 }
 
 /**
- * Attention temperature: queries at position p are multiplied by 1 + beta · ln(1 + ⌊p / length⌋).
+ * Attention temperature: queries at position p are multiplied by 1 + beta · ln(1 + ⌊(p + offset) / length⌋).
  *
- * Source: Hugging Face's `get_llama_4_attn_scale`.
+ * Source: Hugging Face's `get_llama_4_attn_scale` and `Llama4TextAttention`.
  */
 export interface TemperatureDescription {
   /** The growth of the factor. */
   readonly beta: number;
-  /** Queries at positions below this are not scaled. */
+  /** Queries at positions below this, less the offset, are not scaled. */
   readonly length: number;
+  /** Added to positions. Default 0. */
+  readonly offset?: number | undefined;
 }
 
 /** Rotary position embeddings of one layer. */
@@ -288,6 +301,8 @@ export interface ExpertsDescription {
   readonly perToken: number;
   /** Whether the probabilities of the chosen experts are divided by their sum. */
   readonly normalized: boolean;
+  /** Added to that sum. Default 0. */
+  readonly epsilon?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
   /** Whether the router has a bias. Default false. */
@@ -299,6 +314,8 @@ export interface ExpertsDescription {
    * probabilities in each.
    */
   readonly groups?: { readonly count: number; readonly chosen: number; readonly best: number } | undefined;
+  /** Whether the weights of the chosen experts multiply their inputs instead of their outputs. Default false. */
+  readonly scalesInputs?: boolean | undefined;
   /** Factor of the weights of the chosen experts. Default 1. */
   readonly scale?: number | undefined;
   /** A feed-forward that computes every token, and whether a sigmoid gate scales its output. Default: none. */

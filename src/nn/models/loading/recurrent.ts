@@ -52,10 +52,16 @@ export function deltaNet(config: Settings, index: number): DeltaNetDescription |
   if (valueHeads % keyHeads !== 0)
     throw config.wrong("linear_num_value_heads", "a multiple of linear_num_key_heads", valueHeads);
   return {
-    ...{ kind: "deltaNet", keyHeads, valueHeads, keyWidth: config.whole("linear_key_head_dim") },
+    ...{ kind: "deltaNet", apart: false, keyHeads, valueHeads, keyWidth: config.whole("linear_key_head_dim") },
     ...{ valueWidth: config.whole("linear_value_head_dim"), kernel: config.whole("linear_conv_kernel_dim") },
     eps: config.positive("rms_norm_eps"),
   };
+}
+
+/** Qwen3.5's delta nets, whose projections are separate weights. */
+export function deltaNetApart(config: Settings, index: number): DeltaNetDescription | undefined {
+  const description = deltaNet(config, index);
+  return description && { ...description, apart: true };
 }
 
 /** The activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
@@ -132,7 +138,7 @@ export function hybridStateSpace(config: Settings, index: number): StateSpaceDes
 
 /** Without experts, the feed-forward has the size of the expert for all tokens. */
 export const hybridFields = (config: Settings): Readonly<Record<string, unknown>> =>
-  (config.wholeIfAny("num_local_experts", 0) ?? 0) > 0
+  (config.wholeIfAny("num_local_experts", 0) ?? 0) > 0 && config.whole("shared_intermediate_size") > 0
     ? {}
     : { intermediate_size: config.whole("shared_intermediate_size") };
 

@@ -71,7 +71,13 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   bloom: ["apply_residual_connection_post_layernorm", "slow_but_exact"],
   mamba2: ["hidden_act", "rescale_prenorm_residual"],
   qwen3_next: ["hidden_act"],
+  qwen3_5_text: ["hidden_act"],
+  qwen3_5_moe_text: ["hidden_act"],
   granitemoehybrid: ["hidden_act"],
+  hy_v3: ["mlp_bias"],
+  // groups of experts of unequal sizes, which transformers mixes with those of other tokens
+  exaone_moe: ["num_experts"],
+  ernie4_5_moe: ["use_bias"],
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };
 
