@@ -145,6 +145,12 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
+    const { factors } = this.#description;
+    if (!factors) return this.attend(x, inputs);
+    return mul(this.attend(mul(x, factors.input) as Tensor, inputs), factors.output) as Tensor;
+  }
+
+  private attend(x: Tensor, inputs: AttentionInputs): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths, rotation, bounds, isExact } = readInputs([inputs]);
     const { scale, softcap, rope, temperature, alibi, chunk } = this.#description;
     if (bounds && chunk !== undefined) checkChunks(bounds, chunk);

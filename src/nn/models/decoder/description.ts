@@ -61,7 +61,7 @@ export interface LayerDescription {
   readonly residualScale?: number | undefined;
   /** The attention of the block; {@link noAttention} if it has none. */
   readonly attention: AttentionDescription;
-  /** A recurrent layer in the place of attention. Default: none. */
+  /** A recurrent layer in the place of attention, or beside it: their outputs are added. Default: none. */
   readonly recurrent?: RecurrentDescription | undefined;
   /** The feed-forward of the block; {@link noFeedForward} if it has none. */
   readonly feedForward: FeedForwardDescription;
@@ -96,6 +96,14 @@ export interface StateSpaceDescription {
   readonly convolutionBias: boolean;
   /** Added to the mean square of the norm. */
   readonly eps: number;
+  /** Where the norm is: after the gate, before it, or nowhere. Default `"afterGate"`. */
+  readonly norm?: "afterGate" | "beforeGate" | "none" | undefined;
+  /** Whether the projection of the output has a bias. Default: as `bias`. */
+  readonly outputBias?: boolean | undefined;
+  /** Whether the layer is beside attention, which counts the tokens of a cache. Default false. */
+  readonly beside?: boolean | undefined;
+  /** Factors of the input, of the projected z, x, B, C and δ, and of the output. Default: all 1. */
+  readonly factors?: { readonly input: number; readonly parts: readonly number[]; readonly output: number } | undefined;
   /** Bounds of step sizes. Default: none. */
   readonly limits: { readonly min: number; readonly max?: number | undefined };
 }
@@ -156,6 +164,8 @@ export interface AttentionDescription {
   readonly temperature?: TemperatureDescription | undefined;
   /** The dropout probability of attention probabilities in training. Default 0. */
   readonly dropout?: number | undefined;
+  /** Factors of the input and of the output. Default: both 1. */
+  readonly factors?: { readonly input: number; readonly output: number } | undefined;
   /** Factor of the attention scores. Default 1 / √headWidth. */
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */
@@ -274,6 +284,8 @@ export interface FeedForwardDescription {
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
   readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
+  /** Factors of the gate before the activation, and of the output. Default: both 1. */
+  readonly factors?: { readonly gate: number; readonly output: number } | undefined;
   /** Whether the projections have biases. */
   readonly bias: boolean;
   /** Whether the down projection has a bias. Default: as `bias`. */

@@ -24,6 +24,7 @@ import {
   minimaxFields,
 } from "./derived_fields.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
+import { falconH1StateSpace } from "./falcon_h1.ts";
 import {
   deltaNet,
   deltaNetApart,
@@ -103,6 +104,8 @@ export interface Architecture {
   readonly normsFromOne?: boolean;
   /** Which layers have a recurrent layer instead of attention, and its description. Default: none. */
   readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
+  /** Falcon-H1: whether the recurrent layer is beside attention, and both have factors. */
+  readonly besideAttention?: boolean;
   /** Whether a sigmoid gate multiplies what heads return. */
   readonly gatedHeads?: boolean;
   /** RMSNorm of queries and keys, per head or over all heads. */
@@ -355,6 +358,9 @@ export const architectures = {
   llama4_text: {
     ...{ title: "Llama 4", interleaved: true, unrotated: "listed", chunked: true, derived: llama4Fields },
     experts: { scalesInputs: true, beside: "moe_intermediate_size" },
+  },
+  falcon_h1: {
+    ...{ title: "Falcon-H1", recurrent: falconH1StateSpace, besideAttention: true, logitScale: "lm_head_multiplier" },
   },
   helium: { title: "Helium", interleaved: true, biases: { output: false }, derived: heliumFields },
   cwm: { title: "Code World Model", windows: { every: 4, first: true }, rotation: cwmRotation },

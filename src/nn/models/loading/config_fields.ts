@@ -99,6 +99,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
   ],
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
+  falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
   youtu: ["embedding_initializer_range"],
   ernie4_5_moe: ["moe_norm_min"],
   // the precision of a sum

@@ -50,6 +50,8 @@ export function ernieMoeFields(config: Settings): Derived {
  * listed, or every `interleave_moe_layer_step`-th layer. An empty `no_rope_layers` is none.
  */
 export function llama4Fields(config: Settings): Derived {
+  if (!config.flag("is_causal"))
+    throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");
   const layers = config.whole("num_hidden_layers");
   const [listed, step] = [config.get("moe_layers"), config.whole("interleave_moe_layer_step")];
   if (listed !== undefined && !(Array.isArray(listed) && listed.every(Number.isSafeInteger)))

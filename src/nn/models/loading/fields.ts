@@ -289,6 +289,15 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ no_rope_layer_interval: 4, attention_chunk_size: 8192, layer_types: null, attn_temperature_tuning: true },
     ...{ floor_scale: 8192, attn_scale: 0.1, attention_bias: false },
   },
+  falcon_h1: {
+    ...{ ...unheaded, vocab_size: 128_000, intermediate_size: 14_336, num_key_value_heads: 8, rms_norm_eps: 1e-5 },
+    ...{ max_position_embeddings: 8192, mamba_d_ssm: 1024, mamba_n_heads: 128, mamba_d_head: "auto" },
+    ...{ mamba_n_groups: 1, mamba_d_state: 256, mamba_d_conv: 4, mamba_expand: 2, mamba_conv_bias: true },
+    ...{ mamba_proj_bias: false, mamba_norm_before_gate: true, mamba_rms_norm: false, time_step_limit: null },
+    ...{ projectors_bias: false, lm_head_multiplier: 1, embedding_multiplier: 1, mlp_multipliers: null },
+    ...{ key_multiplier: 1, attention_out_multiplier: 1, attention_in_multiplier: 1, ssm_multipliers: null },
+    ...{ ssm_in_multiplier: 1, ssm_out_multiplier: 1, attention_bias: false, mlp_bias: false },
+  },
   helium: {
     ...{ ...llama, vocab_size: 48_000, hidden_size: 2560, intermediate_size: 7040, num_hidden_layers: 24 },
     ...{ num_attention_heads: 20, num_key_value_heads: 20, head_dim: 128, max_position_embeddings: 4096 },

@@ -17,6 +17,7 @@ import { type Architecture, type ArchitectureName, architectures, type Described
 import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fields.ts";
 import { llama4Attention } from "./derived_fields.ts";
 import { expertsOf, isSparse } from "./experts.ts";
+import { falconH1Attention, falconH1FeedForward } from "./falcon_h1.ts";
 import { mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
@@ -139,11 +140,12 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
     ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
     ...{ contextLength, layers, tied: isTied(row, config) },
     norm: normOf(row, config),
-    embeddingScale: row.multipliers
-      ? config.number("embedding_multiplier")
-      : row.scaledEmbeddings
-        ? Math.sqrt(width)
-        : undefined,
+    embeddingScale:
+      row.multipliers || row.besideAttention
+        ? config.number("embedding_multiplier")
+        : row.scaledEmbeddings
+          ? Math.sqrt(width)
+          : undefined,
     headBias: row.biases?.head,
     logitScale: logitScaleOf(row, config),
     logitSoftcap: config.positiveIfAny("final_logit_softcapping"),
@@ -180,7 +182,7 @@ function layerOf(row: Architecture, config: Settings, index: number): LayerDescr
     recurrent,
     parallel: parallelOf(row, config),
     residualScale: row.multipliers ? config.number("residual_multiplier") : undefined,
-    attention: recurrent ? noAttention : attentionOf(row, config, index),
+    attention: recurrent && !row.besideAttention ? noAttention : attentionOf(row, config, index),
     feedForward: feedForwardOf(row, config, index),
   };
 }
@@ -269,6 +271,7 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
     rope: rope && theta !== undefined ? { ...rope, base: theta } : rope,
     temperature: row.tempered ? temperatureOf(row, config) : undefined,
+    ...(row.besideAttention && falconH1Attention(config, headWidth)),
     ...(row.chunked && llama4Attention(config, index, isRotated)),
   };
 }
@@ -395,5 +398,6 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
   const base = { gated: !row.plain, activation, clamped, bias, fused } as const;
   const experts = row.experts && isSparse(config, index) ? expertsOf(row.experts, config) : undefined;
   const hidden = experts && config.wholeIfAny("moe_intermediate_size");
-  return { ...base, hidden: hidden ?? config.whole("intermediate_size"), experts };
+  const factors = row.besideAttention ? falconH1FeedForward(config) : undefined;
+  return { ...base, factors, hidden: hidden ?? config.whole("intermediate_size"), experts };
 }

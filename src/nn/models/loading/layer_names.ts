@@ -32,6 +32,7 @@ export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNa
   },
   mpt: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.norm_f", "norm_f"] },
   lfm2: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
+  falcon_h1: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
   lfm2_moe: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
   gptj: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.ln_f", "ln_f"] },
   mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
@@ -157,6 +158,11 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.experts.#.gate": "feed_forward.experts.#.w1",
     "feedForward.experts.#.up": "feed_forward.experts.#.w3",
     "feedForward.experts.#.down": "feed_forward.experts.#.w2",
+  },
+  falcon_h1: {
+    ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
+    ...{ feedForwardNorm: "pre_ff_layernorm", "feedForward.gate": "feed_forward.gate_proj" },
+    ...{ "feedForward.up": "feed_forward.up_proj", "feedForward.down": "feed_forward.down_proj" },
   },
   mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
   qwen3_next: {

@@ -74,16 +74,19 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
   const { latent } = attention;
   if (recurrent) {
     const isHere = (part: string) => !isApart.has(part) || (recurrent.kind === "deltaNet" && recurrent.apart);
-    yield* recurrentParts[recurrent.kind].filter(isHere).map((part) => `mixer.${part}`);
+    const parts = recurrentParts[recurrent.kind].filter(isHere);
+    const isNormed = recurrent.kind !== "stateSpace" || recurrent.norm !== "none";
+    yield* parts.filter((part) => part !== "norm" || isNormed).map((part) => `mixer.${part}`);
   }
-  if (recurrent === undefined && latent) {
+  const attends = recurrent === undefined || attention.heads > 0;
+  if (attends && latent) {
     if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
     yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
-  } else if (recurrent === undefined)
+  } else if (attends)
     yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.sinks) yield "attention.sinks";
-  if (!recurrent && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
-  if (!recurrent) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
+  if (attends && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
+  if (attends) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
   if (norms !== "before") yield "attentionPostNorm";
   if (feedForward.hidden === 0) return;
   if (norms !== "after" && parallel !== "sharedNorm") yield "feedForwardNorm";

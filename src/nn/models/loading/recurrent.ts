@@ -65,7 +65,7 @@ export function deltaNetApart(config: Settings, index: number): DeltaNetDescript
 }
 
 /** The activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
-function checkSilu(config: Settings): void {
+export function checkSilu(config: Settings): void {
   const got = config.textIfAny("hidden_act");
   if (got !== "silu" && got !== "swish")
     throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
@@ -93,7 +93,7 @@ export function stateSpace(config: Settings): StateSpaceDescription {
 }
 
 /** `time_step_limit`. Default: 0, and no upper bound. */
-function limitsOf(config: Settings): StateSpaceDescription["limits"] {
+export function limitsOf(config: Settings): StateSpaceDescription["limits"] {
   const given = config.get("time_step_limit") ?? [0, null];
   const isBound = (value: unknown) => value === null || typeof value === "number";
   if (!Array.isArray(given) || given.length !== 2 || typeof given[0] !== "number" || !isBound(given[1]))
