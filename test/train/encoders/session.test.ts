@@ -85,7 +85,7 @@ describe("embed", () => {
     const wanted = numbers(await nn.embed(session.model, texts));
     const { model: merged } = await nn.loadModel<nn.Encoder>(folder.file("adapted", "model"));
     const { model: base } = await nn.loadModel<nn.Encoder>(model);
-    const frozen = (of: nn.Encoder) => numbers(of.embeddings.token.weight as Tensor);
+    const frozen = (of: nn.Encoder) => numbers(of.embeddings!.token.weight as Tensor);
     expect(frozen(merged)).toEqual(frozen(base));
     const plain = numbers(await nn.embed(base, texts));
     const adapter = nn.loadLora(base, folder.file("adapted", "adapter"));

@@ -1,4 +1,5 @@
 /** Attention of a {@link Decoder}. */
+import { ArgumentError } from "../../../core/errors.ts";
 import { anObject, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { type Kind, named, unlisted } from "../../../core/parameters.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
@@ -25,6 +26,7 @@ import { RMSNorm } from "../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
+import { chunkMask } from "./chunks.ts";
 import type { AttentionDescription } from "./description.ts";
 import { LatentProjection } from "./latent.ts";
 import { rotate, stepRotation } from "./rotation.ts";
@@ -114,6 +116,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly gate: Linear | QuantizedLinear | LoraLinear | null;
   readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: AttentionDescription;
+  readonly #eps: number | undefined;
 
   constructor({ width, eps, attention, ...options }: DecoderAttentionOptions) {
     super();
@@ -125,6 +128,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const norm = (count: number) =>
       queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
     this.#description = attention;
+    this.#eps = eps;
     const isWhole = !fused && !attention.latent;
     this.query = isWhole ? projection(heads) : null;
     this.key = isWhole ? projection(keyValueHeads, keyBias) : null;
@@ -141,8 +145,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
+    const { factors } = this.#description;
+    if (!factors) return this.attend(x, inputs);
+    return mul(this.attend(mul(x, factors.input) as Tensor, inputs), factors.output) as Tensor;
+  }
+
+  private attend(x: Tensor, inputs: AttentionInputs): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths, rotation, bounds, isExact } = readInputs([inputs]);
-    const { scale, softcap, rope, temperature, alibi } = this.#description;
+    const { scale, softcap, rope, temperature, alibi, chunk } = this.#description;
+    if (bounds && chunk !== undefined) checkChunks(bounds, chunk);
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
@@ -150,7 +161,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
     const rotated = (projected: Tensor, norm: RMSNorm | null) => {
       const heads = this.split(projected, norm);
-      return rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths);
+      return this.unit(rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths));
     };
     const valueWidth = this.#description.latent?.valueWidth;
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null, valueWidth) };
@@ -160,10 +171,32 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       flashAttention(queries, keys, values, {
         ...options,
         sinks: this.sinks?.forward(queries),
-        mask: lastOfMask(mask, keys),
+        mask: this.chunked(lastOfMask(mask, keys), queries, keys, mask && given),
       });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(this.gatedBy(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
+  }
+
+  /** Applies RMSNorm without a weight to rotated queries or keys, if the model has it. */
+  private unit(x: Tensor): Tensor {
+    if (!this.#description.rotatedNorm) return x;
+    return new RMSNorm(this.#description.headWidth, { eps: this.#eps, elementwiseAffine: false }).forward(x);
+  }
+
+  /** @param positions those of queries in rows with padding */
+  private chunked(
+    mask: Tensor<"bool"> | undefined,
+    queries: Tensor,
+    keys: Tensor,
+    positions: Tensor<"int32"> | undefined,
+  ): Tensor<"bool"> | undefined {
+    const { chunk } = this.#description;
+    if (chunk === undefined || keys.shape[2]! <= chunk) return mask;
+    const count = queries.shape[2]!;
+    const firsts = positions && Array.from(positions.dataSync()).filter((_, at) => at % count === count - 1);
+    // the last token of a row is never padding
+    const starts = firsts?.map((last) => Number(last) - count + 1);
+    return chunkMask({ chunk, queries: count, keys: keys.shape[2]!, firsts: starts, mask });
   }
 
   private gatedBy(x: Tensor, attended: Tensor): Tensor {
@@ -194,6 +227,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       this.sinks ||
       this.latent ||
       this.#description.alibi ||
+      this.#description.rotatedNorm ||
+      cache.position + q.shape[1]! > (this.#description.chunk ?? Infinity) ||
       this.isTempered(cache, q.shape[1]!) ||
       this.activeDropout() > 0 ||
       q.shape[1]! > MOST_TOKENS
@@ -212,7 +247,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   /** Whether a query of the next tokens is scaled by its position. */
   private isTempered(cache: AttentionCache, count: number): boolean {
     const { temperature } = this.#description;
-    return temperature !== undefined && cache.position + count > temperature.length;
+    return temperature !== undefined && cache.position + count + (temperature.offset ?? 0) > temperature.length;
   }
 
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
@@ -248,6 +283,17 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const other = [window ? `, window: ${window}` : "", dropout > 0 ? `, dropout: ${dropout}` : ""];
     return `heads: ${heads}${shared}, headWidth: ${headWidth}${other.join("")}`;
   }
+}
+
+/** @throws {ArgumentError} `longSegment` for a text of several chunks among the texts of a row. */
+function checkChunks(bounds: readonly number[], chunk: number): void {
+  const longest = Math.max(...bounds.map((bound, at) => bound - (bounds[at - 1] ?? 0)));
+  if (longest <= chunk) return;
+  throw new ArgumentError(
+    "Decoder",
+    "longSegment",
+    `expected texts of a row with several to have at most ${chunk} tokens, the model's attention chunk, got ${longest}`,
+  );
 }
 
 /** Returns the part of a mask for the last keys, if the cache has dropped earlier ones. */

@@ -55,7 +55,7 @@ export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOp
 
 /**
  * A block of a {@link Decoder}. Parts that the description lacks are null, and leave their input unchanged. A block has
- * either `attention` or `mixer`, a recurrent layer in its place:
+ * `attention`, or `mixer`, a recurrent layer in its place, or both, whose outputs are added:
  *
  *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
  *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
@@ -81,7 +81,8 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     const before = () => (norms === "after" ? null : newNorm(width, norm, layerSettings));
     const after = () => (norms === "before" ? null : newNorm(width, norm, layerSettings));
     this.attentionNorm = before();
-    this.attention = recurrent ? null : parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
+    const isMixed = recurrent !== undefined && attention.heads === 0;
+    this.attention = isMixed ? null : parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
     this.mixer = recurrent ? newMixer(width, recurrent, layerSettings) : null;
     this.attentionPostNorm = after();
     const isWhole = feedForward.hidden > 0;
@@ -105,8 +106,9 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {
       const before = normalize(this.attentionNorm, stream);
-      const mixed = (this.attention ?? this.mixer)!.forward(before.out, inputs);
-      const attended = this.added(mixed, this.attentionPostNorm);
+      // the mixer first: attention counts the tokens of a cache
+      const [mixed, own] = [this.mixer, this.attention].map((part) => part?.forward(before.out, inputs));
+      const attended = this.added(mixed && own ? add(mixed, own) : (mixed ?? own)!, this.attentionPostNorm);
       if (!this.feedForward) return { residual: before.sum, addition: attended };
       if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) };
       const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });

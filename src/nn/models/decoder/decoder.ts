@@ -108,8 +108,8 @@ export class Decoder extends LanguageModel {
   override get hasRelativePositions(): boolean {
     const { layers } = this.#description;
     return layers.every(
-      ({ attention: { rope, window, alibi }, recurrent }) =>
-        (rope ? isRelative(rope) : (alibi ?? recurrent)) && window === undefined,
+      ({ attention: { rope, window, alibi, chunk }, recurrent }) =>
+        (rope ? isRelative(rope) : (alibi ?? recurrent)) && window === undefined && chunk === undefined,
     );
   }
 

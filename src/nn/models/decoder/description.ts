@@ -61,7 +61,7 @@ export interface LayerDescription {
   readonly residualScale?: number | undefined;
   /** The attention of the block; {@link noAttention} if it has none. */
   readonly attention: AttentionDescription;
-  /** A recurrent layer in the place of attention. Default: none. */
+  /** A recurrent layer in the place of attention, or beside it: their outputs are added. Default: none. */
   readonly recurrent?: RecurrentDescription | undefined;
   /** The feed-forward of the block; {@link noFeedForward} if it has none. */
   readonly feedForward: FeedForwardDescription;
@@ -96,6 +96,14 @@ export interface StateSpaceDescription {
   readonly convolutionBias: boolean;
   /** Added to the mean square of the norm. */
   readonly eps: number;
+  /** Where the norm is: after the gate, before it, or nowhere. Default `"afterGate"`. */
+  readonly norm?: "afterGate" | "beforeGate" | "none" | undefined;
+  /** Whether the projection of the output has a bias. Default: as `bias`. */
+  readonly outputBias?: boolean | undefined;
+  /** Whether the layer is beside attention, which counts the tokens of a cache. Default false. */
+  readonly beside?: boolean | undefined;
+  /** Factors of the input, of the projected z, x, B, C and δ, and of the output. Default: all 1. */
+  readonly factors?: { readonly input: number; readonly parts: readonly number[]; readonly output: number } | undefined;
   /** Bounds of step sizes. Default: none. */
   readonly limits: { readonly min: number; readonly max?: number | undefined };
 }
@@ -103,6 +111,8 @@ export interface StateSpaceDescription {
 /** Qwen3-Next's gated delta net. */
 export interface DeltaNetDescription {
   readonly kind: "deltaNet";
+  /** Whether the projections of queries, keys and values, of z, b and a are separate weights. */
+  readonly apart: boolean;
   readonly keyHeads: number;
   readonly valueHeads: number;
   readonly keyWidth: number;
@@ -144,6 +154,8 @@ export interface AttentionDescription {
   readonly fused?: boolean | undefined;
   /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
+  /** Whether RMSNorm without a weight is applied to each head of rotated queries and keys. Default false. */
+  readonly rotatedNorm?: boolean | undefined;
   /** Whether each head has a learned score that enters the softmax without a value. Default false. */
   readonly sinks?: boolean | undefined;
   /** Queries, keys and values are clamped to [−clip, clip]. Default: no limit. */
@@ -152,6 +164,8 @@ export interface AttentionDescription {
   readonly temperature?: TemperatureDescription | undefined;
   /** The dropout probability of attention probabilities in training. Default 0. */
   readonly dropout?: number | undefined;
+  /** Factors of the input and of the output. Default: both 1. */
+  readonly factors?: { readonly input: number; readonly output: number } | undefined;
   /** Factor of the attention scores. Default 1 / √headWidth. */
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */
@@ -160,6 +174,13 @@ export interface AttentionDescription {
   readonly gated?: boolean | undefined;
   /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
   readonly window?: number | undefined;
+  /**
+   * The size of the chunks that texts are divided into: a token attends only to tokens of its chunk. Default: a text is
+   * one chunk.
+   *
+   * Source: Hugging Face's `create_chunked_causal_mask`.
+   */
+  readonly chunk?: number | undefined;
   /** Whether tokens also attend to later ones. Such a model cannot generate text. Default false. */
   readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
@@ -189,15 +210,17 @@ export interface LatentDescription {
 }
 
 /**
- * Attention temperature: queries at position p are multiplied by 1 + beta · ln(1 + ⌊p / length⌋).
+ * Attention temperature: queries at position p are multiplied by 1 + beta · ln(1 + ⌊(p + offset) / length⌋).
  *
- * Source: Hugging Face's `get_llama_4_attn_scale`.
+ * Source: Hugging Face's `get_llama_4_attn_scale` and `Llama4TextAttention`.
  */
 export interface TemperatureDescription {
   /** The growth of the factor. */
   readonly beta: number;
-  /** Queries at positions below this are not scaled. */
+  /** Queries at positions below this, less the offset, are not scaled. */
   readonly length: number;
+  /** Added to positions. Default 0. */
+  readonly offset?: number | undefined;
 }
 
 /** Rotary position embeddings of one layer. */
@@ -261,6 +284,8 @@ export interface FeedForwardDescription {
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
   readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
+  /** Factors of the gate before the activation, and of the output. Default: both 1. */
+  readonly factors?: { readonly gate: number; readonly output: number } | undefined;
   /** Whether the projections have biases. */
   readonly bias: boolean;
   /** Whether the down projection has a bias. Default: as `bias`. */
@@ -288,6 +313,8 @@ export interface ExpertsDescription {
   readonly perToken: number;
   /** Whether the probabilities of the chosen experts are divided by their sum. */
   readonly normalized: boolean;
+  /** Added to that sum. Default 0. */
+  readonly epsilon?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
   /** Whether the router has a bias. Default false. */
@@ -299,6 +326,8 @@ export interface ExpertsDescription {
    * probabilities in each.
    */
   readonly groups?: { readonly count: number; readonly chosen: number; readonly best: number } | undefined;
+  /** Whether the weights of the chosen experts multiply their inputs instead of their outputs. Default false. */
+  readonly scalesInputs?: boolean | undefined;
   /** Factor of the weights of the chosen experts. Default 1. */
   readonly scale?: number | undefined;
   /** A feed-forward that computes every token, and whether a sigmoid gate scales its output. Default: none. */

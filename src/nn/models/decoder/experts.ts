@@ -79,11 +79,12 @@ export class Experts extends Module<[x: Tensor], Tensor> {
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
     const rows = reshape(x, [-1, x.shape.at(-1)!]);
-    const { perToken, scale = 1 } = this.#description;
+    const { perToken, scale = 1, scalesInputs } = this.#description;
     const { shares, indices } = this.choose(toDType(this.router.forward(rows), "float32"));
-    const outputs = reshape(this.outputsFor(rows, indices), [rows.shape[0]!, perToken, rows.shape[1]!]);
-    const scaled = scale === 1 ? shares : mul(shares, scale);
-    const weighted = mul(outputs, unsqueeze(toDType(scaled, x.dtype), -1));
+    const scaled = toDType(scale === 1 ? shares : mul(shares, scale), x.dtype);
+    const found = this.outputsFor(rows, indices, scalesInputs ? reshape(scaled, [-1, 1]) : undefined);
+    const outputs = reshape(found, [rows.shape[0]!, perToken, rows.shape[1]!]);
+    const weighted = scalesInputs ? outputs : mul(outputs, unsqueeze(scaled, -1));
     const chosen = reshape(sum(weighted, { dim: 1 }), [...x.shape]);
     return this.shared ? add(chosen, this.sharedOf(x, this.shared)) : chosen;
   }
@@ -95,11 +96,12 @@ export class Experts extends Module<[x: Tensor], Tensor> {
 
   /** Chooses experts by the router's logits: their weights and indices, [rows, perToken]. */
   private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
-    const { perToken, normalized, scores = "softmax" } = this.#description;
+    const { perToken, normalized, epsilon = 0, scores = "softmax" } = this.#description;
     const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : sigmoid(logits);
     const largest = topk(this.ranked(probabilities), perToken, { dim: -1 });
     const values = this.correction ? gather(probabilities, -1, largest.indices) : largest.values;
-    const shares = normalized ? div(values, sum(values, { dim: -1, keepdim: true })) : values;
+    const total = normalized ? sum(values, { dim: -1, keepdim: true }) : undefined;
+    const shares = total ? div(values, epsilon === 0 ? total : add(total, epsilon)) : values;
     return { shares: shares, indices: largest.indices };
   }
 
@@ -119,8 +121,12 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     return reshape(maskedFill(grouped, unsqueeze(eq(isChosen, 0), -1), excluded), [-1, count]);
   }
 
-  /** Returns the outputs of each row's chosen experts, [rows · perToken, width]. */
-  private outputsFor(rows: Tensor, indices: Tensor): Tensor {
+  /**
+   * Returns the outputs of each row's chosen experts, [rows · perToken, width].
+   *
+   * @param factors factors of the inputs, [rows · perToken, 1]. Default: none
+   */
+  private outputsFor(rows: Tensor, indices: Tensor, factors?: Tensor): Tensor {
     const { count, perToken } = this.#description;
     const chosen = noGrad(() => indices.dataSync());
     const byExpert: number[][] = Array.from({ length: count }, () => []);
@@ -131,7 +137,8 @@ export class Experts extends Module<[x: Tensor], Tensor> {
         rows,
         Int32Array.from(slots, (slot) => Math.floor(slot / perToken)),
       );
-      return [this.experts[expert]!.forward(selected)];
+      const input = factors ? mul(selected, rowsAt(factors, Int32Array.from(slots))) : selected;
+      return [this.experts[expert]!.forward(input)];
     });
     const order = new Int32Array(chosen.length);
     for (const [at, slot] of byExpert.flat().entries()) order[slot] = at;

@@ -66,7 +66,11 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
 
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
-    return this.down.forward(this.activate(x));
+    const { factors } = this.#description;
+    if (!factors) return this.down.forward(this.activate(x));
+    const gate = mul(this.gate!.forward(x), factors.gate);
+    const hidden = mul(activations[this.#description.activation](gate), this.up!.forward(x));
+    return mul(this.down.forward(hidden), factors.output);
   }
 
   private activate(x: Tensor): Tensor {

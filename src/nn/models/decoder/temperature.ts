@@ -11,7 +11,7 @@ import type { Positions } from "../../cache/cache.ts";
 import type { TemperatureDescription } from "./description.ts";
 
 /**
- * Multiplies queries by 1 + beta · ln(1 + ⌊position / length⌋).
+ * Multiplies queries by 1 + beta · ln(1 + ⌊(position + offset) / length⌋).
  *
  * @param queries [batch, heads, tokens, headWidth]
  * @param positions the position of the first token, or one for each token, [batch, tokens]
@@ -22,17 +22,17 @@ export function scaledByPosition(
   positions: Positions,
 ): Tensor {
   if (temperature === undefined) return queries;
-  const { beta, length } = temperature;
+  const { beta, length, offset = 0 } = temperature;
   const count = queries.shape[2]!;
   if (typeof positions !== "number") {
-    const steps = floor(div(toDType(positions, "float32"), length));
+    const steps = floor(div(add(toDType(positions, "float32"), offset), length));
     const factors = add(mul(log(add(steps, 1)), beta), 1);
     return mul(queries, toDType(reshape(factors, [queries.shape[0]!, 1, count, 1]), queries.dtype));
   }
-  if (positions + count <= length) return queries;
+  if (positions + count + offset <= length) return queries;
   const factors = Array.from(
     { length: count },
-    (_, at) => 1 + beta * Math.log(1 + Math.floor((positions + at) / length)),
+    (_, at) => 1 + beta * Math.log(1 + Math.floor((positions + at + offset) / length)),
   );
   return mul(queries, tensor(factors, { shape: [count, 1], dtype: queries.dtype }));
 }

@@ -65,7 +65,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     this.key = projection(!fused, 1, biases.key);
     this.value = projection(!fused, 1, biases.value);
     this.queryKeyValue = projection(fused, 3);
-    this.distanceKey = projection(distances?.ofKeys === true && !distances.shared);
+    this.distanceKey = projection(distances?.ofKeys === true && !distances.shared, 1, distances?.keyBias);
     this.distanceQuery = projection(distances?.ofQueries === true && !distances.shared);
     this.output = new Linear(heads * headWidth, width, { ...layer, bias: biases.output ?? bias });
   }

@@ -2,7 +2,12 @@
  * Descriptions of encoders as data. {@link Encoder} is built from a description and does not know architectures by
  * name. The tables of `src/nn/models/loading/encoder` convert the settings in files to descriptions.
  */
-import type { FeedForwardDescription, NormDescription, RopeDescription } from "../decoder/description.ts";
+import type {
+  DecoderDescription,
+  FeedForwardDescription,
+  NormDescription,
+  RopeDescription,
+} from "../decoder/description.ts";
 
 /** A model whose tokens attend to all tokens of a text. */
 export interface EncoderDescription {
@@ -30,6 +35,8 @@ export interface EncoderDescription {
   readonly distances?: BucketsDescription | DisentangledDescription | undefined;
   /** Whether there is a norm after the last block. */
   readonly finalNorm: boolean;
+  /** A language model that computes the hidden states, instead of embeddings and blocks. Default: none. */
+  readonly decoder?: DecoderDescription | undefined;
   /** The head. Default: none; the model computes hidden states. */
   readonly head?: HeadDescription | undefined;
 }
@@ -151,6 +158,8 @@ export interface DistanceProjections {
   readonly ofQueries: boolean;
   /** Whether the projections are those of queries and keys. */
   readonly shared: boolean;
+  /** Whether the projection of the embeddings for queries has a bias. Default: as the other projections. */
+  readonly keyBias?: boolean | undefined;
 }
 
 /** The tasks of heads. */

@@ -18,11 +18,13 @@ import { type LayerOptions, layerOptions, llamaInitialization } from "../../laye
 import { Module } from "../../layers/module.ts";
 import type { Normalization } from "../../layers/normalization.ts";
 import { newNorm } from "../decoder/block.ts";
+import { Decoder } from "../decoder/decoder.ts";
 import type { EncoderName } from "../loading/encoder/architectures.ts";
 import { encoderPlaces } from "../loading/encoder/names.ts";
 import { checkTokenMatrix } from "../tokens.ts";
 import type { EncoderInputs as BlockInputs } from "./attention.ts";
 import { EncoderBlock } from "./block.ts";
+import { decodedStates } from "./decoded.ts";
 import type { EncoderDescription, EncoderTask } from "./description.ts";
 import { bucketScores, distanceIndices } from "./distances.ts";
 import { EncoderEmbeddings } from "./embeddings.ts";
@@ -57,7 +59,8 @@ const readInputs = parameters("Encoder.forward", {
  *
  * | parameter | shape |
  * |---|---|
- * | `embeddings. …` | see {@link EncoderEmbeddings} |
+ * | `embeddings. …` | see {@link EncoderEmbeddings}; null for a language model |
+ * | `decoder. …` | see {@link Decoder}: a language model such as EmbeddingGemma; null for others |
  * | `blocks.0. …` | `attentionNorm`, `attention`, `feedForwardNorm` and `feedForward` of each block |
  * | `distanceEmbedding.weight` | [buckets, heads] of MPNet and T5, [2 · span, width] of DeBERTa; null for others |
  * | `distanceEmbeddings.0.weight` | [buckets, heads] of each block of UMT5; an empty list for others |
@@ -65,7 +68,8 @@ const readInputs = parameters("Encoder.forward", {
  * | `head. …` | see {@link EncoderHead}; null for a model without a head |
  */
 export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Tensor> {
-  readonly embeddings: EncoderEmbeddings;
+  readonly embeddings: EncoderEmbeddings | null;
+  readonly decoder: Decoder | null;
   readonly distanceEmbedding: Embedding | null;
   readonly distanceEmbeddings: readonly Embedding[];
   readonly distanceNorm: Normalization | null;
@@ -85,10 +89,12 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
 
   constructor(description: EncoderDescription, options: LayerOptions = {}) {
     super();
-    const { width, norm, normPlace, embeddings, layers, distances, finalNorm, head, vocabularySize } = description;
+    const { width, norm, normPlace, embeddings, layers, distances, finalNorm, head, vocabularySize, decoder } =
+      description;
     const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
-    this.embeddings = new EncoderEmbeddings({ ...shared, vocabularySize, width, norm, embeddings });
+    this.embeddings = decoder ? null : new EncoderEmbeddings({ ...shared, vocabularySize, width, norm, embeddings });
+    this.decoder = decoder ? new Decoder(decoder, options) : null;
     const isBuckets = distances?.kind === "buckets";
     const table = () =>
       isBuckets
@@ -120,6 +126,8 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
 
   /** @internal Returns Hugging Face's names of the layers, by path in the model. */
   huggingFaceNames(): Map<string, string> {
+    if (this.decoder)
+      return new Map([...this.decoder.huggingFaceNames()].map(([path, name]) => [`decoder.${path}`, name]));
     const places = encoderPlaces(this.#description.architecture as EncoderName, this.#description);
     // without a head, names have no prefix, which is the last choice
     return new Map(places.map(({ path, names }) => [path, names.at(this.head ? 0 : -1)!]));
@@ -176,7 +184,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     return tidy(() => {
       const { task, pooling } = this.#description.head!;
       const pooled = task === "classify" ? pool(states, pooling, inputs?.lengths) : states;
-      return head.forward(pooled, this.embeddings.token);
+      return head.forward(pooled, this.embeddings!.token);
     });
   }
 
@@ -192,8 +200,9 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     const { lengths, tokenTypes } = readInputs([inputs]);
     this.checkTokens(tokens);
     this.checkInputs(tokens, lengths, tokenTypes);
+    if (this.decoder) return decodedStates(this.decoder, tokens, lengths);
     return tidy(() => {
-      let x = this.embeddings.forward(tokens, tokenTypes);
+      let x = this.embeddings!.forward(tokens, tokenTypes);
       const inputsOf = this.blockInputs(tokens.shape[1]!, lengths);
       for (const index of this.#description.order) x = this.blocks[index]!.forward(x, inputsOf(index));
       return this.finalNorm ? this.finalNorm.forward(x) : x;
@@ -238,7 +247,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
         `expected lengths to be one number from 1 to ${count} for each of ${batch} rows, got [${lengths.join(", ")}]`,
       );
     if (!tokenTypes) return;
-    if (!this.embeddings.tokenType)
+    if (!this.embeddings?.tokenType)
       throw new ArgumentError(
         "Encoder",
         "noTokenTypes",

@@ -178,7 +178,7 @@ export class EncoderDecoder extends Module<
     const { cache, lastOnly } = readDecode([inputs]);
     this.checkTargets(tokens, encoded, cache?.position ?? 0);
     return tidy(() => {
-      const states = this.decoder.forward(tokens, { encoded, cache, embedding: this.encoder.embeddings.token });
+      const states = this.decoder.forward(tokens, { encoded, cache, embedding: this.encoder.embeddings!.token });
       return this.logitsOf(lastOnly ? narrow(states, 1, -1, 1) : states);
     });
   }
@@ -186,7 +186,7 @@ export class EncoderDecoder extends Module<
   private logitsOf(states: Tensor): Tensor {
     const { headScale = 1 } = this.#description;
     const scaled = headScale === 1 ? states : mul(states, headScale);
-    const embedding = this.decoder.tokenEmbedding ?? this.encoder.embeddings.token;
+    const embedding = this.decoder.tokenEmbedding ?? this.encoder.embeddings!.token;
     const logits = this.head ? this.head.forward(scaled) : embedding.asLinear(scaled);
     return this.logitsBias ? this.logitsBias.forward(logits) : logits;
   }

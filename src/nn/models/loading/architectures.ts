@@ -11,8 +11,29 @@ import type {
   NormPlaces,
   RecurrentDescription,
 } from "../decoder/description.ts";
+import {
+  denseFirst,
+  ernieMoeFields,
+  exaoneMoeFields,
+  heliumFields,
+  hyperclovaFields,
+  hyV3Fields,
+  internlm3Fields,
+  lfm2MoeFields,
+  llama4Fields,
+  minimaxFields,
+} from "./derived_fields.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
-import { deltaNet, hybridFields, hybridStateSpace, lfm2Fields, shortConvolution, stateSpace } from "./recurrent.ts";
+import { falconH1StateSpace } from "./falcon_h1.ts";
+import {
+  deltaNet,
+  deltaNetApart,
+  hybridFields,
+  hybridStateSpace,
+  lfm2Fields,
+  shortConvolution,
+  stateSpace,
+} from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
 type Parallel = LayerDescription["parallel"];
@@ -48,7 +69,15 @@ interface ExpertsRow {
   readonly grouped?: boolean;
   /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
   readonly limited?: boolean;
-  /** An expert for all tokens has the size of this field, and no gate. */
+  /** MiniMax-M2's router: a sigmoid of each logit, a correction for the choice, and a factor if the config has one. */
+  readonly sigmoid?: boolean;
+  /** Llama 4's router: a sigmoid of each logit multiplies the input of an expert. */
+  readonly scalesInputs?: boolean;
+  /** Whether a softmax's probabilities are corrected for the choice. */
+  readonly corrected?: boolean;
+  /** Added to the sum that the probabilities of the chosen experts are divided by. Default 0. */
+  readonly epsilon?: number;
+  /** An expert for all tokens has the size of this field, and no gate. There is none if the size is 0. */
   readonly beside?: string;
   /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
   readonly shared?: string;
@@ -64,6 +93,8 @@ export interface Architecture {
   readonly norm?: LayerNormRow;
   /** Where norms are applied. Default: before attention and feed-forward. */
   readonly norms?: NormPlaces;
+  /** The field that says whether there are also norms after attention and feed-forward. Default: as `norms` says. */
+  readonly postNormField?: string;
   /**
    * Whether attention and feed-forward read the same input, with one norm or with two: always, or if the field `key`
    * is true.
@@ -73,6 +104,8 @@ export interface Architecture {
   readonly normsFromOne?: boolean;
   /** Which layers have a recurrent layer instead of attention, and its description. Default: none. */
   readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
+  /** Falcon-H1: whether the recurrent layer is beside attention, and both have factors. */
+  readonly besideAttention?: boolean;
   /** Whether a sigmoid gate multiplies what heads return. */
   readonly gatedHeads?: boolean;
   /** RMSNorm of queries and keys, per head or over all heads. */
@@ -114,21 +147,26 @@ export interface Architecture {
    * outputs of attention and feed-forward, and logits are divided by `logits_scaling`.
    */
   readonly multipliers?: boolean;
-  /** Whether logits are multiplied by `logit_scale`. */
-  readonly logitScale?: boolean;
+  /** Whether logits are multiplied by `logit_scale`, or by the field with this name. */
+  readonly logitScale?: boolean | string;
   /** Whether scores are multiplied by 1 / √query_pre_attn_scalar instead of 1 / √headWidth. */
   readonly queryScalar?: boolean;
   /** Whether scores are soft-capped by `attn_logit_softcapping`. */
   readonly softcaps?: boolean;
   /**
-   * Which layers have a sliding window: all; all but every `every`-th; or with `upper` all but the first
-   * `max_window_layers`. A file's `layer_types` takes precedence. Default: none.
+   * Which layers have a sliding window: all; all but every `every`-th, which is the last of each group, or its
+   * `first`; or with `upper` all but the first `max_window_layers`. A file's `layer_types` takes precedence. Default:
+   * none.
    */
-  readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number };
+  readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number; readonly first?: true };
   /**
    * Layers with a window rotate with another base, without scaling: the field with the base, or the base.
    */
   readonly localBase?: string | number;
+  /** Whether `layer_rope_theta` has the base of each layer, or 0 for a layer without rotation. */
+  readonly layerThetas?: boolean;
+  /** Whether the rotation may have settings of images' tokens, which have no effect on text. */
+  readonly axes?: boolean;
   /** Whether pairs of adjacent elements rotate, instead of elements of two halves. */
   readonly interleaved?: boolean;
   /**
@@ -138,6 +176,8 @@ export interface Architecture {
   readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
   /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
   readonly tempered?: boolean;
+  /** Llama 4's attention: chunks, a norm of rotated queries and keys, and a scale of queries that do not rotate. */
+  readonly chunked?: boolean;
   /** The settings of the rotation that a config without any has. */
   readonly rotation?: Readonly<Record<string, Json>>;
   /** How experts are chosen and weighted. Default: no experts. */
@@ -147,6 +187,8 @@ export interface Architecture {
    * whatever the field says.
    */
   readonly partialRotation?: number;
+  /** Whether heads must rotate as a whole. */
+  readonly wholeRotation?: true;
   /** The field with that part instead of `partial_rotary_factor`. */
   readonly partialField?: string;
   /** The field with the base of the rotation. Default `rope_theta`. */
@@ -167,6 +209,12 @@ const gptOssRotation = {
   original_max_position_embeddings: 4096,
 } as const;
 
+/** CWM's rotation. */
+const cwmRotation = {
+  ...{ rope_type: "llama3", rope_theta: 1e6, factor: 16, low_freq_factor: 1, high_freq_factor: 4 },
+  original_max_position_embeddings: 8192,
+} as const;
+
 /** Fields that all Gemma models share. */
 const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: true } as const;
 /** Fields that Gemma 2 and 3 share. */
@@ -182,6 +230,20 @@ const cohere = {
   ...{ norm: { eps: "layer_norm_eps", bias: false }, parallel: { norms: 1 }, interleaved: true, logitScale: true },
 } as const satisfies Partial<Architecture>;
 
+const graniteWindows = {
+  ...{ multipliers: true, sinks: true, windows: { every: 4, first: true }, layerThetas: true },
+} as const satisfies Partial<Architecture>;
+
+const lfm2 = {
+  ...{ queryKeyNorm: "head", activation: "silu", biases: { queryKeyValue: false, output: false } },
+  recurrent: shortConvolution,
+} as const satisfies Partial<Architecture>;
+
+const qwenDelta = {
+  ...{ normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
+} as const satisfies Partial<Architecture>;
+
+const noBias = { queryKeyValue: false, output: false, feedForward: false } as const;
 const usesBias = { queryKeyValue: "use_bias", output: "use_bias", feedForward: "use_bias" } as const;
 
 /** The architectures by the `model_type` of a `config.json`. */
@@ -285,16 +347,75 @@ export const architectures = {
   },
   opt: { title: "OPT", learnedPositions: true },
   bloom: { title: "Bloom", layersField: "n_layer", groupedHeads: true },
-  lfm2: {
-    ...{ title: "LFM2", queryKeyNorm: "head", activation: "silu", biases: { queryKeyValue: false, output: false } },
-    ...{ derived: lfm2Fields, recurrent: shortConvolution },
-  },
+  lfm2: { ...lfm2, title: "LFM2", derived: lfm2Fields },
   mamba2: { title: "Mamba 2", recurrent: stateSpace },
   qwen3_next: {
-    ...{ title: "Qwen3-Next", normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
-    ...{ recurrent: deltaNet, experts: { shared: "shared_expert_intermediate_size" } },
+    ...{ ...qwenDelta, title: "Qwen3-Next", recurrent: deltaNet },
+    experts: { shared: "shared_expert_intermediate_size" },
   },
   mpt: { title: "MPT", layersField: "n_layers", fused: true },
+  gptj: { title: "GPT-J", layersField: "n_layer", interleaved: true },
+  llama4_text: {
+    ...{ title: "Llama 4", interleaved: true, unrotated: "listed", chunked: true, derived: llama4Fields },
+    experts: { scalesInputs: true, beside: "moe_intermediate_size" },
+  },
+  falcon_h1: {
+    ...{ title: "Falcon-H1", recurrent: falconH1StateSpace, besideAttention: true, logitScale: "lm_head_multiplier" },
+  },
+  helium: { title: "Helium", interleaved: true, biases: { output: false }, derived: heliumFields },
+  cwm: { title: "Code World Model", windows: { every: 4, first: true }, rotation: cwmRotation },
+  internlm3: { title: "InternLM3", derived: internlm3Fields },
+  iquestcoder: { title: "IQuest-Coder" },
+  granite_swa: { ...graniteWindows, title: "Granite with windows" },
+  granitemoeshared: {
+    ...{ title: "Granite MoE with a shared expert", multipliers: true, fused: "gateUp" },
+    experts: { normalized: true, beside: "shared_intermediate_size" },
+  },
+  granitemoe_swa: {
+    ...{ ...graniteWindows, title: "Granite MoE with windows", fused: "gateUp" },
+    experts: { normalized: true, beside: "shared_intermediate_size" },
+  },
+  vaultgemma: { ...gemma, title: "VaultGemma", norms: "before", softcaps: true, windows: { every: 2 } },
+  dots1: {
+    ...{ title: "dots.llm1", queryKeyNorm: "head", windows: "upper", biases: { feedForward: false } },
+    experts: { grouped: true },
+  },
+  solar_open: {
+    ...{ title: "Solar Open", partialRotation: 1, wholeRotation: true, biases: { output: false, feedForward: false } },
+    experts: { grouped: true },
+  },
+  minimax_m2: {
+    ...{ title: "MiniMax-M2", queryKeyNorm: "all", partialRotation: 1, biases: noBias, derived: minimaxFields },
+    experts: { sigmoid: true, normalized: true },
+  },
+  glm4_moe_lite: {
+    ...{ title: "GLM-4.7-Flash", latent: true, partialRotation: 1, derived: denseFirst, experts: { grouped: true } },
+  },
+  youtu: { title: "Youtu-LLM", latent: true },
+  ernie4_5_moe: {
+    ...{ title: "ERNIE 4.5 MoE", interleaved: true, biases: noBias, derived: ernieMoeFields },
+    experts: { normalized: true, corrected: true },
+  },
+  flex_olmo: { title: "FlexOlmo", norms: "after", queryKeyNorm: "all", experts: {} },
+  lfm2_moe: { ...lfm2, title: "LFM2 MoE", derived: lfm2MoeFields, experts: { sigmoid: true, epsilon: 1e-6 } },
+  jais2: { title: "Jais 2", norm: { eps: "layer_norm_eps" }, plain: true, activation: "reluSquared" },
+  hyperclovax: {
+    ...{ title: "HyperCLOVA X", multipliers: true, logitScale: "logits_scaling", postNormField: "use_post_norm" },
+    derived: hyperclovaFields,
+  },
+  exaone_moe: {
+    ...{ title: "K-EXAONE", queryKeyNorm: "head", windows: { every: 4 }, unrotated: "unwindowedOfMixed" },
+    ...{ biases: noBias, derived: exaoneMoeFields, experts: { grouped: true } },
+  },
+  hy_v3: {
+    ...{ title: "Hunyuan 3", queryKeyNorm: "head", biases: { feedForward: false }, derived: hyV3Fields },
+    experts: { sigmoid: true, normalized: true },
+  },
+  qwen3_5_text: { ...qwenDelta, title: "Qwen3.5", recurrent: deltaNetApart, axes: true },
+  qwen3_5_moe_text: {
+    ...{ ...qwenDelta, title: "Qwen3.5 MoE", recurrent: deltaNetApart, axes: true },
+    experts: { normalized: true, shared: "shared_expert_intermediate_size" },
+  },
 } as const satisfies Readonly<Record<string, Architecture>>;
 
 /** The name of an architecture. */

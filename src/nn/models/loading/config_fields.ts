@@ -29,6 +29,18 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   deepseek_v3: { num_local_experts: "n_routed_experts" },
   olmoe: { num_local_experts: "num_experts" },
   glm4_moe: { num_local_experts: "n_routed_experts" },
+  gptj: {
+    ...{ hidden_size: "n_embd", max_position_embeddings: "n_positions" },
+    ...{ num_attention_heads: "n_head", num_hidden_layers: "n_layer" },
+  },
+  internlm3: { qkv_bias: "attention_bias", bias: "mlp_bias" },
+  dots1: { num_local_experts: "n_routed_experts" },
+  solar_open: { num_local_experts: "n_routed_experts" },
+  minimax_m2: { num_experts: "num_local_experts" },
+  glm4_moe_lite: { num_local_experts: "n_routed_experts", head_dim: "qk_rope_head_dim" },
+  ernie4_5_moe: { num_experts: "moe_num_experts", num_experts_per_tok: "moe_k" },
+  flex_olmo: { num_local_experts: "num_experts" },
+  hy_v3: { num_local_experts: "num_experts" },
 };
 
 /** Keys with the settings of quantized weights. */
@@ -74,10 +86,10 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   // notes of OpenAI's files, which other fields repeat
   gpt_oss: ["initial_context_length", "experts_per_token"],
   qwen2_moe: ["max_window_layers", "sliding_window"],
-  // layers for predicting further tokens, which generation does not use
-  deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers"],
+  // layers for predicting further tokens, which generation does not use; and settings of training and of processes
+  deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
   // transformers ignores norm_topk_prob of DeepSeek-V2
-  deepseek_v2: ["norm_topk_prob", "head_dim"],
+  deepseek_v2: ["norm_topk_prob", "head_dim", "aux_loss_alpha", "seq_aux", "ep_size"],
   glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   // training; and MPT's classes have no learned positions, no other biases, and four times the width as hidden size
@@ -87,6 +99,12 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
   ],
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
+  falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
+  youtu: ["embedding_initializer_range"],
+  ernie4_5_moe: ["moe_norm_min"],
+  // the precision of a sum
+  hy_v3: ["enable_moe_fp32_combine"],
+  solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
   gemma2: ["hidden_act", "sliding_window_size"],
   // The implementation of Gemma 3 ignores its softcap.
@@ -104,6 +122,13 @@ const onlyValues: Fields = {
   ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1, logit_scale: 1 },
 };
 
+/** Keys of DeepSeek's own files for which only one value is supported, which `transformers` ignores. */
+const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
+  deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
+  ernie4_5_moe: { use_bias: false },
+  deepseek_v3: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
+};
+
 /** The settings of rotary positions, for any type of scaling. `type` is the older name of `rope_type`. */
 export const rotationKeys: ReadonlySet<string> = new Set([
   ...["rope_type", "type", "rope_theta", "partial_rotary_factor", "factor", "original_max_position_embeddings"],
@@ -114,10 +139,13 @@ export const rotationKeys: ReadonlySet<string> = new Set([
 /** Further settings of rotary positions of Ministral 3, whose context length `max_position_embeddings` repeats. */
 export const temperKeys: ReadonlySet<string> = new Set(["llama_4_scaling_beta", "max_position_embeddings"]);
 
+/** Further settings of rotary positions of models of images, which have no effect on text. */
+export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_interleaved"]);
+
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
-  ...["eoi_token_index", "image_token_index", "image_seq_length"],
+  ...["eoi_token_index", "image_token_index", "image_seq_length", "audio_config"],
 ]);
 
 /**
@@ -128,7 +156,7 @@ const otherParts: ReadonlySet<string> = new Set([
 export function completed(name: ArchitectureName, config: Settings): Settings {
   const [fields, names] = [fieldsOf[name], otherNames[name] ?? {}];
   const isRead = (key: string) => Object.hasOwn(fields, key) || Object.hasOwn(names, key);
-  checkKeys(config, (key) => isRead(key) || hasNoEffect(name, key), `is not a setting of ${name}`);
+  checkKeys(config, (key) => isRead(key) || hasNoEffect(name, key), `is not a setting of ${name}`, onlyValuesOf[name]);
   const entryOf = (key: string, field = key) => [field, config.get(key)] as const;
   const renamed = Object.entries(names).filter(([key]) => config.get(key) !== undefined);
   return config.with(
@@ -161,14 +189,22 @@ const hasNoEffect = (name: ArchitectureName, key: string): boolean =>
 /**
  * @throws {ArgumentError} `unsupportedConfig` for keys that are unknown, unless they have their only supported value.
  */
-export function checkKeys(config: Settings, isKnown: (key: string) => boolean, problem: string): void {
+export function checkKeys(
+  config: Settings,
+  isKnown: (key: string) => boolean,
+  problem: string,
+  others: Fields = {},
+): void {
+  const only = { ...onlyValues, ...others };
   const problems = config.names.flatMap((key): string[] => {
     const value = config.get(key);
     if (value === undefined || isKnown(key)) return [];
     const [name, got] = [config.nameOf(key), JSON.stringify(value)];
-    if (!Object.hasOwn(onlyValues, key)) return [`${name} ${problem} (got ${got.slice(0, 100)})`];
-    const only = JSON.stringify(onlyValues[key]);
-    return only === got ? [] : [`expected ${name} to be ${only}, the only supported value, got ${got.slice(0, 100)}`];
+    if (!Object.hasOwn(only, key)) return [`${name} ${problem} (got ${got.slice(0, 100)})`];
+    const wanted = JSON.stringify(only[key]);
+    return wanted === got
+      ? []
+      : [`expected ${name} to be ${wanted}, the only supported value, got ${got.slice(0, 100)}`];
   });
   if (problems.length === 0) return;
   throw config.refused("unsupportedConfig", `${problems.join("; ")}; delete keys that have no effect on results`);

@@ -69,6 +69,23 @@ const cohere = {
 
 const { rms_norm_eps: ___, head_dim: ____, ...unheadedBase } = decoder;
 
+const granite = {
+  ...{ attention_bias: false, embedding_multiplier: 1, residual_multiplier: 1, attention_multiplier: 1 },
+  logits_scaling: 1,
+} as const satisfies Fields;
+
+const graniteShared = {
+  ...{ ...llama, ...granite, num_local_experts: 8, num_experts_per_tok: 2, shared_intermediate_size: 0 },
+} as const satisfies Fields;
+
+const qwenDelta = {
+  ...{ max_position_embeddings: 32_768, attention_bias: false, head_dim: 256, linear_conv_kernel_dim: 4 },
+  ...{ linear_key_head_dim: 128, linear_value_head_dim: 128, linear_num_key_heads: 16 },
+  ...{ linear_num_value_heads: 32, layer_types: null, full_attention_interval: 4 },
+} as const satisfies Fields;
+
+const { intermediate_size: _____, ...withoutSize } = llama;
+
 /** The fields by the `model_type` of a config. */
 export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   gpt2: {
@@ -259,5 +276,130 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   mpt: {
     ...{ d_model: 2048, n_heads: 16, n_layers: 24, max_seq_len: 2048, vocab_size: 50_368, layer_norm_epsilon: 1e-5 },
     ...{ attn_config: null, tie_word_embeddings: true, is_causal: true },
+  },
+  gptj: {
+    ...{ vocab_size: 50_400, n_positions: 2048, n_embd: 4096, n_layer: 28, n_head: 16, rotary_dim: 64, n_inner: null },
+    ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: false, is_causal: true },
+  },
+  llama4_text: {
+    ...{ ...llama, vocab_size: 202_048, hidden_size: 5120, intermediate_size: 8192, intermediate_size_mlp: 16_384 },
+    ...{ num_hidden_layers: 48, num_attention_heads: 40, num_key_value_heads: 8, head_dim: 128, rms_norm_eps: 1e-5 },
+    ...{ max_position_embeddings: 131_072, rope_theta: 500_000, num_experts_per_tok: 1, num_local_experts: 16 },
+    ...{ moe_layers: null, interleave_moe_layer_step: 1, use_qk_norm: true, no_rope_layers: null },
+    ...{ no_rope_layer_interval: 4, attention_chunk_size: 8192, layer_types: null, attn_temperature_tuning: true },
+    ...{ floor_scale: 8192, attn_scale: 0.1, attention_bias: false },
+  },
+  falcon_h1: {
+    ...{ ...unheaded, vocab_size: 128_000, intermediate_size: 14_336, num_key_value_heads: 8, rms_norm_eps: 1e-5 },
+    ...{ max_position_embeddings: 8192, mamba_d_ssm: 1024, mamba_n_heads: 128, mamba_d_head: "auto" },
+    ...{ mamba_n_groups: 1, mamba_d_state: 256, mamba_d_conv: 4, mamba_expand: 2, mamba_conv_bias: true },
+    ...{ mamba_proj_bias: false, mamba_norm_before_gate: true, mamba_rms_norm: false, time_step_limit: null },
+    ...{ projectors_bias: false, lm_head_multiplier: 1, embedding_multiplier: 1, mlp_multipliers: null },
+    ...{ key_multiplier: 1, attention_out_multiplier: 1, attention_in_multiplier: 1, ssm_multipliers: null },
+    ...{ ssm_in_multiplier: 1, ssm_out_multiplier: 1, attention_bias: false, mlp_bias: false },
+  },
+  helium: {
+    ...{ ...llama, vocab_size: 48_000, hidden_size: 2560, intermediate_size: 7040, num_hidden_layers: 24 },
+    ...{ num_attention_heads: 20, num_key_value_heads: 20, head_dim: 128, max_position_embeddings: 4096 },
+    ...{ rms_norm_eps: 1e-8, rope_theta: 100_000, attention_bias: false, mlp_bias: false },
+  },
+  cwm: {
+    ...{ ...llama, vocab_size: 128_256, hidden_size: 6144, intermediate_size: 21_504, num_hidden_layers: 64 },
+    ...{ num_attention_heads: 48, num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 131_072 },
+    ...{ rms_norm_eps: 1e-5, rope_theta: 1e6, mlp_bias: false, sliding_window: 8192, layer_types: null },
+  },
+  internlm3: {
+    ...{ ...llama, vocab_size: 128_512, intermediate_size: 10_240, num_hidden_layers: 48, num_key_value_heads: 2 },
+    ...{ head_dim: 128, max_position_embeddings: 32_768, rms_norm_eps: 1e-5, attention_bias: false, mlp_bias: false },
+  },
+  iquestcoder: {
+    ...{ ...llama, vocab_size: 76_800, hidden_size: 5120, intermediate_size: 27_648, num_hidden_layers: 80 },
+    ...{ num_attention_heads: 40, num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 131_072 },
+    ...{ rms_norm_eps: 1e-5, attention_bias: false, mlp_bias: false },
+  },
+  granite_swa: {
+    ...{ ...llama, ...granite, vocab_size: 100_352, hidden_size: 2560, intermediate_size: 8192, num_hidden_layers: 24 },
+    ...{ num_attention_heads: 20, num_key_value_heads: 4, max_position_embeddings: 8192, rms_norm_eps: 1e-5 },
+    ...{ tie_word_embeddings: true, mlp_bias: false, sliding_window: 128, layer_types: null, layer_rope_theta: null },
+  },
+  granitemoeshared: graniteShared,
+  granitemoe_swa: { ...graniteShared, sliding_window: 128, layer_types: null, layer_rope_theta: null },
+  vaultgemma: {
+    ...{ ...gemma, vocab_size: 256_000, max_position_embeddings: 8192, original_max_position_embeddings: null },
+    ...{ final_logit_softcapping: 30, attn_logit_softcapping: 50 },
+  },
+  dots1: {
+    ...{ ...unheaded, vocab_size: 152_064, hidden_size: 4608, intermediate_size: 10_944, num_hidden_layers: 62 },
+    ...{ num_key_value_heads: 32, attention_bias: false, moe_intermediate_size: 1408, n_shared_experts: null },
+    ...{ n_routed_experts: null, n_group: 1, topk_group: 1, num_experts_per_tok: null, first_k_dense_replace: 0 },
+    ...{ norm_topk_prob: false, routed_scaling_factor: 1, sliding_window: 4096, max_window_layers: 62 },
+    ...{ layer_types: null, head_dim: null },
+  },
+  solar_open: {
+    ...{ ...withoutSize, vocab_size: 196_608, num_hidden_layers: 48, num_attention_heads: 64, num_key_value_heads: 8 },
+    ...{ head_dim: 128, max_position_embeddings: 131_072, rms_norm_eps: 1e-5, rope_theta: 1e6, attention_bias: false },
+    ...{ moe_intermediate_size: 1280, num_experts_per_tok: 8, n_shared_experts: 1, n_routed_experts: 128 },
+    ...{ routed_scaling_factor: 1, n_group: 1, topk_group: 1, norm_topk_prob: true },
+  },
+  minimax_m2: {
+    ...{ ...llama, vocab_size: 200_064, hidden_size: 3072, intermediate_size: 1536, num_hidden_layers: 62 },
+    ...{ num_attention_heads: 48, num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 196_608 },
+    ...{ rope_theta: 5e6, num_experts_per_tok: 8, num_local_experts: 256, rotary_dim: null },
+  },
+  glm4_moe_lite: {
+    ...{ ...deepseek, vocab_size: 154_880, hidden_size: 2048, intermediate_size: 10_240, num_hidden_layers: 47 },
+    ...{ moe_intermediate_size: 1536, num_attention_heads: 20, num_key_value_heads: 20, n_shared_experts: 1 },
+    ...{ n_routed_experts: 64, routed_scaling_factor: 1.8, q_lora_rank: 768, v_head_dim: 256, qk_nope_head_dim: 192 },
+    ...{ n_group: 1, topk_group: 1, num_experts_per_tok: 4, norm_topk_prob: true, rms_norm_eps: 1e-5 },
+    ...{ max_position_embeddings: 202_752, rope_interleave: true, mlp_layer_types: null },
+  },
+  youtu: {
+    ...{ ...deepseek, vocab_size: 128_256, hidden_size: 2048, intermediate_size: 6144, num_attention_heads: 16 },
+    ...{ num_key_value_heads: 16, max_position_embeddings: 131_072, tie_word_embeddings: true, rope_interleave: true },
+  },
+  ernie4_5_moe: {
+    ...{ ...llama, vocab_size: 103_424, hidden_size: 2560, intermediate_size: 12_288, num_hidden_layers: 28 },
+    ...{ num_attention_heads: 20, num_key_value_heads: 4, max_position_embeddings: 131_072, rms_norm_eps: 1e-5 },
+    ...{ tie_word_embeddings: true, rope_theta: 500_000, moe_intermediate_size: 1536, moe_k: 6, moe_num_experts: 64 },
+    ...{ moe_num_shared_experts: 2, moe_layer_start_index: 1, moe_layer_end_index: -1, moe_layer_interval: 1 },
+  },
+  flex_olmo: {
+    ...{ ...llama, vocab_size: 100_352, max_position_embeddings: 4096, attention_bias: false, rope_theta: 500_000 },
+    ...{ num_experts_per_tok: 5, num_experts: 7, norm_topk_prob: false },
+  },
+  lfm2_moe: {
+    ...{ ...unheadedBase, vocab_size: 65_536, hidden_size: 2048, intermediate_size: 7168, num_key_value_heads: 8 },
+    ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, rope_theta: 1e6 },
+    ...{ moe_intermediate_size: 1792, conv_bias: false, conv_L_cache: 3, num_dense_layers: 2, num_experts_per_tok: 4 },
+    ...{ num_experts: 32, use_expert_bias: true, routed_scaling_factor: 1, norm_topk_prob: true, layer_types: null },
+  },
+  jais2: {
+    ...{ ...withoutNorm, vocab_size: 150_272, hidden_size: 3328, intermediate_size: 26_624, num_attention_heads: 26 },
+    ...{ hidden_act: "relu2", max_position_embeddings: 8192, attention_bias: true, mlp_bias: true },
+    layer_norm_eps: 1e-5,
+  },
+  hyperclovax: {
+    ...{ ...llama, ...granite, attention_multiplier: null, mlp_bias: false, use_post_norm: true },
+  },
+  exaone_moe: {
+    ...{ ...llama, vocab_size: 102_400, intermediate_size: 16_384, num_key_value_heads: 32, rms_norm_eps: 1e-5 },
+    ...{ sliding_window: 4096, sliding_window_pattern: 4, layer_types: null, mlp_layer_types: null },
+    ...{ first_k_dense_replace: 1, moe_intermediate_size: 1024, num_experts: 64, num_experts_per_tok: 8 },
+    ...{ num_shared_experts: 1, norm_topk_prob: true, routed_scaling_factor: 2.5, n_group: 1, topk_group: 1 },
+  },
+  hy_v3: {
+    ...{ ...llama, vocab_size: 120_832, intermediate_size: 13_312, num_hidden_layers: 80, num_attention_heads: 64 },
+    ...{ num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 131_072, rms_norm_eps: 1e-5 },
+    ...{ rope_theta: 11_158_840, attention_bias: false, num_experts: 192, num_experts_per_tok: 8 },
+    ...{ num_shared_experts: 1, moe_intermediate_size: 1536, router_scaling_factor: 2.826, mlp_layer_types: null },
+  },
+  qwen3_5_text: {
+    ...{ ...llama, ...qwenDelta, vocab_size: 248_320, intermediate_size: 12_288, num_attention_heads: 16 },
+    num_key_value_heads: 4,
+  },
+  qwen3_5_moe_text: {
+    ...{ ...withoutSize, ...qwenDelta, vocab_size: 248_320, hidden_size: 2048, num_hidden_layers: 40 },
+    ...{ num_attention_heads: 16, num_key_value_heads: 2, moe_intermediate_size: 512, num_experts_per_tok: 8 },
+    ...{ shared_expert_intermediate_size: 512, num_experts: 256 },
   },
 };

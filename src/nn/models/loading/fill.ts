@@ -123,7 +123,13 @@ function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind !== "part") return read;
   const item = part(read, change.index);
   const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;
-  return change.alternate === undefined ? matrix : alternateRows(matrix, change.alternate);
+  return someRows(matrix, change);
+}
+
+/** Returns the rows of a parameter. */
+function someRows(x: Tensor, { alternate, half }: Change & { readonly kind: "part" }): Tensor {
+  if (half !== undefined) return narrow(x, 0, (half * x.shape[0]!) / 2, x.shape[0]! / 2);
+  return alternate === undefined ? x : alternateRows(x, alternate);
 }
 
 /** Returns every second row, from `first` on. */
@@ -142,7 +148,8 @@ const ownRows = (x: Tensor, change: Change | undefined): Tensor =>
     : x;
 
 const isRearranged = (change: Change | undefined): boolean =>
-  change?.kind === "part" && (change.transposed === true || change.alternate !== undefined);
+  change?.kind === "part" &&
+  (change.transposed === true || change.alternate !== undefined || change.half !== undefined);
 
 const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1), [...x.shape.slice(1)]);
 
@@ -150,9 +157,10 @@ const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1
 function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype: string): QuantizedTensor {
   if (change?.kind !== "part") return retyped(read, dtype);
   const whole = part(read.parts.packed, change.index);
-  const packed = change.alternate === undefined ? whole : contiguous(alternateRows(whole, change.alternate));
+  const isWhole = change.alternate === undefined && change.half === undefined;
+  const packed = isWhole ? whole : contiguous(someRows(whole, change));
   const [rows, ...columns] = read.shape.slice(1);
-  const shape = [change.alternate === undefined ? rows! : rows! / 2, ...columns];
+  const shape = [isWhole ? rows! : rows! / 2, ...columns];
   return retyped(new QuantizedTensor(read.format, shape, read.dtype, { packed: keep(packed) }), dtype);
 }
 

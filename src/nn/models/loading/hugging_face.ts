@@ -4,21 +4,24 @@ import { ArgumentError } from "../../../core/errors.ts";
 import {
   type AttentionDescription,
   type DecoderDescription,
-  type ExpertsDescription,
   type FeedForwardDescription,
   type LayerDescription,
   type NormDescription,
   noAttention,
+  type RopeDescription,
   type TemperatureDescription,
 } from "../decoder/description.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import { activationOf } from "./activations.ts";
 import { type Architecture, type ArchitectureName, architectures, type Described, rowOf } from "./architectures.ts";
 import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fields.ts";
+import { llama4Attention } from "./derived_fields.ts";
+import { expertsOf, isSparse } from "./experts.ts";
+import { falconH1Attention, falconH1FeedForward } from "./falcon_h1.ts";
 import { mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
-import { bloom, gpt2, mpt, opt } from "./unrotated.ts";
+import { bloom, gpt2, gptj, mpt, opt } from "./unrotated.ts";
 
 /** Far more than any model has. */
 const MOST_LAYERS = 65_536;
@@ -71,8 +74,15 @@ export function describeConfig(operation: string, name: ArchitectureName, config
   return describe(name, settings);
 }
 
-/** Aliases of architectures in files. */
-const aliases: Readonly<Record<string, ArchitectureName>> = { gemma3: "gemma3_text" };
+/** Other names of architectures in files. */
+const sameNames: Readonly<Record<string, ArchitectureName>> = { kimi_k2: "deepseek_v3" };
+
+/** Models of images whose text part can be loaded alone, with the architecture of that part. */
+const textParts: Readonly<Record<string, ArchitectureName>> = {
+  ...{ gemma3: "gemma3_text", llama4: "llama4_text", qwen3_5: "qwen3_5_text", qwen3_5_moe: "qwen3_5_moe_text" },
+};
+
+const aliases: Readonly<Record<string, ArchitectureName>> = { ...sameNames, ...textParts };
 
 function nameOf(settings: Settings): ArchitectureName {
   const type = settings.textIfAny("model_type");
@@ -98,14 +108,18 @@ export const unknownArchitecture = (
 
 /** For a vision-language model, describes its text part. */
 function describe(name: ArchitectureName, settings: Settings): DecoderDescription {
-  if (settings.textIfAny("model_type") !== "gemma3") return ofText(name, completed(name, settings));
+  const type = settings.textIfAny("model_type");
+  if (type === undefined || !Object.hasOwn(textParts, type)) return ofText(name, completed(name, settings));
   const text = settings.inner("text_config") ?? settings.with(new Map());
   checkAround(name, settings);
-  return { ...ofText(name, completed(name, text)), tied: settings.flag("tie_word_embeddings", true) };
+  const described = ofText(name, completed(name, text));
+  // Gemma 3's wrapper has tied weights by default, others have the default of PreTrainedConfig or of the text part
+  const tied = settings.flag("tie_word_embeddings", type === "gemma3");
+  return { ...described, tied };
 }
 
 /** Architectures that are not described by a row of the table. */
-const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt, mamba2 };
+const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt, mamba2, gptj };
 
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */
 export function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
@@ -126,11 +140,12 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
     ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
     ...{ contextLength, layers, tied: isTied(row, config) },
     norm: normOf(row, config),
-    embeddingScale: row.multipliers
-      ? config.number("embedding_multiplier")
-      : row.scaledEmbeddings
-        ? Math.sqrt(width)
-        : undefined,
+    embeddingScale:
+      row.multipliers || row.besideAttention
+        ? config.number("embedding_multiplier")
+        : row.scaledEmbeddings
+          ? Math.sqrt(width)
+          : undefined,
     headBias: row.biases?.head,
     logitScale: logitScaleOf(row, config),
     logitSoftcap: config.positiveIfAny("final_logit_softcapping"),
@@ -151,7 +166,7 @@ function normOf({ norm }: Architecture, config: Settings): NormDescription {
 }
 
 function logitScaleOf({ multipliers, logitScale }: Architecture, config: Settings): number | undefined {
-  if (logitScale) return config.number("logit_scale");
+  if (logitScale) return config.number(logitScale === true ? "logit_scale" : logitScale);
   return multipliers ? 1 / config.positive("logits_scaling") : undefined;
 }
 
@@ -163,11 +178,11 @@ function hasBias(bias: boolean | string | undefined, fallback: string, config: S
 function layerOf(row: Architecture, config: Settings, index: number): LayerDescription {
   const recurrent = row.recurrent?.(config, index);
   return {
-    norms: row.norms ?? "before",
+    norms: row.postNormField !== undefined && config.flag(row.postNormField) ? "both" : (row.norms ?? "before"),
     recurrent,
     parallel: parallelOf(row, config),
     residualScale: row.multipliers ? config.number("residual_multiplier") : undefined,
-    attention: recurrent ? noAttention : attentionOf(row, config, index),
+    attention: recurrent && !row.besideAttention ? noAttention : attentionOf(row, config, index),
     feedForward: feedForwardOf(row, config, index),
   };
 }
@@ -205,8 +220,22 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
       valueWidth: config.whole("v_head_dim"),
     },
     scale: latentScale(row, config) / Math.sqrt(headWidth),
-    rope: { ...rotation, dim: rotated, interleaved: row.interleaved ?? config.flag("rope_interleave", false) },
+    rope: {
+      ...wholeRotation(rotation, config),
+      dim: rotated,
+      interleaved: row.interleaved ?? config.flag("rope_interleave", false),
+    },
   };
+}
+
+/** @throws {FileFormatError} if only a part of the elements rotates. */
+function wholeRotation(rotation: RopeDescription, config: Settings): RopeDescription {
+  if (rotation.dim === undefined) return rotation;
+  throw config.wrong(
+    "partial_rotary_factor (also in rope_parameters or rope_scaling)",
+    "1, since heads rotate as a whole",
+    rotation.dim,
+  );
 }
 
 /** The square of Hugging Face's `yarn_get_mscale`. */
@@ -227,7 +256,10 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
   if (heads % keyValueHeads !== 0)
     throw config.wrong("num_attention_heads", "a multiple of num_key_value_heads", heads);
   const window = windowOf(row, config, index);
-  const isRotated = rotates(row, config, index, window !== undefined);
+  const theta = row.layerThetas ? thetaOf(config, index) : undefined;
+  const isRotated = theta !== 0 && rotates(row, config, index, window !== undefined);
+  const rope = isRotated ? layerRope(row, config, window !== undefined, headWidth) : undefined;
+  if (rope && row.wholeRotation) wholeRotation(rope, config);
   return {
     ...{ heads, keyValueHeads, headWidth, ...reachOf(config, window) },
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
@@ -237,8 +269,10 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
-    rope: isRotated ? layerRope(row, config, window !== undefined, headWidth) : undefined,
+    rope: rope && theta !== undefined ? { ...rope, base: theta } : rope,
     temperature: row.tempered ? temperatureOf(row, config) : undefined,
+    ...(row.besideAttention && falconH1Attention(config, headWidth)),
+    ...(row.chunked && llama4Attention(config, index, isRotated)),
   };
 }
 
@@ -256,6 +290,16 @@ function rotates({ unrotated }: Architecture, config: Settings, index: number, i
   if (unrotated === undefined || isSliding) return unrotated !== "listed" || isListed(config, index);
   if (unrotated === "unwindowed") return false;
   return unrotated === "listed" ? isListed(config, index) : config.wholeIfAny("sliding_window") === undefined;
+}
+
+/** The base of a layer's rotation, or 0 for none; undefined without a list. */
+function thetaOf(config: Settings, index: number): number | undefined {
+  const given = config.get("layer_rope_theta");
+  const count = config.whole("num_hidden_layers");
+  const isTheta = (theta: unknown) => theta === null || (typeof theta === "number" && theta >= 0);
+  if (given === undefined) return undefined;
+  if (Array.isArray(given) && given.length >= count && given.every(isTheta)) return given[index] ?? 0;
+  throw config.wrong("layer_rope_theta", `a list of ${count} numbers, 0 for a layer without rotation`, given);
 }
 
 /** Whether `no_rope_layers` has 1 for a layer; without the list, every n-th layer has 0. */
@@ -319,7 +363,8 @@ function windowOf({ windows }: Architecture, config: Settings, index: number): n
   if (types === undefined && windows === "upper")
     return index >= config.whole("max_window_layers", 0) ? size : undefined;
   if (types === undefined && windows === "unrotated") return isListed(config, index) ? undefined : size;
-  const isSliding = types === undefined ? (index + 1) % everyOf(windows, config) !== 0 : slides(types, config, index);
+  const place = typeof windows === "object" && windows.first ? index : index + 1;
+  const isSliding = types === undefined ? place % everyOf(windows, config) !== 0 : slides(types, config, index);
   if (!isSliding) return undefined;
   return size ?? config.whole("sliding_window");
 }
@@ -351,68 +396,8 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
   const bias = hasBias(row.biases?.feedForward, "mlp_bias", config);
   const fused = row.fused !== undefined && row.fused !== false;
   const base = { gated: !row.plain, activation, clamped, bias, fused } as const;
-  const dense = { ...base, hidden: config.whole("intermediate_size") };
-  const experts = row.experts && expertsOf(row.experts, config);
-  if (experts === undefined || !isSparse(config, index)) return dense;
-  return { ...base, hidden: config.wholeIfAny("moe_intermediate_size") ?? dense.hidden, experts };
-}
-
-function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings): ExpertsDescription | undefined {
-  const names = ["num_local_experts", "num_experts", "n_routed_experts"];
-  const name = names.find((key) => config.get(key) !== undefined);
-  const count = name === undefined ? 0 : config.whole(name, 0);
-  if (count === 0) return undefined;
-  const perToken = config.wholeIfAny("num_experts_per_tok") ?? 0; // checked when a folder is loaded
-  if (perToken > count) throw config.wrong("num_experts_per_tok", `at most ${count}`, perToken);
-  if (row.limited) return { count, perToken, normalized: false, ...limitedOf(config, count) };
-  const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
-  if (row.shared !== undefined)
-    return { count, perToken, normalized, shared: { hidden: config.whole(row.shared), gated: true } };
-  if (row.beside !== undefined)
-    return { count, perToken, normalized, shared: { hidden: config.whole(row.beside), gated: false } };
-  return { count, perToken, normalized, routerBias: row.routerBias, ...(row.grouped && groupedOf(config, count)) };
-}
-
-/** DeepSeek-V3's router. */
-function groupedOf(config: Settings, count: number): Partial<ExpertsDescription> {
-  const groups = groupsOf(config, count, 2);
-  return {
-    ...{ scores: "sigmoid", corrected: true, scale: config.number("routed_scaling_factor") },
-    ...{ groups: groups.count > 1 ? groups : undefined, shared: sharedOf(config) },
-  };
-}
-
-/** DeepSeek-V2's router. */
-function limitedOf(config: Settings, count: number): Partial<ExpertsDescription> {
-  const method = config.textIfAny("topk_method");
-  if (method !== "greedy" && method !== "group_limited_greedy")
-    throw config.wrong("topk_method", "greedy or group_limited_greedy", method);
-  const groups = method === "greedy" ? undefined : groupsOf(config, count, 1);
-  return { scale: config.number("routed_scaling_factor"), groups, shared: sharedOf(config) };
-}
-
-const sharedOf = (config: Settings): ExpertsDescription["shared"] => ({
-  hidden: config.whole("moe_intermediate_size") * config.whole("n_shared_experts"),
-  gated: false,
-});
-
-function groupsOf(config: Settings, count: number, best: number): NonNullable<ExpertsDescription["groups"]> {
-  const groups = { count: config.whole("n_group"), chosen: config.whole("topk_group"), best };
-  if (count % groups.count !== 0 || count / groups.count < best)
-    throw config.wrong(
-      "n_group",
-      `a divisor of n_routed_experts (${count}), with at least ${best} of them each`,
-      groups.count,
-    );
-  if (groups.chosen > groups.count) throw config.wrong("topk_group", `at most ${groups.count}`, groups.chosen);
-  return groups;
-}
-
-/** Some MoE models have layers without experts. */
-function isSparse(config: Settings, index: number): boolean {
-  const dense = config.get("mlp_only_layers") ?? [];
-  if (!Array.isArray(dense) || !dense.every(Number.isSafeInteger))
-    throw config.wrong("mlp_only_layers", "a list of layer indices", dense);
-  if (index < (config.wholeIfAny("first_k_dense_replace", 0) ?? 0)) return false;
-  return !dense.includes(index) && (index + 1) % (config.wholeIfAny("decoder_sparse_step") ?? 1) === 0;
+  const experts = row.experts && isSparse(config, index) ? expertsOf(row.experts, config) : undefined;
+  const hidden = experts && config.wholeIfAny("moe_intermediate_size");
+  const factors = row.besideAttention ? falconH1FeedForward(config) : undefined;
+  return { ...base, factors, hidden: hidden ?? config.whole("intermediate_size"), experts };
 }

@@ -19,6 +19,7 @@ import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
+import { isForSentences, openSentenceDecoder } from "./encoder/of_decoder.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
 import { isGgufEncoderDecoder, openGgufEncoderDecoder } from "./encoder_decoder/gguf.ts";
@@ -37,7 +38,7 @@ import { placesOf, type Style } from "./names.ts";
 import type { LoadableModel, Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
-import { ggufSource } from "./source.ts";
+import { ggufSource, type WeightSource } from "./source.ts";
 import { isDual, isVision } from "./vision/architectures.ts";
 import { isImageModel, openImageModel } from "./vision/image_models.ts";
 import { openVision } from "./vision/open.ts";
@@ -193,11 +194,12 @@ function openFolder(path: string): Opened {
   const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
+  if (isForSentences(path)) return openSentenceDecoder(path, { config, settings, ...described });
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);
   const close = { [Symbol.dispose]: () => file.close() };
   try {
-    const source = sourceOf(file, settings);
+    const source = withoutFurtherLayers(sourceOf(file, settings), described.description.layers.length);
     const fields = config as Readonly<Record<string, unknown>>;
     return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: fields, ...about, ...close };
   } catch (cause) {
@@ -205,6 +207,14 @@ function openFolder(path: string): Opened {
     throw cause;
   }
 }
+
+/** Ignores layers after the last block, which predict further tokens and which generation does not use. */
+const withoutFurtherLayers = (source: WeightSource, count: number): WeightSource => ({
+  ...source,
+  isNeutral: (name) =>
+    Number(/^model\.(?:language_model\.)?layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= count ||
+    (source.isNeutral?.(name) ?? false),
+});
 
 function openGguf(path: string, mmproj?: string): Opened {
   const file = openGgufFor("loadModel", path);

@@ -1,6 +1,7 @@
 /** Where the weights of a {@link Decoder} are in checkpoints, by Hugging Face's and llama.cpp's names. */
 import type { DecoderDescription, LayerDescription, RecurrentDescription } from "../decoder/description.ts";
 import { type ArchitectureName, rowOf } from "./architectures.ts";
+import { further, furtherTop, layerPrefixes, mixtralExperts, qwenExperts, type TopNames } from "./layer_names.ts";
 
 /** How a checkpoint's tensor is converted to a parameter. */
 export type Change =
@@ -16,6 +17,8 @@ export type Change =
       readonly transposed?: boolean;
       /** The parameter has every second row, from this one on. Default: all rows. */
       readonly alternate?: 0 | 1;
+      /** The parameter has the first or the second half of the rows. Default: all rows. */
+      readonly half?: 0 | 1;
     }
   /** Rows `first` to `first + count` of every `of` rows of heads; each has `headWidth` rows. */
   | {
@@ -40,13 +43,13 @@ export interface Place {
   readonly names: readonly string[];
   /** How its weight is converted. */
   readonly change?: Change | undefined;
+  /** Whether its bias is stored unchanged. Default: some changes apply to it too. */
+  readonly plainBias?: boolean | undefined;
 }
-
-type TopPath = "tokenEmbedding" | "positionEmbedding" | "embeddingNorm" | "finalNorm" | "head";
 
 /** The names of layers in one style of checkpoint. */
 interface Names {
-  readonly top: Readonly<Record<TopPath, readonly string[]>>;
+  readonly top: TopNames;
   /**
    * Names in a block, without the prefix. `#` stands for the index of an expert; without `#`, one tensor holds all
    * experts.
@@ -59,22 +62,31 @@ interface Names {
 const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly string[]>> = {
   shortConvolution: ["input", "convolution", "output"],
   stateSpace: ["input", "convolution", "stepBias", "logDecay", "skip", "norm", "output"],
-  deltaNet: ["input", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
+  deltaNet: ["input", "gate", "strengths", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
 };
+
+/** Layers that a delta net has only if its projections are separate. */
+const isApart: ReadonlySet<string> = new Set(["gate", "strengths"]);
 
 /** Yields the layers of a block in the order of computation. */
 function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
   const { latent } = attention;
-  if (recurrent) yield* recurrentParts[recurrent.kind].map((part) => `mixer.${part}`);
-  else if (latent) {
+  if (recurrent) {
+    const isHere = (part: string) => !isApart.has(part) || (recurrent.kind === "deltaNet" && recurrent.apart);
+    const parts = recurrentParts[recurrent.kind].filter(isHere);
+    const isNormed = recurrent.kind !== "stateSpace" || recurrent.norm !== "none";
+    yield* parts.filter((part) => part !== "norm" || isNormed).map((part) => `mixer.${part}`);
+  }
+  const attends = recurrent === undefined || attention.heads > 0;
+  if (attends && latent) {
     if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
     yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
-  } else
+  } else if (attends)
     yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.sinks) yield "attention.sinks";
-  if (!recurrent && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
-  if (!recurrent) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
+  if (attends && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
+  if (attends) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
   if (norms !== "before") yield "attentionPostNorm";
   if (feedForward.hidden === 0) return;
   if (norms !== "after" && parallel !== "sharedNorm") yield "feedForwardNorm";
@@ -159,6 +171,8 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
   if (style === "gguf") return () => undefined; // llama.cpp's converter has already applied these changes
   if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : recurrentChange(path));
   if (name === "gpt_oss") return gptOssChange;
+  if (name === "llama4_text") return llama4Change;
+  if (name === "ernie4_5_moe") return (path) => (path.endsWith(".correction") ? { kind: "reshaped" } : undefined);
   if (rowOf(name).recurrent) return recurrentChange;
   if (name === "opt") return (path) => (path === "positionEmbedding" ? { kind: "after", first: 2 } : undefined);
   if (name !== "gpt2") return () => undefined;
@@ -175,6 +189,14 @@ function gptOssChange(path: string): Change | undefined {
   if (part === undefined) return undefined;
   const alternate = part === "down" ? undefined : part === "gate" ? 0 : 1;
   return { kind: "part", index: 0, transposed: true, ...(alternate !== undefined && { alternate }) };
+}
+
+/** Llama 4 has the rows of gate, then those of up, and weights of experts as [inputs, outputs]. */
+function llama4Change(path: string): Change | undefined {
+  const part = /experts\.#\.(gate|up|down)$/.exec(path)?.[1];
+  if (part === undefined) return undefined;
+  const half = part === "down" ? undefined : part === "gate" ? 0 : 1;
+  return { kind: "part", index: 0, transposed: true, ...(half !== undefined && { half }) };
 }
 
 const gpt2: Names = {
@@ -233,153 +255,6 @@ const huggingFace = (name: ArchitectureName): Names => ({
     ...(name === "falcon" && parallel === "separateNorms" && { attentionNorm: "ln_attn", feedForwardNorm: "ln_mlp" }),
   }),
 });
-
-const optPrefixes = ["model.decoder.", "decoder."];
-
-/** Names of layers outside of the blocks that differ from Llama's. */
-const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<Names["top"]>>>> = {
-  phi: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
-  gpt_neox: {
-    tokenEmbedding: ["gpt_neox.embed_in", "embed_in"],
-    finalNorm: ["gpt_neox.final_layer_norm", "final_layer_norm"],
-    head: ["embed_out"],
-  },
-  falcon: {
-    tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
-    finalNorm: ["transformer.ln_f", "ln_f"],
-  },
-  opt: {
-    tokenEmbedding: optPrefixes.map((prefix) => `${prefix}embed_tokens`),
-    positionEmbedding: optPrefixes.map((prefix) => `${prefix}embed_positions`),
-    finalNorm: optPrefixes.map((prefix) => `${prefix}final_layer_norm`),
-  },
-  bloom: {
-    tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
-    embeddingNorm: ["transformer.word_embeddings_layernorm", "word_embeddings_layernorm"],
-    finalNorm: ["transformer.ln_f", "ln_f"],
-  },
-  mpt: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.norm_f", "norm_f"] },
-  lfm2: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
-  mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
-};
-
-/** Prefixes of blocks that differ from Llama's. */
-const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
-  gpt_neox: ["gpt_neox.layers.", "layers."],
-  falcon: ["transformer.h.", "h."],
-  opt: optPrefixes.map((prefix) => `${prefix}layers.`),
-  bloom: ["transformer.h.", "h."],
-  mpt: ["transformer.blocks.", "blocks."],
-  mamba2: ["backbone.layers.", "layers."],
-};
-
-/** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
-const widened = { "feedForward.up": "mlp.dense_h_to_4h", "feedForward.down": "mlp.dense_4h_to_h" } as const;
-
-/** The three parts of a projection of GPT-NeoX and Falcon, which have one weight. */
-const oneProjection = (name: string) =>
-  Object.fromEntries(["query", "key", "value"].map((part) => [`attention.${part}`, name]));
-
-/** The projections of an expert for all tokens. */
-const sharedExpert = (name: string) =>
-  Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
-
-/** Projections of latent attention. */
-const latentAttention = {
-  "attention.latent.queryDown": "self_attn.q_a_proj",
-  "attention.latent.queryNorm": "self_attn.q_a_layernorm",
-  "attention.latent.keyValueDown": "self_attn.kv_a_proj_with_mqa",
-  "attention.latent.keyValueNorm": "self_attn.kv_a_layernorm",
-  "attention.latent.keyValue": "self_attn.kv_b_proj",
-} as const;
-
-/** Names of Mamba 2's parameters, which those of Qwen3-Next share. */
-const stateNames = {
-  ...{ "mixer.convolution": "conv1d", "mixer.stepBias": "dt_bias", "mixer.logDecay": "A_log", "mixer.skip": "D" },
-  ...{ "mixer.norm": "norm", "mixer.output": "out_proj" },
-} as const;
-
-const within = (prefix: string, names: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(names).map(([path, name]) => [path, `${prefix}.${name}`]));
-
-/** Names that differ from Llama's. */
-const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
-  phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
-  glm4: {
-    ...{ attentionPostNorm: "post_self_attn_layernorm", feedForwardNorm: "post_attention_layernorm" },
-    feedForwardPostNorm: "post_mlp_layernorm",
-  },
-  granitemoe: {
-    "feedForward.router": "block_sparse_moe.router.layer",
-    "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
-    "feedForward.experts.#.down": "block_sparse_moe.output_linear",
-  },
-  granitemoehybrid: {
-    ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
-    ...{ "feedForward.gateUp": "shared_mlp.input_linear", "feedForward.down": "shared_mlp.output_linear" },
-    "feedForward.shared.gateUp": "shared_mlp.input_linear",
-    "feedForward.shared.down": "shared_mlp.output_linear",
-    "feedForward.router": "block_sparse_moe.router.layer",
-    "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
-    "feedForward.experts.#.down": "block_sparse_moe.output_linear",
-  },
-  gpt_oss: {
-    "feedForward.router": "mlp.router",
-    "feedForward.experts.#.gate": "mlp.experts.gate_up_proj",
-    "feedForward.experts.#.up": "mlp.experts.gate_up_proj",
-    "feedForward.experts.#.down": "mlp.experts.down_proj",
-  },
-  deepseek_v2: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
-  deepseek_v3: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
-  qwen2_moe: sharedExpert("mlp.shared_expert"),
-  glm4_moe: sharedExpert("mlp.shared_experts"),
-  starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
-  gpt_neox: { ...widened, ...oneProjection("attention.query_key_value"), "attention.output": "attention.dense" },
-  falcon: {
-    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
-  },
-  opt: {
-    ...{ attentionNorm: "self_attn_layer_norm", feedForwardNorm: "final_layer_norm" },
-    ...{ "attention.output": "self_attn.out_proj", "feedForward.up": "fc1", "feedForward.down": "fc2" },
-  },
-  bloom: {
-    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
-  },
-  lfm2: {
-    ...{ attentionNorm: "operator_norm", feedForwardNorm: "ffn_norm", "attention.output": "self_attn.out_proj" },
-    ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
-    ...{ "mixer.input": "conv.in_proj", "mixer.convolution": "conv.conv", "mixer.output": "conv.out_proj" },
-    "feedForward.gate": "feed_forward.w1",
-    "feedForward.up": "feed_forward.w3",
-    "feedForward.down": "feed_forward.w2",
-  },
-  mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
-  qwen3_next: {
-    ...within("linear_attn", { ...stateNames, "mixer.input": "in_proj_qkvz", "mixer.rates": "in_proj_ba" }),
-    ...sharedExpert("mlp.shared_expert"),
-    "attention.gate": "self_attn.q_proj",
-  },
-  mpt: {
-    ...{ attentionNorm: "norm_1", feedForwardNorm: "norm_2", "attention.queryKeyValue": "attn.Wqkv" },
-    ...{ "attention.output": "attn.out_proj", "feedForward.up": "ffn.up_proj", "feedForward.down": "ffn.down_proj" },
-  },
-};
-
-const mixtralExperts = {
-  "feedForward.router": "block_sparse_moe.gate",
-  "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
-  "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
-  "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
-};
-
-const qwenExperts = {
-  "feedForward.router": "mlp.gate",
-  "feedForward.correction": "mlp.gate",
-  "feedForward.sharedGate": "mlp.shared_expert_gate",
-  "feedForward.experts.#.gate": "mlp.experts.#.gate_proj",
-  "feedForward.experts.#.up": "mlp.experts.#.up_proj",
-  "feedForward.experts.#.down": "mlp.experts.#.down_proj",
-};
 
 /**
  * llama.cpp's names (`gguf-py/gguf/constants.py`). A fused gate and up is `ffn_up`; the experts of a layer are one

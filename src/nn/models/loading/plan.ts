@@ -62,7 +62,9 @@ const isIgnored = (name: string): boolean =>
   [
     /\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$/,
     /^rope_(freqs|factors_\w+)\.weight$/,
-    /vision_tower\.|multi_modal_projector\.|vision_model\./,
+    /vision_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\./,
+    // layers for predicting further tokens
+    /^mtp\./,
   ].some((pattern) => pattern.test(name));
 
 /** Smaller tensors are read: that costs less than mapping them. */
@@ -102,7 +104,8 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
       return [];
     }
     const stored = source.describe(name);
-    const isChanged = end === "weight" || place.change?.kind === "heads" || place.change?.kind === "part";
+    const isChanged =
+      end === "weight" || (!place.plainBias && ["heads", "part", "reshaped"].includes(place.change?.kind ?? ""));
     const change = isChanged ? changeOf(stored, place.change) : undefined;
     const got =
       change?.kind === "heads" && stored.format !== null
@@ -153,7 +156,7 @@ function shapeAfter(shape: Shape, change: Change | undefined, wanted: Shape): Sh
   if (change?.kind !== "part") return shape;
   if (change.index >= shape[0]! || shape.length < 2) return undefined;
   const [rows = 0, ...columns] = change.transposed && shape.length === 3 ? shape.slice(1).reverse() : shape.slice(1);
-  return [change.alternate === undefined ? rows : rows / 2, ...columns];
+  return [change.alternate === undefined && change.half === undefined ? rows : rows / 2, ...columns];
 }
 
 type Target = Pick<Step, "path" | "end" | "name" | "stored" | "change" | "shape">;
@@ -164,7 +167,8 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const size = stored.byteLength / parts;
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
-  const isPart = change?.kind === "part" && !change.transposed && change.alternate === undefined;
+  const isPart =
+    change?.kind === "part" && !change.transposed && change.alternate === undefined && change.half === undefined;
   const isView = change === undefined || isPart || change.kind === "rows" || change.kind === "reshaped";
   const isMapped = isSame && !stored.isComputed && isView;
   const count = elementCount(shape);

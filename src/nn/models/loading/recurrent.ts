@@ -52,14 +52,20 @@ export function deltaNet(config: Settings, index: number): DeltaNetDescription |
   if (valueHeads % keyHeads !== 0)
     throw config.wrong("linear_num_value_heads", "a multiple of linear_num_key_heads", valueHeads);
   return {
-    ...{ kind: "deltaNet", keyHeads, valueHeads, keyWidth: config.whole("linear_key_head_dim") },
+    ...{ kind: "deltaNet", apart: false, keyHeads, valueHeads, keyWidth: config.whole("linear_key_head_dim") },
     ...{ valueWidth: config.whole("linear_value_head_dim"), kernel: config.whole("linear_conv_kernel_dim") },
     eps: config.positive("rms_norm_eps"),
   };
 }
 
+/** Qwen3.5's delta nets, whose projections are separate weights. */
+export function deltaNetApart(config: Settings, index: number): DeltaNetDescription | undefined {
+  const description = deltaNet(config, index);
+  return description && { ...description, apart: true };
+}
+
 /** The activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
-function checkSilu(config: Settings): void {
+export function checkSilu(config: Settings): void {
   const got = config.textIfAny("hidden_act");
   if (got !== "silu" && got !== "swish")
     throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
@@ -87,7 +93,7 @@ export function stateSpace(config: Settings): StateSpaceDescription {
 }
 
 /** `time_step_limit`. Default: 0, and no upper bound. */
-function limitsOf(config: Settings): StateSpaceDescription["limits"] {
+export function limitsOf(config: Settings): StateSpaceDescription["limits"] {
   const given = config.get("time_step_limit") ?? [0, null];
   const isBound = (value: unknown) => value === null || typeof value === "number";
   if (!Array.isArray(given) || given.length !== 2 || typeof given[0] !== "number" || !isBound(given[1]))
@@ -132,7 +138,7 @@ export function hybridStateSpace(config: Settings, index: number): StateSpaceDes
 
 /** Without experts, the feed-forward has the size of the expert for all tokens. */
 export const hybridFields = (config: Settings): Readonly<Record<string, unknown>> =>
-  (config.wholeIfAny("num_local_experts", 0) ?? 0) > 0
+  (config.wholeIfAny("num_local_experts", 0) ?? 0) > 0 && config.whole("shared_intermediate_size") > 0
     ? {}
     : { intermediate_size: config.whole("shared_intermediate_size") };
 

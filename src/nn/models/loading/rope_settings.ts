@@ -4,7 +4,7 @@
  */
 import type { RopeDescription } from "../decoder/description.ts";
 import type { Architecture } from "./architectures.ts";
-import { checkKeys, rotationKeys, temperKeys } from "./config_fields.ts";
+import { axesKeys, checkKeys, rotationKeys, temperKeys } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 
 type Scaling = RopeDescription["scaling"];
@@ -102,9 +102,13 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
   if (rope)
     checkKeys(
       rope,
-      (key) => rotationKeys.has(key) || (context.row.tempered && temperKeys.has(key)) === true,
+      (key) =>
+        rotationKeys.has(key) ||
+        (context.row.tempered && temperKeys.has(key)) === true ||
+        (context.row.axes && axesKeys.has(key)) === true,
       "is not a setting of rotary positions",
     );
+  if (rope && context.row.axes) checkSections(rope);
   const type = rope?.textIfAny("rope_type") ?? rope?.textIfAny("type") ?? "default";
   const known = context.row.longRopeOnly ? longRopeAlone : scalings;
   const scaling = Object.hasOwn(known, type) ? known[type] : undefined;
@@ -118,6 +122,14 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
     dim: dim === context.headWidth ? undefined : dim,
     scaling: rope && scaling(rope, { ...context, dim }),
   };
+}
+
+/** @throws {FileFormatError} unless there is a number for time, rows and columns. */
+function checkSections(rope: Settings): void {
+  const sections = rope.get("mrope_section");
+  if (sections === undefined) return;
+  if (!Array.isArray(sections) || sections.length !== 3 || !sections.every(Number.isSafeInteger))
+    throw rope.wrong("mrope_section", "a list of three whole numbers", sections);
 }
 
 /**

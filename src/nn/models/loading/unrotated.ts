@@ -1,4 +1,4 @@
-/** Describes decoders without rotary positions: GPT-2 and OPT with learned ones, Bloom and MPT with ALiBi. */
+/** Describes decoders with other fields than Llama: GPT-2 and OPT with learned positions, Bloom and MPT, and GPT-J. */
 import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
 import { activationOf } from "./activations.ts";
 import { checkKeys } from "./config_fields.ts";
@@ -27,6 +27,32 @@ export function gpt2(config: Settings, count: number): DecoderDescription {
       attention: {
         ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: true, outputBias: true },
         ...{ scale: isByLayer ? scale / (index + 1) : scale, bidirectional: !config.flag("is_causal") },
+      },
+      feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
+    })),
+  };
+}
+
+/** GPT-J: attention and MLP read the same norm, and adjacent pairs of a part of a head rotate. */
+export function gptj(config: Settings, count: number): DecoderDescription {
+  checkCausal(config);
+  const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
+  const headWidth = headWidthOf(config, width, heads, ["n_embd", "n_head"]);
+  const dim = config.whole("rotary_dim");
+  if (dim > headWidth || dim % 2 === 1)
+    throw config.wrong("rotary_dim", `an even number up to n_embd / n_head, ${headWidth}`, dim);
+  if (config.flag("tie_word_embeddings"))
+    throw config.refused("tiedBias", "expected tie_word_embeddings to be false, since the head has a bias, got true");
+  const activation = activationOf(config, "activation_function");
+  return {
+    ...{ architecture: "gptj", vocabularySize: config.whole("vocab_size"), contextLength, width },
+    norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
+    ...{ tied: false, headBias: true },
+    layers: layersOf(count, () => ({
+      ...{ norms: "before", parallel: "sharedNorm" },
+      attention: {
+        ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: false, outputBias: false },
+        rope: { base: 10_000, interleaved: true, dim: dim === headWidth ? undefined : dim },
       },
       feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
     })),

@@ -97,7 +97,7 @@ export function linearLayers(model: AdaptableModel): Map<string, Linear | Quanti
         `expected a model without adapters, got one at ${path}; remove() it`,
       );
     const isLinear = module instanceof Linear || module instanceof QuantizedLinear;
-    if (isLinear && path.startsWith("blocks.") && !/\.experts\.|\.router$/.test(path)) found.set(path, module);
+    if (isLinear && /^(decoder\.)?blocks\./.test(path) && !/\.experts\.|\.router$/.test(path)) found.set(path, module);
   }
   return found;
 }

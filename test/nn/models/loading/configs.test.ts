@@ -71,7 +71,14 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   bloom: ["apply_residual_connection_post_layernorm", "slow_but_exact"],
   mamba2: ["hidden_act", "rescale_prenorm_residual"],
   qwen3_next: ["hidden_act"],
+  qwen3_5_text: ["hidden_act"],
+  qwen3_5_moe_text: ["hidden_act"],
   granitemoehybrid: ["hidden_act"],
+  hy_v3: ["mlp_bias"],
+  // groups of experts of unequal sizes, which transformers mixes with those of other tokens
+  exaone_moe: ["num_experts"],
+  gptj: ["tie_word_embeddings"],
+  ernie4_5_moe: ["use_bias"],
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };
 
@@ -86,6 +93,8 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   // the unsupported type, Qwen's for images, GPT-2, and settings of all layers where Gemma 3 has two kinds
   const text = JSON.stringify(value);
   const isFlat = !text.includes("_attention") && rowOf(name).localBase !== undefined && key === "rope_parameters";
+  // Youtu's class scales half of the elements, which DeepSeek-V3's, whose attention it has, does not
+  if (name === "youtu" && text.includes("partial_rotary_factor")) return true;
   return text.includes("proportional") || text.includes("mrope_section") || families[name].theta === null || isFlat;
 }
 

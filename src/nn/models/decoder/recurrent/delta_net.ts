@@ -1,4 +1,4 @@
-/** The gated delta net of Qwen3-Next. */
+/** The gated delta net of Qwen3-Next and Qwen3.5. */
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
@@ -44,8 +44,9 @@ const EPS = 1e-6;
  *
  * | parameter | shape |
  * |---|---|
- * | `input.weight` | for each key head rows of q, k, v and z |
- * | `rates.weight` | for each key head rows of b and a |
+ * | `input.weight` | for each key head rows of q, k, v and z; if projections are apart, rows of q, of k, then of v |
+ * | `rates.weight` | for each key head rows of b and a; if the projections are apart, rows of a |
+ * | `gate.weight`, `strengths.weight` | rows of z, and of b, if the projections are apart; else null |
  * | `convolution.weight` | [channels of q, k and v, kernel] |
  * | `stepBias.weight`, `logDecay.weight` | [valueHeads]; Hugging Face's `dt_bias` and `A_log` |
  * | `norm.weight` | [valueWidth] |
@@ -55,6 +56,8 @@ const EPS = 1e-6;
  */
 export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   readonly input: Linear | QuantizedLinear | LoraLinear;
+  readonly gate: Linear | QuantizedLinear | LoraLinear | null;
+  readonly strengths: Linear | QuantizedLinear | LoraLinear | null;
   readonly rates: Linear | QuantizedLinear | LoraLinear;
   readonly convolution: TokenConvolution;
   readonly stepBias: Parameter;
@@ -65,12 +68,14 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
 
   constructor(width: number, description: DeltaNetDescription, options: LayerOptions) {
     super();
-    const { keyHeads, valueHeads, keyWidth, valueWidth, kernel, eps } = description;
+    const { apart, keyHeads, valueHeads, keyWidth, valueWidth, kernel, eps } = description;
     const layer = { ...layerOptions(options), bias: false };
     const [keys, values] = [keyHeads * keyWidth, valueHeads * valueWidth];
     this.#description = description;
-    this.input = new Linear(width, 2 * keys + 2 * values, layer);
-    this.rates = new Linear(width, 2 * valueHeads, layer);
+    this.input = new Linear(width, 2 * keys + (apart ? 1 : 2) * values, layer);
+    this.gate = apart ? new Linear(width, values, layer) : null;
+    this.strengths = apart ? new Linear(width, valueHeads, layer) : null;
+    this.rates = new Linear(width, (apart ? 1 : 2) * valueHeads, layer);
     this.convolution = new TokenConvolution(2 * keys + values, kernel, layer);
     this.stepBias = new Parameter(valueHeads, layer);
     this.logDecay = new Parameter(valueHeads, layer);
@@ -83,14 +88,9 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const { keyHeads, valueHeads, keyWidth, valueWidth } = this.#description;
     const states = new States(inputs.cache);
     const [perKey, [keys, values]] = [valueHeads / keyHeads, [keyHeads * keyWidth, valueHeads * valueWidth]];
-    const whole = withoutPadding(x, inputs);
-    const ofKeyHeads = (rows: Tensor, sizes: readonly number[]) =>
-      split(unflatten(rows, 2, [keyHeads, -1]), [...sizes], { dim: -1 }) as Tensor[];
+    const { qkv, z, b, a } = this.project(withoutPadding(x, inputs));
     const flat = (rows: Tensor) => reshape(rows, [...x.shape.slice(0, 2), -1]);
-    const sizes = [keyWidth, keyWidth, perKey * valueWidth, perKey * valueWidth];
-    const [q, k, v, z] = ofKeyHeads(this.input.forward(whole), sizes).map(flat) as [Tensor, Tensor, Tensor, Tensor];
-    const [b, a] = ofKeyHeads(this.rates.forward(whole), [perKey, perKey]).map(flat) as [Tensor, Tensor];
-    const convolved = silu(this.convolution.forward(cat([q, k, v], { dim: -1 }), states));
+    const convolved = silu(this.convolution.forward(qkv, states));
     const [queries, own, inner] = split(toDType(convolved, "float32"), [keys, keys, values], { dim: -1 }) as Tensor[];
     const heads = (rows: Tensor) => {
       const unit = normalized(unflatten(rows, 2, [keyHeads, keyWidth]));
@@ -109,6 +109,23 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const gate = silu(unflatten(toDType(z, "float32"), 2, [valueHeads, valueWidth]));
     const gated = mul(this.norm.forward(transpose(y, 1, 2)), gate) as Tensor;
     return this.output.forward(toDType(flat(gated), x.dtype));
+  }
+
+  private project(x: Tensor): Readonly<Record<"qkv" | "z" | "b" | "a", Tensor>> {
+    const { keyHeads, valueHeads, keyWidth, valueWidth } = this.#description;
+    if (this.gate && this.strengths) {
+      const [qkv, z, b, a] = [this.input, this.gate, this.strengths, this.rates].map((layer) => layer.forward(x));
+      return { qkv: qkv!, z: z!, b: b!, a: a! };
+    }
+    const perKey = valueHeads / keyHeads;
+    const ofKeyHeads = (rows: Tensor, sizes: readonly number[]) =>
+      (split(unflatten(rows, 2, [keyHeads, -1]), [...sizes], { dim: -1 }) as Tensor[]).map((part) =>
+        reshape(part, [...x.shape.slice(0, 2), -1]),
+      );
+    const sizes = [keyWidth, keyWidth, perKey * valueWidth, perKey * valueWidth];
+    const [q, k, v, z] = ofKeyHeads(this.input.forward(x), sizes);
+    const [b, a] = ofKeyHeads(this.rates.forward(x), [perKey, perKey]);
+    return { qkv: cat([q!, k!, v!], { dim: -1 }), z: z!, b: b!, a: a! };
   }
 
   /**

@@ -3,6 +3,7 @@ import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { zeros } from "../../../../ops/creation/full.ts";
+import { tensor } from "../../../../ops/creation/tensor.ts";
 import { add, mul, neg } from "../../../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../../../ops/elementwise/clamp.ts";
 import { exp } from "../../../../ops/elementwise/exponential.ts";
@@ -41,7 +42,7 @@ import { Parameter, States, TokenConvolution, withoutPadding } from "./mixer.ts"
  * | `input.weight` | rows of z, of x, of B, of C, and of δ |
  * | `convolution.weight`, `convolution.bias` | [channels of x, B and C, kernel], [channels] |
  * | `stepBias.weight`, `logDecay.weight`, `skip.weight` | [heads]; Hugging Face's `dt_bias`, `A_log` and `D` |
- * | `norm.weight` | [heads · headWidth] |
+ * | `norm.weight` | [heads · headWidth]; null without a norm |
  * | `output.weight` | [width, heads · headWidth] |
  *
  * Source: T. Dao and A. Gu, "Transformers are SSMs", 2024, section 6; Hugging Face's `Mamba2Mixer`.
@@ -52,13 +53,14 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
   readonly stepBias: Parameter;
   readonly logDecay: Parameter;
   readonly skip: Parameter;
-  readonly norm: GroupNorm;
+  readonly norm: GroupNorm | null;
   readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: StateSpaceDescription;
 
   constructor(width: number, description: StateSpaceDescription, options: LayerOptions) {
     super();
-    const { heads, headWidth, stateSize, groups, kernel, bias, convolutionBias, eps } = description;
+    const { heads, headWidth, stateSize, groups, kernel, bias, convolutionBias, eps, norm } = description;
+    const { outputBias = bias } = description;
     const layer = layerOptions(options);
     const inner = heads * headWidth;
     const channels = inner + 2 * groups * stateSize;
@@ -68,8 +70,8 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     this.stepBias = new Parameter(heads, layer);
     this.logDecay = new Parameter(heads, layer);
     this.skip = new Parameter(heads, layer);
-    this.norm = new GroupNorm(inner, groups, { ...layer, eps });
-    this.output = new Linear(inner, width, { ...layer, bias, residual: true });
+    this.norm = norm === "none" ? null : new GroupNorm(inner, groups, { ...layer, eps });
+    this.output = new Linear(inner, width, { ...layer, bias: outputBias, residual: true });
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
@@ -79,7 +81,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     const count = x.shape[1]!;
     const inner = heads * headWidth;
     const sizes = [inner, inner + 2 * groups * stateSize, heads];
-    const projected = split(this.input.forward(withoutPadding(x, inputs)), sizes, { dim: -1 });
+    const projected = split(this.project(withoutPadding(x, inputs)), sizes, { dim: -1 });
     const [z, mixed, delta] = projected as [Tensor, Tensor, Tensor];
     const convolved = withoutPadding(silu(this.convolution.forward(mixed, states)), inputs);
     const parts = split(toDType(convolved, "float32"), [inner, groups * stateSize, groups * stateSize], { dim: -1 });
@@ -89,10 +91,27 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
       transpose(repeatInterleave(unflatten(x, 2, [groups, width]), heads / groups, { dim: 2 }), 1, 2);
     const values = transpose(unflatten(own, 2, [heads, headWidth]), 1, 2); // [batch, heads, tokens, headWidth]
     const y = this.scan(values, transpose(step, 1, 2), [perHead(b, stateSize), perHead(c, stateSize)], states);
-    states.advance(count);
+    states.advance(this.#description.beside ? 0 : count);
     const skipped = add(y, mul(values, reshape(this.skip.forward(), [heads, 1, 1]))) as Tensor;
     const joined = reshape(transpose(skipped, 1, 2), [...x.shape.slice(0, 2), inner]);
-    return this.output.forward(toDType(this.norm.forward(mul(joined, silu(toDType(z, "float32"))) as Tensor), x.dtype));
+    const output = this.output.forward(toDType(this.gated(joined, silu(toDType(z, "float32"))), x.dtype));
+    const { factors } = this.#description;
+    return factors ? (mul(output, factors.output) as Tensor) : output;
+  }
+
+  private project(x: Tensor): Tensor {
+    const { heads, headWidth, stateSize, groups, factors } = this.#description;
+    if (!factors) return this.input.forward(x);
+    const sizes = [heads * headWidth, heads * headWidth, groups * stateSize, groups * stateSize, heads];
+    const vector = sizes.flatMap((size, part) => Array<number>(size).fill(factors.parts[part]!));
+    return mul(this.input.forward(mul(x, factors.input) as Tensor), tensor(vector, { dtype: x.dtype })) as Tensor;
+  }
+
+  /** Multiplies by the gate, and normalizes before or after. */
+  private gated(y: Tensor, gate: Tensor): Tensor {
+    if (!this.norm) return mul(y, gate) as Tensor;
+    if (this.#description.norm === "beforeGate") return mul(this.norm.forward(y), gate) as Tensor;
+    return this.norm.forward(mul(y, gate) as Tensor);
   }
 
   /** Runs the recurrence, {@link CHUNK} tokens at a time as products of matrices. */

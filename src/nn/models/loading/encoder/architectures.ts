@@ -23,6 +23,11 @@ export interface EncoderArchitecture {
   readonly attentionBias?: false | "ifConfigured";
   /** Whether queries, keys and values are one weight. */
   readonly fused?: boolean;
+  /**
+   * Whether one weight has the rows of queries, keys and values of each head next to each other, with biases of queries
+   * and values only.
+   */
+  readonly headRows?: boolean;
   /** The feed-forward. Default: an MLP with biases. */
   readonly feedForward?: "gated" | "gatedFused" | "gatedUpGate";
   /** A projection of embeddings that are narrower than hidden states. Default: none. */
@@ -76,6 +81,11 @@ export const encoderArchitectures = {
   jina_embeddings_v3: {
     ...{ title: "Jina Embeddings v3", positions: "rotary", fused: true },
     masked: { activation: "gelu" },
+  },
+  deberta: {
+    ...{ title: "DeBERTa", positions: "ifConfigured", optionalTokenTypes: true, headRows: true },
+    distances: "disentangled",
+    ...{ factorized: "ifNarrowerBeforeNorm", classifier: { activation: "pooler" } },
   },
   "deberta-v2": {
     ...{ title: "DeBERTa-v2, DeBERTa-v3", positions: "ifConfigured", optionalTokenTypes: true },

@@ -13,7 +13,13 @@ import { openEncoder } from "./open.ts";
 const classNames: Readonly<Record<EncoderName, string>> = {
   ...{ bert: "Bert", roberta: "Roberta", "xlm-roberta": "XLMRoberta", camembert: "Camembert" },
   ...{ distilbert: "DistilBert", mpnet: "MPNet", albert: "Albert", electra: "Electra", modernbert: "ModernBert" },
-  ...{ nomic_bert: "NomicBert", gte: "Gte", jina_embeddings_v3: "JinaEmbeddingsV3", "deberta-v2": "DebertaV2" },
+  ...{
+    nomic_bert: "NomicBert",
+    gte: "Gte",
+    jina_embeddings_v3: "JinaEmbeddingsV3",
+    deberta: "Deberta",
+    "deberta-v2": "DebertaV2",
+  },
 };
 
 /**

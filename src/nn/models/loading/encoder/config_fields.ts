@@ -65,6 +65,11 @@ export const encoderFields: Readonly<Record<EncoderName, Fields>> = {
     ...{ intermediate_size: 4096, max_position_embeddings: 8194, type_vocab_size: 1, layer_norm_eps: 1e-5 },
     rope_theta: 20_000,
   },
+  deberta: {
+    ...{ ...withoutTypes, vocab_size: 50_265, type_vocab_size: 0, layer_norm_eps: 1e-7, relative_attention: false },
+    ...{ max_relative_positions: -1, position_biased_input: true, pos_att_type: null, pooler_hidden_act: "gelu" },
+    ...{ legacy: true, embedding_size: null, pooler_hidden_size: null },
+  },
   "deberta-v2": {
     ...{ ...withoutTypes, vocab_size: 128_100, hidden_size: 1536, num_hidden_layers: 24 },
     ...{ num_attention_heads: 24, intermediate_size: 6144, type_vocab_size: 0, layer_norm_eps: 1e-7 },
@@ -110,7 +115,7 @@ export function completedEncoder(name: EncoderName, config: Settings): Settings 
     notes.has(key) ||
     unused[name]?.includes(key) === true ||
     hasNoEffectAnywhere(key);
-  checkKeys(config, isKnown, `is not a setting of ${name}`);
+  checkKeys(config, isKnown, `is not a setting of ${name}`, name === "deberta" ? { talking_head: false } : {});
   const renamed = Object.entries(names).filter(([key]) => config.get(key) !== undefined);
   return config.with(
     new Map([

@@ -164,10 +164,10 @@ function attentionOf(
   const isLocal = row.windows === true && slides(config, count, index);
   const bias = row.attentionBias === "ifConfigured" ? config.flag("attention_bias") : (row.attentionBias ?? true);
   return {
-    ...{ heads, headWidth, bias, fused: row.fused === true },
+    ...{ heads, headWidth, bias, fused: row.fused === true, biases: row.headRows ? { key: false } : undefined },
     window: isLocal ? Math.floor(config.whole("local_attention") / 2) : undefined,
     rope: row.positions === "rotary" ? ropeFor(row, config, headWidth, isLocal) : undefined,
-    ...(row.distances === "disentangled" && projectionsOf(config, headWidth)),
+    ...(row.distances === "disentangled" && projectionsOf(row, config, headWidth)),
   };
 }
 
@@ -216,12 +216,17 @@ function twoRotations(config: Settings, { isLocal, older, all, ...context }: Two
 }
 
 /** Returns DeBERTa's products with distances, and the factor of the scores, which depends on the number of products. */
-function projectionsOf(config: Settings, headWidth: number): Partial<EncoderAttentionDescription> {
+function projectionsOf(
+  row: EncoderArchitecture,
+  config: Settings,
+  headWidth: number,
+): Partial<EncoderAttentionDescription> {
   const types = distanceTypes(config);
   const [ofKeys, ofQueries] = [types.includes("c2p"), types.includes("p2c")];
   const scale = 1 / Math.sqrt(headWidth * (1 + Number(ofKeys) + Number(ofQueries)));
   if (!config.flag("relative_attention")) return { scale };
-  return { scale, distances: { ofKeys, ofQueries, shared: config.flag("share_att_key") } };
+  const keyBias = row.headRows ? false : undefined;
+  return { scale, distances: { ofKeys, ofQueries, shared: config.flag("share_att_key", false), keyBias } };
 }
 
 function distanceTypes(config: Settings): string[] {

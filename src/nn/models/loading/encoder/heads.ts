@@ -46,7 +46,7 @@ export function headOf(
   if (task === "fillMask") {
     const masked = encoderRow(name).masked;
     const activation = masked?.activation ?? encoderActivation(config, activationKey(name));
-    const isNarrow = masked?.narrow || name === "deberta-v2";
+    const isNarrow = masked?.narrow || name === "deberta" || name === "deberta-v2";
     const dense = { width: isNarrow ? embeddings.width : width, activation, bias: true, norm: true };
     const bias = isModern ? config.flag("decoder_bias") : true;
     const tied = config.flag("tie_word_embeddings");

@@ -1,7 +1,7 @@
 /** Where the weights of an {@link Encoder} are in checkpoints, by Hugging Face's names. */
 import type { EncoderDescription, EncoderLayerDescription, EncoderTask } from "../../encoder/description.ts";
 import type { Place } from "../names.ts";
-import type { EncoderName } from "./architectures.ts";
+import { type EncoderName, encoderRow } from "./architectures.ts";
 
 type Names = Readonly<Record<string, string>>;
 
@@ -177,6 +177,24 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
     },
     heads: robertaHeads,
   },
+  deberta: {
+    ...{ prefixes: ["deberta.", ""], block: bertBlock },
+    top: { ...bertTop, "embeddings.projection": "embeddings.embed_proj", distanceEmbedding: "encoder.rel_embeddings" },
+    layer: {
+      ...bertLayer,
+      // with the names of biases
+      "attention.query": "attention.self.q",
+      "attention.key": "attention.self.k",
+      "attention.value": "attention.self.v",
+      "attention.distanceKey": "attention.self.pos_proj",
+      "attention.distanceQuery": "attention.self.pos_q_proj",
+    },
+    heads: {
+      ...tagAndAnswer,
+      classify: { dense: "pooler.dense", output: "classifier" },
+      fillMask: predictions("LayerNorm"),
+    },
+  },
   "deberta-v2": {
     ...{ prefixes: ["deberta.", ""], block: bertBlock },
     top: {
@@ -254,10 +272,23 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
       [...layerPaths(described)].map((path) => ({
         path: `blocks.${index}.${path}`,
         names: named(`${block(index, description)}${layer[path]}`),
+        ...(encoderRow(name).headRows && headRowsOf(path, described, named(block(index, description)))),
       })),
     ),
     ...headPaths.map((path) => ({ path: `head.${path}`, names: headName(heads[head!.task][path]!) })),
   ];
+}
+
+/** DeBERTa's projections: rows of one weight for each head, with biases of their own names. */
+function headRowsOf(
+  path: string,
+  { attention: { headWidth } }: EncoderLayerDescription,
+  blocks: readonly string[],
+): Partial<Place> {
+  const first = ["attention.query", "attention.key", "attention.value"].indexOf(path);
+  if (first < 0) return {};
+  const names = ["in_proj", "qkv"[first]!].flatMap((name) => blocks.map((block) => `${block}attention.self.${name}`));
+  return { names, plainBias: true, change: { kind: "heads", of: 3, first, count: 1, headWidth } };
 }
 
 const has = ({ dense, tied, bias }: NonNullable<EncoderDescription["head"]>, path: string): boolean =>

@@ -1,0 +1,37 @@
+/** Attention within chunks of a text. */
+import { tensor } from "../../../ops/creation/tensor.ts";
+import { logicalAnd } from "../../../ops/elementwise/logic.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+
+/** Which tokens a chunk's mask is for. */
+interface ChunkOptions {
+  readonly chunk: number;
+  /** The number of queries; the last key is the last query. */
+  readonly queries: number;
+  readonly keys: number;
+  /** The position of the first query in each row, if rows have padding at their start. */
+  readonly firsts: readonly number[] | undefined;
+  /** bool, true = attends; broadcast to [batch, heads, queries, keys]. */
+  readonly mask: Tensor<"bool"> | undefined;
+}
+
+/**
+ * Returns a mask that separates chunks, [rows, 1, queries, keys]: keys at position j are in chunk ⌊j / chunk⌋. Returns
+ * the given mask if all keys are in the first chunk.
+ */
+export function chunkMask({ chunk, queries, keys, firsts, mask }: ChunkOptions): Tensor<"bool"> | undefined {
+  if (keys <= chunk) return mask;
+  const before = keys - queries;
+  const starts = firsts ?? [before];
+  const isSame = new Uint8Array(starts.length * queries * keys);
+  for (const [row, start] of starts.entries()) {
+    const padding = before - start;
+    for (let query = 0; query < queries; query++) {
+      const first = padding + Math.floor((start + query) / chunk) * chunk;
+      const at = (row * queries + query) * keys;
+      isSame.fill(1, at + Math.max(0, first), at + Math.max(0, Math.min(keys, first + chunk)));
+    }
+  }
+  const within = tensor(isSame, { shape: [starts.length, 1, queries, keys], dtype: "bool" });
+  return mask ? logicalAnd(mask, within) : within;
+}

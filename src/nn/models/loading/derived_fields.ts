@@ -1,0 +1,115 @@
+/** Fields that Llama's config has, computed from those of other configs. */
+import type { AttentionDescription } from "../decoder/description.ts";
+import type { Settings } from "./settings.ts";
+
+type Derived = Readonly<Record<string, unknown>>;
+
+/** The output projection of Helium is square. Source: Hugging Face's `HeliumAttention`. */
+export function heliumFields(config: Settings): Derived {
+  const width = config.whole("hidden_size") / config.whole("num_attention_heads");
+  const got = config.whole("head_dim");
+  if (got !== width) throw config.wrong("head_dim", `hidden_size / num_attention_heads, ${width}`, got);
+  return {};
+}
+
+/** `transformers` requires the same setting for all projections. */
+export function internlm3Fields(config: Settings): Derived {
+  const [attention, other] = [config.flag("attention_bias"), config.flag("mlp_bias")];
+  if (attention !== other)
+    throw config.wrong("attention_bias (or qkv_bias)", `equal to mlp_bias (or bias), ${other}`, attention);
+  return {};
+}
+
+/** Without `mlp_layer_types`, only the first layer has no experts. */
+export const denseFirst = (config: Settings): Derived =>
+  config.get("mlp_layer_types") === undefined ? { first_k_dense_replace: 1 } : {};
+
+/** Released files have `rotary_dim` instead of the part of a head that rotates. */
+export function minimaxFields(config: Settings): Derived {
+  const rotated = config.wholeIfAny("rotary_dim");
+  const given = config.positiveIfAny("partial_rotary_factor");
+  if (rotated === undefined || given !== undefined) return {};
+  return { partial_rotary_factor: rotated / config.whole("head_dim") };
+}
+
+/** Every `moe_layer_interval`-th layer from `moe_layer_start_index` to `moe_layer_end_index` has experts. */
+export function ernieMoeFields(config: Settings): Derived {
+  const [layers, interval] = [config.whole("num_hidden_layers"), config.whole("moe_layer_interval")];
+  const [start, end] = [config.number("moe_layer_start_index"), config.number("moe_layer_end_index")];
+  const last = end === -1 ? layers - 1 : end;
+  const isSparse = (index: number) => (index + 1) % interval === 0 && index >= start && index <= last;
+  return {
+    ...{ num_experts: config.whole("moe_num_experts"), num_experts_per_tok: config.whole("moe_k") },
+    n_shared_experts: config.whole("moe_num_shared_experts", 0),
+    mlp_layer_types: Array.from({ length: layers }, (_, index) => (isSparse(index) ? "sparse" : "dense")),
+  };
+}
+
+/**
+ * Llama 4's experts have the size of `intermediate_size`, and layers without experts another. Those with experts are
+ * listed, or every `interleave_moe_layer_step`-th layer. An empty `no_rope_layers` is none.
+ */
+export function llama4Fields(config: Settings): Derived {
+  if (!config.flag("is_causal"))
+    throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");
+  const layers = config.whole("num_hidden_layers");
+  const [listed, step] = [config.get("moe_layers"), config.whole("interleave_moe_layer_step")];
+  if (listed !== undefined && !(Array.isArray(listed) && listed.every(Number.isSafeInteger)))
+    throw config.wrong("moe_layers", "a list of layer indices", listed);
+  const isSparse = (index: number) => (Array.isArray(listed) ? listed.includes(index) : (index + 1) % step === 0);
+  const unrotated = config.get("no_rope_layers");
+  return {
+    ...{ moe_intermediate_size: config.whole("intermediate_size") },
+    ...{ intermediate_size: config.whole("intermediate_size_mlp") },
+    mlp_layer_types: Array.from({ length: layers }, (_, index) => (isSparse(index) ? "sparse" : "dense")),
+    ...(Array.isArray(unrotated) && unrotated.length === 0 && { no_rope_layers: null }),
+  };
+}
+
+/** Llama 4's attention of a layer, besides Llama's. */
+export function llama4Attention(config: Settings, index: number, isRotated: boolean): Partial<AttentionDescription> {
+  const isTempered = !isRotated && config.flag("attn_temperature_tuning");
+  return {
+    chunk: isChunked(config, index, isRotated) ? config.whole("attention_chunk_size") : undefined,
+    rotatedNorm: isRotated && config.flag("use_qk_norm"),
+    temperature: isTempered
+      ? { beta: config.number("attn_scale"), length: config.positive("floor_scale"), offset: 1 }
+      : undefined,
+  };
+}
+
+/** Whether `layer_types` says that a layer attends within chunks; without it, layers that rotate do. */
+function isChunked(config: Settings, index: number, isRotated: boolean): boolean {
+  const types = config.get("layer_types");
+  if (types === undefined) return isRotated;
+  const count = config.whole("num_hidden_layers");
+  const isKnown = (type: unknown) => type === "chunked_attention" || type === "full_attention";
+  if (Array.isArray(types) && types.length === count && types.every(isKnown))
+    return types[index] === "chunked_attention";
+  throw config.wrong("layer_types", `a list of ${count} values, each chunked_attention or full_attention`, types);
+}
+
+/** LFM2 with experts does not change `intermediate_size`. */
+export const lfm2MoeFields = (config: Settings): Derived => ({
+  ...{ rms_norm_eps: config.positive("norm_eps"), hidden_act: "silu" },
+  first_k_dense_replace: config.whole("num_dense_layers", 0),
+});
+
+/** Without `attention_multiplier`, scores are multiplied by 1 / √head_dim. */
+export function hyperclovaFields(config: Settings): Derived {
+  const [width, heads] = [config.whole("hidden_size"), config.whole("num_attention_heads")];
+  if (width % heads !== 0) throw config.wrong("hidden_size", `a multiple of num_attention_heads, ${heads}`, width);
+  const headWidth = config.wholeIfAny("head_dim") ?? width / heads;
+  return { attention_multiplier: config.numberIfAny("attention_multiplier") ?? headWidth ** -0.5 };
+}
+
+/** Hunyuan 3's names of DeepSeek-V3's fields. */
+export const hyV3Fields = (config: Settings): Derived => ({
+  ...{ n_shared_experts: config.whole("num_shared_experts"), ...denseFirst(config) },
+  routed_scaling_factor: config.number("router_scaling_factor"),
+});
+
+/** K-EXAONE's name of a field of DeepSeek-V3. */
+export const exaoneMoeFields = (config: Settings): Derived => ({
+  n_shared_experts: config.whole("num_shared_experts"),
+});

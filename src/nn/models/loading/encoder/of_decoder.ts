@@ -1,0 +1,64 @@
+/** Opens a language model that embeds texts, as a folder of sentence-transformers: EmbeddingGemma, Qwen3-Embedding. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openFor } from "../../../../io/safetensors/open.ts";
+import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import type { DecoderDescription } from "../../decoder/description.ts";
+import type { EncoderDescription } from "../../encoder/description.ts";
+import { Encoder } from "../../encoder/encoder.ts";
+import type { Described } from "../architectures.ts";
+import { chatTemplateOf, generationOf } from "../generation.ts";
+import { placesOf } from "../names.ts";
+import type { Opened } from "../opened.ts";
+import { sourceOf } from "../packed/methods.ts";
+import type { Settings } from "../settings.ts";
+import { loadSentenceHead } from "./sentence_files.ts";
+
+/** Whether a folder is one of sentence-transformers. */
+export const isForSentences = (path: string): boolean => existsSync(join(path, "modules.json"));
+
+/**
+ * Opens the folder of a described language model as an encoder.
+ *
+ * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported modules.
+ */
+export function openSentenceDecoder(
+  path: string,
+  { name, description, config, settings }: Described & { readonly config: object; readonly settings: Settings },
+): Opened {
+  // before the weights, so that errors appear immediately
+  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+  const sentence = loadSentenceHead(path, description.width);
+  const decoder: DecoderDescription = { ...description, tied: true, headBias: false };
+  const file = openFor("loadModel", path);
+  try {
+    const source = sourceOf(file, settings);
+    const places = placesOf(name, decoder, "huggingFace");
+    return {
+      places: places.map((place) => ({ ...place, path: `decoder.${place.path}` })),
+      // logits are not computed
+      source: { ...source, isNeutral: (tensor) => isHead(tensor) || (source.isNeutral?.(tensor) ?? false) },
+      ...{ style: "huggingFace", generation: generationOf(path), chatTemplate: chatTemplateOf(path) },
+      config: config as Readonly<Record<string, unknown>>,
+      newModel(options) {
+        const model = new Encoder(encoderOf(decoder), options);
+        model.tokenizer = tokenizer;
+        model.sentence = sentence?.(options) ?? null;
+        return model;
+      },
+      [Symbol.dispose]: () => file.close(),
+    };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
+
+const isHead = (tensor: string): boolean => /(^|\.)(lm_head|embed_out)\./.test(tensor);
+
+/** The description of an encoder whose blocks are those of a decoder. */
+const encoderOf = (decoder: DecoderDescription): EncoderDescription => ({
+  ...{ architecture: decoder.architecture, vocabularySize: decoder.vocabularySize, width: decoder.width, decoder },
+  ...{ contextLength: decoder.contextLength, norm: decoder.norm, normPlace: "before", finalNorm: false },
+  ...{ embeddings: { width: decoder.width, norm: false, tokenTypes: 0 }, layers: [], order: [] },
+});

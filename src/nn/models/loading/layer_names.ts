@@ -1,0 +1,224 @@
+/** Hugging Face's names of a decoder's layers that differ from Llama's, by architecture. */
+import type { ArchitectureName } from "./architectures.ts";
+
+type TopPath = "tokenEmbedding" | "positionEmbedding" | "embeddingNorm" | "finalNorm" | "head";
+
+/** The names of the layers outside of the blocks. */
+export type TopNames = Readonly<Record<TopPath, readonly string[]>>;
+
+const optPrefixes = ["model.decoder.", "decoder."];
+
+/** Names of layers outside of the blocks that differ from Llama's. */
+export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNames>>>> = {
+  phi: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  gpt_neox: {
+    tokenEmbedding: ["gpt_neox.embed_in", "embed_in"],
+    finalNorm: ["gpt_neox.final_layer_norm", "final_layer_norm"],
+    head: ["embed_out"],
+  },
+  falcon: {
+    tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
+    finalNorm: ["transformer.ln_f", "ln_f"],
+  },
+  opt: {
+    tokenEmbedding: optPrefixes.map((prefix) => `${prefix}embed_tokens`),
+    positionEmbedding: optPrefixes.map((prefix) => `${prefix}embed_positions`),
+    finalNorm: optPrefixes.map((prefix) => `${prefix}final_layer_norm`),
+  },
+  bloom: {
+    tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
+    embeddingNorm: ["transformer.word_embeddings_layernorm", "word_embeddings_layernorm"],
+    finalNorm: ["transformer.ln_f", "ln_f"],
+  },
+  mpt: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.norm_f", "norm_f"] },
+  lfm2: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
+  falcon_h1: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  lfm2_moe: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
+  gptj: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.ln_f", "ln_f"] },
+  mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
+};
+
+/** Prefixes of blocks that differ from Llama's. */
+export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
+  gpt_neox: ["gpt_neox.layers.", "layers."],
+  falcon: ["transformer.h.", "h."],
+  opt: optPrefixes.map((prefix) => `${prefix}layers.`),
+  bloom: ["transformer.h.", "h."],
+  gptj: ["transformer.h.", "h."],
+  mpt: ["transformer.blocks.", "blocks."],
+  mamba2: ["backbone.layers.", "layers."],
+};
+
+/** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
+const widened = { "feedForward.up": "mlp.dense_h_to_4h", "feedForward.down": "mlp.dense_4h_to_h" } as const;
+
+/** The three parts of a projection of GPT-NeoX and Falcon, which have one weight. */
+const oneProjection = (name: string) =>
+  Object.fromEntries(["query", "key", "value"].map((part) => [`attention.${part}`, name]));
+
+/** The projections of an expert for all tokens. */
+const sharedExpert = (name: string) =>
+  Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
+
+/** Projections of latent attention. */
+const latentAttention = {
+  "attention.latent.queryDown": "self_attn.q_a_proj",
+  "attention.latent.queryNorm": "self_attn.q_a_layernorm",
+  "attention.latent.keyValueDown": "self_attn.kv_a_proj_with_mqa",
+  "attention.latent.keyValueNorm": "self_attn.kv_a_layernorm",
+  "attention.latent.keyValue": "self_attn.kv_b_proj",
+} as const;
+
+/** Names of Mamba 2's parameters, which those of Qwen3-Next share. */
+const stateNames = {
+  ...{ "mixer.convolution": "conv1d", "mixer.stepBias": "dt_bias", "mixer.logDecay": "A_log", "mixer.skip": "D" },
+  ...{ "mixer.norm": "norm", "mixer.output": "out_proj" },
+} as const;
+
+const within = (prefix: string, names: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(names).map(([path, name]) => [path, `${prefix}.${name}`]));
+
+/** Names of Granite's experts. */
+const graniteExperts = {
+  "feedForward.router": "block_sparse_moe.router.layer",
+  "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
+  "feedForward.experts.#.down": "block_sparse_moe.output_linear",
+  "feedForward.shared.gateUp": "shared_mlp.input_linear",
+  "feedForward.shared.down": "shared_mlp.output_linear",
+} as const;
+
+/** Names of LFM2's layers. */
+const lfm2 = {
+  ...{ attentionNorm: "operator_norm", feedForwardNorm: "ffn_norm", "attention.output": "self_attn.out_proj" },
+  ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
+  ...{ "mixer.input": "conv.in_proj", "mixer.convolution": "conv.conv", "mixer.output": "conv.out_proj" },
+  "feedForward.gate": "feed_forward.w1",
+  "feedForward.up": "feed_forward.w3",
+  "feedForward.down": "feed_forward.w2",
+} as const;
+
+/** Names of the delta nets of Qwen3.5. */
+const deltaNetApart = {
+  ...{ "mixer.input": "in_proj_qkv", "mixer.gate": "in_proj_z", "mixer.strengths": "in_proj_b" },
+  "mixer.rates": "in_proj_a",
+} as const;
+
+/** Names of Mixtral's experts. */
+export const mixtralExperts = {
+  "feedForward.router": "block_sparse_moe.gate",
+  "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
+  "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
+  "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
+} as const;
+
+/** Names that differ from Llama's. */
+export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
+  phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+  glm4: {
+    ...{ attentionPostNorm: "post_self_attn_layernorm", feedForwardNorm: "post_attention_layernorm" },
+    feedForwardPostNorm: "post_mlp_layernorm",
+  },
+  granitemoe: graniteExperts,
+  granitemoehybrid: {
+    ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
+    ...{ "feedForward.gateUp": "shared_mlp.input_linear", "feedForward.down": "shared_mlp.output_linear" },
+    ...graniteExperts,
+  },
+  granitemoeshared: graniteExperts,
+  granitemoe_swa: {
+    ...{ ...graniteExperts, "feedForward.router": "block_sparse_moe.router" },
+    "feedForward.experts.#.gateUp": "block_sparse_moe.experts.gate_up_proj",
+    "feedForward.experts.#.down": "block_sparse_moe.experts.down_proj",
+  },
+  gpt_oss: {
+    "feedForward.router": "mlp.router",
+    "feedForward.experts.#.gate": "mlp.experts.gate_up_proj",
+    "feedForward.experts.#.up": "mlp.experts.gate_up_proj",
+    "feedForward.experts.#.down": "mlp.experts.down_proj",
+  },
+  deepseek_v2: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  deepseek_v3: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  qwen2_moe: sharedExpert("mlp.shared_expert"),
+  glm4_moe: sharedExpert("mlp.shared_experts"),
+  starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
+  gpt_neox: { ...widened, ...oneProjection("attention.query_key_value"), "attention.output": "attention.dense" },
+  falcon: {
+    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+  },
+  opt: {
+    ...{ attentionNorm: "self_attn_layer_norm", feedForwardNorm: "final_layer_norm" },
+    ...{ "attention.output": "self_attn.out_proj", "feedForward.up": "fc1", "feedForward.down": "fc2" },
+  },
+  bloom: {
+    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+  },
+  lfm2,
+  lfm2_moe: {
+    ...{ ...lfm2, "feedForward.router": "feed_forward.gate", "feedForward.correction": "feed_forward.expert" },
+    "feedForward.experts.#.gate": "feed_forward.experts.#.w1",
+    "feedForward.experts.#.up": "feed_forward.experts.#.w3",
+    "feedForward.experts.#.down": "feed_forward.experts.#.w2",
+  },
+  falcon_h1: {
+    ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
+    ...{ feedForwardNorm: "pre_ff_layernorm", "feedForward.gate": "feed_forward.gate_proj" },
+    ...{ "feedForward.up": "feed_forward.up_proj", "feedForward.down": "feed_forward.down_proj" },
+  },
+  mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
+  qwen3_next: {
+    ...within("linear_attn", { ...stateNames, "mixer.input": "in_proj_qkvz", "mixer.rates": "in_proj_ba" }),
+    ...sharedExpert("mlp.shared_expert"),
+    "attention.gate": "self_attn.q_proj",
+  },
+  qwen3_5_text: {
+    ...within("linear_attn", { ...stateNames, ...deltaNetApart }),
+    "attention.gate": "self_attn.q_proj",
+  },
+  qwen3_5_moe_text: {
+    ...{ ...within("linear_attn", { ...stateNames, ...deltaNetApart }), ...sharedExpert("mlp.shared_expert") },
+    "attention.gate": "self_attn.q_proj",
+  },
+  gptj: {
+    ...{ attentionNorm: "ln_1", "attention.query": "attn.q_proj", "attention.key": "attn.k_proj" },
+    ...{ "attention.value": "attn.v_proj", "attention.output": "attn.out_proj" },
+    ...{ "feedForward.up": "mlp.fc_in", "feedForward.down": "mlp.fc_out" },
+  },
+  llama4_text: {
+    ...{ "feedForward.gate": "feed_forward.gate_proj", "feedForward.up": "feed_forward.up_proj" },
+    ...{ "feedForward.down": "feed_forward.down_proj", "feedForward.router": "feed_forward.router" },
+    ...sharedExpert("feed_forward.shared_expert"),
+    "feedForward.experts.#.gate": "feed_forward.experts.gate_up_proj",
+    "feedForward.experts.#.up": "feed_forward.experts.gate_up_proj",
+    "feedForward.experts.#.down": "feed_forward.experts.down_proj",
+  },
+  vaultgemma: { feedForwardNorm: "pre_feedforward_layernorm" },
+  dots1: sharedExpert("mlp.shared_experts"),
+  solar_open: sharedExpert("mlp.shared_experts"),
+  minimax_m2: { ...mixtralExperts, "feedForward.correction": "block_sparse_moe" },
+  glm4_moe_lite: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  youtu: latentAttention,
+  ernie4_5_moe: { ...sharedExpert("mlp.shared_experts"), "feedForward.correction": "mlp.moe_statics" },
+  hyperclovax: {
+    ...{ attentionPostNorm: "post_norm1", feedForwardNorm: "post_attention_layernorm" },
+    feedForwardPostNorm: "post_norm2",
+  },
+  exaone_moe: { ...sharedExpert("mlp.shared_experts"), "feedForward.correction": "mlp" },
+  hy_v3: {
+    ...{ ...sharedExpert("mlp.shared_mlp"), "feedForward.router": "mlp.router.gate" },
+    "feedForward.correction": "mlp.expert",
+  },
+  mpt: {
+    ...{ attentionNorm: "norm_1", feedForwardNorm: "norm_2", "attention.queryKeyValue": "attn.Wqkv" },
+    ...{ "attention.output": "attn.out_proj", "feedForward.up": "ffn.up_proj", "feedForward.down": "ffn.down_proj" },
+  },
+};
+
+/** Names of Qwen3-MoE's experts. */
+export const qwenExperts = {
+  "feedForward.router": "mlp.gate",
+  "feedForward.correction": "mlp.gate",
+  "feedForward.sharedGate": "mlp.shared_expert_gate",
+  "feedForward.experts.#.gate": "mlp.experts.#.gate_proj",
+  "feedForward.experts.#.up": "mlp.experts.#.up_proj",
+  "feedForward.experts.#.down": "mlp.experts.#.down_proj",
+};

@@ -1,0 +1,90 @@
+/** Language models that embed texts, against `transformers`: scripts/fixtures/models/sentences.py. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { io, nn, noGrad, tensor } from "../../../src/index.ts";
+import { Encoder } from "../../../src/nn/models/encoder/encoder.ts";
+import { type ArchitectureName, rowOf } from "../../../src/nn/models/loading/architectures.ts";
+import { testFolder } from "../../support/folder.ts";
+import { writeHashed } from "../models/loading/oracle.ts";
+import { errorOf, hashed } from "../models/weights.ts";
+
+interface Dense {
+  readonly in_features: number;
+  readonly out_features: number;
+  readonly bias: boolean;
+}
+interface Model {
+  readonly config: { readonly model_type: ArchitectureName };
+  readonly pooling: string;
+  readonly dense: readonly Dense[];
+  readonly shapes: Readonly<Record<string, number[]>>;
+  readonly texts: readonly number[][];
+}
+
+const fixture = join(packageRoot, "test", "fixtures", "encoders", "sentences");
+const { models }: { models: Record<string, Model> } = JSON.parse(readFileSync(`${fixture}.json`, "utf8"));
+const answers = io.loadSafetensors(`${fixture}.safetensors`);
+const folder = testFolder("sentences");
+
+/** Writes a folder as sentence-transformers does. */
+async function written(seed: string, { config, pooling, dense, shapes }: Model): Promise<string> {
+  const path = folder.file(seed.replace(" ", "."));
+  const json = (place: string, contents: unknown) => {
+    mkdirSync(join(path, place, ".."), { recursive: true });
+    writeFileSync(join(path, place), JSON.stringify(contents));
+  };
+  const type = (name: string) => `sentence_transformers.models.${name}`;
+  const steps = dense.map((_, at) => ({ path: `${at + 2}_Dense`, type: type("Dense") }));
+  const modules = [
+    { path: "", type: type("Transformer") },
+    { path: "1_Pooling", type: type("Pooling") },
+    ...steps,
+    { path: "9_Normalize", type: type("Normalize") },
+  ];
+  json("config.json", config);
+  json("modules.json", modules);
+  json("1_Pooling/config.json", { pooling_mode: pooling });
+  json("config_sentence_transformers.json", { prompts: { query: "task: search result | query: " } });
+  await writeHashed(path, shapes, rowOf(config.model_type).normsFromOne === true, `${seed}.`);
+  for (const [at, layer] of dense.entries()) {
+    json(`${at + 2}_Dense/config.json`, layer);
+    const { in_features: inputs, out_features: outputs, bias } = layer;
+    await io.saveSafetensors(join(path, `${at + 2}_Dense`, "model.safetensors"), {
+      "linear.weight": hashed(`${seed}.${at}.weight`, [outputs, inputs], 0),
+      ...(bias && { "linear.bias": hashed(`${seed}.${at}.bias`, [outputs], 0) }),
+    });
+  }
+  return path;
+}
+
+describe.each(Object.entries(models))("%s", (seed, own) => {
+  test("vectors of texts of different lengths, in batches and alone", async () => {
+    const { model } = await nn.loadModel<nn.Encoder>(await written(seed, own), { dtype: "float32" });
+    expect(model).toBeInstanceOf(Encoder);
+    for (const batch of [1, 3, 32]) {
+      const vectors = await nn.embed(model, own.texts, { batch });
+      expect(errorOf(vectors, answers[seed]!)).toBeLessThan(1e-5);
+    }
+  });
+});
+
+test("a saved state, gradients and adapters of the language model's layers", async () => {
+  const [[seed, own]] = Object.entries(models) as [[string, Model]];
+  const { model } = await nn.loadModel<nn.Encoder>(await written(`${seed} `, own), { dtype: "float32" });
+  const copy = new Encoder(model.description).eval();
+  copy.loadStateDict(
+    Object.fromEntries(Object.entries(model.stateDict()).filter(([key]) => key.startsWith("decoder."))),
+  );
+  const tokens = tensor([own.texts[0]!], { dtype: "int32" });
+  const [got, want] = [copy, model].map((each) => noGrad(() => each.hiddenStates(tokens)));
+  expect(errorOf(got!, want!)).toBe(0);
+  const adapter = nn.lora(model, { rank: 2 });
+  const rows = own.texts.slice(0, 2).map((text) => text.slice(0, 3));
+  model
+    .hiddenStates(tensor(rows, { dtype: "int32" }), { lengths: [2, 3] })
+    .sum()
+    .backward();
+  expect(adapter.parameters().every(({ grad }) => grad !== null)).toBe(true);
+});
