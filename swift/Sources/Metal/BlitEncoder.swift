@@ -42,6 +42,10 @@ public protocol MTLBlitCommandEncoder: MTLCommandEncoder {
     func copy(
         from sourceBuffer: any MTLBuffer, sourceOffset: Int,
         to destinationBuffer: any MTLBuffer, destinationOffset: Int, size: Int)
+    func copy(
+        from sourceTensor: any MTLTensor, sourceOrigin: MTLTensorExtents, sourceDimensions: MTLTensorExtents,
+        to destinationTensor: any MTLTensor, destinationOrigin: MTLTensorExtents,
+        destinationDimensions: MTLTensorExtents)
     func fill(buffer: any MTLBuffer, range: Range<Int>, value: UInt8)
     func synchronize(resource: any MTLResource)
     func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool)

@@ -6,4 +6,5 @@ public protocol MTLBuffer: MTLResource {
     func addDebugMarker(_ marker: String, range: Range<Int>)
     func removeAllDebugMarkers()
     func makeTexture(descriptor: MTLTextureDescriptor, offset: Int, bytesPerRow: Int) -> (any MTLTexture)?
+    func makeTensor(descriptor: MTLTensorDescriptor, offset: Int) throws -> any MTLTensor
 }

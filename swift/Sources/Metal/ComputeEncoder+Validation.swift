@@ -96,6 +96,17 @@ extension SoftwareComputeEncoder {
         {
             return refuse(debugName, selector, "\(shown) <= \(limit). (\(owner) threadgroup size limit)")
         }
+        if let required = pipeline.requiredThreadsPerThreadgroup {
+            guard
+                (threads.width, threads.height, threads.depth) == (required.width, required.height, required.depth)
+                    || refuse(
+                        debugName, selector,
+                        """
+                        threadsPerThreadgroup must be the pipeline's requiredThreadsPerThreadgroup \
+                        (\(required.width), \(required.height), \(required.depth)).
+                        """)
+            else { return false }
+        }
         return !pipeline.wantsWholeSIMDGroups || product % pipeline.threadExecutionWidth == 0
             || refuse(
                 debugName, selector,

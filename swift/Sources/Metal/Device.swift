@@ -8,6 +8,7 @@ public enum MTLGPUFamily: Int, Sendable {
     case apple7 = 1007
     case apple8 = 1008
     case apple9 = 1009
+    case apple10 = 1010
     case mac1 = 2001
     case mac2 = 2002
     case common1 = 3001
@@ -16,6 +17,7 @@ public enum MTLGPUFamily: Int, Sendable {
     case macCatalyst1 = 4001
     case macCatalyst2 = 4002
     case metal3 = 5001
+    case metal4 = 5002
 }
 
 /// The predecessor of `MTLGPUFamily`, which older programs still query.
@@ -159,6 +161,8 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     func makeAccelerationStructure(descriptor: MTLAccelerationStructureDescriptor) -> (any MTLAccelerationStructure)?
     func makeTexture(descriptor: MTLTextureDescriptor) -> (any MTLTexture)?
     func makeSamplerState(descriptor: MTLSamplerDescriptor) -> (any MTLSamplerState)?
+    func makeTensor(descriptor: MTLTensorDescriptor) throws -> any MTLTensor
+    func tensorSizeAndAlign(descriptor: MTLTensorDescriptor) -> MTLSizeAndAlign
     func heapTextureSizeAndAlign(descriptor desc: MTLTextureDescriptor) -> MTLSizeAndAlign
     func minimumLinearTextureAlignment(for format: MTLPixelFormat) -> Int
     func minimumTextureBufferAlignment(for format: MTLPixelFormat) -> Int
@@ -167,6 +171,13 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     func makeCommandQueue() -> (any MTLCommandQueue)?
     func makeCommandQueue(maxCommandBufferCount: Int) -> (any MTLCommandQueue)?
     func makeCommandQueue(descriptor: MTLCommandQueueDescriptor) -> (any MTLCommandQueue)?
+    func makeMTL4CommandQueue() -> (any MTL4CommandQueue)?
+    func makeMTL4CommandQueue(descriptor: MTL4CommandQueueDescriptor) throws -> any MTL4CommandQueue
+    func makeCommandAllocator() -> (any MTL4CommandAllocator)?
+    func makeCommandAllocator(descriptor: MTL4CommandAllocatorDescriptor) throws -> any MTL4CommandAllocator
+    func makeCommandBuffer() -> (any MTL4CommandBuffer)?
+    func makeArgumentTable(descriptor: MTL4ArgumentTableDescriptor) throws -> any MTL4ArgumentTable
+    func makeCompiler(descriptor: MTL4CompilerDescriptor) throws -> any MTL4Compiler
     func makeFence() -> (any MTLFence)?
     func makeEvent() -> (any MTLEvent)?
     func makeSharedEvent() -> (any MTLSharedEvent)?

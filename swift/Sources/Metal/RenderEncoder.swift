@@ -1,6 +1,6 @@
 // Encoders of render passes. This device does not render: makeRenderCommandEncoder gives nil, with a note.
 
-public protocol MTLRenderCommandEncoder: MTLCommandEncoder {
+public protocol MTLRenderCommandEncoder: _MTLStoreActions {
     func setRenderPipelineState(_ pipelineState: any MTLRenderPipelineState)
     func setVertexBytes(_ bytes: UnsafeRawPointer, length: Int, index: Int)
     func setVertexBuffer(_ buffer: (any MTLBuffer)?, offset: Int, index: Int)
@@ -115,12 +115,6 @@ public protocol MTLRenderCommandEncoder: MTLCommandEncoder {
     func setStencilReferenceValue(_ referenceValue: UInt32)
     func setStencilReferenceValues(front frontReferenceValue: UInt32, back backReferenceValue: UInt32)
     func setVisibilityResultMode(_ mode: MTLVisibilityResultMode, offset: Int)
-    func setColorStoreAction(_ storeAction: MTLStoreAction, index colorAttachmentIndex: Int)
-    func setColorStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions, index colorAttachmentIndex: Int)
-    func setDepthStoreAction(_ storeAction: MTLStoreAction)
-    func setDepthStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions)
-    func setStencilStoreAction(_ storeAction: MTLStoreAction)
-    func setStencilStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions)
     func setTessellationFactorBuffer(_ buffer: (any MTLBuffer)?, offset: Int, instanceStride: Int)
     func setTessellationFactorScale(_ scale: Float)
     func setThreadgroupMemoryLength(_ length: Int, offset: Int, index: Int)
@@ -190,14 +184,18 @@ public protocol MTLRenderCommandEncoder: MTLCommandEncoder {
     func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool)
 }
 
-public protocol MTLParallelRenderCommandEncoder: MTLCommandEncoder {
-    func makeRenderCommandEncoder() -> (any MTLRenderCommandEncoder)?
+/// What both kinds of render encoders do with the attachments at their end.
+public protocol _MTLStoreActions: MTLCommandEncoder {
     func setColorStoreAction(_ storeAction: MTLStoreAction, index colorAttachmentIndex: Int)
     func setColorStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions, index colorAttachmentIndex: Int)
     func setDepthStoreAction(_ storeAction: MTLStoreAction)
     func setDepthStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions)
     func setStencilStoreAction(_ storeAction: MTLStoreAction)
     func setStencilStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions)
+}
+
+public protocol MTLParallelRenderCommandEncoder: _MTLStoreActions {
+    func makeRenderCommandEncoder() -> (any MTLRenderCommandEncoder)?
 }
 
 extension SoftwareCommandBuffer {

@@ -29,16 +29,9 @@ public final class MTLRenderPipelineColorAttachmentDescriptorArray:
     init() { super.init(MTLRenderPipelineColorAttachmentDescriptor()) }
 }
 
-public class MTLRenderPipelineDescriptor: NSObject, NSCopying {
-    public var label: String?
-    public var vertexFunction: (any MTLFunction)?
-    public var fragmentFunction: (any MTLFunction)?
-    public var vertexDescriptor: MTLVertexDescriptor?
+/// What render and mesh pipelines share.
+public class _MTLRasterizedPipelineDescriptor: NSObject {
     public var rasterSampleCount = 1
-    public var sampleCount: Int {
-        get { rasterSampleCount }
-        set { rasterSampleCount = newValue }
-    }
     public var isAlphaToCoverageEnabled = false
     public var isAlphaToOneEnabled = false
     public var isRasterizationEnabled = true
@@ -46,6 +39,26 @@ public class MTLRenderPipelineDescriptor: NSObject, NSCopying {
     public let colorAttachments = MTLRenderPipelineColorAttachmentDescriptorArray()
     public var depthAttachmentPixelFormat = MTLPixelFormat.invalid
     public var stencilAttachmentPixelFormat = MTLPixelFormat.invalid
+
+    func takeRasterization(_ other: _MTLRasterizedPipelineDescriptor) {
+        (rasterSampleCount, isRasterizationEnabled) = (other.rasterSampleCount, other.isRasterizationEnabled)
+        (isAlphaToCoverageEnabled, isAlphaToOneEnabled) = (other.isAlphaToCoverageEnabled, other.isAlphaToOneEnabled)
+        maxVertexAmplificationCount = other.maxVertexAmplificationCount
+        colorAttachments.take(other.colorAttachments)
+        depthAttachmentPixelFormat = other.depthAttachmentPixelFormat
+        stencilAttachmentPixelFormat = other.stencilAttachmentPixelFormat
+    }
+}
+
+public class MTLRenderPipelineDescriptor: _MTLRasterizedPipelineDescriptor, NSCopying {
+    public var label: String?
+    public var vertexFunction: (any MTLFunction)?
+    public var fragmentFunction: (any MTLFunction)?
+    public var vertexDescriptor: MTLVertexDescriptor?
+    public var sampleCount: Int {
+        get { rasterSampleCount }
+        set { rasterSampleCount = newValue }
+    }
     public var inputPrimitiveTopology = MTLPrimitiveTopologyClass.unspecified
     public var tessellationPartitionMode = MTLTessellationPartitionMode.pow2
     public var maxTessellationFactor = 16
@@ -79,12 +92,7 @@ public class MTLRenderPipelineDescriptor: NSObject, NSCopying {
     private func take(_ other: MTLRenderPipelineDescriptor) {
         (label, vertexFunction, fragmentFunction) = (other.label, other.vertexFunction, other.fragmentFunction)
         vertexDescriptor = other.vertexDescriptor?.copy() as? MTLVertexDescriptor
-        (rasterSampleCount, isRasterizationEnabled) = (other.rasterSampleCount, other.isRasterizationEnabled)
-        (isAlphaToCoverageEnabled, isAlphaToOneEnabled) = (other.isAlphaToCoverageEnabled, other.isAlphaToOneEnabled)
-        maxVertexAmplificationCount = other.maxVertexAmplificationCount
-        colorAttachments.take(other.colorAttachments)
-        depthAttachmentPixelFormat = other.depthAttachmentPixelFormat
-        stencilAttachmentPixelFormat = other.stencilAttachmentPixelFormat
+        takeRasterization(other)
         inputPrimitiveTopology = other.inputPrimitiveTopology
         takeTessellation(other)
         vertexBuffers.replace(with: other.vertexBuffers)
@@ -164,7 +172,7 @@ public class MTLTileRenderPipelineDescriptor: NSObject, NSCopying {
     }
 }
 
-public class MTLMeshRenderPipelineDescriptor: NSObject, NSCopying {
+public class MTLMeshRenderPipelineDescriptor: _MTLRasterizedPipelineDescriptor, NSCopying {
     public var label: String?
     public var objectFunction: (any MTLFunction)?
     public var meshFunction: (any MTLFunction)?
@@ -178,14 +186,6 @@ public class MTLMeshRenderPipelineDescriptor: NSObject, NSCopying {
     public let objectBuffers = MTLPipelineBufferDescriptorArray()
     public let meshBuffers = MTLPipelineBufferDescriptorArray()
     public let fragmentBuffers = MTLPipelineBufferDescriptorArray()
-    public var rasterSampleCount = 1
-    public var isAlphaToCoverageEnabled = false
-    public var isAlphaToOneEnabled = false
-    public var isRasterizationEnabled = true
-    public var maxVertexAmplificationCount = 1
-    public let colorAttachments = MTLRenderPipelineColorAttachmentDescriptorArray()
-    public var depthAttachmentPixelFormat = MTLPixelFormat.invalid
-    public var stencilAttachmentPixelFormat = MTLPixelFormat.invalid
     public var supportIndirectCommandBuffers = false
     public var binaryArchives: [any MTLBinaryArchive]?
     public var objectLinkedFunctions: MTLLinkedFunctions! = MTLLinkedFunctions()
@@ -215,12 +215,7 @@ public class MTLMeshRenderPipelineDescriptor: NSObject, NSCopying {
         objectBuffers.replace(with: other.objectBuffers)
         meshBuffers.replace(with: other.meshBuffers)
         fragmentBuffers.replace(with: other.fragmentBuffers)
-        (rasterSampleCount, isRasterizationEnabled) = (other.rasterSampleCount, other.isRasterizationEnabled)
-        (isAlphaToCoverageEnabled, isAlphaToOneEnabled) = (other.isAlphaToCoverageEnabled, other.isAlphaToOneEnabled)
-        maxVertexAmplificationCount = other.maxVertexAmplificationCount
-        colorAttachments.take(other.colorAttachments)
-        depthAttachmentPixelFormat = other.depthAttachmentPixelFormat
-        stencilAttachmentPixelFormat = other.stencilAttachmentPixelFormat
+        takeRasterization(other)
         (supportIndirectCommandBuffers, binaryArchives) = (other.supportIndirectCommandBuffers, other.binaryArchives)
         objectLinkedFunctions = other.objectLinkedFunctions?.copy() as? MTLLinkedFunctions
         meshLinkedFunctions = other.meshLinkedFunctions?.copy() as? MTLLinkedFunctions

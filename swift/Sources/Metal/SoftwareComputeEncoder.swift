@@ -97,6 +97,14 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         threadgroupLengths[index] = length
     }
 
+    /// Forgets what was bound: in Metal 4 each dispatch has the bindings of its argument table alone.
+    func removeBindings() {
+        bindings = bindings.map { _ in .none }
+        textures = textures.map { _ in nil }
+        samplers = samplers.map { _ in nil }
+        threadgroupLengths = threadgroupLengths.map { _ in 0 }
+    }
+
     // MARK: Residency
 
     func useResource(_ resource: any MTLResource, usage: MTLResourceUsage) {
@@ -121,7 +129,8 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     }
 
     private func memory(of resource: any MTLResource, _ selector: String) -> DeviceMemory? {
-        (resource as? SoftwareTexture)?.memory ?? known(resource, selector)?.memory
+        (resource as? SoftwareTexture)?.memory ?? (resource as? SoftwareTensor)?.memory
+            ?? known(resource, selector)?.memory
     }
 
     private func keep(_ holder: AnyObject, _ memory: DeviceMemory) {

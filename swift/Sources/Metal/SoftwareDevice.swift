@@ -95,8 +95,8 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     func supportsFamily(_ gpuFamily: MTLGPUFamily) -> Bool {
         switch gpuFamily {
         case .apple1, .apple2, .apple3, .apple4, .apple5, .apple6, .apple7: return true
-        case .mac1, .mac2, .common1, .common2, .common3, .metal3: return true
-        case .apple8, .apple9, .macCatalyst1, .macCatalyst2: return false
+        case .mac1, .mac2, .common1, .common2, .common3, .metal3, .metal4: return true
+        case .apple8, .apple9, .apple10, .macCatalyst1, .macCatalyst2: return false
         }
     }
 

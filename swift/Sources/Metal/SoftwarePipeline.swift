@@ -15,6 +15,8 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     let supportIndirectCommandBuffers: Bool
     let shaderValidation: MTLShaderValidation
     let threadExecutionWidth = Int(MRT_SIMD_WIDTH)
+    /// Set by a compiler of Metal 4; any size if it is nil.
+    var requiredThreadsPerThreadgroup: MTLSize?
 
     init(_ descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption) throws {
         guard let computeFunction = descriptor.computeFunction else {

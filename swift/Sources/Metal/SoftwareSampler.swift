@@ -16,9 +16,14 @@ final class SoftwareSampler: NSObject, MTLSamplerState, @unchecked Sendable {
         settings |= descriptor.compareFunction.comparison << 16
         state.initialize(
             to: MrtSampler(settings: settings, lod_min: descriptor.lodMinClamp, lod_max: descriptor.lodMaxClamp))
+        super.init()
+        ResourceTable.shared.add(self, gpuResourceID)
     }
 
-    deinit { state.deallocate() }
+    deinit {
+        ResourceTable.shared.remove(gpuResourceID)
+        state.deallocate()
+    }
 
     var device: any MTLDevice { SoftwareDevice.shared }
     var gpuResourceID: MTLResourceID { MTLResourceID(implementation: UInt64(UInt(bitPattern: state))) }

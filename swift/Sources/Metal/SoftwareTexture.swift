@@ -48,6 +48,8 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         (buffer, bufferOffset) = (nil, 0)
         (softwareHeap, self.heapOffset) = (heap, heapOffset)
         state = TextureShape(descriptor, layout).state(at: memory.address)
+        super.init()
+        ResourceTable.shared.add(self, gpuResourceID)
     }
 
     /// Creates a texture over the pixels in a buffer.
@@ -65,6 +67,8 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         (self.buffer, bufferOffset) = (buffer, offset)
         (softwareHeap, heapOffset) = (nil, 0)
         state = TextureShape(descriptor, layout, rowBytes: rowBytes).state(at: memory.address + offset)
+        super.init()
+        ResourceTable.shared.add(self, gpuResourceID)
     }
 
     /// Creates a view of some levels and slices of another texture, in a format whose pixels have the same size.
@@ -95,9 +99,12 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
             for level in 0..<levels.count { list[level] = list[levels.lowerBound + level] }
         }
         state.initialize(to: view)
+        super.init()
+        ResourceTable.shared.add(self, gpuResourceID)
     }
 
     deinit {
+        ResourceTable.shared.remove(gpuResourceID)
         state.deallocate()
         free(labelText)
     }

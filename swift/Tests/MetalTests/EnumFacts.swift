@@ -143,6 +143,9 @@ struct EnumFacts {
         "MTLSparsePageSize": describe(MTLSparsePageSize.self),
         "MTLFunctionLogType": describe(MTLFunctionLogType.self),
         "MTLCounterSampleBufferError.Code": describe(MTLCounterSampleBufferError.Code.self),
+        "MTLTensorDataType": describe(MTLTensorDataType.self),
+        "MTLTensorError.Code": describe(MTLTensorError.Code.self),
+        "MTL4CommandQueueError.Code": describe(MTL4CommandQueueError.Code.self),
     ]
 
     private static let options: [String: [String: UInt64]] = [
