@@ -1,5 +1,6 @@
 // The function "reduce".
 #include "reduction.h"
+#include "short_rows.h"
 
 #include "../functions.h"
 #include "../memory.h"
@@ -18,6 +19,10 @@ constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task
 constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
 constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
+// Longer rows than `short_row` that are reduced as columns, in smaller blocks. A column's sum has as many roundings as
+// the row has elements, which only float64 would show: other floats are summed in float64.
+constexpr int64_t longest_row = 96, long_rows = 32;
+static_assert(longest_row * long_rows <= short_row_elements && longest_row * long_rows <= short_rows * short_row);
 
 struct Call {
   const ReductionKernel &kernel;
@@ -70,22 +75,66 @@ void reduce_rows(const Call &call) {
   }
 }
 
+// Results of a block of short rows: the numbers of the first one and the one after the last, and where each begins.
+struct RowsOfBlock {
+  int64_t first, last, starts[short_rows];
+
+  RowsOfBlock(const Call &call, int64_t first, int64_t last) : first(first), last(last) {
+    for_each_run(call.kept, first, last, [&](const int64_t (&offsets)[2], int64_t result, int64_t length) {
+      for (int64_t i = 0; i < length; i++) starts[result - first + i] = offsets[0] + i * call.kept.run_stride(0);
+    });
+  }
+
+  int64_t count() const { return last - first; }
+
+  // Returns the distance of rows that are evenly spaced, at least one element; 0 for others.
+  int64_t distance() const {
+    const int64_t step = count() > 1 ? starts[1] - starts[0] : 0;
+    for (int64_t row = 2; row < count(); row++)
+      if (starts[row] - starts[row - 1] != step) return 0;
+    return std::max<int64_t>(step, 0);
+  }
+};
+
+// Reduces rows as columns of a transposed copy: a loop over a few elements would cost more than the elements. Evenly
+// spaced rows of adjacent elements are transposed with vectors.
+void reduce_block(const Call &call, const RowsOfBlock &rows, char *states) {
+  const int64_t length = call.facts.count, count = rows.count(), distance = rows.distance();
+  const bool is_adjacent = call.reduced.rank == 1 && call.reduced.run_stride(0) == 1;
+  if (distance > 0 && is_adjacent) {
+    alignas(64) char columns[short_row_elements * int64_t(sizeof(double))];
+    const DType dtype = call.from;
+    const int64_t size = dtype_sizes[static_cast<int>(dtype)];
+    const bool is_followed =
+        rows.last < call.kept.count() && call.kept.offset(0, rows.last) == rows.starts[0] + count * distance;
+    const ShortRowsBlock block{call.in + rows.starts[0] * size, distance, count, length, is_followed ? length : 0};
+    short_row_copies().to_columns[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3](block, columns);
+    Nest<1> nest;
+    nest.rank = 1;
+    nest.shape[0] = length;
+    nest.strides[0][0] = count;
+    call.kernel.columns(columns, count, nest, 0, length, call.facts, states, 1);
+  } else if (length <= short_row) {
+    call.kernel.rows(call.in, rows.starts, count, call.reduced, call.facts, states);
+  } else {
+    for (int64_t row = 0; row < count; row++)
+      call.kernel.row(element(call.in, call.from, rows.starts[row]), call.reduced, 0, length, call.facts,
+                      states + row * int64_t(call.kernel.state_bytes));
+  }
+}
+
 // For results of few elements each: blocks of them are computed together. The blocks depend on sizes only.
 void reduce_short_rows(const Call &call) {
-  int64_t results = call.kept.count();
-  int64_t grain = std::max<int64_t>(1, task_elements / (short_rows * call.facts.count));
-  size_t bytes = call.kernel.state_bytes;
-  parallel_for(divided_up(results, short_rows), grain, [&](int64_t begin, int64_t end) {
+  const int64_t results = call.kept.count(), bytes = int64_t(call.kernel.state_bytes), length = call.facts.count;
+  const int64_t at_once = length <= short_row ? short_rows : long_rows;
+  const int64_t grain = std::max<int64_t>(1, task_elements / (at_once * length));
+  parallel_for(divided_up(results, at_once), grain, [&](int64_t begin, int64_t end) {
     alignas(16) char states[short_rows * 64];
-    int64_t starts[short_rows];
     for (int64_t block = begin; block < end; block++) {
-      int64_t first = block * short_rows, last = std::min(results, first + short_rows);
-      for_each_run(call.kept, first, last, [&](const int64_t (&offsets)[2], int64_t result, int64_t length) {
-        for (int64_t i = 0; i < length; i++) starts[result - first + i] = offsets[0] + i * call.kept.run_stride(0);
-      });
-      call.kernel.rows(call.in, starts, last - first, call.reduced, call.facts, states);
-      for_each_run(call.kept, first, last, [&](const int64_t (&offsets)[2], int64_t result, int64_t length) {
-        call.kernel.finish(states + (result - first) * bytes, 1, length, call.facts, call.result(offsets[1]),
+      const RowsOfBlock rows(call, block * at_once, std::min(results, (block + 1) * at_once));
+      reduce_block(call, rows, states);
+      for_each_run(call.kept, rows.first, rows.last, [&](const int64_t (&offsets)[2], int64_t result, int64_t count) {
+        call.kernel.finish(states + (result - rows.first) * bytes, 1, count, call.facts, call.result(offsets[1]),
                            call.index(offsets[1]), call.kept.run_stride(1));
       });
     }
@@ -160,7 +209,8 @@ void reduce(const ReduceBlock &block, Operands operands) {
   Call call{kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, out, index};
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
   bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
-  bool is_short = call.facts.count > 0 && call.facts.count <= short_row && kept.count() >= least_short_rows;
+  int64_t longest = from == DType::float64 ? short_row : longest_row;
+  bool is_short = call.facts.count > 0 && call.facts.count <= longest && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);
   else if (is_short) reduce_short_rows(call);
   else reduce_rows(call);

@@ -5,17 +5,18 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkFactors } from "./checks.ts";
 import { product } from "./product.ts";
+import { asColumns, asRows } from "./views.ts";
 
 /** Computes `matmul` for other operations: `autocast` does not convert its operands. */
 export function plainMatmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> {
   checkFactors("matmul", a, b);
   const row = a.rank === 1;
   const column = b.rank === 1;
-  const left = row ? reshape(a, [1, a.shape[0]!]) : a;
-  const right = column ? reshape(b, [b.shape[0]!, 1]) : b;
+  const left = row ? asRows(a) : a;
+  const right = column ? asColumns(b) : b;
   const result = folded(left, right) ?? product(left, right);
   if (!row && !column) return result;
-  const { shape } = result;
+  const shape = plainList(result.shape);
   return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
 }
 

@@ -1,6 +1,7 @@
 /** Views of the operands of products; nothing is copied. */
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { clone, copyInto } from "../copy/copy.ts";
@@ -21,26 +22,27 @@ export const asRows = (x: Tensor): Tensor => vectorsAs("row", x);
 export const asColumns = (x: Tensor): Tensor => vectorsAs("column", x);
 
 function vectorsAs(kind: "row" | "column", x: Tensor): Tensor {
-  const { shape, strides, rank } = x;
+  const { shape, rank } = x;
   const axis = kind === "row" ? rank - 1 : rank;
-  return viewOf("unsqueeze", x, shape.toSpliced(axis, 0, 1), strides.toSpliced(axis, 0, 0), x.offset, ([gradient]) => [
-    reshape(gradient, shape),
-  ]);
+  const [sizes, steps] = [plainList(shape).toSpliced(axis, 0, 1), plainList(x.strides).toSpliced(axis, 0, 0)];
+  return viewOf("unsqueeze", x, sizes, steps, x.offset, ([gradient]) => [reshape(gradient, shape)]);
 }
 
 /** Returns matrices [..., 1, 1] as numbers [...]. */
 export function asNumbers(x: Tensor): Tensor {
-  const { shape, strides } = x;
-  return viewOf("squeeze", x, shape.slice(0, -2), strides.slice(0, -2), x.offset, ([gradient]) => [
-    reshape(gradient, shape),
-  ]);
+  const { shape } = x;
+  const [sizes, steps] = [plainList(shape).slice(0, -2), plainList(x.strides).slice(0, -2)];
+  return viewOf("squeeze", x, sizes, steps, x.offset, ([gradient]) => [reshape(gradient, shape)]);
 }
 
 /** Permutes axes: axis i of the result is axis `order[i]` of x. */
 export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]): Tensor<D> {
   if (order.every((from, axis) => from === axis)) return x;
   const inverse = order.map((_, axis) => order.indexOf(axis));
-  const pick = (values: readonly number[]) => order.map((axis) => values[axis]!);
+  const pick = (values: readonly number[]) => {
+    const plain = plainList(values);
+    return order.map((axis) => plain[axis]!);
+  };
   return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient, inverse)]);
 }
 

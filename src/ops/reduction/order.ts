@@ -22,10 +22,10 @@ import { gather } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 import type { OrderStatistic } from "../sorting/primitive.ts";
 import { indicesOf } from "../sorting/runs.ts";
-import { sort } from "../sorting/sort.ts";
+import { sort, topk } from "../sorting/sort.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
-import { narrow } from "../view/slice.ts";
+import { narrow, select } from "../view/slice.ts";
 import { squeeze } from "../view/squeeze.ts";
 import type { ValuesAndIndices } from "./extrema.ts";
 import { any } from "./logic.ts";
@@ -66,7 +66,15 @@ export function kthvalue(...values: unknown[]): ValuesAndIndices<DType> {
       "invalidCount",
       `expected k to be a whole number from 1 to ${size}, the size of axis ${dim} of ${x.describe()}, got ${k}`,
     );
-  return underName("kthvalue", () => placed(x, axis, keepdim, () => k - 1));
+  return underName("kthvalue", () =>
+    tidy(() => {
+      const { values: lowest, indices } = topk(x, k, { dim: axis, largest: false });
+      if (x.rank === 0) return { values: lowest, indices };
+      const last = <E extends DType>(each: Tensor<E>): Tensor<E> =>
+        keepdim ? narrow(each, axis, k - 1, 1) : (select(each, axis, k - 1) as Tensor<E>);
+      return { values: last(lowest), indices: last(indices) };
+    }),
+  );
 }
 kthvalue.method = "declared" as const;
 const kthvalueParameters = parameters("kthvalue", {
