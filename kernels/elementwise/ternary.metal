@@ -6,38 +6,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "common/math.h"
 #include "common/runs.h"
-#include "generated/ternary.h"
+#include "elementwise/ternary.h"
 
 constant uint operation [[function_constant(1)]];
-
-namespace orchard {
-#include "formulas/ternary.h"
-}
-
-inline float apply(float a, float b, float c) {
-    switch (operation) { TERNARY_FLOATS(ORCHARD_CASE, orchard::OfFloats, of(a, b, c)) }
-    return NAN;
-}
-
-template <typename T> inline T apply_integer(T a, T b, T c) {
-    switch (operation) { TERNARY_INTEGERS(ORCHARD_CASE, orchard::OfIntegers, of(a, b, c)) }
-    return T(0);
-}
-
-template <typename T> struct Compute {
-    static T run(T a, T b, T c) { return apply_integer(a, b, c); }
-};
-template <> struct Compute<float> {
-    static float run(float a, float b, float c) { return apply(a, b, c); }
-};
-template <> struct Compute<half> {
-    static half run(half a, half b, half c) { return half(apply(float(a), float(b), float(c))); }
-};
-template <> struct Compute<bfloat> {
-    static bfloat run(bfloat a, bfloat b, bfloat c) { return bfloat(apply(float(a), float(b), float(c))); }
-};
 
 // a, b, c  [[buffer(0, 1, 2)]]  the elements that their strides reach
 // output   [[buffer(3)]]        the elements that its strides reach
@@ -60,7 +32,9 @@ kernel void ternary(
     load_run(a, places[0], 0, run.count, a_run);
     load_run(b, places[1], 1, run.count, b_run);
     load_run(c, places[2], 2, run.count, c_run);
-    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(a_run[i], b_run[i], c_run[i]);
+    for (uint i = 0; i < run_length(); i += 1) {
+        results[i] = orchard::ternary::Compute<T>::run(operation, a_run[i], b_run[i], c_run[i]);
+    }
     store_run(output, places[3], results, run.count);
 }
 

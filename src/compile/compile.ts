@@ -28,7 +28,10 @@ export interface CompileOptions {
   state?: CompileState | undefined;
   /** The maximum number of programs, for different layouts of arguments. Default 8; the oldest is dropped. */
   variants?: number | undefined;
-  /** Whether chains of elementwise operations run by pieces that fit the L1 cache. Default true. */
+  /**
+   * Whether chains of elementwise operations run by pieces that fit the L1 cache on cpu, and as one generated kernel on
+   * metal. Default true.
+   */
   fuse?: boolean | undefined;
 }
 

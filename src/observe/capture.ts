@@ -21,12 +21,21 @@ export interface CapturedCall {
   readonly operands: readonly unknown[];
 }
 
+/** A kernel in `kernels/`, as `launch` names it. */
+export interface BuiltInKernel {
+  readonly file: string;
+  readonly name: string;
+  readonly constants?: readonly number[];
+}
+
 /** A dispatch of a kernel on a device. */
 export interface CapturedDispatch {
   /** The kernel. */
   readonly name: string;
   /** The block for `orchard_dispatch_encode`, which the recording copies. */
   readonly block: Uint8Array;
+  /** The file, name and function constants of a built-in kernel; undefined for other kernels. */
+  readonly kernel: BuiltInKernel | undefined;
   /** The tensors at the bindings, in order; undefined for memory that no tensor has. */
   readonly operands:
     | readonly { readonly tensor: object; readonly access: "read" | "write" | "readwrite" }[]

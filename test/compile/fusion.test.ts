@@ -86,8 +86,8 @@ const bits = (values: readonly Tensor[]) =>
   values.map((value) => Bun.hash(value.contiguous().clone().storage.hostBytes()).toString());
 
 describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
-  const isMetal = backend === "metal"; // where kernels run slowly
-  const count = isMetal ? repeats({ usual: 12, all: 300 }) : repeats({ usual: 80, all: 3000 });
+  // each chain on metal is a kernel to compile
+  const count = backend === "metal" ? repeats({ usual: 4, all: 60 }) : repeats({ usual: 80, all: 3000 });
   const seeds = Array.from({ length: count }, (_, seed) => seed);
   const fused: number[] = [];
 
@@ -110,7 +110,7 @@ describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
     ),
   );
 
-  test.skipIf(isMetal)("most of them were fused", () => {
+  test("most of them were fused", () => {
     expect(fused.filter((count) => count > 1).length).toBeGreaterThan(seeds.length / 2);
   });
 });

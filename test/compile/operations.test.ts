@@ -10,7 +10,7 @@ import { bytesOf, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { calls, makeOperands, type OperationName, operationNames } from "../ops/calls.ts";
 import { hash, Random } from "../ops/samples.ts";
-import { repeats, usually } from "../support/repeats.ts";
+import { isExhaustive, repeats, usually } from "../support/repeats.ts";
 
 type Call = (...values: readonly unknown[]) => unknown;
 
@@ -70,7 +70,8 @@ function checkOperation(name: OperationName, random: Random, refusals: Readonly<
   const call = functions[name]!;
   const layout = ofOffset.has(name) ? 0 : random.integer(0, 2);
   const size = 4 + 2 * random.integer(0, 2);
-  const compiled = compile((...values: readonly unknown[]) => call(...values));
+  const fuse = getBackend() === "cpu" || isExhaustive; // each chain on metal is a kernel to compile
+  const compiled = compile((...values: readonly unknown[]) => call(...values), { fuse });
   const seed = random.integer(0, 999);
   const first = calls[name](drawn(random, size, layout));
   let refusal: unknown;

@@ -25,6 +25,8 @@ export interface Dispatch {
   readonly label: string;
   /** The tensors at `buffers`, for a recording; undefined for memory that no tensor has. */
   readonly operands?: CapturedDispatch["operands"];
+  /** The built-in kernel, for a recording. */
+  readonly kernel?: CapturedDispatch["kernel"];
   /** Approximate operations of all threads. Default: estimated from the threads and bound bytes. */
   readonly work?: number | undefined;
 }
@@ -49,7 +51,7 @@ export function encode(context: MetalContext, operation: string, dispatch: Dispa
     label: dispatch.label,
     work: Math.ceil(dispatch.work ?? 0),
   });
-  capture?.dispatched({ name: dispatch.label, block, operands: dispatch.operands });
+  capture?.dispatched({ name: dispatch.label, block, operands: dispatch.operands, kernel: dispatch.kernel });
   context.call(operation, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
   return Number(ticketScratch[0]);
 }

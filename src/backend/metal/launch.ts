@@ -104,7 +104,7 @@ export function launch(what: Launch): TicketRange {
     gridKind: grid === undefined ? "threadgroups" : "threads",
     threadgroup,
     buffers: operands.map(bind),
-    operands,
+    ...{ operands, kernel: what },
     inline: [{ index: operands.length, bytes: parameters }],
     threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
     label: name,
@@ -190,6 +190,22 @@ function compile(context: MetalContext, { file, name, constants = [] }: KernelNa
     value: new Uint8Array(new Uint32Array([value]).buffer),
   }));
   return finishPipeline(context, name, libraryOf(context, file), name, values);
+}
+
+const generated = new WeakMap<MetalContext, Map<string, Pipeline>>();
+
+/**
+ * Returns the pipeline of a generated kernel, compiled at the first call with this text.
+ *
+ * @param name the kernel in the text
+ * @throws {KernelCompileError}
+ */
+export function pipelineOfText(context: MetalContext, name: string, text: string): Pipeline {
+  const known = getOrMake(generated, context, () => new Map<string, Pipeline>());
+  return getOrMake(known, text, () => {
+    const library = createLibrary(context, name, { source: text, headers: kernelHeaders(), fileName: `${name}.metal` });
+    return finishPipeline(context, name, library, name, []);
+  });
 }
 
 function libraryOf(context: MetalContext, file: string): number {

@@ -6,6 +6,7 @@ import type { PhiloxKey } from "../../random/philox.ts";
 import { placeInArena } from "../arena.ts";
 import type { Entry } from "../recording.ts";
 import type { ProgramDraw, ProgramFacts } from "../replay.ts";
+import { type Fused, fuse } from "./fuse.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
 
 /** A binding that each replay sets. */
@@ -24,7 +25,7 @@ const TWO_32 = 2 ** 32;
 /** A recording as a list of dispatches. */
 export class DeviceProgram implements ProgramFacts {
   readonly calls: readonly DeviceCall[];
-  readonly fusions = [];
+  readonly fusions: ProgramFacts["fusions"];
   readonly arenaBytes: number;
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
   readonly list: Uint8Array;
@@ -33,23 +34,31 @@ export class DeviceProgram implements ProgramFacts {
   readonly handles: Float64Array;
   readonly firstBytes: Float64Array;
   private readonly words: Uint32Array;
+  /** The dispatches after fusion, and where each recorded one went. */
+  private readonly dispatches: readonly DeviceCall[];
+  private readonly places: readonly number[];
   private readonly starts: number[] = [];
   private readonly moving: readonly Moving[];
   private readonly arena: MetalMemory | null;
   private readonly constants: MetalMemory[] = [];
 
   /** @param isMoving whether an entry has other memory in each replay */
-  constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean) {
-    const { calls, entries, draws } = recording;
-    this.calls = calls;
+  constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean, isFused: boolean) {
+    const { entries, draws } = recording;
+    this.calls = recording.calls;
+    const unfused: Fused = { calls: this.calls, places: [...this.calls.keys()], fusions: [] };
+    const { calls, places, fusions } = isFused ? fuse(this.calls, isMoving) : unfused;
+    [this.dispatches, this.places, this.fusions] = [calls, places, fusions];
+    const used = new Set(calls.flatMap(({ operands }) => operands));
     this.list = this.makeList();
     this.words = new Uint32Array(this.list.buffer);
     this.handles = new Float64Array(entries.length);
     this.firstBytes = new Float64Array(entries.length);
     const fixed = entries.filter((entry) => !isMoving(entry));
     for (const { id, contents } of fixed) if (contents) this.handles[id] = this.constant(contents);
-    const inArena = fixed.filter(({ contents }) => contents === null);
-    const { offsets, bytes } = placeInArena(inArena);
+    const inArena = fixed.filter((entry) => entry.contents === null && used.has(entry));
+    const lifetimeOf = ({ bytes, first, last }: Entry) => ({ bytes, first: places[first]!, last: places[last]! });
+    const { offsets, bytes } = placeInArena(inArena.map(lifetimeOf));
     this.arenaBytes = bytes;
     this.arena = bytes > 0 ? new MetalMemory(metalContext(), bytes, { label: "compiled function" }) : null;
     for (const [at, { id }] of inArena.entries()) {
@@ -65,23 +74,22 @@ export class DeviceProgram implements ProgramFacts {
     })))
       if (isFixed) this.bind(binding);
     this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]!));
-    this.draws = draws.map(({ generator, ahead, places }) => ({
+    this.draws = draws.map(({ generator, ahead, places: ofDraw }) => ({
       ...{ generator, ahead },
-      places: places.map(({ call, at }) => (this.starts[call]! + at) / 4),
+      places: ofDraw.map(({ call, at }) => (this.starts[places[call]!]! + at) / 4),
     }));
-    const plain = calls.reduce((sum, { operands }) => sum + operands.reduce((part, each) => part + each.bytes, 0), 0);
-    this.bytesMoved = { plain, fused: plain };
+    this.bytesMoved = { plain: bytesOf(this.calls), fused: bytesOf(calls) };
   }
 
   private makeList(): Uint8Array {
     let length = 0;
-    for (const { block } of this.calls) {
+    for (const { block } of this.dispatches) {
       this.starts.push(length + 8);
       length += 8 + Math.ceil(block.length / 8) * 8;
     }
     const list = new Uint8Array(new ArrayBuffer(length));
     const view = new DataView(list.buffer);
-    for (const [at, { block }] of this.calls.entries()) {
+    for (const [at, { block }] of this.dispatches.entries()) {
       view.setBigUint64(this.starts[at]! - 8, BigInt(block.length), true);
       list.set(block, this.starts[at]);
     }
@@ -119,7 +127,7 @@ export class DeviceProgram implements ProgramFacts {
 
   /** Replaces the inline parameters of a call. */
   writeParameters(call: number, bytes: Uint8Array): void {
-    this.list.set(bytes, this.starts[call]! + this.calls[call]!.inline[0]!.at);
+    this.list.set(bytes, this.starts[this.places[call]!]! + this.calls[call]!.inline[0]!.at);
   }
 
   dispose(): void {
@@ -127,6 +135,10 @@ export class DeviceProgram implements ProgramFacts {
     for (const memory of this.constants) memory.release();
   }
 }
+
+/** Bytes of all operands of dispatches. */
+const bytesOf = (calls: readonly DeviceCall[]): number =>
+  calls.reduce((sum, { operands }) => sum + operands.reduce((part, { bytes }) => part + bytes, 0), 0);
 
 function write64(words: Uint32Array, at: number, value: number): void {
   words[at] = value % TWO_32;

@@ -15,7 +15,7 @@ import type { State } from "../state.ts";
 import { Tracking } from "../tracking.ts";
 
 /** Bytes of inline parameters in a block. */
-interface Inline {
+export interface Inline {
   readonly at: number;
   readonly length: number;
 }
@@ -29,6 +29,7 @@ export interface DeviceCall {
   readonly operands: readonly Entry[];
   /** Whether the kernel writes each operand. */
   readonly writes: readonly boolean[];
+  readonly kernel: CapturedDispatch["kernel"];
   /** The place of each binding in the block. */
   readonly bindings: readonly number[];
   readonly inline: readonly Inline[];
@@ -107,7 +108,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     return run();
   }
 
-  override dispatched({ name, block, operands }: CapturedDispatch): void {
+  override dispatched({ name, block, operands, kernel }: CapturedDispatch): void {
     if (this.why !== undefined) return;
     if (operands === undefined) {
       this.unsupported(`the kernel ${name} binds a buffer that no tensor has`);
@@ -125,6 +126,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     this.calls.push({
       ...{ name: `${within.get()}${name}`, place: new Error(), block: own, operands: entries, inline, bindings },
       writes: bound.map(({ access }) => access !== "read"),
+      kernel,
     });
     this.linkKeys(own, inline, call);
     this.linkParameters(call);
@@ -260,7 +262,7 @@ const memoryOf = ({ storage }: Tensor): Memory => storage.memory;
 type BlockLayout = (typeof layouts)[keyof typeof layouts];
 
 /** Returns the places of the structs of a span in a block. */
-function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { size }: BlockLayout): number[] {
+export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { size }: BlockLayout): number[] {
   const view = new DataView(block.buffer);
   const at = layouts.dispatch.offsets[span]!;
   const [start, bytes] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
@@ -275,7 +277,7 @@ function setBinding(block: Uint8Array, place: number, base: number): void {
   view.setBigUint64(place + offset!, view.getBigUint64(place + offset!, true) - BigInt(base), true);
 }
 
-function inlineOf(block: Uint8Array): Inline[] {
+export function inlineOf(block: Uint8Array): Inline[] {
   const view = new DataView(block.buffer);
   return placesOf(block, "inlineBytes", layouts.inline).map((place) => {
     const at = place + layouts.inline.offsets["bytes"]!;
