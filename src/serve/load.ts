@@ -17,6 +17,7 @@ import type { Detr } from "../nn/models/vision/detr/detr.ts";
 import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
 import { ImageModel } from "../nn/models/vision/image_model.ts";
 import type { RtDetr } from "../nn/models/vision/rt_detr/rt_detr.ts";
+import type { Sam } from "../nn/models/vision/sam/sam.ts";
 import type { SemanticSegmenter } from "../nn/models/vision/segformer/segmenter.ts";
 import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
@@ -106,7 +107,7 @@ export async function loadAnyServed(
 
 const isOfImages = (
   model: LoadableModel,
-): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator | Detr | RtDetr =>
+): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam =>
   [VisionEncoder, DualEncoder, ObjectDetector, ImageModel].some((each) => model instanceof each);
 
 /** Whether a folder has a CTC model, which has no tokenizer but a list of symbols. */

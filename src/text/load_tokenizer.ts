@@ -36,7 +36,7 @@ export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
   if (!isFolder) {
     using file = openGguf(path);
     const { json, config, splitter } = tokenizerOfGguf(file.metadata);
-    return new PretrainedTokenizer(json, { config, name, ...(splitter && { splitter }) });
+    return new PretrainedTokenizer(json, { config, name, splitter });
   }
   return ofFolder(path, name);
 }

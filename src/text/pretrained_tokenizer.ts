@@ -131,7 +131,7 @@ export class PretrainedTokenizer implements Tokenizer {
       readonly config?: TokenizerConfig;
       readonly name?: string;
       readonly packed?: Packed;
-      readonly splitter?: Splitter;
+      readonly splitter?: Splitter | undefined;
     },
   );
   constructor(...values: unknown[]) {

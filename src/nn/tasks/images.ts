@@ -67,7 +67,8 @@ export interface SeenImages {
   readonly grids?: Sides[] | undefined;
 }
 
-function processorOf(operation: string, model: VisionModel): ImageProcessor {
+/** @internal @throws {ArgumentError} `noProcessor` */
+export function processorOf(operation: string, model: VisionModel): ImageProcessor {
   if (model.processor) return model.processor;
   throw new ArgumentError(
     operation,
@@ -139,7 +140,12 @@ export async function overImages(
   return found;
 }
 
-async function pixelsOf(processor: ImageProcessor, image: ImageInput, onSize: (size: Sides) => void): Promise<Tensor> {
+/** @internal Reads and processes an image. */
+export async function pixelsOf(
+  processor: ImageProcessor,
+  image: ImageInput,
+  onSize: (size: Sides) => void,
+): Promise<Tensor> {
   if (typeof image !== "string") {
     const pixels = processor.process(image);
     onSize(image.shape.slice(1) as [number, number]);

@@ -1,4 +1,5 @@
-import { either, instanceOf } from "../../core/kinds.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { either, flag, instanceOf, listOf } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
@@ -7,6 +8,7 @@ import { argmax } from "../../ops/reduction/extrema.ts";
 import { select } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { Sam, type SamPrompt } from "../models/vision/sam/sam.ts";
 import { SemanticSegmenter } from "../models/vision/segformer/segmenter.ts";
 import { aCount } from "./batches.ts";
 import {
@@ -19,6 +21,8 @@ import {
   someImages,
 } from "./images.ts";
 
+import { aPrompt, type ObjectMask, type PromptOptions, promptedMasks } from "./prompted_masks.ts";
+
 /** The labels of an image's pixels. */
 export interface Segmentation {
   /** The number of the label of each pixel: int32 [height, width]. */
@@ -28,18 +32,25 @@ export interface Segmentation {
 }
 
 const readCall = parameters("segmentImage", {
-  model: operand(instanceOf(SemanticSegmenter, "a semantic segmenter")),
+  model: operand(
+    either(instanceOf(SemanticSegmenter, "a semantic segmenter"), instanceOf(Sam, "a model that reads prompts")),
+  ),
   image: operand(either(anImage, someImages)),
   batch: named(aCount, IMAGE_BATCH),
+  objects: named(listOf(aPrompt, "a list of prompts: points, outside or a box, in pixels")),
+  several: named(flag, true),
 });
 
 /**
  * Finds the label of each pixel of an image. Images are processed by the model's `processor`; scores are resized to
  * the size of the image (bilinear), and the label with the highest score wins.
  *
- * @param model a model of semantic segmentation, such as SegFormer
- * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them
- * @returns the labels of the pixels, or a list of them
+ * A model that reads prompts, such as SAM, finds the masks of objects from points of them or boxes around them.
+ *
+ * @param model a model of semantic segmentation, such as SegFormer; or SAM
+ * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them. For
+ * SAM, one image
+ * @returns the labels of the pixels, or a list of them; for SAM, the masks of each object, the best first
  *
  * @example
  * const { model } = await nn.loadModel<nn.SemanticSegmenter>("nvidia/segformer-b0-finetuned-ade-512-512");
@@ -47,7 +58,12 @@ const readCall = parameters("segmentImage", {
  * segments[0]; // { label: "road", index: 6, share: 0.41 }
  * await io.saveImage("map.png", nn.drawSegmentation(map));
  *
- * @throws {ArgumentError} `noProcessor` for a model without a processor; for an empty list. @throws {ShapeError}
+ * const { model: sam } = await nn.loadModel<nn.Sam>("facebook/sam-vit-base");
+ * const [masks] = await nn.segmentImage(sam, "street.jpg", { objects: [{ points: [[120, 80]] }] });
+ * masks![0]!.mask; // bool [height, width]
+ *
+ * @throws {ArgumentError} `noProcessor` for a model without a processor; `noPrompts`, `unusedPrompts`; for an empty
+ * list. @throws {ShapeError}
  * @throws {DTypeError} for other tensors. For paths, the errors of `io.loadImage`.
  */
 export function segmentImage(
@@ -60,8 +76,20 @@ export function segmentImage(
   image: readonly ImageInput[],
   options?: ImageBatchingOptions,
 ): Promise<Segmentation[]>;
-export async function segmentImage(...values: unknown[]): Promise<Segmentation | Segmentation[]> {
-  const { model, image, batch } = readCall(values);
+export function segmentImage(model: Sam, image: ImageInput, options: PromptOptions): Promise<ObjectMask[][]>;
+export async function segmentImage(...values: unknown[]): Promise<Segmentation | Segmentation[] | ObjectMask[][]> {
+  const { model, image, batch, objects, several } = readCall(values);
+  if (model instanceof Sam) {
+    const isOne = !Array.isArray(image);
+    if (objects === undefined || objects.length === 0 || !isOne) throw noPrompts(isOne);
+    return promptedMasks("segmentImage", model, image as ImageInput, { objects: objects as SamPrompt[], several });
+  }
+  if (objects !== undefined)
+    throw new ArgumentError(
+      "segmentImage",
+      "unusedPrompts",
+      "expected no objects for a model of semantic segmentation",
+    );
   const images = Array.isArray(image) ? image : [image];
   const [sizes, grids]: [Sides[], Sides[]] = [[], []];
   const compute = (pixels: Tensor) => model.forward(pixels);
@@ -69,6 +97,13 @@ export async function segmentImage(...values: unknown[]): Promise<Segmentation |
   const found = rows.map((row, at) => segmentationOf(model, row, grids[at]!, sizes[at]!));
   return Array.isArray(image) ? found : found[0]!;
 }
+
+const noPrompts = (isOne: boolean): ArgumentError =>
+  new ArgumentError(
+    "segmentImage",
+    "noPrompts",
+    `expected one image and objects for a model that reads prompts, got ${isOne ? "no objects" : "a list of images"}`,
+  );
 
 function segmentationOf(model: SemanticSegmenter, row: Float32Array, grid: Sides, size: Sides): Segmentation {
   const { labels, description } = model;

@@ -8,6 +8,7 @@ import type { ObjectDetector } from "../vision/detector.ts";
 import type { Detr } from "../vision/detr/detr.ts";
 import type { DualEncoder } from "../vision/dual_encoder.ts";
 import type { RtDetr } from "../vision/rt_detr/rt_detr.ts";
+import type { Sam } from "../vision/sam/sam.ts";
 import type { SemanticSegmenter } from "../vision/segformer/segmenter.ts";
 import type { VisionEncoder } from "../vision/vision_encoder.ts";
 import type { Wav2Vec2 } from "../wav2vec2/wav2vec2.ts";
@@ -28,6 +29,7 @@ export type LoadableModel =
   | DepthEstimator
   | Detr
   | RtDetr
+  | Sam
   | Whisper
   | Wav2Vec2;
 

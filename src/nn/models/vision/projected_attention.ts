@@ -14,7 +14,8 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
  *
  * | parameter | shape |
  * |---|---|
- * | `query`, `key`, `value`, `output` | `weight` [width, width], `bias` [width] |
+ * | `query`, `key`, `value` | `weight` [inner width, width], `bias` [inner width] |
+ * | `output` | `weight` [width, inner width], `bias` [width] |
  */
 export class ProjectedAttention extends Module<[queries: Tensor, keys: Tensor, values: Tensor], Tensor> {
   readonly query: Linear | QuantizedLinear;
@@ -23,14 +24,15 @@ export class ProjectedAttention extends Module<[queries: Tensor, keys: Tensor, v
   readonly output: Linear | QuantizedLinear;
   readonly #heads: number;
 
-  constructor(width: number, heads: number, options: LayerOptions) {
+  /** @param inner the width of all heads together */
+  constructor(width: number, heads: number, options: LayerOptions, inner = width) {
     super();
     const layer = layerOptions(options);
     this.#heads = heads;
-    this.query = new Linear(width, width, layer);
-    this.key = new Linear(width, width, layer);
-    this.value = new Linear(width, width, layer);
-    this.output = new Linear(width, width, { ...layer, residual: true });
+    this.query = new Linear(width, inner, layer);
+    this.key = new Linear(width, inner, layer);
+    this.value = new Linear(width, inner, layer);
+    this.output = new Linear(inner, width, { ...layer, residual: true });
   }
 
   /**
@@ -43,7 +45,7 @@ export class ProjectedAttention extends Module<[queries: Tensor, keys: Tensor, v
     const split = (x: Tensor) => transpose(unflatten(x, 2, [this.#heads, -1]), 1, 2);
     const [q, k, v] = [this.query.forward(queries), this.key.forward(keys), this.value.forward(values)];
     const attended = flashAttention(split(q), split(k), split(v), {});
-    return this.output.forward(reshape(transpose(attended, 1, 2), [...queries.shape]));
+    return this.output.forward(reshape(transpose(attended, 1, 2), [...q.shape]));
   }
 
   /** @internal */

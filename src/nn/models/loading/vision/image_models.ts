@@ -1,4 +1,4 @@
-/** Opens the folder of SegFormer, Depth Anything, DETR or RT-DETR. */
+/** Opens the folder of SegFormer, Depth Anything, DETR, RT-DETR or SAM. */
 import { join } from "node:path";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import type { LayerOptions } from "../../../layers/initialization.ts";
@@ -6,6 +6,7 @@ import { DepthEstimator } from "../../vision/depth/estimator.ts";
 import { Detr } from "../../vision/detr/detr.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
 import { RtDetr } from "../../vision/rt_detr/rt_detr.ts";
+import { Sam } from "../../vision/sam/sam.ts";
 import { SemanticSegmenter } from "../../vision/segformer/segmenter.ts";
 import { generationOf } from "../generation.ts";
 import type { Place } from "../names.ts";
@@ -16,19 +17,21 @@ import { withFixedNorms } from "./batch_norms.ts";
 import { depthPlaces, describeDepth, isUnusedDepth } from "./depth_anything.ts";
 import { describeDetr, detrPlaces } from "./detr.ts";
 import { describeRtDetr, isUnusedInRtDetr, rtDetrPlaces } from "./rt_detr.ts";
+import { describeSam, isUnusedInSam, samPlaces } from "./sam.ts";
 import { describeSegformer, segformerPlaces } from "./segformer.ts";
 
 /** The name of a supported architecture. */
-export type ImageModelName = "segformer" | "depth_anything" | "detr" | "rt_detr";
+export type ImageModelName = (typeof names)[number];
+
+const names = ["segformer", "depth_anything", "detr", "rt_detr", "sam"] as const;
 
 /** Whether a `model_type` is that of one of these models. */
-export const isImageModel = (type: unknown): type is ImageModelName =>
-  type === "segformer" || type === "depth_anything" || type === "detr" || type === "rt_detr";
+export const isImageModel = (type: unknown): type is ImageModelName => names.some((name) => name === type);
 
 /** A model that a config describes. */
 export interface DescribedImageModel {
   readonly places: readonly Place[];
-  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr | RtDetr;
+  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam;
   readonly isUnused: (name: string) => boolean;
 }
 
@@ -49,6 +52,11 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
     const newModel = (options: LayerOptions) => Object.assign(new Detr(description, options), { labels });
     // timm's networks have a classifier
     return { places: detrPlaces(description), newModel, isUnused: (key) => /\.conv_encoder\.model\.fc\./.test(key) };
+  }
+  if (name === "sam") {
+    const description = describeSam(settings);
+    const newModel = (options: LayerOptions) => new Sam(description, options);
+    return { places: samPlaces(description), newModel, isUnused: isUnusedInSam };
   }
   const description = describeDepth(settings);
   return {

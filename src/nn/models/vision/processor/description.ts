@@ -17,6 +17,8 @@ export type ImageSize =
       readonly longest?: number | undefined;
       readonly multiple?: number | undefined;
     }
+  /** The longer side; the ratio of the sides is kept. */
+  | { readonly kind: "longest"; readonly side: number }
   /** The largest size within height and width with the ratio of the sides. */
   | { readonly kind: "within"; readonly height: number; readonly width: number }
   /** Height and width as multiples of a number, with nearly the ratio of the sides, and an area between two bounds. */
@@ -40,6 +42,8 @@ export interface ImageProcessing {
   readonly filter?: ImageFilter | undefined;
   /** Height and width of a crop of the center; smaller images get a border of zeros. Default: no crop. */
   readonly crop?: readonly [height: number, width: number] | undefined;
+  /** Height and width of the result, with zeros after the last rows and columns. Default: no border. */
+  readonly padding?: readonly [height: number, width: number] | undefined;
   /** The factor of bytes, such as 1 / 255. Default 1. */
   readonly rescale?: number | undefined;
   /** The mean of each channel, which is subtracted. Default: none. */

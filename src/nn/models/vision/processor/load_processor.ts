@@ -100,6 +100,10 @@ const processors: Readonly<Record<string, Fields>> = {
     max_size: 1333,
   },
   RTDetr: { ...steps, ...imagenet, size: square(640), resample: 2, do_normalize: false },
+  Sam: {
+    ...{ ...steps, ...imagenet, size: { longest_edge: 1024 }, resample: 2, do_pad: true, pad_size: square(1024) },
+    ...{ mask_size: null, mask_pad_size: null },
+  },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
   Qwen2VL: {
     ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },
@@ -155,13 +159,14 @@ export function describeProcessor(settings: Settings): ImageProcessing {
   const { name, config } = completedProcessor(settings);
   // A batch of YOLOS or DETR is padded to its largest image; here the images of a batch have one size.
   const padsBatches = (name === "Yolos" || name === "Detr") && config.get("pad_size") === undefined;
-  if (config.flag("do_pad") && config.get("max_image_size") === undefined && !padsBatches)
+  if (name !== "Sam" && config.flag("do_pad") && config.get("max_image_size") === undefined && !padsBatches)
     throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
   const normalizes = config.flag("do_normalize");
   return {
     size: name === "Siglip2" || config.flag("do_resize") ? sizeOf(name, config) : undefined,
     filter: filterOf(config),
     crop: config.flag("do_center_crop") ? cropOf(config) : undefined,
+    padding: name === "Sam" && config.flag("do_pad") ? cropOf(config, "pad_size") : undefined,
     rescale: config.flag("do_rescale") ? config.positive("rescale_factor") : 1,
     mean: normalizes ? channels(config, "image_mean") : undefined,
     std: normalizes ? channels(config, "image_std") : undefined,
@@ -182,6 +187,7 @@ function sizeOf(name: string, config: Settings): ImageSize {
   if (name === "Siglip2")
     return { kind: "patches", patch: config.whole("patch_size"), most: config.whole("max_num_patches") };
   if (name === "Qwen2VL") return areaOf(config);
+  if (name === "Sam") return { kind: "longest", side: config.inner("size")?.whole("longest_edge") ?? 1024 };
   const tile = config.inner("max_image_size")?.whole("longest_edge");
   if (tile !== undefined) return { kind: "exact", height: tile, width: tile };
   const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos", "Detr"].includes(name));
@@ -223,8 +229,8 @@ function sizesIn(config: Settings, key: string, isShortest: boolean): Settings {
   return config.with(new Map(Object.entries(entries)));
 }
 
-function cropOf(config: Settings): readonly [height: number, width: number] {
-  const size = sizesIn(config, "crop_size", false);
+function cropOf(config: Settings, key = "crop_size"): readonly [height: number, width: number] {
+  const size = sizesIn(config, key, false);
   return [size.whole("height"), size.whole("width")];
 }
 

@@ -47,6 +47,7 @@ const readDescription = parameters("ImageProcessor", {
   size: named(anImageSize),
   filter: named(choice(...(Object.keys(filters) as ImageFilter[]))),
   crop: named(twoOf(aSide)),
+  padding: named(twoOf(aSide)),
   rescale: named(positive),
   mean: named(channels(finite)),
   std: named(channels(positive)),
@@ -80,8 +81,8 @@ export class ImageProcessor {
   sizeOf(image: readonly [height: number, width: number]): readonly [height: number, width: number];
   sizeOf(...values: unknown[]): readonly [height: number, width: number] {
     const { image } = readSize(values);
-    const { size, crop } = this.description;
-    return crop ?? (size ? resizedSize(size, image) : image);
+    const { size, crop, padding } = this.description;
+    return padding ?? crop ?? (size ? resizedSize(size, image) : image);
   }
 
   /**
@@ -109,7 +110,16 @@ export class ImageProcessor {
     const sides = x.shape.slice(1) as [number, number];
     const target = size ? resizedSize(size, sides) : sides;
     const resized = resizesFloats ? resizedFloats(x, target, filter) : resizeBytes(x, target, filters[filter]);
-    return this.normalized(toDType(crop ? cropped(resized, crop) : resized, "float32"));
+    return this.padded(this.normalized(toDType(crop ? cropped(resized, crop) : resized, "float32")));
+  }
+
+  /** @throws {ShapeError} `notAnImage` for a larger image. */
+  private padded(x: Tensor): Tensor {
+    const { padding } = this.description;
+    if (!padding) return x;
+    const [down, across] = [padding[0] - x.shape[1]!, padding[1] - x.shape[2]!];
+    if (down >= 0 && across >= 0) return pad(x, [0, across, 0, down]);
+    throw fail(`${x.shape[1]} x ${x.shape[2]} pixels, more than padding, ${padding.join(" x ")}`);
   }
 
   private normalized(x: Tensor): Tensor {

@@ -17,6 +17,7 @@ const fields: Readonly<Record<ImageSize["kind"], Readonly<Record<string, (value:
   exact: both,
   within: both,
   shortest: { side: isSide, longest: isOptional, multiple: isOptional },
+  longest: { side: isSide },
   patches: { patch: isSide, most: isSide },
   multiple: { ...both, multiple: isSide, keepsRatio: isFlag },
   area: { multiple: isSide, least: isArea, most: isArea },
@@ -49,6 +50,10 @@ const sizes: { readonly [K in ImageSize["kind"]]: (size: Of<K>, image: Sides) =>
   shortest({ side, longest, multiple = 1 }, image) {
     const size = longest === undefined ? shortest(side, image) : bounded(side, longest, image);
     return [size[0] - (size[0] % multiple), size[1] - (size[1] % multiple)];
+  },
+  longest({ side }, image) {
+    const scale = side / Math.max(...image);
+    return [Math.trunc(image[0] * scale + 0.5), Math.trunc(image[1] * scale + 0.5)];
   },
   within({ height, width }, image) {
     const scale = Math.min(height / image[0], width / image[1]);

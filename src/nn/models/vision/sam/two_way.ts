@@ -1,0 +1,103 @@
+/** The transformer of a {@link Sam} model, between the tokens of a prompt and the places of an image. */
+import { add } from "../../../../ops/elementwise/arithmetic.ts";
+import type { Tensor } from "../../../../tensor/tensor.ts";
+import { tidy } from "../../../../tensor/tidy.ts";
+import { type LayerOptions, layerOptions } from "../../../layers/initialization.ts";
+import { Module } from "../../../layers/module.ts";
+import { LayerNorm } from "../../../layers/normalization.ts";
+import { DecoderFeedForward } from "../../decoder/feed_forward.ts";
+import { ProjectedAttention } from "../projected_attention.ts";
+import type { SamDescription } from "./description.ts";
+
+/** The states of tokens [1, tokens, width] and places [1, places, width]. */
+export interface TwoWayStates {
+  readonly tokens: Tensor;
+  readonly places: Tensor;
+}
+
+/** The width is divided by this in attention between tokens and places. */
+const REDUCTION = 2;
+
+const sum = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
+
+/**
+ * A block: attention among tokens, of tokens to places, a feed-forward of tokens, and attention of places to tokens. A
+ * norm follows each. Embeddings of tokens and positions of places are added to queries and keys, but not to values.
+ *
+ * Source: A. Kirillov et al., "Segment Anything", 2023, appendix A.
+ */
+export class TwoWayBlock extends Module<[states: TwoWayStates, embeddings: TwoWayStates], TwoWayStates> {
+  readonly attention: ProjectedAttention;
+  readonly attentionNorm: LayerNorm;
+  readonly toPlaces: ProjectedAttention;
+  readonly toPlacesNorm: LayerNorm;
+  readonly feedForward: DecoderFeedForward;
+  readonly feedForwardNorm: LayerNorm;
+  readonly toTokens: ProjectedAttention;
+  readonly toTokensNorm: LayerNorm;
+  readonly #isFirst: boolean;
+
+  /** @param isFirst whether the states of tokens are their embeddings, which the result replaces */
+  constructor({ width, decoder }: SamDescription, isFirst: boolean, options: LayerOptions) {
+    super();
+    const { heads, eps, feedForward } = decoder;
+    const shared = layerOptions(options);
+    const norm = () => new LayerNorm(width, { ...shared, eps });
+    const across = () => new ProjectedAttention(width, heads, shared, Math.floor(width / REDUCTION));
+    this.#isFirst = isFirst;
+    this.attention = new ProjectedAttention(width, heads, shared);
+    this.attentionNorm = norm();
+    this.toPlaces = across();
+    this.toPlacesNorm = norm();
+    this.feedForward = new DecoderFeedForward({ ...shared, width, feedForward });
+    this.feedForwardNorm = norm();
+    this.toTokens = across();
+    this.toTokensNorm = norm();
+  }
+
+  override forward({ tokens, places }: TwoWayStates, embeddings: TwoWayStates): TwoWayStates {
+    const query = this.#isFirst ? tokens : sum(tokens, embeddings.tokens);
+    const attended = this.attention.forward(query, query, tokens);
+    let x: Tensor = this.attentionNorm.forward(this.#isFirst ? attended : sum(tokens, attended));
+    const keys = sum(places, embeddings.places);
+    x = this.toPlacesNorm.forward(sum(x, this.toPlaces.forward(sum(x, embeddings.tokens), keys, places)));
+    x = this.feedForwardNorm.forward(sum(x, this.feedForward.forward(x)));
+    const found = this.toTokens.forward(keys, sum(x, embeddings.tokens), x);
+    return { tokens: x, places: this.toTokensNorm.forward(sum(places, found)) };
+  }
+}
+
+/**
+ * Blocks, and a last attention of tokens to places.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `blocks.0. …` | see {@link TwoWayBlock} |
+ * | `last.query.weight` | [width / reduction, width] |
+ * | `lastNorm.weight` | [width] |
+ */
+export class TwoWayTransformer extends Module<[embeddings: TwoWayStates, places: Tensor], TwoWayStates> {
+  readonly blocks: readonly TwoWayBlock[];
+  readonly last: ProjectedAttention;
+  readonly lastNorm: LayerNorm;
+
+  constructor(description: SamDescription, options: LayerOptions) {
+    super();
+    const { width, decoder } = description;
+    const shared = layerOptions(options);
+    this.blocks = Array.from({ length: decoder.layers }, (_, at) => new TwoWayBlock(description, at === 0, shared));
+    this.last = new ProjectedAttention(width, decoder.heads, shared, Math.floor(width / decoder.reduction));
+    this.lastNorm = new LayerNorm(width, shared);
+  }
+
+  /** @param embeddings of tokens, and positions of places @param places the states of places */
+  override forward(embeddings: TwoWayStates, places: Tensor): TwoWayStates {
+    let states: TwoWayStates = { tokens: embeddings.tokens, places };
+    for (const block of this.blocks) states = block.forward(states, embeddings);
+    return tidy(() => {
+      const query = sum(states.tokens, embeddings.tokens);
+      const found = this.last.forward(query, sum(states.places, embeddings.places), states.places);
+      return { tokens: this.lastNorm.forward(sum(states.tokens, found)), places: states.places };
+    });
+  }
+}

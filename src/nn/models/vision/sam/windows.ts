@@ -1,0 +1,32 @@
+/** Windows of a grid of states. */
+import { pad } from "../../../../ops/join/pad.ts";
+import { permute } from "../../../../ops/view/permute.ts";
+import { reshape } from "../../../../ops/view/reshape.ts";
+import { narrow } from "../../../../ops/view/slice.ts";
+import type { Shape } from "../../../../tensor/shape.ts";
+import type { Tensor } from "../../../../tensor/tensor.ts";
+
+const upTo = (count: number, size: number): number => Math.ceil(count / size) * size;
+
+/**
+ * Splits a grid, with zeros after its last rows and columns, to windows.
+ *
+ * @param x [batch, rows, columns, width] @returns [batch · windows, size, size, width]
+ */
+export function partsOf(x: Tensor, size: number): Tensor {
+  const [batch, rows, columns, width] = x.shape as readonly [number, number, number, number];
+  const [down, across] = [upTo(rows, size), upTo(columns, size)];
+  const whole = pad(x, [0, 0, 0, across - columns, 0, down - rows]);
+  const windows = reshape(whole, [batch, down / size, size, across / size, size, width]);
+  return reshape(permute(windows, [0, 1, 3, 2, 4, 5]), [-1, size, size, width]);
+}
+
+/** Joins windows to the grid that {@link partsOf} split. @param shape that of the grid */
+export function wholeOf(parts: Tensor, shape: Shape): Tensor {
+  const [batch, rows, columns, width] = shape as readonly [number, number, number, number];
+  const size = parts.shape[1]!;
+  const [down, across] = [upTo(rows, size), upTo(columns, size)];
+  const windows = reshape(parts, [batch, down / size, across / size, size, size, width]);
+  const whole = reshape(permute(windows, [0, 1, 3, 2, 4, 5]), [batch, down, across, width]);
+  return narrow(narrow(whole, 1, 0, rows), 2, 0, columns);
+}

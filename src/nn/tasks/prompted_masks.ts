@@ -1,0 +1,121 @@
+/** Masks of objects from points and boxes, in pixels of images. */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { isArray } from "../../core/kinds.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { contiguous } from "../../ops/copy/copy.ts";
+import { gt } from "../../ops/elementwise/comparison.ts";
+import { interpolate } from "../../ops/picture/interpolate.ts";
+import { narrow, select } from "../../ops/view/slice.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { keep, tidy } from "../../tensor/tidy.ts";
+import { inEvaluation } from "../layers/module.ts";
+import { resizedSize } from "../models/vision/processor/sizes.ts";
+import type { ImagePoint, Sam, SamPrompt } from "../models/vision/sam/sam.ts";
+import { type ImageInput, pixelsOf, processorOf, type Sides } from "./images.ts";
+
+/** A mask that may be an object's. */
+export interface ObjectMask {
+  /** Whether each pixel belongs to the object: bool [height, width]. */
+  readonly mask: Tensor<"bool">;
+  /** The quality of the mask that the model expects: about its overlap with the object, up to 1. */
+  readonly score: number;
+}
+
+/** Options of `segmentImage` for a model that reads prompts. */
+export interface PromptOptions {
+  /** Where the objects are, in pixels of the image. */
+  readonly objects: readonly SamPrompt[];
+  /**
+   * Whether a prompt has several masks, such as a part and the whole of an object. A box or several points need only
+   * one. Default true.
+   */
+  readonly several?: boolean | undefined;
+}
+
+const isPoint = (value: unknown, count = 2): boolean =>
+  isArray(value) && value.length === count && value.every((each) => typeof each === "number" && Number.isFinite(each));
+const arePoints = (value: unknown): boolean =>
+  value === undefined || (isArray(value) && value.every((at) => isPoint(at)));
+
+/** @internal */
+export const aPrompt: Kind<SamPrompt> = {
+  expected: "an object with points, outside or a box, in pixels",
+  parse(value) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const { points, outside, box, ...others } = value as Record<string, unknown>;
+    const isFine = arePoints(points) && arePoints(outside) && (box === undefined || isPoint(box, 4));
+    const count = [points, outside].reduce<number>((sum, list) => sum + (isArray(list) ? list.length : 0), 0);
+    const isKnown = Object.keys(others).length === 0;
+    return isFine && isKnown && (count > 0 || box !== undefined) ? (value as SamPrompt) : undefined;
+  },
+};
+
+/** @internal Finds the masks of each object of one image, the best first. */
+export async function promptedMasks(
+  operation: string,
+  model: Sam,
+  image: ImageInput,
+  { objects, several = true }: PromptOptions,
+): Promise<ObjectMask[][]> {
+  const processor = processorOf(operation, model);
+  let size: Sides = [0, 0];
+  const pixels = await pixelsOf(processor, image, (given) => {
+    size = given;
+  });
+  await yieldToEventLoop();
+  const { image: side } = model.description;
+  const { size: target } = processor.description;
+  const resized = target ? resizedSize(target, size) : size;
+  if (resized.some((length) => length > side))
+    throw new ArgumentError(
+      operation,
+      "otherProcessor",
+      `expected a processor whose images have at most ${side} x ${side} pixels, got ${resized.join(" x ")}`,
+    );
+  const run = () => inEvaluation(model, () => model.forward(toDType(pixels, model.firstWeight.dtype)));
+  const embedding = tidy(() => noGrad(run));
+  pixels.dispose();
+  const found: ObjectMask[][] = [];
+  for (const object of objects) {
+    await yieldToEventLoop();
+    const prompt = placedPrompt(object, size, resized);
+    found.push(tidy(() => noGrad(() => masksOf(model, embedding, prompt, several, size, resized))));
+  }
+  embedding.dispose();
+  return found;
+}
+
+/** Converts pixels of an image to those of the processed image. */
+function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized: Sides): SamPrompt {
+  const placed = ([x, y]: ImagePoint): ImagePoint => [(x * resized[1]) / size[1], (y * resized[0]) / size[0]];
+  const corners = box && ([...placed([box[0], box[1]]), ...placed([box[2], box[3]])] as const);
+  return { points: points?.map(placed), outside: outside?.map(placed), box: corners };
+}
+
+/** The scores of pixels are resized to the model's images, cut to the processed image, and resized to the image. */
+function masksOf(
+  model: Sam,
+  embedding: Tensor,
+  prompt: SamPrompt,
+  several: boolean,
+  size: Sides,
+  [rows, columns]: Sides,
+): ObjectMask[] {
+  const { masks, scores } = inEvaluation(model, () => model.masks(embedding, prompt));
+  const { image } = model.description;
+  const [first, count] = several ? [1, masks.shape[0]! - 1] : [0, 1];
+  const chosen = unsqueeze(toDType(narrow(masks, 0, first, count), "float32"), 0);
+  const options = { mode: "bilinear", alignCorners: false } as const;
+  const whole = interpolate(chosen, { size: [image, image], ...options });
+  const cut = narrow(narrow(whole, 2, 0, rows), 3, 0, columns);
+  const found = gt(interpolate(contiguous(cut), { size: [...size], ...options }), 0);
+  const values = Array.from(scores.dataSync(), Number);
+  return Array.from({ length: count }, (_, at) => ({
+    mask: keep(contiguous(select(select(found, 0, 0), 0, at))) as Tensor<"bool">,
+    score: values[first + at]!,
+  })).sort((a, b) => b.score - a.score);
+}
