@@ -1,0 +1,25 @@
+/** Results that only a fused chain uses need no memory of the program. */
+import { expect, test } from "bun:test";
+import { compile, ones, type Tensor, withBackend } from "../../src/index.ts";
+
+const ROWS = 40;
+const COLUMNS = 1000;
+const BYTES = 4 * ROWS * COLUMNS;
+
+/** Bytes that calls read and write, and bytes of the results between. */
+function sizesOf(fuse: boolean): { operands: number; arena: number } {
+  const chain = compile((x: Tensor) => x.mul(2).add(1).neg().exp().square().sum(), { fuse });
+  for (let call = 0; call < 3; call++) chain(ones([ROWS, COLUMNS]));
+  const found = /(\d+) with fusion; arena (\d+) bytes/.exec(chain.explain());
+  const [operands, arena] = found!.slice(1).map(Number) as [number, number];
+  return { operands, arena };
+}
+
+test("a chain of five operations and a sum", () =>
+  withBackend("cpu", () => {
+    const [plain, fused] = [sizesOf(false), sizesOf(true)];
+    // five results and their reads, and the input; fused, the input and what the sum reads
+    expect(plain.operands).toBeGreaterThan(10 * BYTES);
+    expect(fused.operands).toBeLessThan(4 * BYTES);
+    expect(fused.arena).toBeLessThan(plain.arena);
+  }));
