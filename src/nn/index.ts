@@ -299,6 +299,7 @@ export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
 export { classifyImages, type LabelImagesOptions } from "./tasks/classify_images.ts";
 export { type DetectedObject, type DetectObjectsOptions, detectObjects } from "./tasks/detect_objects.ts";
+export { type DetectionLossOptions, type DetectionTarget, detectionLoss } from "./tasks/detection_loss.ts";
 export { type DrawObjectsOptions, drawDepth, drawObjects, drawSegmentation } from "./tasks/draw.ts";
 export type { EmbedDualOptions } from "./tasks/embed_dual.ts";
 export { type EmbedImagesOptions, embedImages } from "./tasks/embed_images.ts";

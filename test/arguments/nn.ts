@@ -391,6 +391,14 @@ export const nnCalls: Calls = {
     nn.detectObjects as Call,
     () => [smallDetector(), [ones([3, 4, 4], { dtype: "uint8" })], { threshold: 0.1, batch: 2 }],
   ],
+  detectionLoss: [
+    nn.detectionLoss as Call,
+    () => [
+      { logits: ones([1, 2, 3]), boxes: ones([1, 2, 4]) },
+      [{ labels: [0], boxes: [[0.5, 0.5, 0.2, 0.3]] }],
+      { noObject: 0.2, labelCost: 1, boxCost: 2, overlapCost: 1, boxWeight: 2, overlapWeight: 1 },
+    ],
+  ],
   segmentImage: [
     nn.segmentImage as Call,
     () => [smallSegmenter(), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],

@@ -12,7 +12,7 @@ import {
   IMAGE_BATCH,
   type ImageBatchingOptions,
   type ImageInput,
-  overImages,
+  overPlanes,
   type Sides,
   someImages,
 } from "./images.ts";
@@ -52,12 +52,7 @@ export function estimateDepth(
 ): Promise<Tensor<"float32">[]>;
 export async function estimateDepth(...values: unknown[]): Promise<Tensor | Tensor[]> {
   const { model, image, batch } = readCall(values);
-  const images = Array.isArray(image) ? image : [image];
-  const [sizes, grids]: [Sides[], Sides[]] = [[], []];
-  const compute = (pixels: Tensor) => model.forward(pixels);
-  const rows = await overImages("estimateDepth", model, images, batch, compute, { sizes, grids });
-  const found = rows.map((row, at) => resized(row, grids[at]!, sizes[at]!));
-  return Array.isArray(image) ? found : found[0]!;
+  return overPlanes("estimateDepth", model, image, batch, resized);
 }
 
 const resized = (row: Float32Array, grid: Sides, size: Sides): Tensor =>

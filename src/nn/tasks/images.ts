@@ -2,7 +2,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { either, instanceOf, listOf, text } from "../../core/kinds.ts";
+import { either, instanceOf, isArray, listOf, text } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { cat } from "../../ops/join/cat.ts";
@@ -138,6 +138,26 @@ export async function overImages(
     for (const members of waiting.values()) for (const { pixels } of members) pixels.dispose();
   }
   return found;
+}
+
+/**
+ * @internal Runs a model whose results are planes over an image or a list, and returns the result of each.
+ *
+ * @param resultOf converts the numbers of an image, the sizes of their planes, and the size of the image
+ */
+export async function overPlanes<Result>(
+  operation: string,
+  model: ImageModel,
+  image: ImageInput | readonly ImageInput[],
+  batch: number,
+  resultOf: (row: Float32Array, grid: Sides, size: Sides) => Result,
+): Promise<Result | Result[]> {
+  const images = isArray(image) ? (image as readonly ImageInput[]) : [image as ImageInput];
+  const [sizes, grids]: [Sides[], Sides[]] = [[], []];
+  const compute = (pixels: Tensor) => model.forward(pixels);
+  const rows = await overImages(operation, model, images, batch, compute, { sizes, grids });
+  const found = rows.map((row, at) => resultOf(row, grids[at]!, sizes[at]!));
+  return isArray(image) ? found : found[0]!;
 }
 
 /** @internal Reads and processes an image. */

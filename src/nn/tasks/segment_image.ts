@@ -16,7 +16,7 @@ import {
   IMAGE_BATCH,
   type ImageBatchingOptions,
   type ImageInput,
-  overImages,
+  overPlanes,
   type Sides,
   someImages,
 } from "./images.ts";
@@ -90,12 +90,7 @@ export async function segmentImage(...values: unknown[]): Promise<Segmentation |
       "unusedPrompts",
       "expected no objects for a model of semantic segmentation",
     );
-  const images = Array.isArray(image) ? image : [image];
-  const [sizes, grids]: [Sides[], Sides[]] = [[], []];
-  const compute = (pixels: Tensor) => model.forward(pixels);
-  const rows = await overImages("segmentImage", model, images, batch, compute, { sizes, grids });
-  const found = rows.map((row, at) => segmentationOf(model, row, grids[at]!, sizes[at]!));
-  return Array.isArray(image) ? found : found[0]!;
+  return overPlanes("segmentImage", model, image, batch, (row, grid, size) => segmentationOf(model, row, grid, size));
 }
 
 const noPrompts = (isOne: boolean): ArgumentError =>

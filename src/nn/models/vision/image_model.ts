@@ -1,6 +1,7 @@
 /** What models of images share. */
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { Module } from "../../layers/module.ts";
+import type { EncoderLabels } from "../encoder/labels.ts";
 import type { ImageProcessor } from "./processor/processor.ts";
 
 /** @internal The base class of models whose results are of parts of images. */
@@ -32,5 +33,19 @@ export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor
 
   set processor(processor: ImageProcessor | undefined) {
     this.#processor = processor;
+  }
+}
+
+/** @internal The base class of such models whose results are scores of labels. */
+export abstract class LabelledImageModel<Result = Tensor> extends ImageModel<Result> {
+  #labels: EncoderLabels | undefined;
+
+  /** The names of the labels. */
+  get labels(): EncoderLabels | undefined {
+    return this.#labels;
+  }
+
+  set labels(labels: EncoderLabels | undefined) {
+    this.#labels = labels;
   }
 }

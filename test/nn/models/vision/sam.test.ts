@@ -120,7 +120,7 @@ test("gradients flow to all weights", async () => {
   const embedding = model.forward(answers["0.pixels"]!);
   const { masks, scores } = model.masks(embedding, { points: [[1, 2]], outside: [[3, 1]], box: [0, 1, 4, 5] });
   const parts = [masks, scores, model.masks(embedding, { points: [[2, 2]] }).masks];
-  backward(parts.map((part) => sum(part.mul(part) as Tensor)).reduce((a, b) => a.add(b) as Tensor));
+  backward(parts.map((part) => sum(part.mul(part)) as Tensor<"float32">).reduce((a, b) => a.add(b)));
   const missing = [...model.namedParameters()].filter(([, { grad }]) => grad === null);
   expect(missing.map(([name]) => name)).toEqual([]);
 });

@@ -12,9 +12,8 @@ import { type LayerOptions, layerOptions, llamaInitialization } from "../../../l
 import { Linear } from "../../../layers/linear.ts";
 import { LayerNorm } from "../../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
-import type { EncoderLabels } from "../../encoder/labels.ts";
 import { DetectionHead, type Detections } from "../detector.ts";
-import { ImageModel } from "../image_model.ts";
+import { LabelledImageModel } from "../image_model.ts";
 import { gridOfPlanes, tokensOf } from "../planes.ts";
 import { ResNet } from "../resnet/resnet.ts";
 import { DetrBlock } from "./block.ts";
@@ -38,7 +37,7 @@ import { sinePositions } from "./positions.ts";
  *
  * Source: N. Carion et al., "End-to-End Object Detection with Transformers", 2020.
  */
-export class Detr extends ImageModel<Detections> {
+export class Detr extends LabelledImageModel<Detections> {
   readonly backbone: ResNet;
   readonly projection: Conv2d;
   readonly encoderBlocks: readonly DetrBlock[];
@@ -48,7 +47,6 @@ export class Detr extends ImageModel<Detections> {
   readonly labelHead: Linear | QuantizedLinear;
   readonly boxHead: DetectionHead;
   readonly #description: DetrDescription;
-  #labels: EncoderLabels | undefined;
 
   constructor(description: DetrDescription, options: LayerOptions = {}) {
     super();
@@ -70,15 +68,6 @@ export class Detr extends ImageModel<Detections> {
   /** The description that the model was built from. */
   get description(): DetrDescription {
     return this.#description;
-  }
-
-  /** The names of the labels. */
-  get labels(): EncoderLabels | undefined {
-    return this.#labels;
-  }
-
-  set labels(labels: EncoderLabels | undefined) {
-    this.#labels = labels;
   }
 
   /** @internal */

@@ -21,11 +21,10 @@ import { type LayerOptions, layerOptions, llamaInitialization } from "../../../l
 import { Linear } from "../../../layers/linear.ts";
 import { LayerNorm } from "../../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
-import type { EncoderLabels } from "../../encoder/labels.ts";
 import { DetectionHead, type Detections } from "../detector.ts";
 import { DetrBlock } from "../detr/block.ts";
 import { quarteredPositions } from "../detr/positions.ts";
-import { ImageModel } from "../image_model.ts";
+import { LabelledImageModel } from "../image_model.ts";
 import { gridOfPlanes, planesOf, tokensOf } from "../planes.ts";
 import { NormedConvolution, ResNet } from "../resnet/resnet.ts";
 import { anchorsOf } from "./anchors.ts";
@@ -54,7 +53,7 @@ import { Pyramid } from "./pyramid.ts";
  *
  * Source: Y. Zhao et al., "DETRs Beat YOLOs on Real-time Object Detection", 2024.
  */
-export class RtDetr extends ImageModel<Detections> {
+export class RtDetr extends LabelledImageModel<Detections> {
   readonly backbone: ResNet;
   readonly projections: readonly NormedConvolution[];
   readonly encoderBlocks: readonly DetrBlock[];
@@ -69,7 +68,6 @@ export class RtDetr extends ImageModel<Detections> {
   readonly labelHead: Linear | QuantizedLinear;
   readonly boxHeads: readonly DetectionHead[];
   readonly #description: RtDetrDescription;
-  #labels: EncoderLabels | undefined;
 
   constructor(description: RtDetrDescription, options: LayerOptions = {}) {
     super();
@@ -98,15 +96,6 @@ export class RtDetr extends ImageModel<Detections> {
   /** The description that the model was built from. */
   get description(): RtDetrDescription {
     return this.#description;
-  }
-
-  /** The names of the labels. */
-  get labels(): EncoderLabels | undefined {
-    return this.#labels;
-  }
-
-  set labels(labels: EncoderLabels | undefined) {
-    this.#labels = labels;
   }
 
   /** @internal */

@@ -138,7 +138,8 @@ export class SamBlock extends Module<[x: Tensor], Tensor> {
  * | `patch.weight` | [width, channels, patch, patch] |
  * | `position.weight` | [patches, width]; null without positions |
  * | `blocks.0. …` | see {@link SamBlock} |
- * | `projection.weight`, `smoothing.weight` | [embedding width, width, 1, 1], [embedding width, embedding width, 3, 3] |
+ * | `projection.weight` | [embedding width, width, 1, 1] |
+ * | `smoothing.weight` | [embedding width, embedding width, 3, 3] |
  * | `projectionNorm.weight`, `smoothingNorm.weight` | [embedding width] |
  */
 export class SamImageEncoder extends Module<[pixels: Tensor], Tensor> {

@@ -9,8 +9,7 @@ import { Conv2d } from "../../../layers/convolution.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../../../layers/initialization.ts";
 import { Linear } from "../../../layers/linear.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
-import type { EncoderLabels } from "../../encoder/labels.ts";
-import { ImageModel } from "../image_model.ts";
+import { LabelledImageModel } from "../image_model.ts";
 import { FixedBatchNorm, gridOfPlanes, planesOf, tokensOf } from "../planes.ts";
 import type { SegmenterDescription } from "./description.ts";
 import { SegmenterStage } from "./stage.ts";
@@ -29,14 +28,13 @@ import { SegmenterStage } from "./stage.ts";
  *
  * Source: E. Xie et al., "SegFormer: Simple and Efficient Design for Semantic Segmentation with Transformers", 2021.
  */
-export class SemanticSegmenter extends ImageModel {
+export class SemanticSegmenter extends LabelledImageModel {
   readonly stages: readonly SegmenterStage[];
   readonly projections: readonly (Linear | QuantizedLinear)[];
   readonly fusion: Conv2d;
   readonly fusionNorm: FixedBatchNorm;
   readonly head: Conv2d;
   readonly #description: SegmenterDescription;
-  #labels: EncoderLabels | undefined;
 
   constructor(description: SegmenterDescription, options: LayerOptions = {}) {
     super();
@@ -55,15 +53,6 @@ export class SemanticSegmenter extends ImageModel {
   /** The description that the model was built from. */
   get description(): SegmenterDescription {
     return this.#description;
-  }
-
-  /** The names of the labels. */
-  get labels(): EncoderLabels | undefined {
-    return this.#labels;
-  }
-
-  set labels(labels: EncoderLabels | undefined) {
-    this.#labels = labels;
   }
 
   /** @internal */

@@ -1,0 +1,69 @@
+/** The loss of detectors, compared with `transformers`: scripts/fixtures/models/detection_losses.py. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { backward, mul, nn, noGrad, sigmoid, type Tensor, tensor } from "../../../src/index.ts";
+import { assign } from "../../../src/nn/tasks/assignment.ts";
+import { Random } from "../../ops/samples.ts";
+import { seed } from "../../support/some.ts";
+import { errorOf, weight } from "../models/weights.ts";
+
+interface Case {
+  readonly shape: readonly [number, number, number];
+  readonly targets: readonly nn.DetectionTarget[];
+  readonly options: nn.DetectionLossOptions;
+  readonly loss: number;
+  readonly gradients: { readonly logits: number[]; readonly boxes: number[] };
+}
+const path = join(packageRoot, "test", "fixtures", "vision", "losses.json");
+const cases: readonly Case[] = JSON.parse(readFileSync(path, "utf8"));
+const leaf = (x: Tensor): Tensor => {
+  x.requiresGrad = true;
+  return x;
+};
+
+test.each([...cases.entries()])("loss and gradients %d", (at, { shape, targets, options, loss, gradients }) => {
+  const [batch, queries] = shape;
+  const logits = leaf(noGrad(() => mul(weight(`logits.${at}`, shape), 4) as Tensor));
+  const boxes = leaf(noGrad(() => sigmoid(mul(weight(`boxes.${at}`, [batch, queries, 4]), 4)) as Tensor));
+  const got = nn.detectionLoss({ logits, boxes }, targets, options);
+  expect(got.item()).toBeCloseTo(loss, 4);
+  backward(got);
+  expect(errorOf(logits.grad!, tensor(gradients.logits, { shape: [...shape] }))).toBeLessThan(1e-5);
+  expect(errorOf(boxes.grad!, tensor(gradients.boxes, { shape: [batch, queries, 4] }))).toBeLessThan(1e-5);
+});
+
+/** The least sum of costs, by trying all assignments. */
+function leastOf(costs: readonly (readonly number[])[], used: ReadonlySet<number> = new Set()): number {
+  const row = costs[used.size];
+  if (!row) return 0;
+  const sums = row.map((cost, column) =>
+    used.has(column) ? Number.POSITIVE_INFINITY : cost + leastOf(costs, new Set([...used, column])),
+  );
+  return Math.min(...sums);
+}
+
+test("assignments have the least costs of all", () => {
+  const random = new Random(seed);
+  for (let round = 0; round < 60; round++) {
+    const rows = random.integer(1, 5);
+    const columns = random.integer(rows, 6);
+    // whole numbers, so that there are ties
+    const costs = Array.from({ length: rows }, () => Array.from({ length: columns }, () => random.integer(-4, 4)));
+    const found = assign(costs.flat(), rows, columns);
+    expect(new Set(found).size).toBe(rows);
+    expect(found.reduce((sum, column, row) => sum + costs[row]![column]!, 0)).toBe(leastOf(costs));
+  }
+});
+
+test("targets that do not fit are refused", () => {
+  const detections = { logits: weight("a", [1, 2, 4]), boxes: weight("b", [1, 2, 4]) };
+  const coded = (code: string) => expect.objectContaining({ code });
+  const box = [0.5, 0.5, 0.1, 0.1] as const;
+  const call = (targets: readonly nn.DetectionTarget[]) => () => nn.detectionLoss(detections, targets);
+  expect(call([])).toThrow(coded("wrongShape"));
+  expect(call([{ labels: [3], boxes: [box] }])).toThrow(coded("invalidLabel"));
+  expect(call([{ labels: [0, 1, 2], boxes: [box, box, box] }])).toThrow(coded("tooManyObjects"));
+  expect(call([{ labels: [0], boxes: [] }])).toThrow("expected targets to be a list with the labels and boxes");
+});
