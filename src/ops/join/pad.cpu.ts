@@ -11,7 +11,7 @@ import { isComplex } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-export const padModes = enumeration("PadMode", ["constant", "replicate", "reflect", "circular"]);
+export const padModes = enumeration("PadMode", ["constant", "reflect", "replicate", "circular"]);
 
 export interface PadAttributes {
   readonly mode: NameOf<typeof padModes>;
