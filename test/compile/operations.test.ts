@@ -29,7 +29,7 @@ const refused: Readonly<Record<string, string>> = {
       (name) => [name, "read"],
     ),
   ),
-  ...{ crossEntropy: "read", trilIndices: "read", triuIndices: "read", randperm: "random" },
+  ...{ crossEntropy: "read", randperm: "random" },
 };
 
 /** Operations whose plain calls depend on an argument's offset, which compiled ones don't see. */

@@ -11,12 +11,10 @@ import { isComplex } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-export const padModes = enumeration("PadMode", ["constant", "replicate", "reflect", "circular"]);
-/** The source of the elements that `pad` adds. */
-export type PadMode = NameOf<typeof padModes>;
+export const padModes = enumeration("PadMode", ["constant", "reflect", "replicate", "circular"]);
 
 export interface PadAttributes {
-  readonly mode: PadMode;
+  readonly mode: NameOf<typeof padModes>;
   /** The number of elements before and after each axis. */
   readonly before: readonly number[];
   readonly after: readonly number[];

@@ -1,5 +1,6 @@
 import { needsGradient, record } from "../../autograd/record.ts";
 import { checkElements, empty, execute, underName } from "../../backend/dispatch.ts";
+import type { NameOf } from "../../backend/enumeration.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
@@ -18,14 +19,7 @@ import { expand } from "../view/expand.ts";
 import { narrow } from "../view/slice.ts";
 import { cat } from "./cat.ts";
 import { flip } from "./flip.ts";
-import {
-  hasPadKernel,
-  type PadAttributes,
-  type PadMode,
-  padGradientPrimitive,
-  padModes,
-  padPrimitive,
-} from "./pad.cpu.ts";
+import { hasPadKernel, type PadAttributes, padGradientPrimitive, padModes, padPrimitive } from "./pad.cpu.ts";
 
 /** Options of {@link pad}. */
 export interface PadOptions {
@@ -38,7 +32,8 @@ export interface PadOptions {
   mode?: PadMode;
 }
 
-export type { PadMode };
+/** The source of the elements that {@link pad} adds. */
+export type PadMode = NameOf<typeof padModes>;
 
 /**
  * Returns a copy with elements added at both ends of the last axes.
