@@ -73,11 +73,12 @@ test(
 );
 
 test(
-  "arguments of every dtype at drawn offsets, for which kernels load four or eight elements at once",
+  "arguments of every dtype at drawn offsets, of which kernels load four or eight elements at once",
   onMetal(() => {
     const random = new Random(42);
     for (const dtype of ["float32", "float16", "bfloat16", "int64", "int32", "uint8"] as const) {
-      const compiled = compile((x: Tensor) => x.add(x).abs(), { fuse: false }); // generated kernels load single elements
+      // generated kernels load single elements
+      const compiled = compile((x: Tensor) => x.add(x).abs(), { fuse: false });
       const base = tensor(drawnIntegers(random, 64), { dtype });
       for (let call = 0; call < 24; call++) {
         const x = base.narrow(0, random.integer(0, 48), 16);

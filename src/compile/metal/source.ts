@@ -1,32 +1,26 @@
 /** Writes the Metal Shading Language of a chain: one thread per element, and one line per instruction. */
-
 import { type Chain, isSamePlace } from "./chains.ts";
 import type { Place } from "./instructions.ts";
 
 /** The kernel's name. */
 export const CHAIN = "compiled_chain";
 
-/** Types of floats, with the unsigned type of the same size. */
-const bitsOf: Readonly<Record<string, string>> = { float: "uint", half: "ushort", bfloat: "ushort" };
+const floats: ReadonlySet<string> = new Set(["float", "half", "bfloat"]);
 
-/**
- * Returns the text of a kernel. It has no sizes, so that chains of other shapes share it.
- *
- * A compiler may contract a product and the sum that follows it to one operation that rounds once. Plain calls round
- * twice, since the product passes through memory. So each float passes through an exclusive or with 0, which the
- * compiler can't see to be 0.
- */
+const attribute = (text: string): string => `[[${text}]]`;
+
+/** Returns the text of a kernel. It has no sizes, so that chains of other shapes share it. */
 export function sourceOf(chain: Chain): string {
   const { instructions, loads, stores } = chain;
   const nests = loads.filter(({ nest }) => nest !== null);
-  const headers = [...new Set(["common/loop.h", ...instructions.flatMap(({ header }) => header ?? [])])];
+  const headers = [...new Set(["elementwise/chain.h", ...instructions.flatMap(({ header }) => header ?? [])])];
   const buffers = [
-    ...loads.map(({ type }, at) => `device const ${type} *input_${at} [[buffer(${at})]]`),
+    ...loads.map(({ type }, at) => `device const ${type} *input_${at} ${attribute(`buffer(${at})`)}`),
     ...stores.map((of, at) => {
       const { type } = instructions[of]!.output;
-      return `device ${type} *output_${of} [[buffer(${loads.length + at})]]`;
+      return `device ${type} *output_${of} ${attribute(`buffer(${loads.length + at})`)}`;
     }),
-    `constant Chain &chain [[buffer(${loads.length + stores.length})]]`,
+    `constant Chain &chain ${attribute(`buffer(${loads.length + stores.length})`)}`,
   ];
   const lines = [
     ...loads.map(({ type, nest }, at) => {
@@ -38,9 +32,6 @@ export function sourceOf(chain: Chain): string {
   ];
   return `// A chain of ${instructions.length} elementwise operations of a compiled function.
 
-#include <metal_stdlib>
-using namespace metal;
-
 ${headers.map((header) => `#include "${header}"`).join("\n")}
 
 struct Chain {
@@ -50,8 +41,8 @@ ${nests.length > 0 ? `    Nest<1> nests[${nests.length}];\n` : ""}};
 
 kernel void ${CHAIN}(
     ${buffers.join(",\n    ")},
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+    uint2 position ${attribute("thread_position_in_grid")},
+    uint2 grid ${attribute("threads_per_grid")}) {
     const ulong element = loop_element(position, grid);
     if (element >= chain.count) return;
     ${lines.join("\n    ")}
@@ -66,6 +57,5 @@ function resultOf({ instructions, loads }: Chain, at: number): string {
     return written >= 0 ? `x${written}` : `loaded_${loads.findIndex((load) => isSamePlace(load, input))}`;
   };
   const value = expression(inputs.map(variableOf));
-  const bits = bitsOf[output.type];
-  return bits ? `as_type<${output.type}>(${bits}(as_type<${bits}>(${value}) ^ ${bits}(chain.zero)))` : value;
+  return floats.has(output.type) ? `rounded(${value}, chain.zero)` : value;
 }
