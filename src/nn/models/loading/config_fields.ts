@@ -150,7 +150,7 @@ export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_in
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
-  ...["eoi_token_index", "image_token_index", "image_seq_length", "audio_config"],
+  ...["eoi_token_index", "image_token_index", "image_seq_length"],
 ]);
 
 /**
