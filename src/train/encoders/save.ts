@@ -1,7 +1,8 @@
 /** Writes a trained encoder as a Hugging Face folder. */
 import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
 import type { Encoder } from "../../nn/models/encoder/encoder.ts";
@@ -21,7 +22,8 @@ export interface TrainedEncoder {
 
 /**
  * Writes config, tokenizer and weights in float32, adapters merged. A folder of sentence-transformers keeps its
- * modules, unless the model has a head for classes.
+ * modules, unless the model has a head for classes. For other models of embeddings, new modules say how texts become
+ * vectors, as `nn.embed` computes them: by the mean of their tokens, of length 1.
  *
  * @throws {FileError}
  */
@@ -38,6 +40,7 @@ export async function saveEncoder({ model, path, config }: TrainedEncoder, out: 
   const content = JSON.stringify({ ...config, dtype: "float32", torch_dtype: undefined }, null, 2);
   withFileErrors("train", out, () => writeFileSync(join(out, "config.json"), `${content}\n`));
   if (isForTexts) await saveModules(model, path, out);
+  else if (model.task !== "classify") writeModules(model, out);
   await saveSafetensors(join(out, "model.safetensors"), weightsOf(model), { metadata: { format: "pt" } });
 }
 
@@ -58,6 +61,37 @@ function weightsOf(model: Encoder): Record<string, Tensor> {
     }
   });
   return found;
+}
+
+/** Writes the modules of sentence-transformers for the defaults of `nn.embed`. */
+function writeModules({ description: { width } }: Encoder, out: string): void {
+  const kinds = ["Transformer", "Pooling", "Normalize"];
+  const pathOf = (kind: string, index: number) => (index === 0 ? "" : `${index}_${kind}`);
+  const modules = kinds.map((kind, index) => ({
+    ...{ idx: index, name: `${index}`, path: pathOf(kind, index), type: `sentence_transformers.models.${kind}` },
+  }));
+  const write = (name: string, contents: object) =>
+    withFileErrors("train", name, () => {
+      mkdirSync(dirname(join(out, name)), { recursive: true });
+      writeFileSync(join(out, name), `${JSON.stringify(contents, null, 2)}\n`);
+    });
+  write("modules.json", modules);
+  write(join("1_Pooling", "config.json"), { word_embedding_dimension: width, pooling_mode_mean_tokens: true });
+}
+
+/**
+ * Checks that the weights can be written under the names of their files.
+ *
+ * @throws {ArgumentError} `unsupportedModel` for DeBERTa v1 and language models, whose files have them in other forms.
+ */
+export function checkSavable(model: Encoder): void {
+  const { architecture } = model.description;
+  if (architecture !== "deberta" && !model.decoder) return;
+  throw new ArgumentError(
+    "train",
+    "unsupportedModel",
+    `expected an encoder whose weights can be saved, got ${architecture}; train it in a program, with nn.lora`,
+  );
 }
 
 /** Copies the settings of pooling and normalization, and writes the linear layers. */

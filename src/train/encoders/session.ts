@@ -34,7 +34,7 @@ import { ADAPTER } from "../tuning/session.ts";
 import { EpochBatches, type SplitRecords, splitRecords } from "./batches.ts";
 import { classification, embedding, type Objective } from "./objectives.ts";
 import { type LabeledRecord, labelsOf, type PairRecord, readLabeled, readPairs } from "./records.ts";
-import { saveEncoder, type TrainedEncoder } from "./save.ts";
+import { checkSavable, saveEncoder, type TrainedEncoder } from "./save.ts";
 import { type EncoderSettings, withEpochs } from "./settings.ts";
 
 /** The information about a run in its checkpoints. */
@@ -91,9 +91,9 @@ export class EncoderSession<T = unknown> implements Trainable {
     if (team.size > 1)
       throw new ArgumentError("train", "invalidSetting", `--task does not support several processes, got ${team.size}`);
     defaultGenerator.manualSeed(settings.seed);
-    return (
-      settings.task === "embed" ? await startEmbedding(settings) : await startClassifier(settings)
-    ) as EncoderSession;
+    const session = settings.task === "embed" ? await startEmbedding(settings) : await startClassifier(settings);
+    checkSavable(session.parts.model);
+    return session as EncoderSession;
   }
 
   /** Resumes a run. @throws {DataError} `otherData` if the files differ. */

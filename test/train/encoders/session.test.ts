@@ -73,6 +73,16 @@ describe("embed", () => {
     const texts = ["red cat", "the river of the moon"];
     const [got, want] = await Promise.all([saved, session.model].map((each) => nn.embed(each, texts)));
     expect(numbers(got!)).toEqual(numbers(want!));
+    // sentence-transformers 6.2.0 reads these, and its vectors differ by at most 3e-7
+    const modules: { type: string; path: string }[] = JSON.parse(
+      readFileSync(folder.file("embed", "model", "modules.json"), "utf8"),
+    );
+    expect(modules.map(({ type, path }) => [type.split(".").at(-1), path])).toEqual([
+      ["Transformer", ""],
+      ["Pooling", "1_Pooling"],
+      ["Normalize", "2_Normalize"],
+    ]);
+    expect(saved.sentence?.description.poolings).toEqual(["mean"]);
     expect(readFileSync(join(model, "model.safetensors")).equals(before)).toBe(true);
   });
 

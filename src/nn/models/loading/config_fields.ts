@@ -99,6 +99,9 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
   ],
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
+  // layers for predicting further tokens, and the precision of states, in files of the hub
+  qwen3_5_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
+  qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
   youtu: ["embedding_initializer_range"],
   ernie4_5_moe: ["moe_norm_min"],
@@ -126,6 +129,8 @@ const onlyValues: Fields = {
 const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
   ernie4_5_moe: { use_bias: false },
+  qwen3_5_text: { attn_output_gate: true },
+  qwen3_5_moe_text: { attn_output_gate: true, mlp_only_layers: [] },
   deepseek_v3: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
 };
 
@@ -145,7 +150,7 @@ export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_in
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
-  ...["eoi_token_index", "image_token_index", "image_seq_length", "audio_config"],
+  ...["eoi_token_index", "image_token_index", "image_seq_length"],
 ]);
 
 /**

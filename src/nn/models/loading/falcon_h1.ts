@@ -21,13 +21,13 @@ export function falconH1StateSpace(config: Settings): StateSpaceDescription {
   if (given !== "auto" && config.whole("mamba_d_head") !== inner / heads)
     throw config.wrong("mamba_d_head", `"auto" or mamba_d_ssm / mamba_n_heads, ${inner / heads}`, given);
   if (heads % groups !== 0) throw config.wrong("mamba_n_groups", "a divisor of mamba_n_heads", groups);
-  const isBefore = config.flag("mamba_norm_before_gate");
+  const isBefore = config.flag("mamba_norm_before_gate", false);
   return {
     ...{ kind: "stateSpace", heads, headWidth: inner / heads, groups, stateSize: config.whole("mamba_d_state") },
-    ...{ kernel: config.whole("mamba_d_conv"), bias: config.flag("mamba_proj_bias"), beside: true },
-    ...{ convolutionBias: config.flag("mamba_conv_bias"), eps: config.positive("rms_norm_eps") },
-    outputBias: config.flag("projectors_bias"),
-    norm: config.flag("mamba_rms_norm") ? (isBefore ? "beforeGate" : "afterGate") : "none",
+    ...{ kernel: config.whole("mamba_d_conv"), bias: config.flag("mamba_proj_bias", false), beside: true },
+    ...{ convolutionBias: config.flag("mamba_conv_bias", false), eps: config.positive("rms_norm_eps") },
+    outputBias: config.flag("projectors_bias", false),
+    norm: config.flag("mamba_rms_norm", false) ? (isBefore ? "beforeGate" : "afterGate") : "none",
     factors: {
       input: config.number("ssm_in_multiplier"),
       parts: factorsOf(config, "ssm_multipliers", 5),

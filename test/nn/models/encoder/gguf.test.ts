@@ -11,7 +11,7 @@ import { Random } from "../../../ops/samples.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { seed } from "../../../support/some.ts";
 import { folderOf } from "../../tasks/models.ts";
-import { errorOf } from "./oracle.ts";
+import { errorOf, families, loadEncoder, outputOf, writeModel } from "./oracle.ts";
 
 const folder = testFolder("encoder-gguf");
 const random = new Random(seed);
@@ -115,4 +115,66 @@ test("other models are rejected with an error that names the setting", async () 
   const more = { "bert.attention.causal": { type: "bool", value: true } } as const;
   const causal = await converted(folder.file("causal.gguf"), source, { more });
   await expect(nn.loadModel(causal)).rejects.toThrow("bert.attention.causal to be false, got true");
+});
+
+/** llama.cpp's names of the tensors of ModernBERT, Nomic BERT and Jina Embeddings v3. */
+const otherNames: readonly (readonly [RegExp, string])[] = [
+  [/^embeddings\.(tok|word)_embeddings/, "token_embd"],
+  [/^embeddings\.token_type_embeddings/, "token_types"],
+  [/^(embeddings\.norm|emb_ln)/, "token_embd_norm"],
+  [/^final_norm/, "output_norm"],
+  [/^(encoder\.)?layers\.(\d+)\.(attn|mixer)\.Wqkv/, "blk.$2.attn_qkv"],
+  [/^(encoder\.)?layers\.(\d+)\.(attn|mixer)\.(Wo|out_proj)/, "blk.$2.attn_output"],
+  [/^layers\.(\d+)\.attn_norm/, "blk.$1.attn_norm"],
+  [/^layers\.(\d+)\.mlp_norm/, "blk.$1.ffn_norm"],
+  [/^(encoder\.)?layers\.(\d+)\.mlp\.(Wi|fc11|fc1)\./, "blk.$2.ffn_up."],
+  [/^encoder\.layers\.(\d+)\.mlp\.fc12/, "blk.$1.ffn_gate"],
+  [/^(encoder\.)?layers\.(\d+)\.mlp\.(Wo|fc2)\./, "blk.$2.ffn_down."],
+  [/^encoder\.layers\.(\d+)\.norm1/, "blk.$1.attn_output_norm"],
+  [/^encoder\.layers\.(\d+)\.norm2/, "blk.$1.layer_output_norm"],
+];
+const float32 = (value: number): GgufInput => ({ type: "float32", value });
+
+test.each([
+  ["modernbert", "modern-bert", { norm_eps: 1e-3, global_rope_theta: 300, local_rope_theta: 70 }],
+  ["nomic_bert", "nomic-bert", { rope_theta: 200, layer_norm_eps: 1e-3 }],
+  ["jina_embeddings_v3", "jina-bert-v3", { rope_theta: 200, layer_norm_eps: 1e-3 }],
+] as const)("%s: hidden states are those of the folder", async (name, architecture, changes) => {
+  const from = folder.file(name);
+  const change = { ...changes, num_hidden_layers: 4 };
+  const shapes = Object.entries(families[name].shapes.none).flatMap(([key, shape]) => {
+    const copies = [2, 3].map((layer) => [key.replace(/layers\.1\./, `layers.${layer}.`), shape] as const);
+    return /layers\.1\./.test(key) ? copies : [];
+  });
+  await writeModel(from, name, { task: "none", change, output: null, shapes: Object.fromEntries(shapes) });
+  const weights = Object.entries(io.loadSafetensors(join(from, "model.safetensors")) as Record<string, Tensor>);
+  const tensors = weights
+    .filter(([key]) => !key.includes("pooler"))
+    .map(([key, x]) => [otherNames.reduce((found, [pattern, by]) => found.replace(pattern, by), key), x] as const);
+  const { config } = families[name];
+  const local = "local_rope_theta" in changes ? changes.local_rope_theta : undefined;
+  const settings: Record<string, GgufInput> = {
+    context_length: uint32(64),
+    embedding_length: uint32(16),
+    feed_forward_length: uint32(20),
+    block_count: uint32(4),
+    "attention.head_count": uint32(4),
+    "attention.layer_norm_epsilon": float32(1e-3),
+    "attention.causal": { type: "bool", value: false },
+    "rope.freq_base": float32("rope_theta" in changes ? changes.rope_theta : changes.global_rope_theta),
+    ...(local !== undefined && {
+      "rope.freq_base_swa": float32(local),
+      "attention.sliding_window": uint32(Number(config["local_attention"])),
+      "attention.sliding_window_pattern": uint32(3),
+    }),
+  };
+  const path = folder.file(`${name}.gguf`);
+  await io.saveGguf(path, Object.fromEntries(tensors), {
+    metadata: {
+      "general.architecture": architecture,
+      ...Object.fromEntries(Object.entries(settings).map(([key, value]) => [`${architecture}.${key}`, value])),
+    },
+  });
+  const [expected, model] = [await loadEncoder(from), await loadEncoder(path)];
+  expect(errorOf(outputOf(model, {}), outputOf(expected, {}))).toBeLessThan(1e-6);
 });

@@ -74,6 +74,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   qwen3_5_text: ["hidden_act"],
   qwen3_5_moe_text: ["hidden_act"],
   granitemoehybrid: ["hidden_act"],
+  falcon_h1: ["hidden_act"],
   hy_v3: ["mlp_bias"],
   // groups of experts of unequal sizes, which transformers mixes with those of other tokens
   exaone_moe: ["num_experts"],

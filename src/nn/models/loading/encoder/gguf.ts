@@ -1,6 +1,7 @@
-/** Opens a GGUF file of BERT, as llama.cpp's `convert_hf_to_gguf.py` writes it. */
+/** Opens GGUF files of encoders, as llama.cpp's `convert_hf_to_gguf.py` writes them. */
 import type { GgufReader } from "../../../../io/gguf/file.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import type { EncoderDescription } from "../../encoder/description.ts";
 import { Encoder } from "../../encoder/encoder.ts";
 import { type Pooling, type SentenceDescription, SentenceHead } from "../../encoder/sentence.ts";
 import { generationOfGguf } from "../generation.ts";
@@ -8,13 +9,53 @@ import type { Place } from "../names.ts";
 import type { Opened } from "../opened.ts";
 import { Settings } from "../settings.ts";
 import { ggufSource } from "../source.ts";
+import type { EncoderName } from "./architectures.ts";
 import { describeEncoder } from "./describe.ts";
+import { encoderPlaces } from "./names.ts";
 
-const ARCHITECTURE = "bert";
+/** An encoder's architecture in GGUF files. */
+interface Kind {
+  readonly name: EncoderName;
+  /** Settings of `config.json` besides those of BERT. */
+  readonly config: (settings: Settings, has: (tensor: string) => boolean) => Readonly<Record<string, unknown>>;
+}
+
+const rotary = (settings: Settings) => ({ rope_theta: settings.positiveIfAny("rope.freq_base") });
+
+/** The architectures by `general.architecture`. */
+const kinds: Readonly<Record<string, Kind>> = {
+  bert: {
+    name: "bert",
+    config: (settings) => ({ layer_norm_eps: settings.positive("attention.layer_norm_epsilon") }),
+  },
+  "nomic-bert": {
+    name: "nomic_bert",
+    config: (settings) => ({ ...rotary(settings), layer_norm_eps: settings.positive("attention.layer_norm_epsilon") }),
+  },
+  "jina-bert-v3": {
+    name: "jina_embeddings_v3",
+    config: (settings) => ({ ...rotary(settings), layer_norm_eps: settings.positive("attention.layer_norm_epsilon") }),
+  },
+  "modern-bert": { name: "modernbert", config: modernConfig },
+};
+
+function modernConfig(settings: Settings, has: (tensor: string) => boolean): Readonly<Record<string, unknown>> {
+  const base = settings.positiveIfAny("rope.freq_base") ?? 160_000;
+  const eps = settings.positiveIfAny("attention.layer_norm_epsilon");
+  return {
+    ...{ norm_eps: eps ?? settings.positive("attention.layer_norm_rms_epsilon"), global_rope_theta: base },
+    local_rope_theta: settings.positiveIfAny("rope.freq_base_swa") ?? base,
+    local_attention: settings.whole("attention.sliding_window"),
+    global_attn_every_n_layers: settings.wholeIfAny("attention.sliding_window_pattern") ?? 3,
+    ...{ norm_bias: has("token_embd_norm.bias"), attention_bias: has("blk.0.attn_qkv.bias") },
+    mlp_bias: has("blk.0.ffn_up.bias"),
+  };
+}
+
+const architectureOf = ({ metadata }: GgufReader): string => String(metadata["general.architecture"]?.value);
 
 /** Whether a file has an encoder. */
-export const isGgufEncoder = ({ metadata }: GgufReader): boolean =>
-  metadata["general.architecture"]?.value === ARCHITECTURE;
+export const isGgufEncoder = (file: GgufReader): boolean => Object.hasOwn(kinds, architectureOf(file));
 
 /** llama.cpp's numbers of poolings. A reranker (4) has a head that is not supported. */
 const poolings: readonly (Pooling | undefined)[] = [undefined, "mean", "first", "last"];
@@ -24,14 +65,19 @@ const topNames = {
   "embeddings.position": "position_embd",
   "embeddings.tokenType": "token_types",
   "embeddings.norm": "token_embd_norm",
+  finalNorm: "output_norm",
 } as const;
 
+/** The names of norms of ModernBERT, which are before attention and feed-forward, differ from those of BERT. */
 const layerNames = {
+  "attention.queryKeyValue": "attn_qkv",
   "attention.query": "attn_q",
   "attention.key": "attn_k",
   "attention.value": "attn_v",
   "attention.output": "attn_output",
   attentionNorm: "attn_output_norm",
+  "feedForward.gateUp": "ffn_up",
+  "feedForward.gate": "ffn_gate",
   "feedForward.up": "ffn_up",
   "feedForward.down": "ffn_down",
   feedForwardNorm: "layer_output_norm",
@@ -40,19 +86,22 @@ const layerNames = {
 /** @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
 export function openGgufEncoder(file: GgufReader): Opened {
   const entries = Object.entries(file.metadata).map(([key, field]) => [key, plain(field?.value)] as const);
-  const prefix = `${ARCHITECTURE}.`;
+  const architecture = architectureOf(file);
+  const { name, config } = kinds[architecture]!;
+  const prefix = `${architecture}.`;
   const fields = entries.filter(([key]) => key.startsWith(prefix));
   const settings = new Settings(
     file.path,
     new Map(fields.map(([key, value]) => [key.slice(prefix.length), value])),
     prefix,
   );
-  const { description } = describeEncoder(ARCHITECTURE, configOf(file, settings));
+  const own = config(settings, (tensor) => file.has(tensor));
+  const { description } = describeEncoder(name, configOf(file, name, settings, own));
   const sentence = sentenceOf(settings);
   const tokenizer = file.metadata["tokenizer.ggml.model"] ? loadTokenizer(file.path) : undefined;
   const source = ggufSource(file);
   return {
-    ...{ places: placesOf(description.layers.length), source, style: "gguf", config: Object.fromEntries(entries) },
+    ...{ places: placesOf(name, description), source, style: "gguf", config: Object.fromEntries(entries) },
     ...{ generation: generationOfGguf(file), chatTemplate: undefined },
     newModel(options) {
       const model = new Encoder(description, options);
@@ -68,24 +117,29 @@ export function openGgufEncoder(file: GgufReader): Opened {
 const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);
 
 /** The metadata as a `config.json`. llama.cpp's BERT has gelu, and heads that divide the width. */
-function configOf(file: GgufReader, settings: Settings): Settings {
+function configOf(
+  file: GgufReader,
+  name: EncoderName,
+  settings: Settings,
+  own: Readonly<Record<string, unknown>>,
+): Settings {
   if (settings.flag("attention.causal", false))
-    throw settings.refused("unsupportedConfig", "expected bert.attention.causal to be false, got true");
-  const rows = (name: string) => (file.has(name) ? file.info(name).shape[0] : undefined);
-  return new Settings(
-    file.path,
-    new Map<string, unknown>([
-      ["model_type", ARCHITECTURE],
-      ["vocab_size", rows("token_embd.weight")],
-      ["type_vocab_size", rows("token_types.weight")],
-      ["max_position_embeddings", rows("position_embd.weight") ?? settings.whole("context_length")],
-      ["hidden_size", settings.whole("embedding_length")],
-      ["intermediate_size", settings.whole("feed_forward_length")],
-      ["num_hidden_layers", settings.whole("block_count")],
-      ["num_attention_heads", settings.whole("attention.head_count")],
-      ["layer_norm_eps", settings.positive("attention.layer_norm_epsilon")],
-    ]),
-  );
+    throw settings.refused(
+      "unsupportedConfig",
+      `expected ${settings.nameOf("attention.causal")} to be false, got true`,
+    );
+  const rows = (tensor: string) => (file.has(tensor) ? file.info(tensor).shape[0] : undefined);
+  const fields: Readonly<Record<string, unknown>> = {
+    ...{ model_type: name, vocab_size: rows("token_embd.weight"), type_vocab_size: rows("token_types.weight") },
+    max_position_embeddings: rows("position_embd.weight") ?? settings.whole("context_length"),
+    ...{ hidden_size: settings.whole("embedding_length"), intermediate_size: settings.whole("feed_forward_length") },
+    ...{
+      num_hidden_layers: settings.whole("block_count"),
+      num_attention_heads: settings.whole("attention.head_count"),
+    },
+    ...own,
+  };
+  return new Settings(file.path, new Map(Object.entries(fields)));
 }
 
 /** The pooling, after which llama.cpp's server normalizes. */
@@ -97,12 +151,14 @@ function sentenceOf(settings: Settings): SentenceDescription | undefined {
   return { poolings: [pooling], steps: [{ kind: "normalize" }], prompts: {}, lowerCase: false };
 }
 
-const placesOf = (count: number): Place[] => [
-  ...Object.entries(topNames).map(([path, name]) => ({ path, names: [name] })),
-  ...Array.from({ length: count }, (_, layer) =>
-    Object.entries(layerNames).map(([path, name]) => ({
-      path: `blocks.${layer}.${path}`,
-      names: [`blk.${layer}.${name}`],
-    })),
-  ).flat(),
-];
+/** The places of Hugging Face's layers, with llama.cpp's names. */
+function placesOf(name: EncoderName, description: EncoderDescription): Place[] {
+  const isBefore = description.normPlace === "before";
+  const norms = isBefore ? { attentionNorm: "attn_norm", feedForwardNorm: "ffn_norm" } : {};
+  const layers: Readonly<Record<string, string>> = { ...layerNames, ...norms };
+  const tops: Readonly<Record<string, string>> = topNames;
+  return encoderPlaces(name, description).map(({ path }) => {
+    const [, layer, part] = /^blocks\.(\d+)\.(.+)$/.exec(path) ?? [];
+    return { path, names: [part === undefined ? tops[path]! : `blk.${layer}.${layers[part]}`] };
+  });
+}

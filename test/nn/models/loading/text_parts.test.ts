@@ -1,0 +1,78 @@
+/** Text parts of models of images, files with layers for further tokens, and settings of DeepSeek's own files. */
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { io, nn, noGrad, type Tensor } from "../../../../src/index.ts";
+import { type ArchitectureName, rowOf } from "../../../../src/nn/models/loading/architectures.ts";
+import { testFolder } from "../../../support/folder.ts";
+import { hashed } from "../weights.ts";
+import { errorOf, writeHashed } from "./oracle.ts";
+
+interface Drawn {
+  readonly seed: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly shapes: Readonly<Record<string, number[]>>;
+}
+
+const fixture = join(packageRoot, "test", "fixtures", "decoders", "rows");
+const { families }: { families: Record<string, { drawn: readonly [Drawn] }> } = JSON.parse(
+  readFileSync(`${fixture}.json`, "utf8"),
+);
+const answers = io.loadSafetensors(`${fixture}.safetensors`);
+const folder = testFolder("text-parts");
+
+/** Writes a drawn model with another config, other names of weights, and further weights; compares its logits. */
+async function errorOfFolder(
+  name: ArchitectureName,
+  config: (own: Drawn["config"]) => object,
+  rename: (key: string) => string,
+  further: Readonly<Record<string, Tensor>>,
+): Promise<number> {
+  const [{ seed, config: own, shapes }] = families[name]!.drawn;
+  const path = folder.file(name);
+  mkdirSync(path);
+  writeFileSync(join(path, "config.json"), JSON.stringify(config(own)));
+  await writeHashed(path, shapes, rowOf(name).normsFromOne === true, `${seed}.`);
+  const file = join(path, "model.safetensors");
+  const weights = Object.entries(io.loadSafetensors(file)).map(([key, x]) => [rename(key), x.clone()] as const);
+  await io.saveSafetensors(file, { ...Object.fromEntries(weights), ...further });
+  const { model } = await nn.loadModel(path, { dtype: "float32" });
+  const logits = noGrad(() => model.forward(answers[`${name}.drawn.0.tokens`]!));
+  return errorOf(logits, answers[`${name}.drawn.0.logits`]!);
+}
+
+const small = hashed("x", [4, 4], 0);
+
+test.each([
+  ["qwen3_5", "qwen3_5_text", "model.language_model.", { "model.visual.blocks.0.proj.weight": small, "mtp.x": small }],
+  ["qwen3_5_moe", "qwen3_5_moe_text", "model.language_model.", { "model.visual.x.weight": small }],
+  ["llama4", "llama4_text", "language_model.model.", { "vision_model.x.weight": small }],
+] as const)("the text part of %s", async (type, name, prefix, further) => {
+  const config = (own: Drawn["config"]) => ({
+    ...{ model_type: type, text_config: own, vision_config: { depth: 1 }, image_token_id: 5 },
+    tie_word_embeddings: own["tie_word_embeddings"] ?? false,
+  });
+  const head = prefix === "language_model.model." ? "language_model.lm_head." : "lm_head.";
+  const rename = (key: string) => key.replace(/^model\./, prefix).replace(/^lm_head\./, head);
+  expect(await errorOfFolder(name, config, rename, further)).toBeLessThan(1e-5);
+});
+
+test("Kimi K2 and DeepSeek-V3 with their own settings, and a layer for a further token", async () => {
+  const own = { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1, ep_size: 1, seq_aux: true };
+  const config = (given: Drawn["config"]) => ({
+    ...{ ...given, ...own, model_type: "kimi_k2", aux_loss_alpha: 0.001, num_nextn_predict_layers: 1 },
+    auto_map: { AutoConfig: "configuration_deepseek.DeepseekV3Config" },
+  });
+  const layers = Number(families["deepseek_v3"]!.drawn[0].config["num_hidden_layers"]);
+  const further = { [`model.layers.${layers}.eh_proj.weight`]: small };
+  expect(await errorOfFolder("deepseek_v3", config, (key) => key, further)).toBeLessThan(1e-5);
+  const softmax = (given: Drawn["config"]) => ({ ...config(given), scoring_func: "softmax" });
+  writeFileSync(
+    folder.file("deepseek_v3", "config.json"),
+    JSON.stringify(softmax(families["deepseek_v3"]!.drawn[0].config)),
+  );
+  await expect(nn.loadModel(folder.file("deepseek_v3"))).rejects.toThrow(
+    'expected scoring_func to be "sigmoid", the only supported value, got "softmax"',
+  );
+});
