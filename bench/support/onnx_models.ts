@@ -17,6 +17,8 @@ interface PackageModel {
 }
 
 const silero = { requirement: "silero-vad==6.2.3" } as const;
+const ddddocr = { requirement: "ddddocr==1.6.1" } as const;
+const openwakeword = { requirement: "openwakeword==0.4.0" } as const;
 const rapidocr = { requirement: "rapidocr-onnxruntime==1.4.4" } as const;
 
 /** By names for tables. */
@@ -56,6 +58,22 @@ export const packageModels: Readonly<Record<string, PackageModel>> = {
   "basic-pitch": {
     ...{ requirement: "basic-pitch==0.4.0", path: "basic_pitch/saved_models/icassp_2022/nmp.onnx" },
     inputs: { "serving_default_input_2:0": [1, 43844, 1] },
+  },
+  "ddddocr, captchas": {
+    ...{ ...ddddocr, path: "ddddocr/common_old.onnx" },
+    inputs: { input1: [1, 1, 64, 192] },
+  },
+  "ddddocr, detection": {
+    ...{ ...ddddocr, path: "ddddocr/common_det.onnx" },
+    inputs: { images: [1, 3, 416, 416] },
+  },
+  "openwakeword, spectrogram": {
+    ...{ ...openwakeword, path: "openwakeword/resources/models/melspectrogram.onnx" },
+    inputs: { input: [1, 16000] },
+  },
+  "openwakeword, embedding": {
+    ...{ ...openwakeword, path: "openwakeword/resources/models/embedding_model.onnx" },
+    inputs: { input_1: [1, 76, 32, 1] },
   },
 };
 

@@ -47,8 +47,9 @@ export function finite(x: Tensor, dtype: OnnxFloat): Tensor {
 }
 
 /**
- * Operators that compute in float32 where a model has half precision, and return it if their result is a float: sums of squares exceed the largest
- * float16, and positions need more digits. Results are converted where they meet a tensor of the model's dtype.
+ * Operators that compute in float32 where a model has half precision, and return it if their result is a float: sums of
+ * squares exceed the largest float16, and positions need more digits. Results are converted where they meet a tensor of
+ * the model's dtype.
  */
 const WIDE: ReadonlySet<string> = new Set([
   ...["BitCast", "DeformConv", "NonMaxSuppression"],
