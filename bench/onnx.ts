@@ -10,9 +10,9 @@ import { parseArgs } from "node:util";
 import { onnxAlone, presentPython } from "../scripts/fixtures/environment.ts";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
-import { io, manualSeed, rand, randint, setBackend, Tensor, tensor } from "../src/index.ts";
+import { io, manualSeed, setBackend, Tensor } from "../src/index.ts";
 import { table } from "./support/measure.ts";
-import { modelPath, packageModels } from "./support/onnx_models.ts";
+import { inputsOf, modelPath, packageModels } from "./support/onnx_models.ts";
 import { LineProcess } from "./support/pytorch.ts";
 
 const { values: flags, positionals } = parseArgs({
@@ -31,16 +31,6 @@ const askOther = async (words: Readonly<Record<string, string | number>>): Promi
   (JSON.parse(await other.ask(JSON.stringify(words))) as { milliseconds: number }).milliseconds;
 
 const medianOf = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-
-function inputsOf({ inputs, below }: (typeof packageModels)[string]): Record<string, Tensor> {
-  return Object.fromEntries(
-    Object.entries(inputs).map(([name, shape]) => {
-      if ("integers" in shape) return [name, tensor(BigInt(shape.integers[0]!), { dtype: "int64" })];
-      if (below !== undefined) return [name, randint(0, below, [...shape]).to("int32")];
-      return [name, rand([...shape]).sub(0.5)];
-    }),
-  );
-}
 
 /** The largest difference relative to the largest element. */
 function differenceOf(actual: Tensor, expected: Tensor): number {

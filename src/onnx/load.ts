@@ -17,8 +17,9 @@ import { elementTypeName, folderOf } from "./tensors.ts";
 /** Options of {@link loadOnnx}. */
 export interface LoadOnnxOptions {
   /**
-   * The dtype of floating weights and activations. Inputs and outputs keep the types that the file declares. Scales of
-   * quantized tensors, and numbers from which sizes are computed, keep their dtype. Default: the dtypes in the file.
+   * The dtype of floating weights and activations: float16 or bfloat16 to save memory, float64 to check gradients.
+   * Inputs may have other floating dtypes, and outputs in half precision get the types that the file declares. Scales
+   * of quantized tensors, and numbers from which sizes are computed, keep their dtype. Default: the dtypes in the file.
    */
   readonly dtype?: OnnxFloat | undefined;
   /**
@@ -69,14 +70,17 @@ export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
 
 const loadParameters = parameters("loadOnnx", {
   source: operand(either(aPath, someBytes)),
-  dtype: named(choice("float32", "float16", "bfloat16")),
+  dtype: named(choice("float64", "float32", "float16", "bfloat16")),
   quantize: named(aFormat),
   precision: named(aPrecision, "exact"),
 });
 
 function describedValue({ name, type }: ValueProto): OnnxValue {
   const tensor = type?.tensor;
-  const dims = tensor?.shape?.dims.map(({ value, parameter }) => value ?? (parameter === "" ? null : parameter));
+  const dims = tensor?.shape?.dims.map(({ value, parameter }) => {
+    if (value !== undefined && value >= 0) return value; // some exporters write −1 for a size that is open
+    return parameter === "" ? null : parameter;
+  });
   return { name, type: tensor ? elementTypeName(tensor.elementType) : undefined, shape: dims };
 }
 

@@ -126,13 +126,14 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     });
   }
 
-  /** Returns the outputs by name, in the types that the file declares. */
+  /** Returns the outputs by name. Half precision becomes the type that the file declares. */
   #outputs(results: readonly Value[]): Record<string, Value> {
     const { graph, dtype } = this.#parts;
     const declared = (value: Value, at: number): Value => {
       const type = graph.outputTypes[at]?.dtype;
-      const isOther = dtype !== undefined && value instanceof Tensor && type !== undefined && floats.has(type);
-      return isOther && floats.has(value.dtype) ? value.to(type) : value;
+      if (dtype === undefined || type === undefined || !(value instanceof Tensor)) return value;
+      const isOther = floats.has(type) && floats.has(value.dtype) && bytesOf(type) > bytesOf(value.dtype);
+      return isOther ? value.to(type) : value;
     };
     return Object.fromEntries(graph.outputs.map((name, at) => [name, declared(results[at], at)]));
   }

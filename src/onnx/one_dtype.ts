@@ -6,15 +6,15 @@ import { tidy } from "../tensor/tidy.ts";
 import type { Value } from "./call.ts";
 
 /** A dtype that a model can be loaded in. */
-export type OnnxFloat = "float32" | "float16" | "bfloat16";
+export type OnnxFloat = "float64" | "float32" | "float16" | "bfloat16";
 
-export const floats: ReadonlySet<DType> = new Set(["float32", "float16", "bfloat16"]);
+export const floats: ReadonlySet<DType> = new Set(["float64", "float32", "float16", "bfloat16"]);
 
 /**
  * Inputs that keep their dtype, by place: numbers that are sizes, positions, limits or scales of integers, which half
  * precision would round.
  */
-export const exactInputs: Readonly<Record<string, readonly number[]>> = {
+const exactInputs: Readonly<Record<string, readonly number[]>> = {
   BatchNormalization: [1, 2, 3, 4],
   DequantizeLinear: [1],
   DynamicQuantizeMatMul: [2],
@@ -31,6 +31,10 @@ export const exactInputs: Readonly<Record<string, readonly number[]>> = {
   Upsample: [1],
 };
 
+/** Nothing is rounded in float64. */
+export const exactInputsOf = (operator: string, dtype: OnnxFloat): readonly number[] =>
+  dtype === "float64" ? [] : (exactInputs[operator] ?? []);
+
 const LARGEST_FLOAT16 = 65504;
 
 /** Converts to a dtype. Finite numbers stay finite: exporters write masks as the least float32. */
@@ -43,8 +47,9 @@ export function finite(x: Tensor, dtype: OnnxFloat): Tensor {
 }
 
 /**
- * Operators that compute in float32, and return it if their result is a float: sums of squares exceed the largest
- * float16, and positions need more digits. Results are converted where they meet a tensor of the model's dtype.
+ * Operators that compute in float32 where a model has half precision, and return it if their result is a float: sums of
+ * squares exceed the largest float16, and positions need more digits. Results are converted where they meet a tensor of
+ * the model's dtype.
  */
 const WIDE: ReadonlySet<string> = new Set([
   ...["BitCast", "DeformConv", "NonMaxSuppression"],
@@ -53,18 +58,19 @@ const WIDE: ReadonlySet<string> = new Set([
 ]);
 
 const toFloat32 = (value: Value): Value =>
-  value instanceof Tensor && floats.has(value.dtype) && value.dtype !== "float32" ? value.to("float32") : value;
+  value instanceof Tensor && (value.dtype === "float16" || value.dtype === "bfloat16") ? value.to("float32") : value;
 
 /**
  * Returns the inputs of a step with all floating tensors in the model's dtype, if one of them has it. Numbers that only
  * depend on sizes and constants of the file never meet such a tensor, and keep their precision.
  */
 export function ofOneDType(operator: string, inputs: readonly Value[], dtype: OnnxFloat): readonly Value[] {
-  if (WIDE.has(operator)) return inputs.map(toFloat32);
+  const isHalf = dtype === "float16" || dtype === "bfloat16";
+  if (isHalf && WIDE.has(operator)) return inputs.map(toFloat32);
   if (!inputs.some((value) => value instanceof Tensor && value.dtype === dtype)) return inputs;
-  const exact = exactInputs[operator];
+  const exact = exactInputsOf(operator, dtype);
   return inputs.map((value, at) => {
     const isOther = value instanceof Tensor && value.dtype !== dtype && floats.has(value.dtype);
-    return isOther && !exact?.includes(at) ? finite(value, dtype) : value;
+    return isOther && !exact.includes(at) ? finite(value, dtype) : value;
   });
 }

@@ -10,7 +10,7 @@ import type { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Call, Operator } from "./call.ts";
 import { attributesOf, capturedBy, type Step } from "./graph.ts";
-import { exactInputs, finite, floats, type OnnxFloat } from "./one_dtype.ts";
+import { exactInputsOf, finite, floats, type OnnxFloat } from "./one_dtype.ts";
 
 /** The options of a load, and the quantized weights that it made, by name. */
 export interface Storing {
@@ -49,7 +49,7 @@ export function storeWeights(
   if (dtype === undefined) return stored;
   const [exact, weights] = [new Set<string>(), new Set<string>()];
   for (const { operator, inputs } of withInner(stored)) {
-    for (const at of exactInputs[operator] ?? []) exact.add(inputs[at] ?? "");
+    for (const at of exactInputsOf(operator, dtype)) exact.add(inputs[at] ?? "");
     if (WEIGHTED.has(operator)) for (const name of inputs.slice(1)) weights.add(name);
   }
   for (const [name, x] of constants) {

@@ -334,7 +334,7 @@ export const calls: Calls = {
   ],
   loadOnnx: [
     io.loadOnnx as Call,
-    () => [join(folder, "none.onnx"), { dtype: "bfloat16", quantize: "q8_0", precision: "fast" }],
+    () => [join(folder, "none.onnx"), { dtype: "float64", quantize: "q8_0", precision: "fast" }],
   ],
   saveOnnx: [
     io.saveOnnx as Call,

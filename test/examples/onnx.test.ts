@@ -9,16 +9,22 @@ const { path: folder } = testFolder("onnx-examples");
 const isPresent = (...names: readonly string[]): boolean =>
   names.every((name) => existsSync(join(packageRoot, "build", "packages", name)));
 
-async function lines(name: string): Promise<string[]> {
-  const picture = join(folder, `${name}.png`);
-  const { stdout, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, picture], {
+function printed(name: string, ...words: readonly string[]): string[] {
+  const { stdout, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });
   expect(exitCode).toBe(0);
+  return stdout.toString().trimEnd().split("\n");
+}
+
+/** Runs an example that draws a picture. */
+async function lines(name: string): Promise<string[]> {
+  const picture = join(folder, `${name}.png`);
+  const all = printed(name, picture);
   const png = await Bun.file(picture).bytes();
   expect([String.fromCharCode(...png.subarray(1, 4)), png.length > 10_000]).toEqual(["PNG", true]);
-  return stdout.toString().trimEnd().split("\n").slice(0, -1);
+  return all.slice(0, -1);
 }
 
 test.skipIf(!isPresent("silero-vad==6.2.3", "mespeak@2.0.2"))("speech is found where it is", async () => {
@@ -40,4 +46,12 @@ test.skipIf(!isPresent("magika==1.0.3"))("kinds of files are named", async () =>
   expect(found).toContain("package.json: json");
   expect(found).toContain("speech.ts: typescript");
   expect(found).toContain("index_bg.wasm: wasm");
+});
+
+test.skipIf(!isPresent("magika==1.0.3"))("the last layer learns new kinds of files, and keeps the others", () => {
+  const all = printed("fine_tune_onnx", "30");
+  const losses = all.flatMap((line) => /loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 100);
+  expect(all).toContain("new files: 20 of 20 right");
+  expect(all.join()).toContain("package.json: json");
 });

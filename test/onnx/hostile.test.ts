@@ -2,11 +2,13 @@
 import { expect, test } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
 import { OrchardError } from "../../src/core/errors.ts";
-import { io } from "../../src/index.ts";
+import { io, ones } from "../../src/index.ts";
 import type { Value } from "../../src/onnx/call.ts";
 import { Random } from "../ops/samples.ts";
 import { repeats } from "../support/repeats.ts";
 import { readNodeCases } from "./cases.ts";
+import { mutated } from "./mutate.ts";
+import { graph, message, model, tensorInput, text, varint } from "./write.ts";
 
 /** Loops and shapes from the file can ask for as much time or memory as they like; that is the author's to decide. */
 const cases = readNodeCases().filter(({ name, model }) => model.length < 4000 && !/loop|range|scan/.test(name));
@@ -39,6 +41,35 @@ test("damaged models load, or are rejected with a typed error, in seconds", asyn
   }
   expect(outcomes.loaded).toBeGreaterThan(100);
   expect(outcomes.rejected).toBeGreaterThan(100);
+});
+
+test("files whose fields were changed load, or are rejected with a typed error", async () => {
+  const small = [...readNodeCases(), ...readNodeCases("contrib"), ...readNodeCases("ml")].filter(
+    ({ name, model }) => model.length < 6000 && !/loop|range|scan/.test(name),
+  );
+  const outcomes = { loaded: 0, rejected: 0 };
+  for (let at = 0; at < repeats({ usual: 600, all: 20_000 }); at++) {
+    const random = new Random(8e6 + at);
+    const { name, model: original, sets } = small[Math.floor(random.next() * small.length)]!;
+    const bytes = mutated(new Uint8Array(original), random);
+    const error = await withBackend("cpu", () => loadAndRun(bytes, sets[0]!.inputs)).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    if (error !== undefined && !(error instanceof OrchardError)) throw new Error(`${at}, ${name}`, { cause: error });
+    outcomes[error ? "rejected" : "loaded"]++;
+  }
+  expect(outcomes.loaded).toBeGreaterThan(100);
+  expect(outcomes.rejected).toBeGreaterThan(100);
+});
+
+test("padding that would take all memory is rejected", async () => {
+  const pads = message(5, [text(1, "pads"), ...[2 ** 31 - 1, 0, 0, 0].map((each) => varint(8, each)), varint(20, 7)]);
+  const kernel = message(5, [text(1, "kernel_shape"), varint(8, 2), varint(8, 2), varint(20, 7)]);
+  const pool = message(1, [text(1, "x"), text(2, "y"), text(4, "AveragePool"), pads, kernel]);
+  const described = { inputs: [tensorInput("x", [1, 1, 4, 4])], outputs: [tensorInput("y", [1, 1, "a", "b"])] };
+  const loaded = await io.loadOnnx(model(graph({ nodes: [pool], initializers: [], ...described })));
+  await expect(loaded.run({ x: ones([1, 1, 4, 4]) })).rejects.toThrow("is too large for [4,4]");
 });
 
 /** Runs the model with the inputs of the sound one. */

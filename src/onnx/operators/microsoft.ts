@@ -5,6 +5,7 @@ import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { microsoftAttentions } from "./microsoft_attention.ts";
 import { microsoftQuantization } from "./microsoft_quantized.ts";
+import { dynamicQuantizeLstm } from "./recurrent.ts";
 import { tokenizer } from "./text.ts";
 
 /** An activation of the sum of the input and an optional bias. */
@@ -109,6 +110,7 @@ export const microsoft: Operators = {
   ...microsoftAttentions,
   ...microsoftQuantization,
   BiasGelu: biased((x) => ops.gelu(x)),
+  DynamicQuantizeLSTM: dynamicQuantizeLstm,
   EmbedLayerNormalization: embedLayerNormalization,
   FastGelu: biased((x) => ops.gelu(x, { approximate: "tanh" })),
   FusedMatMul: fusedMatMul,

@@ -82,14 +82,26 @@ function quantized(
   return ops.clamp(shifted, { min, max }).to(dtype);
 }
 
-/** Chooses the scale from the extrema, with 0 among them. */
-export function quantizeDynamically(call: Call): Results {
-  const x = call.tensor(0);
+/** A tensor as bytes, and what they mean: (code − zero) · scale. */
+interface Codes {
+  readonly codes: Tensor;
+  readonly scale: Tensor;
+  readonly zero: Tensor;
+}
+
+/** Chooses the scale from the extrema, with 0 among them; 1 if all elements are 0, as in onnxruntime. */
+export function codesOf(x: Tensor): Codes {
   const high = ops.maximum(ops.amax(x), 0);
   const low = ops.minimum(ops.amin(x), 0);
-  const scale = ops.div(ops.sub(high, low), 255).to("float32");
+  const range = ops.div(ops.sub(high, low), 255).to("float32");
+  const scale = ops.where(ops.eq(range, 0), ops.onesLike(range), range);
   const zero = ops.clamp(ops.round(ops.neg(ops.div(low, scale))), { min: 0, max: 255 }).to("uint8");
-  return new Results(quantized(x, scale, zero, "uint8", [0, 255]), scale, zero);
+  return { codes: quantized(x, scale, zero, "uint8", [0, 255]), scale, zero };
+}
+
+export function quantizeDynamically(call: Call): Results {
+  const { codes, scale, zero } = codesOf(call.tensor(0));
+  return new Results(codes, scale, zero);
 }
 
 /** Integers as float64, in which sums of products of 8 bits are exact. */

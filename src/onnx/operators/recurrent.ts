@@ -2,8 +2,9 @@
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { type Call, type Operator, type Operators, Results } from "../call.ts";
+import { Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
+import { codesOf, dequantized } from "./quantized.ts";
 import { kernelKind, runKernel } from "./recurrent_kernel.ts";
 
 type Activation = (x: Tensor) => Tensor;
@@ -83,20 +84,21 @@ function activationsOf(call: Call, names: readonly string[], directions: number)
 /**
  * Runs a layer over a sequence, forward, backward or both.
  *
+ * @param operator whose kernel may run instead; undefined if the step is another
  * @param names of the activations of one direction
  * @param states the number of states
  * @param peepholesAt which input has the peepholes
  */
 const recurrent =
   (
-    operator: "LSTM" | "GRU" | "RNN",
+    operator: "LSTM" | "GRU" | "RNN" | undefined,
     step: Step,
     names: readonly string[],
     states: number,
     peepholesAt?: number,
   ): Operator =>
   (call) => {
-    const kind = kernelKind(call, operator);
+    const kind = operator && kernelKind(call, operator);
     const isBatchFirst = call.attributes.flag("layout");
     const given = call.tensor(0);
     const x = isBatchFirst ? ops.transpose(given, 0, 1) : given;
@@ -243,6 +245,39 @@ const lstmStep: Step = (x, [h, c], direction) => {
   const cell = ops.add(ops.mul(forget, c!), ops.mul(input, g(direction.clip(gate(3)))));
   const output = f(direction.clip(peephole(gate(1), cell, 1)));
   return [ops.mul(output, last(cell)), cell];
+};
+
+/** Rounds to bytes of a scale that fits, as products with quantized weights do. */
+function roundedToBytes(x: Tensor): Tensor {
+  const { codes, scale, zero } = codesOf(x);
+  return dequantized(codes, scale, zero);
+}
+
+const quantizedStep = recurrent(
+  undefined,
+  (x, [h, c], direction) => lstmStep(x, [roundedToBytes(h!), c!], direction),
+  ["Sigmoid", "Tanh", "Tanh"],
+  2,
+  7,
+);
+
+/**
+ * com.microsoft's LSTM with weights [directions, inputs, 4 · hidden] of 8 bits, whose scales and zero points are inputs
+ * 8 to 11. Inputs and states are rounded to bytes before their products.
+ */
+export const dynamicQuantizeLstm: Operator = (call) => {
+  const weights = ([1, 2] as const).map((at) => {
+    const spread = (input: number) => {
+      const value = call.optional(input);
+      if (!value || value.size === 1) return value && ops.reshape(value, []);
+      return ops.reshape(value, [value.shape[0]!, 1, value.size / value.shape[0]!]);
+    };
+    const [scale, zero] = [spread(6 + 2 * at), spread(7 + 2 * at)];
+    if (!scale) throw new NodeProblem(`input ${6 + 2 * at} is missing`);
+    return ops.transpose(dequantized(call.tensor(at), scale, zero), 1, 2);
+  });
+  const inputs = [roundedToBytes(call.tensor(0)), ...weights, ...call.inputs.slice(3, 8)];
+  return quantizedStep(new Call(inputs, call.attributes, call));
 };
 
 export const recurrentLayers: Operators = {

@@ -32,6 +32,7 @@ function windowsOf(call: Call, sizes: readonly number[], kernel: readonly number
   const dilation = attributes.numbers("dilations") ?? filled(rank, 1);
   const spans = kernel.map((size, at) => (size - 1) * dilation[at]! + 1);
   const [before, after] = padsOf(call, sizes, spans, stride);
+  checkGrowth(sizes, before, after);
   const isCeil = attributes.flag("ceil_mode");
   const counts = sizes.map((size, at) => {
     const room = size + before[at]! + after[at]! - spans[at]!;
@@ -47,6 +48,17 @@ function windowsOf(call: Call, sizes: readonly number[], kernel: readonly number
 
 /** The values of `auto_pad`. */
 const autoPads = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] as const;
+
+/** How many elements padding may add to the axes of a picture, and how many times as many as the picture has. */
+const [MOST_ADDED, MOST_TIMES] = [1 << 24, 16];
+
+/** A damaged file would otherwise take all memory. */
+function checkGrowth(sizes: readonly number[], before: readonly number[], after: readonly number[]): void {
+  const sizesAfter = sizes.map((size, at) => Math.max(size + before[at]! + after[at]!, 0));
+  const most = Math.max(MOST_ADDED, MOST_TIMES * elementCount(sizes));
+  if (elementCount(sizesAfter) <= most) return;
+  throw new NodeProblem(`padding [${before}] and [${after}] is too large for [${sizes}]; at most ${most} elements`);
+}
 
 /** Padding before and after each axis: given, or such that there is a window for each step. */
 function padsOf(

@@ -8,6 +8,7 @@ import { TidyScope, tidyScope } from "../../tensor/tidy.ts";
 import type { Value } from "../call.ts";
 import { Scope, type Step, valuesOf } from "../graph.ts";
 import { kept } from "../kept_types.ts";
+import { Owners } from "../owners.ts";
 
 /** A step whose values are slots. */
 export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" | "attributes" | "opset" | "float"> {
@@ -132,33 +133,6 @@ const withType = (value: Value, type: number | undefined): Value =>
 function isRefusal(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if (at instanceof CompileError) return true;
   return false;
-}
-
-/** Counts the slots that hold each tensor that the run made; a step may return one of its inputs. */
-class Owners {
-  readonly #counts = new Map<Value, number>();
-
-  has(value: Value): boolean {
-    return this.#counts.has(value);
-  }
-
-  add(results: readonly Value[], made: readonly Tensor[]): void {
-    for (const tensor of made) this.#counts.set(tensor, 0);
-    for (const value of results) {
-      const count = this.#counts.get(value);
-      if (count !== undefined) this.#counts.set(value, count + 1);
-    }
-  }
-
-  release(value: Value): void {
-    const count = this.#counts.get(value);
-    if (count === undefined) return;
-    if (count > 1) this.#counts.set(value, count - 1);
-    else {
-      this.#counts.delete(value);
-      (value as Tensor).dispose();
-    }
-  }
 }
 
 function resultsOf(step: PlannedStep, slots: readonly Value[]): readonly Value[] {

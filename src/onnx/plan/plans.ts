@@ -21,7 +21,7 @@ export class Plans {
   /** Computes a graph's outputs: the first time for a shape node by node, later by a plan. */
   run(graph: Graph, given: readonly Value[], weights: ReadonlyMap<string, Tensor>): readonly Value[] {
     const plan = this.#planOf(graph, given, weights);
-    return plan ? plan.run(given) : graph.run(given, undefined, weights);
+    return plan ? plan.run(given) : graph.runOnce(given, weights);
   }
 
   #planOf(graph: Graph, given: readonly Value[], weights: ReadonlyMap<string, Tensor>): Plan | null {

@@ -60,9 +60,15 @@ class Trace {
   /** Whether no step has sequences. */
   isPlain = true;
   readonly #values: Value[] = [];
+  /** How many names each slot has that later steps may read. */
+  readonly #names = new Map<number, number>();
   readonly weights = new Map<number, { name: string; tensor: Tensor }>();
 
+  /** Tensors of the caller and of the file, which the trace does not free. */
+  readonly #given = new Set<Value>();
+
   input(value: Value): number {
+    this.#given.add(value);
     return this.#add(value, value === undefined || (value instanceof Tensor && isKeyed(value)));
   }
 
@@ -71,11 +77,15 @@ class Trace {
     const scope = new Map(names);
     for (const [name, tensor] of constants) {
       const slot = this.#add(tensor, true);
+      this.#given.add(tensor);
       scope.set(name, slot);
       if (constants !== graph.constants) this.weights.set(slot, { name, tensor });
     }
     for (const [name, value] of graph.texts) scope.set(name, this.#add(value, true));
-    for (const step of graph.steps) this.#step(step, scope);
+    for (const step of graph.steps) {
+      this.#step(step, scope);
+      for (const name of step.last) this.#forget(scope, name);
+    }
     return graph.outputs.map((name) => scope.get(name)!);
   }
 
@@ -83,7 +93,22 @@ class Trace {
     const inputs = step.inputs.map((name) => (name === "" ? NO_SLOT : scope.get(name)!));
     const branch = this.#branchOf(step, inputs);
     const results = branch ? this.graph(branch, scope, branch.constants) : this.#compute(step, inputs, scope);
-    for (const [at, name] of step.outputs.entries()) if (name !== "") scope.set(name, results[at]!);
+    for (const [at, name] of step.outputs.entries()) {
+      if (name === "") continue;
+      scope.set(name, results[at]!);
+      this.#names.set(results[at]!, (this.#names.get(results[at]!) ?? 0) + 1);
+    }
+  }
+
+  /** Frees a value that no later step reads: plans need only its shape. */
+  #forget(scope: ReadonlyMap<string, number>, name: string): void {
+    const slot = scope.get(name)!;
+    const count = (this.#names.get(slot) ?? 0) - 1;
+    this.#names.set(slot, count);
+    const value = this.#values[slot];
+    if (count > 0 || this.slots[slot]!.isFixed || this.#given.has(value) || !(value instanceof Tensor)) return;
+    this.#values[slot] = undefined;
+    if (!this.#values.includes(value)) value.dispose();
   }
 
   /** Returns the branch of a condition that is known. */
