@@ -1,6 +1,7 @@
 // Converts a conflict to a finding: its threads, source position, object and severity.
 #include "check/checker_state.h"
 
+#include "compile/library.h"
 #include "support/memory.h"
 #include "support/settings.h"
 
@@ -129,8 +130,9 @@ void Checker::report_unwritten(const MrtArray &array, const Step &step) {
                         array.element_size,
                         array.name};
       finding.message = is_array ? unwritten_message(finding, step.size) : unset_message(finding);
+      finding.is_told = !is_array && is_told_unset(dispatch_.request->function, array.name, finding.position.line);
       // Of `a[i] += x` the value has been read by now.
-      if (!step.write) trials.begin(finding, array.name, step.site, objects_.buffers(), false);
+      if (!step.write && !finding.is_told) trials.begin(finding, array.name, step.site, objects_.buffers(), false);
     }
   }
   const uint16_t tried = trials.value_for(array.name, step.site);

@@ -62,7 +62,6 @@ public:
   // Returns whether the finding has been printed, now or before.
   bool add(const mrt_finding &finding) {
     std::lock_guard lock(mutex_);
-    if (is_told_by_compiler(finding)) return true;
     // A finding without a source location, such as a misuse, is identified by its message.
     const char *what = finding.line == 0 && !finding.buffer ? finding.message : finding.buffer;
     Key key{text_of(finding.kind),
@@ -108,16 +107,6 @@ public:
   }
 
 private:
-  // The compiler has already told of some variables that a kernel reads before it writes them (compile/library.cpp). It
-  // names the line of the read; here it may be that of the declaration.
-  bool is_told_by_compiler(const mrt_finding &finding) const {
-    if (!finding.kernel || !finding.buffer || text_of(finding.kind) != "uninitialized-read") return false;
-    const std::string start = "variable '" + std::string(finding.buffer) + "' is read before";
-    return std::any_of(kept_.begin(), kept_.end(), [&](const Kept &kept) {
-      return !kept.has_kernel && kept.finding.line >= finding.line && kept.message.compare(0, start.size(), start) == 0;
-    });
-  }
-
   using Key = std::tuple<std::string, std::string, std::string, std::string, uint32_t, uint32_t, std::string>;
   std::mutex mutex_;
   std::vector<Kept> kept_;
