@@ -117,13 +117,15 @@ const partsOfSignature = (signature: string): [string, string[]] => {
 
 let names: ReadonlySet<string> | undefined;
 
-/** Members of Apple's Metal, as Swift calls them, and its types. */
+/**
+ * Members of Apple's Metal before macOS 26, as Swift calls them, and its types. The dylib uses nothing newer, and
+ * members of Metal 4 such as `rank` and `library` are names of its own properties too.
+ */
 export function metalNames(): ReadonlySet<string> {
   names ??= new Set(
     ["metal-api.tsv", "metal-api-extra.tsv", "metal-types.tsv"]
-      .flatMap((file) => [
-        ...sourceOf(`swift/Tests/Facts/${file}`).text.matchAll(/\b(?:func|var|case|let) (\w+)|\bMTL\w+/g),
-      ])
+      .map((file) => sourceOf(`swift/Tests/Facts/${file}`).text.replace(/^.*\t26\.0$/gm, ""))
+      .flatMap((text) => [...text.matchAll(/\b(?:func|var|case|let) (\w+)|\bMTL\w+/g)])
       .map(([all, member]) => member ?? all),
   );
   return names;

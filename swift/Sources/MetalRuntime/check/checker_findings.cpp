@@ -1,6 +1,7 @@
 // Converts a conflict to a finding: its threads, source position, object and severity.
 #include "check/checker_state.h"
 
+#include "compile/library.h"
 #include "support/memory.h"
 #include "support/settings.h"
 
@@ -111,8 +112,8 @@ void Checker::report_uninitialized(Tracked &memory, const Step &step) {
       trials.begin(finding, object.identity, step.site, objects_.buffers(), device);
     }
   }
-  const uint8_t tried = trials.value_for(object.identity, step.site);
-  if (tried) Trials::fill(memory.shadow, begin, size, tried);
+  const uint16_t tried = trials.value_for(object.identity, step.site);
+  if (tried) Trials::fill(memory.shadow, begin, size, uint8_t(tried));
   else if (device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
 }
 
@@ -121,16 +122,22 @@ void Checker::report_unwritten(const MrtArray &array, const Step &step) {
     Finding &finding = found("uninitialized-read", array.name, step.site, step.now);
     if (finding.message.empty()) {
       const int64_t offset = int64_t(step.address - uintptr_t(array.begin));
-      finding.object = {
-          "array '" + std::string(array.name) + "'", array.name, offset, array.size, array.element_size, array.name};
-      finding.message = unwritten_message(finding, step.size);
+      const bool is_array = array.size > array.element_size;
+      finding.object = {(is_array ? "array '" : "variable '") + std::string(array.name) + "'",
+                        array.name,
+                        offset,
+                        array.size,
+                        array.element_size,
+                        array.name};
+      finding.message = is_array ? unwritten_message(finding, step.size) : unset_message(finding);
+      finding.is_told = !is_array && is_told_unset(dispatch_.request->function, array.name, finding.position.line);
       // Of `a[i] += x` the value has been read by now.
-      if (!step.write) trials.begin(finding, array.name, step.site, objects_.buffers(), false);
+      if (!step.write && !finding.is_told) trials.begin(finding, array.name, step.site, objects_.buffers(), false);
     }
   }
-  const uint8_t tried = trials.value_for(array.name, step.site);
+  const uint16_t tried = trials.value_for(array.name, step.site);
   const uintptr_t end = std::min<uintptr_t>(step.address + step.size, uintptr_t(array.begin) + array.size);
-  if (tried) memset(reinterpret_cast<void *>(step.address), tried, end - step.address);
+  if (tried) memset(reinterpret_cast<void *>(step.address), uint8_t(tried), end - step.address);
 }
 
 // Returns whether this dispatch has written a NaN to a buffer of floating-point numbers.

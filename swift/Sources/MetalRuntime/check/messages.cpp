@@ -115,6 +115,12 @@ std::string uninitialized_message(const Finding &finding, Space space, uint64_t 
                                  : "threadgroup memory is not zeroed: write it first, and put a barrier between");
 }
 
+std::string unset_message(const Finding &finding) {
+  return opening(finding) + " reads " + finding.object.name +
+         ", which the thread has not written; variables of a thread start with arbitrary values: initialize it where "
+         "it is declared";
+}
+
 std::string unwritten_message(const Finding &finding, uint64_t size) {
   return opening(finding) + " reads " + bytes_of(finding.object, size) +
          ", which the thread has not written; variables of a thread start with arbitrary values: write each element "

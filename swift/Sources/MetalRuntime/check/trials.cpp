@@ -16,11 +16,11 @@
 namespace mrt::checker {
 namespace {
 
-// The patterns that fill each byte of the value under trial: a large float and a small negative one; as integers, a
-// positive and a negative one.
-constexpr uint8_t patterns[] = {0x7f, 0xa5};
+// The patterns that fill each byte of the value under trial: a large float, a small negative one, and zero; as
+// integers, a positive one, a negative one, and zero, which is the least without a sign.
+constexpr uint16_t patterns[] = {Trials::filled | 0x7f, Trials::filled | 0xa5, Trials::filled};
 // The bytes for all other unwritten values: 0 leaves them unchanged, and 0x3f makes a float near 1.
-constexpr uint8_t others[] = {0, 0x3f};
+constexpr uint16_t others[] = {0, Trials::filled | 0x3f};
 constexpr size_t trials_of_finding = std::size(patterns) * std::size(others);
 // Beyond these limits, findings remain errors.
 constexpr size_t most_findings = 8, most_bytes = size_t(128) << 20;
@@ -46,8 +46,8 @@ bool Trials::begin(Finding &finding, const void *identity, Site site, const std:
   }
   if (shared_bytes() > most_bytes) return false;
   findings_++;
-  for (const uint8_t other : others)
-    for (const uint8_t pattern : patterns)
+  for (const uint16_t other : others)
+    for (const uint16_t pattern : patterns)
       if (start({&finding, pattern, other, may_move}, identity, site)) return true;
   return false;
 }
@@ -128,7 +128,10 @@ void Trials::judge(uint64_t timeout_ms, bool has_nan) {
 bool Trials::is_left_out(const Trial *first, uint64_t timeout_ms) const {
   for (size_t i = 0; i < trials_of_finding; i++)
     if (!is_done(first[i], timeout_ms)) return false;
-  return agrees(first[0]) && agrees(first[1]) && agree(first[2], first[3]);
+  const Trial *second = first + std::size(patterns);
+  for (size_t i = 0; i < std::size(patterns); i++)
+    if (!agrees(first[i]) || !agree(second[0], second[i])) return false;
+  return true;
 }
 
 bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
@@ -147,7 +150,7 @@ bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
 bool Trials::agrees(const Trial &trial) const {
   const auto moved = [&](uint8_t here, uint8_t there) {
     const bool unwritten = here == 0 || here == uint8_t(poison_word) || here == poison_word >> 8;
-    return here == there || (trial.may_move && there == trial.pattern && unwritten);
+    return here == there || (trial.may_move && there == uint8_t(trial.pattern) && unwritten);
   };
   const char *there = trial.shared + flag_bytes;
   for (const Piece &piece : pieces_) {
@@ -169,7 +172,9 @@ bool Trials::agree(const Trial &one, const Trial &other) const {
   const size_t size = shared_bytes() - flag_bytes;
   if (memcmp(a, b, size) == 0) return true;
   for (size_t i = 0; i < size; i++)
-    if (a[i] != b[i] && !(one.may_move && uint8_t(a[i]) == one.pattern && uint8_t(b[i]) == other.pattern)) return false;
+    if (a[i] != b[i] &&
+        !(one.may_move && uint8_t(a[i]) == uint8_t(one.pattern) && uint8_t(b[i]) == uint8_t(other.pattern)))
+      return false;
   return true;
 }
 

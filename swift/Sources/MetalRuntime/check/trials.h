@@ -1,6 +1,6 @@
-// Determines whether an uninitialized value makes a difference. When a thread reads one, four processes run the
-// dispatch from there to its end, each with a different value in its place. In two of them it is the only changed
-// value. In the other two, every other uninitialized value is changed too, since 0 * x and NaN * x hide the effect of
+// Determines whether an uninitialized value makes a difference. When a thread reads one, six processes run the
+// dispatch from there to its end, each with a different value in its place. In three of them it is the only changed
+// value. In the other three, every other uninitialized value is changed too, since 0 * x and NaN * x hide the effect of
 // x. If the results then differ in more than those bytes, they depend on the value. If they do not, the value was
 // copied unchanged, or ignored (such as padding that a mask removes), and the finding is a note.
 #pragma once
@@ -15,6 +15,8 @@ namespace mrt::checker {
 
 class Trials {
 public:
+  static constexpr uint16_t filled = 0x100;
+
   // Called before the read that a new finding is about. Returns true in the trial processes, where the bytes that the
   // finding reads are filled. `may_move` says that unwritten memory contains zeros, so the value itself may be a
   // result.
@@ -22,8 +24,8 @@ public:
 
   // ---- in a trial process
   bool is_here() const { return here_.pattern; }
-  // Returns the byte with which to fill unwritten bytes of this read; 0: leave them unchanged.
-  uint8_t value_for(const void *identity, Site site) const {
+  // Returns the byte with which to fill unwritten bytes of this read, plus `filled`; 0: leave them unchanged.
+  uint16_t value_for(const void *identity, Site site) const {
     return here_.identity == identity && here_.site == site ? here_.pattern : here_.others;
   }
   static void fill(ShadowRange &shadow, uintptr_t address, size_t size, uint8_t value);
@@ -45,14 +47,14 @@ private:
   // The result of a trial: a flag, and the bytes of every buffer.
   struct Trial {
     Finding *finding = nullptr;
-    uint8_t pattern = 0, others = 0;
+    uint16_t pattern = 0, others = 0;
     bool may_move = false;
     pid_t process = 0;
     char *shared = nullptr;
   };
   struct Here {
-    uint8_t pattern = 0; // 0: not a trial process
-    uint8_t others = 0;
+    uint16_t pattern = 0; // 0: not a trial process
+    uint16_t others = 0;
     const void *identity = nullptr;
     Site site = 0;
     char *shared = nullptr;

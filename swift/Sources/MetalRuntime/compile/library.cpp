@@ -204,9 +204,15 @@ mrt_function *make_function(mrt_library *library, const char *name, const mrt_co
   return check_indices(*function, problem) ? function.release() : nullptr;
 }
 
-// The checker doesn't see a thread's variables, but the compiler does: adds a finding for each variable that is read
-// before it is written.
-void find_uninitialized(const std::string &warnings) {
+struct Unset {
+  std::string message; // `variable 'x'`
+  std::string file;
+  uint32_t line, column;
+};
+
+// The compiler's warnings of variables that are read before they are written.
+std::vector<Unset> unset_variables(const std::string &warnings) {
+  std::vector<Unset> list;
   const std::string sign = " is uninitialized when used here", start = ": warning: ";
   for (size_t at = 0; (at = warnings.find(sign, at)) != std::string::npos; at += sign.size()) {
     const size_t line_start = warnings.rfind('\n', at) + 1, colon = warnings.find(start, line_start);
@@ -214,16 +220,26 @@ void find_uninitialized(const std::string &warnings) {
     const std::string place = warnings.substr(line_start, colon - line_start);
     const size_t column = place.rfind(':'), line = column ? place.rfind(':', column - 1) : column;
     if (line == std::string::npos || column == std::string::npos || line == column) continue;
-    const std::string file = place.substr(0, line),
-                      message = warnings.substr(colon + start.size(), at - colon - start.size()) +
-                                " is read before anything is written to it; initialize it where it is declared";
+    list.push_back({warnings.substr(colon + start.size(), at - colon - start.size()), place.substr(0, line),
+                    uint32_t(strtoul(place.c_str() + line + 1, nullptr, 10)),
+                    uint32_t(strtoul(place.c_str() + column + 1, nullptr, 10))});
+  }
+  return list;
+}
+
+// Some paths are known only when a kernel runs, and are found by guards (metal/mrt/arrays.h). Of the others the
+// compiler tells: adds a finding for each.
+void find_uninitialized(const std::string &warnings) {
+  for (const Unset &unset : unset_variables(warnings)) {
+    const std::string message =
+        unset.message + " is read before anything is written to it; initialize it where it is declared";
     mrt_finding finding = {};
     finding.kind = "uninitialized-read";
     finding.severity = "error";
     finding.message = message.c_str();
-    finding.file = file.c_str();
-    finding.line = uint32_t(strtoul(place.c_str() + line + 1, nullptr, 10));
-    finding.column = uint32_t(strtoul(place.c_str() + column + 1, nullptr, 10));
+    finding.file = unset.file.c_str();
+    finding.line = unset.line;
+    finding.column = unset.column;
     mrt_finding_add(&finding);
   }
 }
@@ -252,6 +268,13 @@ std::vector<mrt_function_constant> function_constants(mrt_library *library, size
 } // namespace
 
 namespace mrt {
+
+bool is_told_unset(const mrt_function *function, const char *variable, uint32_t line) {
+  const std::string name = "variable '" + std::string(variable) + "'";
+  for (const Unset &unset : unset_variables(function->library->warnings))
+    if (unset.message == name && unset.line >= line) return true;
+  return false;
+}
 
 Build current_build(const mrt_function *function, bool checked) { return build_of(function->library, checked); }
 

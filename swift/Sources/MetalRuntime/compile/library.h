@@ -29,6 +29,10 @@ struct KernelCode {
   std::vector<mrt_u32> variables;
 };
 
+// Returns whether the compiler has told that a variable of the function's library is read before it is written, at this
+// line or behind it.
+bool is_told_unset(const mrt_function *function, const char *variable, uint32_t line);
+
 // Returns the build that the settings and the library's math mode select. When a kernel starts, it reads function
 // constants into thread-local memory, so an operating-system thread must finish a threadgroup of one function before it
 // starts one of another.

@@ -1,14 +1,26 @@
-// Tells the checker of arrays of a thread that may be read before they are written: `float MRT_ARRAY(a)[4];
-// MRT_GUARD_ARRAY(a)` (metal/mrt/arrays.h). An array that is written completely right after its declaration needs no
-// guard, which would make the checker inspect each access.
+// Tells the checker of arrays and of variables of a thread that may be read before they are written: `float
+// MRT_ARRAY(a)[4]; MRT_GUARD_ARRAY(a)` (metal/mrt/arrays.h). One that is written completely right after its declaration
+// needs no guard, which would make the checker inspect each access.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
+// Whether a type is a number or a vector of numbers. Others may have constructors, which write.
+bool is_number(std::string_view type) {
+  if (type.substr(0, 7) == "packed_") type.remove_prefix(7);
+  if (type.size() > 1 && type.back() >= '2' && type.back() <= '4' && type[type.size() - 2] != '1')
+    type.remove_suffix(1);
+  return one_of(type,
+                {"float",   "half",    "bfloat",   "int",      "uint",     "short",   "ushort",  "char",      "uchar",
+                 "long",    "ulong",   "bool",     "unsigned", "signed",   "vec",     "size_t",  "ptrdiff_t", "int8_t",
+                 "uint8_t", "int16_t", "uint16_t", "int32_t",  "uint32_t", "int64_t", "uint64_t"});
+}
+
 class Arrays {
 public:
-  Arrays(Rewriter &rewriter, Range body) : rewriter(rewriter), tokens(rewriter.tokens), body(body) {}
+  Arrays(Rewriter &rewriter, const Declaration &function)
+      : rewriter(rewriter), tokens(rewriter.tokens), function(function), body(function.body) {}
 
   void run() {
     std::vector<uint32_t> blocks{body.first - 1}; // the open braces
@@ -31,38 +43,45 @@ private:
   }
 
   void check_statement(uint32_t first, uint32_t block) {
-    const uint32_t name = after_type(first);
+    bool is_plain = false;
+    const uint32_t name = after_type(first, is_plain);
     if (name == none) return;
     uint32_t end = name;
     std::vector<uint32_t> names;
     for (uint32_t index = name;;) {
       uint32_t next = index + 1;
       while (tokens.is(next, "[")) next = tokens[next].partner + 1;
-      if (!tokens.is_identifier(index) || !one_of(tokens[next].text, {",", ";"})) return; // or it has an initializer
-      if (next > index + 1 && !is_written_whole(index, next, block)) names.push_back(index);
+      const bool is_array = next > index + 1, is_set = tokens.is(next, "=");
+      while (is_set && next < body.last && !one_of(tokens[next].text, {",", ";"}))
+        next = uint32_t(tokens.after_group(next));
+      if (!tokens.is_identifier(index) || !one_of(tokens[next].text, {",", ";"})) return;
+      if (!is_set && (is_array ? !is_written_whole(index, next, block) : is_plain && !is_assigned(index, block)))
+        names.push_back(index);
       end = next;
       if (tokens.is(next, ";")) break;
       index = next + 1;
     }
     for (uint32_t index : names) {
+      if (find_name(index, index + 1, end) < end) continue; // the statement's other initializers use it
       rewriter.flat().replace(index, "MRT_ARRAY(" + rewriter.text(index) + ")");
       rewriter.flat().insert_after(end, " MRT_GUARD_ARRAY(" + rewriter.text(index) + ")");
     }
   }
 
-  // Returns the first name that `type name[` declares, or none.
-  uint32_t after_type(uint32_t index) const {
+  // Returns the first name that `type name` declares, or none. `is_plain` says that the type is a number or a vector.
+  uint32_t after_type(uint32_t index, bool &is_plain) const {
     bool have_type = false;
     for (; index < body.last; index++) {
       if (!tokens.is_identifier(index)) return none;
       const std::string_view text = tokens[index].text;
       if (one_of(text, {"return", "typedef", "using", "static", "constexpr", "const", "constant", "device", "struct",
-                        "threadgroup", "else", "do", "case", "goto", "delete", "new", "extern"}))
+                        "threadgroup", "else", "do", "case", "goto", "delete", "new", "extern", "auto"}))
         return none;
-      if (have_type && tokens.is(index + 1, "[")) return index;
+      if (have_type && one_of(tokens[index + 1].text, {"[", ",", ";", "="})) return index;
       if (one_of(text, {"thread", "volatile", "typename"})) continue;
       have_type = true;
       while (tokens.is(index + 1, "::")) index += 2;
+      is_plain = is_number(tokens[index].text) || is_parameter(tokens[index].text);
       if (tokens.is(index + 1, "<")) {
         index = after_angles(tokens, index + 1, body.last) - 1;
         while (tokens.is(index + 1, "::")) index += 2;
@@ -71,15 +90,43 @@ private:
     return none;
   }
 
+  // Whether the function's template has a parameter of this name.
+  bool is_parameter(std::string_view name) const {
+    for (Range range : function.templates)
+      for (uint32_t index = range.first; index < range.last; index++)
+        if (tokens[index].text == name) return true;
+    return false;
+  }
+
+  // Returns the first token from `index` on that refers to the variable, or `end`.
+  uint32_t find_name(uint32_t name, uint32_t index, uint32_t end) const {
+    while (index < end &&
+           (tokens[index].text != tokens[name].text || one_of(tokens[index - 1].text, {".", "->", "::"})))
+      index++;
+    return index;
+  }
+
+  // Returns whether nothing reads the variable, or a statement `name = …` of its block is the first to use it. That may
+  // be the start of a `for`.
+  bool is_assigned(uint32_t name, uint32_t block) const {
+    const uint32_t end = tokens[block].partner, use = find_name(name, name + 1, end);
+    if (use >= end) return true;
+    const bool begins =
+        one_of(tokens[use - 1].text, {";", "{", "}"}) || (tokens.is(use - 1, "(") && tokens.is(use - 2, "for"));
+    if (!begins || !tokens.is(use + 1, "=")) return false;
+    for (uint32_t index = name; index < use; index = uint32_t(tokens.after_group(index)))
+      if (tokens.after_group(index) > use && index != use - 1) return false; // in a block or a loop
+    uint32_t last = use;
+    while (last < end && !tokens.is(last, ";")) last++;
+    return find_name(name, use + 1, last) == last;
+  }
+
   // Returns whether loops after the declaration write each element before anything else uses the array.
   bool is_written_whole(uint32_t name, uint32_t after, uint32_t block) const {
     std::vector<std::string> sizes;
     for (uint32_t index = name + 1; index < after; index = tokens[index].partner + 1)
       sizes.push_back(tokens.join(index + 1, tokens[index].partner));
-    uint32_t use = after;
-    const uint32_t end = tokens[block].partner;
-    while (use < end && !(tokens[use].text == tokens[name].text && !one_of(tokens[use - 1].text, {".", "->", "::"})))
-      use++;
+    const uint32_t end = tokens[block].partner, use = find_name(name, after, end);
     if (use >= end) return true; // nothing reads it
     std::vector<std::string> subscripts;
     uint32_t index = use + 1;
@@ -158,6 +205,7 @@ private:
 
   Rewriter &rewriter;
   const TokenList &tokens;
+  const Declaration &function;
   const Range body;
 };
 
@@ -169,7 +217,7 @@ void guard_arrays(Rewriter &rewriter) {
     bool is_left_out = false; // a guard is no constant, and makes a variable a reference
     for (uint32_t index = declaration.start; index < declaration.tokens.last; index++)
       is_left_out |= rewriter.tokens.is(index, index < declaration.name ? "constexpr" : "decltype");
-    if (!is_left_out) Arrays(rewriter, declaration.body).run();
+    if (!is_left_out) Arrays(rewriter, declaration).run();
   }
 }
 

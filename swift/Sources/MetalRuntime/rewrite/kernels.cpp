@@ -162,6 +162,23 @@ void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t lo
                                  parameter.space + "' address space");
 }
 
+// `device float (&x)[4]`, a reference to an array: its tokens without attributes. Returns false for anything else.
+bool parse_array_reference(const Rewriter &rewriter, const std::vector<uint32_t> &kept, KernelParameter &parameter) {
+  const TokenList &tokens = rewriter.tokens;
+  size_t open = 0;
+  while (open < kept.size() && !tokens.is(kept[open], "(")) open++;
+  if (open == 0 || open + 3 >= kept.size() || !tokens.is(kept[open + 1], "&")) return false;
+  const bool is_named = tokens.is_identifier(kept[open + 2]);
+  const size_t close = open + 2 + is_named;
+  if (!tokens.is(kept[close], ")") || close + 1 >= kept.size() || !tokens.is(kept[close + 1], "[")) return false;
+  if (is_named) parameter.name = kept[open + 2];
+  const std::vector<uint32_t> element(kept.begin(), kept.begin() + open), sizes(kept.begin() + close + 1, kept.end());
+  parameter.spelled_type = flat_type(tokens, element) + " &";
+  parameter.flat_type = flat_type(tokens, element, rewriter.result.spaced) + " (&)" + flat_type(tokens, sizes);
+  parameter.pointee = pointee_name(tokens, element) + flat_type(tokens, sizes);
+  return true;
+}
+
 KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
   const TokenList &tokens = rewriter.tokens;
   KernelParameter parameter;
@@ -177,6 +194,10 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
       parameter.coherent |= tokens[index].coherent;
       if (parameter.space.empty() && is_space(tokens[index].text)) parameter.space = rewriter.text(index);
     }
+  }
+  if (parse_array_reference(rewriter, kept, parameter)) {
+    set_source(rewriter, parameter, attributes);
+    return parameter;
   }
   bool is_array = false; // `constant int strides[3]` is a pointer
   while (kept.size() > 2 && tokens.is(kept.back(), "]")) {

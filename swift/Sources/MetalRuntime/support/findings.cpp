@@ -5,6 +5,7 @@
 #include "support/json.h"
 #include "support/settings.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -3,8 +3,10 @@
  * removed or changed, and the kinds of finding that report it. Every barrier, bound and atomic in them is needed.
  */
 import type { Random } from "../../../ops/samples.ts";
+import { atomicLargest, ballot, quads, structures, table, template, views } from "./helpers.ts";
 import type { Program } from "./program.ts";
 import { bitonicSort, histogram, largest, scan, simdReduction, softmaxRow, treeReduction } from "./rounds.ts";
+import { columnSums, layerNorm, onlineSoftmax, pooling, rotary, sparseRows, tileOfRows } from "./rows.ts";
 import { compaction, elementwise, gather, total, unpacking, vectors, window } from "./separate.ts";
 import { halo, lanes, matrices, neighbors, product, throughDevice, transpose, twoTiles } from "./shared.ts";
 
@@ -32,4 +34,18 @@ export const programs: readonly ((random: Random) => Program)[] = [
   compaction,
   twoTiles,
   unpacking,
+  layerNorm,
+  rotary,
+  sparseRows,
+  pooling,
+  onlineSoftmax,
+  columnSums,
+  tileOfRows,
+  template,
+  structures,
+  atomicLargest,
+  ballot,
+  table,
+  quads,
+  views,
 ];

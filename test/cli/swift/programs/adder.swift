@@ -1,4 +1,4 @@
-import Metal
+import Metal.MTLBuffer
 
 let length = 1000
 

@@ -1,5 +1,5 @@
-// Guards of a thread's arrays (rewrite/arrays.cpp): in the checked build, the checker sees each access to such an
-// array, and finds reads of elements that were never written. The sanitizer skips accesses that it can trace to a local
+// Guards of a thread's arrays and variables (rewrite/arrays.cpp): in the checked build, the checker sees each access to
+// one, and finds reads of elements that were never written. The sanitizer skips accesses that it can trace to a local
 // variable, so the program's name is a reference returned by a function of which only the size is known.
 #ifndef MRT_ARRAYS_H
 #define MRT_ARRAYS_H
@@ -29,7 +29,7 @@ template <typename T, __SIZE_TYPE__ N> struct ElementOf<T[N]> : ElementOf<T> {};
 
 template <typename A, bool = is_guarded<typename ElementOf<A>::type>> struct ArrayGuard {
   ArrayGuard(const volatile void *, const char *) {}
-  static A &of(A &array) { return array; }
+  static MRT_METHOD A &of(A &array) { return array; }
 };
 
 template <typename A> struct ArrayGuard<A, true> : MrtArray {
@@ -46,7 +46,8 @@ template <typename A> struct ArrayGuard<A, true> : MrtArray {
   }
   MRT_UNINSTRUMENTED ~ArrayGuard() { current_thread->arrays = outer; }
   ArrayGuard(const ArrayGuard &) = delete;
-  static A &of(A &array) { return *(A *)guarded(sizeof(A), (void *)&array); }
+  // Without debug information: a read that the compiler moves out of a loop is then at the declaration's line.
+  static MRT_METHOD A &of(A &array) { return *(A *)guarded(sizeof(A), (void *)&array); }
 };
 
 } // namespace mrt
