@@ -91,7 +91,7 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
     }
   });
 
-  test("products of float by half or bfloat use tensor cores, and a transposed load needs no transposition", async () => {
+  test("products of float by half or bfloat use tensor cores, and transposed loads cost nothing", async () => {
     const mixed = await compile([join(import.meta.dir, "mixed.metal")], 0);
     const counts: number[] = [];
     for (const path of mixed) {
