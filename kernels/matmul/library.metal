@@ -26,7 +26,7 @@ struct LibraryProduct {
 inline long matrix_at(constant LibraryProduct &product, int operand, uint batch) {
     const uint inner = uint(product.batch[1]);
     return long(batch / inner) * product.batch_strides[operand][0] +
-        long(batch % inner) * product.batch_strides[operand][1];
+           long(batch % inner) * product.batch_strides[operand][1];
 }
 
 // Return the distances between rows and between columns of a factor.
@@ -64,8 +64,8 @@ kernel void library_product(
 }
 
 // The engine knows these kernels by their names.
-#define LIBRARY_PRODUCT(T)                                                                                            \
-    template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>(                             \
+#define LIBRARY_PRODUCT(T)                                                                \
+    template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>( \
         device const T *, device const T *, device const T *, device T *, constant LibraryProduct &, uint3);
 
 LIBRARY_PRODUCT(float)

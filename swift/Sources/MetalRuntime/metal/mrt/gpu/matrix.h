@@ -63,9 +63,8 @@ template <typename T> struct LaneElements {
   }
   MRT_METHOD metal::vec<T, 64> apple() const {
     const mrt_u32 lane = lane_index();
-    return layout == apple_layout
-               ? pair
-               : from_lane(native(), (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10));
+    return layout == apple_layout ? pair
+                                  : from_lane(native(), (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10));
   }
   MRT_METHOD metal::vec<T, 64> &make_apple() {
     pair = apple();
@@ -80,8 +79,8 @@ template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> p
 // Two elements are not read as one word: a program may place them at any address, and the compiler rarely knows it.
 #define MRT_PAIR_MEMORY(space)                                                                                         \
   template <typename T>                                                                                                \
-  MRT_FUNC LaneElements<T> load_elements(const space T *source, ulong elements_per_row,                                \
-                                         metal::vec<ulong, 2> origin, bool transpose) {                                \
+  MRT_FUNC LaneElements<T> load_elements(const space T *source, ulong elements_per_row, metal::vec<ulong, 2> origin,   \
+                                         bool transpose) {                                                             \
     const bool turns = transpose && is_tensor_core_element<T>;                                                         \
     if (turns) origin = metal::vec<ulong, 2>(origin.y, origin.x);                                                      \
     const MatrixAddress address =                                                                                      \
@@ -92,8 +91,7 @@ template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> p
   template <typename T>                                                                                                \
   MRT_FUNC void store_elements(LaneElements<T> elements, space T *destination, ulong elements_per_row,                 \
                                metal::vec<ulong, 2> origin, bool transpose) {                                          \
-    const MatrixAddress address =                                                                                      \
-        matrix_address(native_position(lane_index()), elements_per_row, origin, transpose);                            \
+    const MatrixAddress address = matrix_address(native_position(lane_index()), elements_per_row, origin, transpose);  \
     const metal::vec<T, 64> pair = elements.native();                                                                  \
     destination[address.first] = pair.own[0];                                                                          \
     destination[address.first + address.step] = pair.own[1];                                                           \
@@ -233,8 +231,7 @@ MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b, me
   } else {
     const mrt_u32 lower = lefts == 2 ? a.words[lefts - 1] : 0;
     if constexpr (rights % 2) sums = tall_product(a.words[0], lower, 0, 0, b.words[rights - 1], 0, sums);
-    if constexpr (rights > 1)
-      sums = tall_product(a.words[0], lower, a.words[0], lower, b.words[0], b.words[1], sums);
+    if constexpr (rights > 1) sums = tall_product(a.words[0], lower, a.words[0], lower, b.words[0], b.words[1], sums);
   }
   for (int i = 0; i < 2; i++) c.own[i] += lefts == 1 ? sums.upper[i] : sums.upper[i] + sums.lower[i];
   return c;
