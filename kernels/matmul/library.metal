@@ -26,13 +26,15 @@ struct LibraryProduct {
 inline long matrix_at(constant LibraryProduct &product, int operand, uint batch) {
     const uint inner = uint(product.batch[1]);
     return long(batch / inner) * product.batch_strides[operand][0] +
-        long(batch % inner) * product.batch_strides[operand][1];
+           long(batch % inner) * product.batch_strides[operand][1];
 }
 
-// Returns the distances between rows and between columns of a factor.
-inline long2 factor_strides(constant LibraryProduct &product, int operand) {
-    const long leading = product.leading[operand];
-    return product.transposed[operand] ? long2(1, leading) : long2(leading, 1);
+// Return the distances between rows and between columns of a factor.
+inline long row_stride(constant LibraryProduct &product, int operand) {
+    return product.transposed[operand] ? 1 : product.leading[operand];
+}
+inline long column_stride(constant LibraryProduct &product, int operand) {
+    return product.transposed[operand] ? product.leading[operand] : 1;
 }
 
 template <typename T>
@@ -45,13 +47,13 @@ kernel void library_product(
     uint3 position [[thread_position_in_grid]]) {
     const long row = position.y;
     const long column = position.x;
-    const long2 a_strides = factor_strides(product, 0);
-    const long2 b_strides = factor_strides(product, 1);
-    device const T *left = a + matrix_at(product, 0, position.z) + row * a_strides.x;
-    device const T *right = b + matrix_at(product, 1, position.z) + column * b_strides.y;
+    device const T *left = a + matrix_at(product, 0, position.z) + row * row_stride(product, 0);
+    device const T *right = b + matrix_at(product, 1, position.z) + column * column_stride(product, 1);
     float sum = 0.0f;
     for (long k = 0; k < product.k; k += 1) {
-        sum = fma(float(left[k * a_strides.y]), float(right[k * b_strides.x]), sum);
+        const T a_element = left[k * column_stride(product, 0)];
+        const T b_element = right[k * row_stride(product, 1)];
+        sum = fma(float(a_element), float(b_element), sum);
     }
     float value = product.alpha * sum;
     if (product.addend != 0) {
@@ -62,8 +64,8 @@ kernel void library_product(
 }
 
 // The engine knows these kernels by their names.
-#define LIBRARY_PRODUCT(T)                                                                                            \
-    template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>(                             \
+#define LIBRARY_PRODUCT(T)                                                                \
+    template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>( \
         device const T *, device const T *, device const T *, device T *, constant LibraryProduct &, uint3);
 
 LIBRARY_PRODUCT(float)

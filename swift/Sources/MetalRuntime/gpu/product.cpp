@@ -125,10 +125,9 @@ bool GpuProducts::describe(Plan &plan, cublas::DataType type, const ProductParam
     if (transposed) std::swap(rows, columns);
     const int32_t count = int32_t(product.batch[1]);
     const int64_t stride = product.batch_strides[operand][1];
-    works =
-        works && call.layout_create(&made, type, columns, rows, product.leading[operand]) == cublas::success &&
-        call.layout_set(made, cublas::batch_count, &count, sizeof count) == cublas::success &&
-        (count == 1 || call.layout_set(made, cublas::batch_stride, &stride, sizeof stride) == cublas::success);
+    works = works && call.layout_create(&made, type, columns, rows, product.leading[operand]) == cublas::success &&
+            call.layout_set(made, cublas::batch_count, &count, sizeof count) == cublas::success &&
+            (count == 1 || call.layout_set(made, cublas::batch_stride, &stride, sizeof stride) == cublas::success);
   };
   layout(plan.a, operand_b, product.k, product.n, product.transposed[operand_b]);
   layout(plan.b, operand_a, product.m, product.k, product.transposed[operand_a]);

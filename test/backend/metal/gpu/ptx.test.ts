@@ -90,4 +90,15 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
       expect(text.match(/movmatrix/g)).toHaveLength(2); // each right matrix once, for four products
     }
   });
+
+  test("products of float by half or bfloat use tensor cores, and transposed loads cost nothing", async () => {
+    const mixed = await compile([join(import.meta.dir, "mixed.metal")], 0);
+    const counts: number[] = [];
+    for (const path of mixed) {
+      const text = await Bun.file(path).text();
+      counts.push([...text.matchAll(/mma\.sync\.aligned\.m16n8k16/g)].length);
+      for (const absent of [".local", "shfl.sync", "movmatrix"]) expect(text).not.toContain(absent);
+    }
+    expect(counts.sort()).toEqual([1, 2]); // a bfloat is one part, and a half two
+  });
 });

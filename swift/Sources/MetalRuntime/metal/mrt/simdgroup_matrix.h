@@ -216,8 +216,7 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
 
 // ---------------------------------------------------------------- between memory and registers
 #ifdef MRT_GPU
-#define MRT_LOAD_MATRIX                                                                                                \
-  d.elements = mrt::load_elements<T>(source, elements_per_row, matrix_origin, transpose_matrix);
+#define MRT_LOAD_MATRIX d.elements = mrt::load_elements<T>(source, elements_per_row, matrix_origin, transpose_matrix);
 #define MRT_STORE_MATRIX                                                                                               \
   mrt::store_elements<T>(a.elements, destination, elements_per_row, matrix_origin, transpose_matrix);
 #else
@@ -239,12 +238,11 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
   MRT_COOPERATIVE void simdgroup_load(simdgroup_matrix<T, Columns, Rows> &d, const space T *source,                    \
                                       ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,               \
                                       bool transpose_matrix = false MRT_SITE)                                          \
-      MRT_BODY(MRT_ALL_LANES("simdgroup_load") MRT_LOAD_MATRIX)                                                        \
-          template <typename T, int Columns, int Rows>                                                                 \
-          MRT_COOPERATIVE void simdgroup_store(simdgroup_matrix<T, Columns, Rows> a, space T *destination,             \
-                                               ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,      \
-                                               bool transpose_matrix = false MRT_SITE)                                 \
-              MRT_BODY(MRT_ALL_LANES("simdgroup_store") MRT_STORE_MATRIX)
+      MRT_BODY(MRT_ALL_LANES("simdgroup_load") MRT_LOAD_MATRIX) template <typename T, int Columns, int Rows>           \
+      MRT_COOPERATIVE void simdgroup_store(simdgroup_matrix<T, Columns, Rows> a, space T *destination,                 \
+                                           ulong elements_per_row = Columns, vec<ulong, 2> matrix_origin = 0,          \
+                                           bool transpose_matrix = false MRT_SITE)                                     \
+          MRT_BODY(MRT_ALL_LANES("simdgroup_store") MRT_STORE_MATRIX)
 
 MRT_MATRIX_MEMORY(MRT_DEVICE)
 #if defined(MRT_STRICT) || defined(MRT_SPACED)

@@ -1,5 +1,5 @@
-// The product of two 8 x 8 matrices on an NVIDIA GPU, by tensor cores. Two matrices of half, or of bfloat, are
-// multiplied at once, others in parts.
+// The product of two 8 x 8 matrices on an NVIDIA GPU. Tensor cores multiply two matrices of half, or of bfloat, at
+// once, and those of different types in parts. Fused multiply-adds multiply two of float.
 //
 // A matrix has one of three layouts. Apple's is the one that thread_elements() shows (simdgroup_matrix.h). The native
 // layout is that of PTX's fragments of sums and left factors (PTX ISA, mma.m16n8k8): lane l has the elements
@@ -63,9 +63,8 @@ template <typename T> struct LaneElements {
   }
   MRT_METHOD metal::vec<T, 64> apple() const {
     const mrt_u32 lane = lane_index();
-    return layout == apple_layout
-               ? pair
-               : from_lane(native(), (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10));
+    return layout == apple_layout ? pair
+                                  : from_lane(native(), (lane & 0b10001) | (lane << 1 & 0b1100) | (lane >> 2 & 0b10));
   }
   MRT_METHOD metal::vec<T, 64> &make_apple() {
     pair = apple();
@@ -80,8 +79,8 @@ template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> p
 // Two elements are not read as one word: a program may place them at any address, and the compiler rarely knows it.
 #define MRT_PAIR_MEMORY(space)                                                                                         \
   template <typename T>                                                                                                \
-  MRT_FUNC LaneElements<T> load_elements(const space T *source, ulong elements_per_row,                                \
-                                         metal::vec<ulong, 2> origin, bool transpose) {                                \
+  MRT_FUNC LaneElements<T> load_elements(const space T *source, ulong elements_per_row, metal::vec<ulong, 2> origin,   \
+                                         bool transpose) {                                                             \
     const bool turns = transpose && is_tensor_core_element<T>;                                                         \
     if (turns) origin = metal::vec<ulong, 2>(origin.y, origin.x);                                                      \
     const MatrixAddress address =                                                                                      \
@@ -92,8 +91,7 @@ template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> p
   template <typename T>                                                                                                \
   MRT_FUNC void store_elements(LaneElements<T> elements, space T *destination, ulong elements_per_row,                 \
                                metal::vec<ulong, 2> origin, bool transpose) {                                          \
-    const MatrixAddress address =                                                                                      \
-        matrix_address(native_position(lane_index()), elements_per_row, origin, transpose);                            \
+    const MatrixAddress address = matrix_address(native_position(lane_index()), elements_per_row, origin, transpose);  \
     const metal::vec<T, 64> pair = elements.native();                                                                  \
     destination[address.first] = pair.own[0];                                                                          \
     destination[address.first + address.step] = pair.own[1];                                                           \
@@ -125,7 +123,23 @@ MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<T, 64> left, metal::v
 }
 #undef MRT_MMA
 
-// ---------------------------------------------------------------- factors of more bits
+MRT_FUNC float float_of_lane(float value, mrt_u32 from) {
+  return __builtin_bit_cast(float, shuffle_bits(__builtin_bit_cast(mrt_u32, value), from));
+}
+
+// In ascending order of k, like the software device. Both have the native layout.
+MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<float, 64> a, metal::vec<float, 64> b,
+                                                metal::vec<float, 64> c) {
+  const mrt_u32 lane = lane_index(), row = lane & ~3u, column = lane & 3;
+  for (mrt_u32 k = 0; k < 8; k++) {
+    const float left = float_of_lane(a.own[k & 1], row + k / 2);
+    c.own[0] = __builtin_fmaf(left, float_of_lane(b.own[0], k * 4 + column), c.own[0]);
+    c.own[1] = __builtin_fmaf(left, float_of_lane(b.own[1], k * 4 + column), c.own[1]);
+  }
+  return c;
+}
+
+// ---------------------------------------------------------------- factors of different types
 // A float is the sum of three bfloats, and a half that of two: each part has the next 8 bits of the significand, and
 // the sign of the whole. So tensor cores multiply them exactly, part by part. (Henry, Tang and Heinecke, "Leveraging
 // the bfloat16 artificial intelligence datatype for higher-precision computations", 2019.)
@@ -180,6 +194,13 @@ template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> 
   }
 }
 
+// Half of each of a word's two bfloats, exact for normal numbers.
+MRT_FUNC mrt_u32 halved(mrt_u32 word) {
+  const float first = __builtin_bit_cast(float, word << 16) * 0.5f,
+              second = __builtin_bit_cast(float, word & 0xffff0000) * 0.5f;
+  return __builtin_bit_cast(mrt_u32, first) >> 16 | (__builtin_bit_cast(mrt_u32, second) & 0xffff0000);
+}
+
 // Rows 0 to 7 of d, and rows 8 to 15.
 struct TallSums {
   float upper[2], lower[2];
@@ -197,21 +218,22 @@ MRT_FUNC TallSums tall_product(mrt_u32 a0, mrt_u32 a1, mrt_u32 a2, mrt_u32 a3, m
 }
 
 // The products of all parts, the smallest first. One instruction multiplies up to four pairs of parts: two of the left
-// factor above each other, and two of either factor along k. The sum is added to c by an instruction that rounds to
-// nearest, which tensor cores do not.
+// factor above each other, and two of either factor along k. No part is multiplied by a zero that is not the factor's,
+// which would make infinity NaN: so the second of three parts counts twice, by half. The sum is added to c by an
+// instruction that rounds to nearest, which tensor cores do not.
 template <int lefts, int rights>
 MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b, metal::vec<float, 64> c) {
   TallSums sums = {};
   if constexpr (lefts == 3) {
+    const mrt_u32 middle = halved(a.words[1]);
     for (int i = rights - 1; i >= 0; i--)
-      sums = tall_product(a.words[0], a.words[1], a.words[2], 0, b.words[i], b.words[i], sums);
+      sums = tall_product(a.words[0], middle, a.words[2], middle, b.words[i], b.words[i], sums);
   } else {
     const mrt_u32 lower = lefts == 2 ? a.words[lefts - 1] : 0;
     if constexpr (rights % 2) sums = tall_product(a.words[0], lower, 0, 0, b.words[rights - 1], 0, sums);
-    if constexpr (rights > 1)
-      sums = tall_product(a.words[0], lower, a.words[0], lower, b.words[0], b.words[1], sums);
+    if constexpr (rights > 1) sums = tall_product(a.words[0], lower, a.words[0], lower, b.words[0], b.words[1], sums);
   }
-  for (int i = 0; i < 2; i++) c.own[i] += sums.upper[i] + sums.lower[i];
+  for (int i = 0; i < 2; i++) c.own[i] += lefts == 1 ? sums.upper[i] : sums.upper[i] + sums.lower[i];
   return c;
 }
 
@@ -226,6 +248,7 @@ MRT_FUNC LaneElements<D> multiply_accumulate(LaneElements<A> a, LaneElements<B> 
   const metal::vec<float, 64> sums = as_floats(c.native());
   metal::vec<float, 64> d;
   if constexpr (__is_same(A, B) && is_tensor_core_element<A>) d = fragment_product(a.native(), b.transposed(), sums);
+  else if constexpr (__is_same(A, B)) d = fragment_product(a.native(), b.native(), sums);
   else d = parts_product(left_parts(a), right_parts(b), sums);
   return lane_elements<D>({{D(d.own[0]), D(d.own[1])}});
 }
