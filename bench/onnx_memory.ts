@@ -1,4 +1,4 @@
-// Measures the memory that trained ONNX models take at the peak here and in onnxruntime, each in a new process on Linux:
+// Measures the memory that ONNX models take at the peak here and in onnxruntime, each in a new process, on Linux:
 // `bun bench/onnx_memory.ts [words…] [--python PROGRAM]`. The memory before a model is loaded does not count.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

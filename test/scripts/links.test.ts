@@ -23,7 +23,7 @@ describe("the repository's documents", () => {
 
   test("lead from the gallery to every example", () => {
     const gallery = readFileSync(join(packageRoot, "docs", "gallery.md"), "utf8");
-    const helpers = ["digits.ts", "picture.ts"];
+    const helpers = ["digits.ts", "file_kind_model.ts", "packages.ts", "picture.ts"];
     const examples = [...new Bun.Glob("*.ts").scanSync({ cwd: join(packageRoot, "examples") })];
     const missing = examples.filter((name) => !helpers.includes(name) && !gallery.includes(`(../examples/${name})`));
     expect(missing).toEqual([]);
