@@ -29,7 +29,8 @@ const made: Readonly<Record<keyof typeof places, () => string>> = {
 
 /** Returns files of both kinds, and their places among the classes. */
 function batch(size: number): { readonly bytes: Tensor; readonly classes: Tensor<"int64"> } {
-  const names = Array.from({ length: size }, (_, at) => (at % 2 === 0 ? "chess game" : "knitting pattern") as const);
+  const nameAt = (at: number): keyof typeof made => (at % 2 === 0 ? "chess game" : "knitting pattern");
+  const names = Array.from({ length: size }, (_, at) => nameAt(at));
   const tokens = names.flatMap((name) => tokensOf(new TextEncoder().encode(made[name]()), kinds.settings));
   const classes = tensor(
     names.map((name) => BigInt(places[name])),

@@ -62,7 +62,7 @@ template <> struct Compute<bfloat> {
     }
 };
 
-} // namespace binary
-} // namespace orchard
+}  // namespace binary
+}  // namespace orchard
 
 #endif

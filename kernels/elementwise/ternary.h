@@ -39,7 +39,7 @@ template <> struct Compute<bfloat> {
     }
 };
 
-} // namespace ternary
-} // namespace orchard
+}  // namespace ternary
+}  // namespace orchard
 
 #endif

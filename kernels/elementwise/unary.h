@@ -75,7 +75,7 @@ template <> struct Compute<bfloat> {
     static bfloat run(uint operation, bfloat x) { return bfloat(apply_narrow(operation, float(x))); }
 };
 
-} // namespace unary
-} // namespace orchard
+}  // namespace unary
+}  // namespace orchard
 
 #endif
