@@ -58,11 +58,14 @@ struct Columns {
 
 // out [2, count] = the rows and the columns of a triangle's elements, in row-major order.
 void triangle_indices(const TriangleIndicesBlock &block, Operands operands) {
-  const int64_t rows = block.rows, columns = block.columns, diagonal = block.diagonal, count = block.count;
+  const int64_t rows = std::max<int64_t>(block.rows, 0), columns = std::max<int64_t>(block.columns, 0);
+  const int64_t diagonal = std::clamp<int64_t>(block.diagonal, -rows - 1, columns + 1), count = block.count;
   const Extent all = Extent(count).along(2, count);
   int64_t *out = operands.results<int64_t>(0, 0, all), found = 0;
-  const bool is_possible = rows >= 0 && columns >= 0;
-  for (int64_t row = 0; is_possible && row < rows; row++) {
+  // A matrix of few columns may have billions of rows: only those with elements are visited.
+  const int64_t begin = block.lower ? std::clamp<int64_t>(-diagonal, 0, rows) : 0;
+  const int64_t end = columns == 0 ? 0 : block.lower ? rows : std::clamp<int64_t>(columns - diagonal, 0, rows);
+  for (int64_t row = begin; row < end; row++) {
     const Columns part(block, columns, diagonal, row);
     if (part.last - part.first > count - found) break;
     for (int64_t column = part.first; column < part.last; column++, found++) {

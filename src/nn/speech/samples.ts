@@ -21,7 +21,7 @@ export type AudioInput = string | Audio | Tensor;
 /** Speech is recorded at 8 kHz or more. With the rate 1 of a damaged header, audio of 16 kHz takes gigabytes. */
 const speechRate: NumberRule = {
   holds: (rate) => Number.isSafeInteger(rate) && rate >= 1000 && rate <= 2 ** 24,
-  expected: "a whole number of samples per second from 1000 to 16777216",
+  expected: "a whole number from 1000 to 16777216",
 };
 /** @internal */
 export const aSpeechRate = aNumber(speechRate);
@@ -44,7 +44,7 @@ export async function samplesOf(input: AudioInput, rate: number): Promise<Tensor
     throw new ArgumentError(
       "transcribe",
       "wrongRate",
-      `the audio has rate ${sampleRate}; expected ${speechRate.expected}`,
+      `the audio has ${sampleRate} samples per second; expected ${speechRate.expected}`,
     );
   if (!isFloat(samples.dtype))
     throw new DTypeError("transcribe", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
