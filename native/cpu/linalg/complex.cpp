@@ -106,6 +106,7 @@ void complex_triangular(const ComplexTriangularBlock &block, Operands operands) 
     const Complex<T> *a = inputs<T>(operands, 0, batch, n, n);
     const Complex<T> *b = inputs<T>(operands, 1, batch, n, columns);
     Complex<T> *x = results<T>(operands, 2, batch, n, columns);
+    if (matrices(batch, n, columns).is_empty()) return; // of any number of empty matrices
     for_each_complex<T>(batch, n * n * columns, 0, [&](int64_t at, Complex<T> *) {
       Complex<T> *solution = x + at * n * columns;
       std::copy_n(b + at * n * columns, n * columns, solution);
@@ -155,8 +156,11 @@ void complex_qr(const ComplexQrBlock &block, Operands operands) {
     using T = decltype(real);
     const int64_t batch = block.batch, m = block.rows, n = block.columns, width = block.width;
     const int64_t inner = width > 0 ? width : std::min(m, n);
+    if (width != 0 && width != m && width != std::min(m, n))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected no columns of Q, all of them, or as many as the smaller size");
     const Complex<T> *a = inputs<T>(operands, 0, batch, m, n);
     Complex<T> *q = results<T>(operands, 1, batch, m, width), *r = results<T>(operands, 2, batch, inner, n);
+    if (matrices(batch, m, width).is_empty() && matrices(batch, inner, n).is_empty()) return;
     for_each_complex<T>(batch, 2 * m * n * (std::min(m, n) + width), qr_elements(m, n, width),
                         [&](int64_t at, Complex<T> *work) {
                           factorize_qr(a + at * m * n, q + at * m * width, r + at * inner * n, block, work);

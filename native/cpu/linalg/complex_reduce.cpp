@@ -185,10 +185,12 @@ void complex_bidiagonal(const ComplexBidiagonalBlock &block, Operands operands) 
     using T = decltype(real);
     const int64_t batch = block.batch, m = block.rows, n = block.columns, width = block.width;
     const int64_t right = width > 0 ? n : 0;
+    if (m < n || (width != 0 && width != n && width != m))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at least as many rows as columns, and no columns of Q, n or m");
     const Complex<T> *a = inputs<T>(operands, 0, batch, m, n);
     T *b = operands.results<T>(1, 0, matrices(batch, n, n));
     Complex<T> *q = results<T>(operands, 2, batch, m, width), *ph = results<T>(operands, 3, batch, n, right);
-    if (batch == 0) return;
+    if (matrices(batch, n, n).is_empty() && matrices(batch, m, width).is_empty()) return;
     const int64_t elements = scratch_product({2, m * n + 2 * n + m + std::max(m, n)});
     for_each_matrix<T>(batch, 8 * m * n * (n + width), elements, [&](int64_t at, T *scratch) {
       Complex<T> *work = reinterpret_cast<Complex<T> *>(scratch);

@@ -350,6 +350,9 @@ function further(): void {
   for (const dtype of ["float32", "float64"] as const) {
     const matrix = () => leafOf(library.mul(library.eye(5, { dtype }), 4));
     gradientsOf(() => library.linalg.cholesky(matrix()));
+    library.linalg.choleskyInverse(matrix().detach()).dataSync();
+    for (const mode of ["reflect", "replicate", "circular"] as const)
+      gradientsOf(() => library.pad(leaf([2, 4, 3], dtype), [1, 2, 0, 1], { mode }));
     gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
     gradientsOf(() => library.linalg.lu(matrix()).u);
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
