@@ -49,7 +49,7 @@ describe("replays on cpu have the bits of plain calls", () => {
 const { crossEntropy: _, ...others } = refused;
 const refusedOnMetal: Readonly<Record<string, string>> = {
   ...others,
-  ...{ pdist: "read", unique: "read", uniqueConsecutive: "read" },
+  ...{ pdist: "read", trilIndices: "read", triuIndices: "read", unique: "read", uniqueConsecutive: "read" },
 };
 
 /** Their calls with float64, and with memory that JavaScript shares, run plainly on metal. */

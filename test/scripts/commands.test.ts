@@ -188,7 +188,7 @@ test("every launched script of package.json is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(19);
+  expect(launched).toHaveLength(20);
 });
 
 test("the error for an unknown benchmark lists the benchmarks", () => {

@@ -72,4 +72,4 @@ test(`${COUNT} requests that seed ${seed} draws`, async () => {
     child.kill();
   }
   expect(await errors).toBe("");
-}, 900_000);
+}, 1_800_000);
