@@ -53,7 +53,7 @@ const momentum: Update = (call, rate, step, [x, gradient, velocity]) => {
   const alpha = number(call, "alpha", 0);
   const g = penalized(call, x!, gradient!);
   const v = ops.add(ops.mul(velocity!, alpha), ops.mul(g, step > 0 ? number(call, "beta", 0) : 1));
-  const isNesterov = call.attributes.text("mode", "standard") === "nesterov";
+  const isNesterov = call.attributes.choice("mode", ["standard", "nesterov"], "standard") === "nesterov";
   return [ops.sub(x!, ops.mul(isNesterov ? ops.add(g, ops.mul(v, alpha)) : v, rate)), v];
 };
 
