@@ -39,7 +39,7 @@ export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
 
 /**
  * NCCL's kernels run on a separate stream. They start once the Metal commands that compute their operands are complete,
- * so backward passes go on meanwhile.
+ * so that the backward pass overlaps with the exchange.
  */
 export const ncclExchange = (nccl: Nccl): Exchange => ({
   name: nccl.library.name,

@@ -1,9 +1,9 @@
-/** Compares two recordings on metal: dispatches are replayed only if two successive recordings did the same. */
+/** Compares two recordings on metal: dispatches are replayed only after two successive recordings were equal. */
 import { placeIn } from "../errors.ts";
 import type { Entry } from "../recording.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
 
-/** Returns how two recordings differ; undefined if they are equal up to the numbers that a replay computes again. */
+/** Returns how two recordings differ; undefined if they differ only in numbers that each replay recomputes. */
 export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string | undefined {
   const [before, after] = [a, b].map(fixedBlocks) as [Uint8Array[], Uint8Array[]];
   for (const [at, call] of b.calls.entries()) {
@@ -20,7 +20,7 @@ export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string
   return factsOf(a) === factsOf(b) ? undefined : "the changed tensors, the steps of optimizers or the checks differ";
 }
 
-/** The blocks with zeros for the numbers that a replay computes again. */
+/** Returns the blocks with zeros in place of the numbers that each replay recomputes. */
 function fixedBlocks({ calls, draws, parameters }: DeviceRecording): Uint8Array[] {
   const blocks = calls.map(({ block }) => block.slice());
   for (const { places } of draws) for (const { call, at } of places) blocks[call]!.fill(0, at, at + 8);

@@ -91,7 +91,7 @@ export const triangleCall = cpuCall(
   ["x", "output"],
 );
 
-/** `count` is the number of the triangle's elements. */
+/** `count` is the number of elements in the triangle. */
 export const triangleIndicesCall = cpuCall(
   "triangleIndices",
   { lower: flag, rows: whole, columns: whole, diagonal: whole, count: whole },

@@ -26,10 +26,10 @@ export const productMetal: MetalImplementation<ProductScale> = {
   },
 };
 
-/** Returns the product for a vendor's library, if one can compute it. Counts the choice and its reason. */
+/** Returns the plan for the vendor's library; undefined to use Orchard's kernels. Counts the choice by its reason. */
 function planForLibrary(operation: string, problem: Problem): LibraryPlan | undefined {
   const library = productLibrary();
-  if (library.reason === "") return undefined; // a device for which there is none
+  if (library.reason === "") return undefined; // no such library for this device
   const plan = library.use ? libraryPlan(problem) : library.reason;
   const isPlan = typeof plan !== "string";
   countCodepath(operation, "metal", isPlan ? library.reason : `Orchard's kernel: ${plan}`);

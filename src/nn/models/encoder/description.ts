@@ -35,7 +35,7 @@ export interface EncoderDescription {
   readonly distances?: BucketsDescription | DisentangledDescription | undefined;
   /** Whether there is a norm after the last block. */
   readonly finalNorm: boolean;
-  /** A language model that computes the hidden states, instead of embeddings and blocks. Default: none. */
+  /** A language model that computes the hidden states and replaces the embeddings and blocks. Default: none. */
   readonly decoder?: DecoderDescription | undefined;
   /** The head. Default: none; the model computes hidden states. */
   readonly head?: HeadDescription | undefined;
@@ -158,7 +158,7 @@ export interface DistanceProjections {
   readonly ofQueries: boolean;
   /** Whether the projections are those of queries and keys. */
   readonly shared: boolean;
-  /** Whether the projection of the embeddings for queries has a bias. Default: as the other projections. */
+  /** Whether the projection of distance embeddings for queries has a bias. Default: as the other projections. */
   readonly keyBias?: boolean | undefined;
 }
 
