@@ -5,7 +5,7 @@ import { NodeProblem } from "./errors.ts";
 import type { Graph } from "./graph.ts";
 import type { OnnxMap, OnnxStrings } from "./strings.ts";
 
-/** A value of a graph: a tensor, strings, a sequence, a map from labels to numbers, or an empty optional. */
+/** A value in a graph: a tensor, strings, a sequence, a map from labels to numbers, or an empty optional. */
 export type Value = Tensor | OnnxStrings | readonly Value[] | OnnxMap | undefined;
 
 export interface CallContext {
