@@ -65,7 +65,7 @@ const isBias = ([token, bias]: [string, unknown]): boolean =>
 const biases = z.custom<Record<string, number>>(
   (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value) && Object.entries(value).every(isBias),
-  "expected an object of tokens with biases from -100 to 100",
+  "expected an object that maps tokens to biases from -100 to 100",
 );
 
 /** Accepts any value, for fields that concern OpenAI's service or are hints, and do not change the text. */

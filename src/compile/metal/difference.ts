@@ -17,7 +17,7 @@ export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string
     if (why !== undefined) return `${why} in ${call.name}${placeIn(call.place)}`;
   }
   if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
-  return factsOf(a) === factsOf(b) ? undefined : "the changed tensors, the steps of optimizers or the checks differ";
+  return factsOf(a) === factsOf(b) ? undefined : "the changed tensors, optimizer steps or checks differ";
 }
 
 /** Returns the blocks with zeros in place of the numbers that each replay recomputes. */
@@ -39,7 +39,7 @@ function operandDifference(a: DeviceCall, b: DeviceCall): string | undefined {
 
 function entryDifference(a: Entry, b: Entry): string | undefined {
   if (a.source !== b.source || a.index !== b.index || a.id !== b.id || a.bytes !== b.bytes)
-    return "an operand comes from another place in each call";
+    return "an operand is in different memory in each call";
   if (b.contents && (!a.contents || Buffer.compare(a.contents, b.contents) !== 0))
     return "a value that JavaScript computes changes from call to call";
   return b.source === "external" && a.storage !== b.storage

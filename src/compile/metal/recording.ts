@@ -111,7 +111,7 @@ export class DeviceRecording extends Tracking implements Recorded {
   override dispatched({ name, block, operands, kernel }: CapturedDispatch): void {
     if (this.why !== undefined) return;
     if (operands === undefined) {
-      this.unsupported(`the kernel ${name} binds a buffer that no tensor has`);
+      this.unsupported(`the kernel ${name} binds a buffer that does not belong to a tensor`);
       return;
     }
     const bound = operands.map((operand) => operand as { readonly tensor: Tensor; readonly access: string });

@@ -48,7 +48,7 @@ export const metalSeam: Seam<DeviceRecording> = {
       const { dtype, offset, start } = inputs[at]!;
       const recorded = (offset - start) * bytesOf(dtype);
       if ((firstByteOf(found[at]!) - recorded) % alignmentOf(dtype) !== 0)
-        return `argument ${at} has another alignment`;
+        return `argument ${at} is not aligned like the recorded one`;
     }
     return undefined;
   },

@@ -143,7 +143,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
     throw new ShapeError(
       "detectionLoss",
       "wrongShape",
-      `expected logits [batch, queries, labels + 1] and targets of each image, got ${logits.describe()} and ` +
+      `expected logits [batch, queries, labels + 1] and one target per image, got ${logits.describe()} and ` +
         `${targets.length} targets`,
     );
   for (const { labels } of targets) {
@@ -151,7 +151,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
       throw new ArgumentError(
         "detectionLoss",
         "tooManyObjects",
-        `expected at most ${queries} objects in an image, the number of queries, got ${labels.length}`,
+        `expected at most ${queries} objects per image, one for each query, got ${labels.length}`,
       );
     const other = labels.find((label) => !Number.isSafeInteger(label) || label < 0 || label >= outputs - 1);
     if (other !== undefined)

@@ -88,7 +88,7 @@ export async function segmentImage(...values: unknown[]): Promise<Segmentation |
     throw new ArgumentError(
       "segmentImage",
       "unusedPrompts",
-      "expected no objects for a model of semantic segmentation",
+      "expected no objects for a semantic segmentation model; omit the option objects",
     );
   return overPlanes("segmentImage", model, image, batch, (row, grid, size) => segmentationOf(model, row, grid, size));
 }

@@ -17,7 +17,7 @@ function modified(call: Call, name: string, x: Tensor): Tensor {
 function flexAttention(call: Call): Tensor {
   const [q, k, v] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   if (q.rank !== 4 || k.rank !== 4 || v.rank !== 4)
-    throw new NodeProblem(`expected queries, keys and values of four axes, got ${q.describe()} and ${k.describe()}`);
+    throw new NodeProblem(`expected queries, keys and values with four axes, got ${q.describe()} and ${k.describe()}`);
   const group = q.shape[1]! / k.shape[1]!;
   const spread = (x: Tensor) => (group === 1 ? x : ops.repeatInterleave(x, group, { dim: 1 }));
   const precision = call.attributes.number("softmax_precision", 0);

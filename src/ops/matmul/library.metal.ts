@@ -41,17 +41,17 @@ export interface LibraryPlan {
 /** Returns the plan to compute a product with the library, or why the library doesn't support it. */
 export function libraryPlan(given: Problem): LibraryPlan | string {
   if (!isFloat(given.out.tensor.dtype)) return "integers";
-  if (given.m === 1 || given.n === 1) return "a row or a column, which its kernel reads as fast";
+  if (given.m === 1 || given.n === 1) return "a vector, for which Orchard's kernel is as fast";
   if (given.k === 0) return "empty sums";
   const problem = given.out.column === 1 ? given : transposedProblem(given);
   const { m, n, k, out, input, a, b, batchShape } = problem;
   const outer = batchShape.length < BATCH_AXES ? 1 : Math.min(...batchShape);
   if (batchShape.length > BATCH_AXES || outer > MOST_CALLS)
-    return `a batch of more than ${BATCH_AXES} axes, or of ${MOST_CALLS} along each`;
+    return `more than ${BATCH_AXES} batch axes, or more than ${MOST_CALLS} along each`;
   if ([a, b, out].some(hasNegativeStride)) return "negative strides";
   const factors = [linesOf(a, m, k), linesOf(b, k, n)];
   const [into, added] = [linesOf(out, m, n), input ? addendOf(problem, input) : { addend: NO_ADDEND, leading: 0 }];
-  if (factors.includes(undefined) || into?.isTransposed !== false) return "elements that are not adjacent in lines";
+  if (factors.includes(undefined) || into?.isTransposed !== false) return "rows and columns that are not contiguous";
   if (typeof added === "string") return added;
   const [left, right] = factors as [Lines, Lines];
   return {
@@ -77,7 +77,7 @@ function addendOf({ m, n, beta }: Problem, input: Matrix): { addend: number; lea
   const lines = linesOf(input, m, n);
   if (lines && !lines.isTransposed) return { addend: MATRIX_ADDEND, leading: lines.leading };
   if (input.row === 0 && input.column === 1 && beta === 1) return { addend: ROW_ADDEND, leading: 0 };
-  return "an input that is neither a matrix of rows nor one row";
+  return "an input that is neither row-major nor a single row";
 }
 
 /** Encodes a product by the library. If the library rejects it, a kernel with the same formula runs instead. */

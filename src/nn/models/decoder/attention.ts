@@ -292,7 +292,7 @@ function checkChunks(bounds: readonly number[], chunk: number): void {
   throw new ArgumentError(
     "Decoder",
     "longSegment",
-    `expected texts of a row with several to have at most ${chunk} tokens, the model's attention chunk, got ${longest}`,
+    `expected texts that share a row to have at most ${chunk} tokens, the model's attention chunk, got ${longest}`,
   );
 }
 

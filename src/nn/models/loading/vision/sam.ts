@@ -52,7 +52,7 @@ export function describeSam(given: Settings): SamDescription {
     [vision, "num_pos_feats", width / 2],
     [prompts, "num_point_embeddings", 4],
   ] as const)
-    if (part.whole(key) !== expected) throw part.wrong(key, `${expected}, as the other parts say`, part.get(key));
+    if (part.whole(key) !== expected) throw part.wrong(key, `${expected}, to match the other parts`, part.get(key));
   if (width % 8 !== 0) throw vision.wrong("output_channels", "a multiple of 8", width);
   return {
     ...{ architecture: "sam", channels: vision.whole("num_channels"), image, patch, width },

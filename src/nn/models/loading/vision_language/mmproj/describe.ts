@@ -75,7 +75,7 @@ export function describeMmproj(
     throw new ArgumentError(
       "loadModel",
       "otherProjector",
-      `expected features of width ${language.width}, that of the language model, got ${width} in ${file.path}; ` +
+      `expected features of the language model's width, ${language.width}, got ${width} in ${file.path}; ` +
         "use the mmproj file of this model",
     );
   const described = { architecture: family, imageToken: imageTokenOf(text, type) };
