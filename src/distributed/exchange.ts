@@ -61,6 +61,6 @@ function gpuElementsOf(operation: string, x: Tensor): Elements {
   throw new DistributedError(operation, "notOnGpu", text);
 }
 
-/** The exchange of tensors of the current backend: NCCL reaches only those of the GPU. */
+/** Returns the exchange for tensors of the current backend. NCCL supports only the GPU's tensors. */
 export const exchangeOf = ({ overMpi, overNccl }: Connection): Exchange =>
   overNccl !== undefined && getBackend() === "metal" ? overNccl : overMpi;

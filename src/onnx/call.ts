@@ -67,7 +67,7 @@ export class Call {
     return numbersOf(this.tensor(at));
   }
 
-  /** Returns the elements of an optional tensor, or those of the attribute that it replaced in later versions. */
+  /** Returns the elements of an optional tensor, or of the attribute that earlier versions have instead. */
   numbersOr(at: number, attribute: string): readonly number[] | undefined {
     const value = this.optional(at);
     return value === undefined ? this.attributes.numbers(attribute) : numbersOf(value);

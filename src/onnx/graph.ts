@@ -15,7 +15,7 @@ import { indexed, type OnnxStrings } from "./strings.ts";
 /** A node that is ready to run. */
 export interface Step {
   readonly operator: string;
-  /** The node's name, or that of its first result. */
+  /** The name of the node or, if it has none, of its first result. */
   readonly name: string;
   readonly compute: Operator;
   readonly attributes: Attributes;
@@ -34,7 +34,7 @@ export interface Step {
 /** The parts of a step that compute it. */
 type Computed = Omit<Step, "inputs" | "outputs" | "last" | "isFunction"> & { readonly outputs: readonly unknown[] };
 
-/** Values by name; an inner graph sees those of the graphs around it. */
+/** Values by name. An inner graph also sees the values of its outer graphs. */
 export class Scope {
   readonly #values = new Map<string, Value>();
   readonly #outer: Scope | undefined;

@@ -82,7 +82,7 @@ export function keptTypeOfName(name: string): number | undefined {
 export const isKept = ({ wraps, values }: ElementType): boolean =>
   values !== undefined || (wraps !== undefined && wraps.bits < 64);
 
-/** Where a file's tensors are: errors name the file, and external data lies beside it. */
+/** The location of a model: the file that errors name, and the folder of its external data. */
 export interface FilePlace {
   readonly path: string;
   /** Undefined if the model came as bytes: it then has no external data. */

@@ -35,7 +35,7 @@ const isKeyed = (x: Tensor): boolean =>
 
 /**
  * Makes the plan for these inputs, whose shapes have a {@link planKey}. It computes the whole graph. Returns undefined
- * for graphs with sequences, whose tensors have no single owner.
+ * for graphs with sequences, because their tensors may have several owners.
  *
  * @throws {OnnxError} if a node can't be computed
  */

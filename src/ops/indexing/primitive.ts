@@ -74,7 +74,7 @@ export const scatterCall = cpuCall("scatter", { ...scatterFields, way: oneOf(sca
   ...["x", "index", "source", "output"],
 ]);
 
-/** The strides and the nest are those of x, index, source and output. The output has the source's layout. */
+/** The strides and the nest are for x, index, source and output. The output has the source's layout. */
 export const scatterOthersCall = cpuCall("scatterOthers", { ...scatterFields, includesSelf: flag }, [
   "x",
   "index",

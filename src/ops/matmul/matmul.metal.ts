@@ -88,7 +88,7 @@ function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
   });
 }
 
-/** The types in a kernel's host name: that of the factors and, if sums are floats, that of the result. */
+/** Returns the types in a kernel's host name: the factors' type and, if sums are floats, the result's type. */
 function typesOf({ kernel, problem: { a, out } }: Omit<Plan, "splits">): string {
   const type = metalTypeOf(a.tensor.dtype);
   return kernel === "whole" ? type : `${type}_${metalTypeOf(out.tensor.dtype)}`;

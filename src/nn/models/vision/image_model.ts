@@ -23,7 +23,7 @@ export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor
     return true;
   }
 
-  /** @internal The weight whose dtype is that of pixels. */
+  /** @internal The weight whose dtype the pixels must have. */
   abstract get firstWeight(): Tensor;
 
   /** Converts images to the model's input; undefined if the folder has no settings for it. */
