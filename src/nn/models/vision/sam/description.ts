@@ -3,8 +3,11 @@ import type { FeedForwardDescription } from "../../decoder/description.ts";
 
 /** An image encoder over patches. Most of its blocks attend within windows. */
 export interface SamEncoderDescription {
+  /** The size of a patch's hidden state. */
   readonly width: number;
+  /** The number of blocks. */
   readonly layers: number;
+  /** The number of heads. */
   readonly heads: number;
   readonly feedForward: FeedForwardDescription;
   /** Whether queries, keys and values have biases. */
@@ -23,9 +26,12 @@ export interface SamEncoderDescription {
 
 /** A transformer in which a prompt's tokens and an image's patches attend to each other. */
 export interface SamDecoderDescription {
+  /** The number of blocks. */
   readonly layers: number;
+  /** The number of heads. */
   readonly heads: number;
   readonly feedForward: FeedForwardDescription;
+  /** A small number that norms add to the variance. */
   readonly eps: number;
   /** The factor by which the last attention of tokens to patches narrows its heads. Attention in blocks has 2. */
   readonly reduction: number;
@@ -39,6 +45,7 @@ export interface SamDecoderDescription {
 export interface SamDescription {
   /** The name of the architecture: Hugging Face's `model_type`. */
   readonly architecture: string;
+  /** The number of channels in an image. */
   readonly channels: number;
   /** Height and width of images in pixels. */
   readonly image: number;
