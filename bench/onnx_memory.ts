@@ -1,5 +1,5 @@
-// Measures the memory that ONNX models take at the peak here and in onnxruntime, each in a new process, on Linux:
-// `bun bench/onnx_memory.ts [words…] [--python PROGRAM]`. The memory before a model is loaded does not count.
+// Compares the peak memory of ONNX models in Orchard and onnxruntime on Linux, each in a new process:
+// `bun bench/onnx_memory.ts [words…] [--python PROGRAM]`. Memory in use before a model is loaded does not count.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ function peak(): number {
   return Number(line![1]) * 1024;
 }
 
-/** The process of one model: prints the peaks before and after. */
+/** Runs one model in this process. Prints the peak memory before and after, in bytes. */
 async function child(path: string, inputs: string): Promise<void> {
   setBackend("cpu");
   const given = await io.loadNpz(inputs);
-  rand([64, 64]).matmul(rand([64, 64])); // the library is loaded
+  rand([64, 64]).matmul(rand([64, 64])); // loads the BLAS library
   const before = peak();
   const model = await io.loadOnnx(path);
   for (let at = 0; at < 5; at++) {

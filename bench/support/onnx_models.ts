@@ -78,7 +78,7 @@ export const packageModels: Readonly<Record<string, PackageModel>> = {
   },
 };
 
-/** Draws inputs of a model. */
+/** Draws random inputs for a model. */
 export function inputsOf({ inputs, below }: PackageModel): Record<string, Tensor> {
   return Object.fromEntries(
     Object.entries(inputs).map(([name, shape]) => {

@@ -1,4 +1,4 @@
-/** `bun run test:musl`: runs the tests of operations with the release's dylib for musl and Bun's build for musl. */
+/** `bun run test:musl`: tests the release's dylib for musl with Bun's build for musl. */
 import { testAll } from "../arm64/arm64.ts";
 import { chooseFiles } from "../arm64/tests.ts";
 import { Failure } from "../failure.ts";

@@ -1,6 +1,6 @@
 /**
- * Runs Bun's build for musl on a system with glibc: musl of Debian 13 as the loader, and GCC's libraries for C++ from a
- * wheel for Alpine that contains them. All are installed in the user's cache, without root.
+ * Runs Bun's build for musl on a system with glibc. The loader is Debian 13's musl; GCC's C++ libraries come from a
+ * wheel for Alpine that bundles them. All are installed in the user's cache, without root.
  */
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
@@ -13,14 +13,14 @@ import { fixturesPython } from "../fixtures/environment.ts";
 import { debianRelease } from "../toolchain/blas.ts";
 import { installOnce, type Progress } from "../toolchain/install_once.ts";
 
-/** Debian 12's musl, 1.2.3, lacks the relocations (`DT_RELR`) of the libraries for C++. */
+/** Debian 12's musl, 1.2.3, does not support relative relocations (`DT_RELR`), which the C++ libraries use. */
 const release = "trixie";
 const processor = process.arch === "arm64" ? "aarch64" : "x86_64";
 const loader = `ld-musl-${processor}.so.1`;
 const wheel = "greenlet==3.5.6";
 const bunPackage = `@oven/bun-linux-${process.arch === "arm64" ? "aarch64" : "x64"}-musl`;
 
-/** Installs missing parts, and returns the command of Bun. @throws {Failure} with a remedy, on other systems */
+/** Installs missing parts. Returns the command that runs Bun. @throws {Failure} with a remedy, on other systems */
 export async function installMusl(progress: Progress): Promise<readonly string[]> {
   const folder = join(cacheFolder(), "musl");
   const [libraries, bun] = [join(folder, "libraries-1"), join(folder, `bun-${Bun.version}`)];
@@ -55,7 +55,7 @@ async function installLibraries(work: string, progress: Progress): Promise<void>
   for (const each of [downloads, unpacked]) await rm(each, { recursive: true, force: true });
 }
 
-/** Installs from the configured registry; the installation checks the package's checksum. */
+/** Installs Bun from the configured registry. The installer verifies the package's checksum. */
 async function installBun(work: string, progress: Progress): Promise<void> {
   progress(`Downloading Bun ${Bun.version} for musl`);
   await Bun.write(join(work, "package.json"), JSON.stringify({ dependencies: { [bunPackage]: Bun.version } }));

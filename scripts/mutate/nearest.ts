@@ -17,7 +17,7 @@ interface Relation {
   readonly inFolder: boolean;
   readonly isDirect: boolean;
   readonly stem: string;
-  /** The names of the tests of files that import the mutant's: `test/transforms/vmap` for `src/transforms/vmap.ts`. */
+  /** The tests of files that import the mutant's file, such as `test/transforms/vmap` for `src/transforms/vmap.ts`. */
   readonly users: ReadonlySet<string>;
   /** The exports of the mutant's file. */
   readonly names: readonly string[];
@@ -73,8 +73,8 @@ export class Tests {
   }
 
   /**
-   * A smaller value is nearer: by folder, imports, files that import the mutant's, and names that the test mentions;
-   * then by whether load may change the outcome.
+   * Returns a test's distance from the mutant; smaller is nearer. Compares the folder, the imports, the importing files
+   * and the names that the test mentions, then whether load may change the test's outcome.
    */
   #rankOf(test: string, { inFolder, isDirect, stem, users, names, hasTables }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
@@ -103,10 +103,10 @@ export class Tests {
   }
 }
 
-/** A file further away uses too little of the mutant's. */
+/** The maximum import distance. Files further away use little of the mutant's file. */
 const MOST_IMPORTS = 3;
 
-/** Returns the tests' names of the files of `src` that are reached by few imports. */
+/** Returns the names of the tests for files in `src` within {@link MOST_IMPORTS} imports. */
 function usersOf(distances: ReadonlyMap<string, number>): ReadonlySet<string> {
   const near = [...distances].filter(([file, distance]) => distance <= MOST_IMPORTS && isIn(file, "src"));
   return new Set(near.map(([file]) => file.replace(/^src/, "test").replace(/(?:\.\w+)?\.ts$/, "")));

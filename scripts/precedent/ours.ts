@@ -118,8 +118,8 @@ const partsOfSignature = (signature: string): [string, string[]] => {
 let names: ReadonlySet<string> | undefined;
 
 /**
- * Members of Apple's Metal before macOS 26, as Swift calls them, and its types. The dylib uses nothing newer, and
- * members of Metal 4 such as `rank` and `library` are names of its own properties too.
+ * Returns the Swift names of types and members in Apple's Metal before macOS 26. The dylib uses nothing newer. It has
+ * properties with the names of Metal 4's members, such as `rank` and `library`.
  */
 export function metalNames(): ReadonlySet<string> {
   names ??= new Set(

@@ -4,10 +4,10 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { withLock } from "../../src/cli/toolchain/lock.ts";
 
-/** Shows what an installation is doing. */
+/** Shows the progress of an installation. */
 export type Progress = (text: string) => void;
 
-/** Runs `install` in a folder that is renamed into place once it is complete, unless it is there already. */
+/** Runs `install` in a temporary folder, and renames it to `final` when complete. Does nothing if `final` exists. */
 export async function installOnce(
   final: string,
   progress: Progress,

@@ -174,7 +174,7 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
   },
 });
 
-/** `long` of 8 is `long[8]`, and that of 3 `long[3][8]`. */
+/** Nests array types: 8 of `long` are `long[8]`, and 3 of `long[8]` are `long[3][8]`. */
 const withDimension = (type: string, count: number): string => type.replace(/(?=\[|$)/, `[${count}]`);
 
 function checkCount(values: readonly unknown[], count: number): void {

@@ -29,8 +29,8 @@ export interface CompileOptions {
   /** The maximum number of programs, for different layouts of arguments. Default 8; the oldest is dropped. */
   variants?: number | undefined;
   /**
-   * Whether chains of elementwise operations run by pieces that fit the L1 cache on cpu, and as one generated kernel on
-   * metal. Default true.
+   * Whether to fuse chains of elementwise operations. On cpu, a chain runs on blocks that fit the L1 cache; on metal,
+   * it is one generated kernel. Default true.
    */
   fuse?: boolean | undefined;
 }

@@ -32,10 +32,10 @@ interface External {
   memory: Memory | null;
 }
 
-/** The cpu backend's calls of its dylib. */
+/** Records and replays calls of the cpu backend's dylib. */
 export const cpuSeam: Seam<Recording> = {
   accepts: ({ storage }) => storage.memory.device === "host",
-  /** A tensor over the part of an argument's memory that it covers, so that other calls may have other parts. */
+  /** Covers only the argument's part of its memory, so that later calls may pass other parts. */
   standIn(tensor) {
     const { dtype, shape, strides, start } = layoutOf(tensor);
     return new Tensor(new Storage(new PartOfMemory(tensor)), dtype, shape, strides, start);

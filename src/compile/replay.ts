@@ -1,4 +1,4 @@
-/** What replays of all backends share: the parts of a recorded call, and how its results are made. */
+/** Code that all backends share for replays: the parts of a recorded call, and the construction of its results. */
 import type { Generator } from "../random/generator.ts";
 import { callKey, type PhiloxKey } from "../random/philox.ts";
 import { bytesOf } from "../tensor/dtype.ts";
@@ -13,7 +13,7 @@ import type { State, StateSnapshot } from "./state.ts";
 import type { Tracking } from "./tracking.ts";
 import { type Layout, type Tree, valueIn } from "./tree.ts";
 
-/** Returned by {@link Replay.run} if the call must run plainly, since a check of its values differed. */
+/** Returned by {@link Replay.run} if the call must run without the program, such as after a failed check. */
 export const RUN_PLAINLY = Symbol("run plainly");
 
 /** A tensor of a result: where its memory comes from. */
@@ -35,7 +35,7 @@ export interface GradientChange {
 /** A recording of a function on one backend. */
 export interface Recorded extends Tracking {
   readonly entries: readonly Entry[];
-  /** Returns the entry of a result's storage, which calls need not access. */
+  /** Returns the entry of a result's storage. No recorded call needs to access it. */
   adopt(storage: Storage): Entry;
   /** Ends the recording. @throws {CompileError} if the function changed tensors that are not in its state */
   finish(allowed: ReadonlySet<Storage>): void;
@@ -52,17 +52,17 @@ export interface Taken<Recording extends Recorded = Recorded> {
 
 /** A backend whose calls can be recorded and replayed. */
 export interface Seam<Recording extends Recorded = Recorded> {
-  /** Whether arguments may be in the memory of a tensor. */
+  /** Whether a tensor may be an argument. */
   accepts(tensor: Tensor): boolean;
-  /** Returns a tensor over the memory of an argument, which is known as the argument's during a recording. */
+  /** Returns a tensor over the memory of an argument, by which a recording recognizes the argument. */
   standIn(tensor: Tensor): Tensor;
-  /** Begins a recording. @param stand the arguments' stand-ins @param gradients the parameters' gradients */
+  /** Starts a recording. @param stand the arguments' stand-ins @param gradients the parameters' gradients */
   record(state: State, stand: readonly Tensor[], gradients: readonly (Tensor | null)[]): Recording;
   /** Returns how two recordings differ; undefined if they are equal. */
   difference(before: Recording, after: Recording): string | undefined;
-  /** Makes the program of a recording. */
+  /** Compiles a recording to a program. */
   compile(taken: Taken<Recording>, options: ReplayOptions): Replay;
-  /** Returns why arguments of the right layout don't fit those of a recording; undefined if they do. */
+  /** Returns why a program can't use arguments whose layouts match its recording's; undefined if it can. */
   whyUnfit(found: readonly Tensor[], inputs: readonly Layout[]): string | undefined;
   /** Returns why a call with these arguments can't be recorded; undefined if it can. */
   whyPlain(found: readonly Tensor[], state: State): string | undefined;
@@ -104,11 +104,11 @@ export abstract class Replay {
     this.advances = recording.advances();
   }
 
-  /** Finds the memory of the surrounding code's tensors. Returns false if it no longer fits. */
+  /** Finds the memory of tensors from outside the function. Returns false if the program can't use it. */
   abstract bind(): boolean;
-  /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run plainly. */
+  /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run without the program. */
   abstract run(found: readonly Tensor[]): unknown;
-  /** Describes the program for a file. @throws {CompileError} `unsaved` if it can't be saved */
+  /** Returns the program's parts to save in a file. @throws {CompileError} `unsaved` if it can't be saved */
   describe(): SavedParts {
     throw unsaved("it was recorded on metal");
   }

@@ -27,7 +27,7 @@ export function exportEnvironment(values: Readonly<Record<string, string | undef
   }
 }
 
-/** Sets an environment variable for other native libraries, which read it by `getenv`, unless it is set. */
+/** Sets an environment variable that other native libraries read by `getenv`. Does nothing if it is already set. */
 export function defaultNative(name: string, value: string): void {
   const { ptr, i32 } = FFIType;
   openLibc({ setenv: { args: [ptr, ptr, i32], returns: i32 } })?.setenv(cString(name), cString(value), 0);

@@ -1,6 +1,6 @@
 /**
- * The operands of a primitive, which fixes their number. The types of the first eight exclude undefined, also under
- * `noUncheckedIndexedAccess`.
+ * The operands of a primitive. A primitive has a fixed number of operands, so the types of the first eight exclude
+ * undefined even with `noUncheckedIndexedAccess`.
  */
 export interface Operands<T> extends ReadonlyArray<T> {
   readonly 0: T;

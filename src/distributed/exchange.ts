@@ -39,7 +39,7 @@ export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
 
 /**
  * NCCL's kernels run on a separate stream. They start once the Metal commands that compute their operands are complete,
- * so backward passes go on meanwhile.
+ * so that the backward pass overlaps with the exchange.
  */
 export const ncclExchange = (nccl: Nccl): Exchange => ({
   name: nccl.library.name,
@@ -61,6 +61,6 @@ function gpuElementsOf(operation: string, x: Tensor): Elements {
   throw new DistributedError(operation, "notOnGpu", text);
 }
 
-/** The exchange of tensors of the current backend: NCCL reaches only those of the GPU. */
+/** Returns the exchange for tensors of the current backend. NCCL supports only the GPU's tensors. */
 export const exchangeOf = ({ overMpi, overNccl }: Connection): Exchange =>
   overNccl !== undefined && getBackend() === "metal" ? overNccl : overMpi;

@@ -1,4 +1,4 @@
-/** Agrees on the GPUs of the ranks, and on NCCL if no two ranks share a GPU. */
+/** Exchanges which GPU each rank uses, and chooses NCCL if no two ranks share a GPU. */
 import { DeviceBuffer } from "../backend/metal/buffer.ts";
 import { environment } from "../core/environment.ts";
 import { Cuda } from "./cuda.ts";

@@ -110,7 +110,7 @@ export class Nccl {
     );
   }
 
-  /** Sums parts of `from`; each rank receives that of its number in `to`. @param counts the elements of each part */
+  /** Sums parts of `from`. Rank r receives part r in `to`. @param counts the number of elements in each part */
   reduceParts(from: Elements, to: Elements, counts: readonly number[]): Pending {
     const [{ address, type }, { address: target }] = [described(from), described(to)];
     const bytesEach = from.bytes.byteLength / Math.max(from.count, 1);

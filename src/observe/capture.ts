@@ -1,7 +1,6 @@
 /**
- * The seam at which `compile` records what a function does: calls of the cpu dylib, dispatches of kernels, accesses to
- * elements, random numbers, and steps of optimizers. Outside of a recording `capture` is null, and a report costs one
- * branch.
+ * The hooks through which `compile` records a function: calls of the cpu dylib, dispatches of kernels, accesses to
+ * elements, random numbers, and optimizer steps. Without a recording, `capture` is null and each hook costs one branch.
  */
 
 /** A call of a function of the cpu dylib. */
@@ -30,13 +29,13 @@ export interface BuiltInKernel {
 
 /** A dispatch of a kernel on a device. */
 export interface CapturedDispatch {
-  /** The kernel. */
+  /** The kernel's name. */
   readonly name: string;
-  /** The block for `orchard_dispatch_encode`, which the recording copies. */
+  /** The block for `orchard_dispatch_encode`. The recording must copy it. */
   readonly block: Uint8Array;
   /** The file, name and function constants of a built-in kernel; undefined for other kernels. */
   readonly kernel: BuiltInKernel | undefined;
-  /** The tensors at the bindings, in order; undefined for memory that no tensor has. */
+  /** The tensors at the bindings, in order; undefined if a buffer does not belong to a tensor. */
   readonly operands:
     | readonly { readonly tensor: object; readonly access: "read" | "write" | "readwrite" }[]
     | undefined;
@@ -58,10 +57,10 @@ export interface Capture {
   stepped(optimizer: object, slots: readonly object[]): void;
   /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */
   live(name: string, rows: () => readonly object[]): void;
-  /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns those of other values */
+  /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**
-   * After the call, the host checks a number that a kernel writes: the position of the first invalid element.
+   * A kernel writes the position of the first invalid element, which the host checks after the call.
    *
    * @param errorAt returns the error for a position; undefined if there is none
    */

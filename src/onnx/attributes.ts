@@ -52,7 +52,7 @@ export class Attributes {
     return value;
   }
 
-  /** Returns one of the standard's words. @throws {NodeProblem} for another one */
+  /** Returns a string attribute that the standard restricts to `words`. @throws {NodeProblem} for other values */
   choice<Word extends string>(name: string, words: readonly [Word, Word, ...Word[]], byDefault?: Word): Word {
     const word = this.text(name, byDefault);
     const known = words.find((each) => each === word);
@@ -74,7 +74,7 @@ export class Attributes {
     return value;
   }
 
-  /** Returns a tensor of numbers or strings. */
+  /** Returns a tensor of numbers or strings; undefined without the attribute. */
   value(name: string): Tensor | OnnxStrings | undefined {
     const value = this.#values.get(name);
     const isStrings = typeof value === "object" && "strings" in value;

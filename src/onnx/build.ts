@@ -39,7 +39,7 @@ const keyOf = (domain: string, name: string, overload: string): string => `${dom
 /**
  * Builds a model's graph.
  *
- * @throws {FileFormatError} if it is not sound, or has operators that are not supported
+ * @throws {FileFormatError} for a damaged graph, or unsupported operators
  */
 export function buildModel(model: ModelProto, place: FilePlace, storing: Storing = unchanged()): Graph {
   if (!model.graph) throw damaged(place, "it has no graph");

@@ -5,7 +5,7 @@ import { NodeProblem } from "./errors.ts";
 import type { Graph } from "./graph.ts";
 import type { OnnxMap, OnnxStrings } from "./strings.ts";
 
-/** A value of a graph: a tensor, strings, a sequence, a map from labels to numbers, or an empty optional. */
+/** A value in a graph: a tensor, strings, a sequence, a map from labels to numbers, or an empty optional. */
 export type Value = Tensor | OnnxStrings | readonly Value[] | OnnxMap | undefined;
 
 export interface CallContext {
@@ -67,7 +67,7 @@ export class Call {
     return numbersOf(this.tensor(at));
   }
 
-  /** Returns the elements of an optional tensor, or those of the attribute that it replaced in later versions. */
+  /** Returns the elements of an optional tensor, or of the attribute that earlier versions have instead. */
   numbersOr(at: number, attribute: string): readonly number[] | undefined {
     const value = this.optional(at);
     return value === undefined ? this.attributes.numbers(attribute) : numbersOf(value);

@@ -1,4 +1,4 @@
-/** Casts to the element types of ONNX. */
+/** Casts to ONNX's element types. */
 import * as ops from "../ops/index.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -7,14 +7,14 @@ import { forgotten, kept } from "./kept_types.ts";
 import { powerOfTwo, roundedTo, smallFloats } from "./small_floats.ts";
 import { elementType, elementTypeName, isKept } from "./tensors.ts";
 
-/** How floats of 8 and fewer bits round. */
+/** Rounding to floats of up to 8 bits. */
 export interface Rounding {
   readonly saturate: boolean;
-  /** Of E8M0: `up`, `down` or `nearest`. */
+  /** For E8M0 only: `up`, `down` or `nearest`. */
   readonly mode: string;
 }
 
-/** Casts to an element type of ONNX; a type without a dtype wraps or rounds into one that holds its values. */
+/** Casts to an ONNX element type. If no dtype matches, wraps or rounds the values and stores them in a wider dtype. */
 export function castTo(x: Tensor, number: number, rounding: Rounding = { saturate: true, mode: "up" }): Tensor {
   const type = elementType(number);
   if (!type) throw new NodeProblem(`a cast to ${elementTypeName(number)} is not supported`);

@@ -15,14 +15,14 @@ import { indexed, type OnnxStrings } from "./strings.ts";
 /** A node that is ready to run. */
 export interface Step {
   readonly operator: string;
-  /** The node's name, or that of its first result. */
+  /** The name of the node or, if it has none, of its first result. */
   readonly name: string;
   readonly compute: Operator;
   readonly attributes: Attributes;
   readonly opset: number;
   /** Whether a function of the model computes it. */
   readonly isFunction?: boolean;
-  /** The dtype in which the model was loaded, if one was chosen. */
+  /** The dtype that the option `dtype` chose for the model; undefined without the option. */
   readonly float?: OnnxFloat;
   /** Names of values; empty for an input that is left out. */
   readonly inputs: readonly string[];
@@ -34,7 +34,7 @@ export interface Step {
 /** The parts of a step that compute it. */
 type Computed = Omit<Step, "inputs" | "outputs" | "last" | "isFunction"> & { readonly outputs: readonly unknown[] };
 
-/** Values by name; an inner graph sees those of the graphs around it. */
+/** Values by name. An inner graph also sees the values of its outer graphs. */
 export class Scope {
   readonly #values = new Map<string, Value>();
   readonly #outer: Scope | undefined;
@@ -62,7 +62,7 @@ export interface OutputType {
   readonly shape: readonly number[];
 }
 
-/** What a graph may have besides its nodes and tensors. */
+/** Optional parts of a graph. */
 interface GraphOptions {
   /** Types of the outputs, in their order; undefined for those that have no tensor type. */
   readonly types?: readonly (OutputType | undefined)[];
@@ -112,7 +112,7 @@ export class Graph {
     return this.outputs.map((name) => scope.get(name));
   }
 
-  /** As {@link run}, but frees each intermediate result after its last use: no gradient needs it. */
+  /** Like {@link run}, but frees each intermediate result after its last use, because no gradient needs it. */
   runOnce(given: readonly Value[], constants: ReadonlyMap<string, Tensor>): readonly Value[] {
     const scope = new Scope();
     for (const [name, value] of [...constants, ...this.texts]) scope.set(name, value);
@@ -127,7 +127,7 @@ export class Graph {
   }
 }
 
-/** Runs a step, and frees results after their last use. Tensors in sequences stay for the garbage collector. */
+/** Runs a step, and frees results after their last use. Leaves tensors in sequences to the garbage collector. */
 function runFreeing(step: Step, scope: Scope, made: TidyScope, owners: Owners): void {
   const inputs = step.inputs.map((name) => (name === "" ? undefined : scope.get(name)));
   const results = valuesOf(step, inputs, scope);

@@ -1,44 +1,44 @@
 /**
- * Element types of ONNX that no dtype has, such as int4 and float8: tensors hold their values in a wider dtype, and are
- * remembered here with the type, on which later nodes depend.
+ * Tracks ONNX element types without a dtype, such as int4 and float8. Tensors hold their values in a wider dtype. Later
+ * nodes depend on the type, so it is recorded here for each tensor.
  */
 import * as ops from "../ops/index.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
 
 const types = new WeakMap<Tensor, number>();
-/** Most models have only types with a dtype. */
+/** Whether any type was recorded. Most models have only types with a dtype and skip the look-ups. */
 let isUsed = false;
 
-/** Remembers the type of a tensor by its number in TensorProto.DataType. Returns the tensor. */
+/** Records a tensor's type, a number in TensorProto.DataType. Returns the tensor. */
 export function kept(x: Tensor, type: number): Tensor {
   isUsed = true;
   types.set(x, type);
   return x;
 }
 
-/** Returns the type of a tensor if no dtype has it. */
+/** Returns the recorded type of a tensor; undefined if its dtype is its type. */
 export const keptType = (x: Tensor | undefined): number | undefined => (isUsed && x ? types.get(x) : undefined);
 
-/** Returns a tensor that has the same elements, of the type that its dtype says. */
+/** Returns a tensor with the same elements and without a recorded type. */
 export const forgotten = (x: Tensor): Tensor => (keptType(x) === undefined ? x : ops.clone(x));
 
-/** Operators whose results have the elements of their first input. */
+/** Operators that move elements of their first input. */
 const moving: ReadonlySet<string> = new Set([
   ...["Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND"],
   ...["Pad", "Reshape", "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "SpaceToDepth", "Split"],
   ...["Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"],
 ]);
 
-/** Operators whose results have the type of their input, and wrap around in it. */
+/** Operators whose results have the input's type, and wrap on overflow. */
 const wrapping: ReadonlySet<string> = new Set([
   ...["Abs", "Add", "BitShift", "BitwiseNot", "Mul", "Neg", "Sub", "Sum"],
 ]);
 
 /**
- * Remembers the types of results.
+ * Records the types of an operator's results.
  *
- * @param wrap converts a tensor to a type
+ * @param wrap wraps a tensor's values to a type
  */
 export function keepTypes(
   operator: string,

@@ -17,14 +17,16 @@ import { elementTypeName, folderOf } from "./tensors.ts";
 /** Options of {@link loadOnnx}. */
 export interface LoadOnnxOptions {
   /**
-   * The dtype of floating weights and activations: float16 or bfloat16 to save memory, float64 to check gradients.
-   * Inputs may have other floating dtypes, and outputs in half precision get the types that the file declares. Scales
-   * of quantized tensors, and numbers from which sizes are computed, keep their dtype. Default: the dtypes in the file.
+   * The dtype of floating-point weights and activations: float16 or bfloat16 to save memory, float64 to check
+   * gradients. Inputs of other floating-point dtypes are converted, and outputs in half precision are converted to the
+   * types that the file declares. Scales of quantized tensors, and numbers from which sizes are computed, keep their
+   * dtype. Default: the dtypes in the file.
    */
   readonly dtype?: OnnxFloat | undefined;
   /**
-   * Quantizes constant matrices of `MatMul` and `Gemm`, and constant tables from which `Gather` takes rows, to this
-   * format, one at a time. Matrices with an unsuitable number of columns keep their dtype.
+   * The format to which constant matrices of `MatMul` and `Gemm`, and constant tables from which `Gather` takes rows,
+   * are quantized, one at a time. Matrices whose number of columns doesn't fit the format keep their dtype. Default:
+   * no quantization.
    */
   readonly quantize?: GgmlFormat | QuantizedFormat | AffineOptions | undefined;
   /** Precision of products with quantized weights, as in {@link quantizedMatmul}. Default `"exact"`. */
@@ -36,7 +38,7 @@ export interface LoadOnnxOptions {
  * are read from the model's folder.
  *
  * @param source a path, or the bytes of a file without external data
- * @param options `dtype` and `quantize` convert weights one at a time; quantized weights are frozen
+ * @param options `dtype` and `quantize` convert one weight at a time; quantized weights don't train
  * @returns a module whose weights train; see {@link OnnxModel}
  *
  * @example
@@ -78,7 +80,7 @@ const loadParameters = parameters("loadOnnx", {
 function describedValue({ name, type }: ValueProto): OnnxValue {
   const tensor = type?.tensor;
   const dims = tensor?.shape?.dims.map(({ value, parameter }) => {
-    if (value !== undefined && value >= 0) return value; // some exporters write −1 for a size that is open
+    if (value !== undefined && value >= 0) return value; // some exporters write −1 for an unknown size
     return parameter === "" ? null : parameter;
   });
   return { name, type: tensor ? elementTypeName(tensor.elementType) : undefined, shape: dims };

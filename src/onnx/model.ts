@@ -39,7 +39,7 @@ interface Parts {
   readonly trainable: ReadonlySet<string>;
   readonly quantized: Map<string, QuantizedTensor>;
   readonly metadata: ReadonlyMap<string, string>;
-  /** The dtype that a user chose. */
+  /** The dtype that the option `dtype` chose; undefined without the option. */
   readonly dtype: OnnxFloat | undefined;
 }
 
@@ -54,10 +54,10 @@ interface Parts {
 export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>], Record<string, Value>> {
   /** The file's tensors by name: those that train require gradients. */
   readonly weights: Map<string, Tensor>;
-  /** Weights that `quantize` converted, by their names in the file. They are frozen. */
+  /** Weights that the option `quantize` converted, by their names in the file. They don't train. */
   readonly quantizedWeights: ReadonlyMap<string, QuantizedTensor>;
   readonly #parts: Parts;
-  /** Types of inputs that no dtype has, by name. */
+  /** The types, without a dtype, of inputs, by the input's name. */
   readonly #keptTypes: ReadonlyMap<string, number>;
   readonly #plans = new Plans();
 
@@ -82,7 +82,7 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     return this.#parts.inputs;
   }
 
-  /** Texts that the author added to the file by key, such as the names of classes. */
+  /** The file's metadata: texts by key, such as the names of classes. */
   get metadata(): ReadonlyMap<string, string> {
     return this.#parts.metadata;
   }
@@ -114,7 +114,7 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     return noGrad(() => this.#outputs(this.#plans.run(this.#parts.graph, this.#values(inputs), this.weights)));
   }
 
-  /** Returns the inputs in the graph's order: floating tensors in the dtype of a model that was loaded in one. */
+  /** Returns the inputs in the graph's order. Converts floating-point tensors to the dtype of the option `dtype`. */
   #values(inputs: Readonly<Record<string, Value>>): Value[] {
     const { graph, dtype } = this.#parts;
     return graph.inputs.map((name) => {
@@ -126,7 +126,7 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
     });
   }
 
-  /** Returns the outputs by name. Half precision becomes the type that the file declares. */
+  /** Returns the outputs by name. Converts half precision to the types that the file declares. */
   #outputs(results: readonly Value[]): Record<string, Value> {
     const { graph, dtype } = this.#parts;
     const declared = (value: Value, at: number): Value => {

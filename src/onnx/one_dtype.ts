@@ -1,18 +1,18 @@
-/** One floating dtype for a model, whatever its file has. */
+/** Runs a model in one floating-point dtype, regardless of the dtypes in its file. */
 import * as ops from "../ops/index.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import type { Value } from "./call.ts";
 
-/** A dtype that a model can be loaded in. */
+/** The dtypes in which a model can be loaded. */
 export type OnnxFloat = "float64" | "float32" | "float16" | "bfloat16";
 
 export const floats: ReadonlySet<DType> = new Set(["float64", "float32", "float16", "bfloat16"]);
 
 /**
- * Inputs that keep their dtype, by place: numbers that are sizes, positions, limits or scales of integers, which half
- * precision would round.
+ * The indices of inputs that keep their dtype: sizes, positions, limits and scales of integers. Half precision would
+ * round them.
  */
 const exactInputs: Readonly<Record<string, readonly number[]>> = {
   BatchNormalization: [1, 2, 3, 4],
@@ -31,13 +31,13 @@ const exactInputs: Readonly<Record<string, readonly number[]>> = {
   Upsample: [1],
 };
 
-/** Nothing is rounded in float64. */
+/** Returns the inputs that keep their dtype: none for float64, which rounds nothing. */
 export const exactInputsOf = (operator: string, dtype: OnnxFloat): readonly number[] =>
   dtype === "float64" ? [] : (exactInputs[operator] ?? []);
 
 const LARGEST_FLOAT16 = 65504;
 
-/** Converts to a dtype. Finite numbers stay finite: exporters write masks as the least float32. */
+/** Converts to a dtype, and keeps finite numbers finite. Exporters write masks with the lowest float32. */
 export function finite(x: Tensor, dtype: OnnxFloat): Tensor {
   if (dtype !== "float16" || x.dtype === "float16") return x.to(dtype);
   return tidy(() => {
@@ -47,9 +47,9 @@ export function finite(x: Tensor, dtype: OnnxFloat): Tensor {
 }
 
 /**
- * Operators that compute in float32 where a model has half precision, and return it if their result is a float: sums of
- * squares exceed the largest float16, and positions need more digits. Results are converted where they meet a tensor of
- * the model's dtype.
+ * Operators that compute and return float32 in a model with half precision, because sums of squares overflow float16
+ * and positions need more digits. A result is converted when an operator combines it with a tensor of the model's
+ * dtype.
  */
 const WIDE: ReadonlySet<string> = new Set([
   ...["BitCast", "DeformConv", "NonMaxSuppression"],
@@ -61,8 +61,8 @@ const toFloat32 = (value: Value): Value =>
   value instanceof Tensor && (value.dtype === "float16" || value.dtype === "bfloat16") ? value.to("float32") : value;
 
 /**
- * Returns the inputs of a step with all floating tensors in the model's dtype, if one of them has it. Numbers that only
- * depend on sizes and constants of the file never meet such a tensor, and keep their precision.
+ * If any input of a step has the model's dtype, converts the other floating-point inputs to it. Numbers that depend
+ * only on sizes and constants are not combined with such a tensor, and keep their precision.
  */
 export function ofOneDType(operator: string, inputs: readonly Value[], dtype: OnnxFloat): readonly Value[] {
   const isHalf = dtype === "float16" || dtype === "bfloat16";

@@ -1,8 +1,8 @@
-/** Frees the tensors of a run after their last use. */
+/** Frees the tensors that a run creates after their last use. */
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
 
-/** Counts the places that hold each tensor that the run made; a step may return one of its inputs. */
+/** Counts the references to each tensor. A step may return one of its inputs, so a tensor can have several. */
 export class Owners {
   readonly #counts = new Map<Value, number>();
 
@@ -18,7 +18,7 @@ export class Owners {
     }
   }
 
-  /** Leaves a tensor to the garbage collector, such as one in a sequence. */
+  /** Leaves a tensor, such as one in a sequence, to the garbage collector. */
   leave(value: Value): void {
     this.#counts.delete(value);
   }

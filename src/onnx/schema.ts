@@ -107,7 +107,7 @@ export interface ModelProto {
   producer: string;
   graph: GraphProto | undefined;
   opsets: OpsetProto[];
-  /** Texts of the model's author, such as the names of its classes. */
+  /** The author's metadata, such as the names of classes. */
   metadata: StringEntry[];
   functions: FunctionProto[];
 }

@@ -1,19 +1,20 @@
 /**
- * Floats of 8 and fewer bits, which no dtype holds: their values are kept in float32, and casts to them round. The
- * formats: https://onnx.ai/onnx/technical/float8.html, https://onnx.ai/onnx/technical/float4.html, and for E8M0 the
- * OCP's Microscaling Formats, version 1.0.
+ * Floats of up to 8 bits, which have no dtype. Their values are stored in float32; casts to them round.
+ *
+ * Source: https://onnx.ai/onnx/technical/float8.html, https://onnx.ai/onnx/technical/float4.html; E8M0: the OCP's
+ * Microscaling Formats, version 1.0.
  */
 import * as ops from "../ops/index.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** A format: bits of exponent and mantissa, and the meaning of its largest codes. */
+/** A format: the bits of its exponent and mantissa, and the meaning of its largest codes. */
 export interface SmallFloat {
   readonly exponent: number;
   readonly mantissa: number;
   readonly bias: number;
   /** The largest finite value. */
   readonly most: number;
-  /** What the codes above the largest finite value mean. `minusZero`: only the code of −0 is NaN. */
+  /** The meaning of codes above the largest finite value. `minusZero`: the code of −0 is NaN, and no others are. */
   readonly special: "infinity" | "allOnes" | "minusZero" | "none";
 }
 
@@ -25,7 +26,7 @@ export const smallFloats: Readonly<Record<string, SmallFloat>> = {
   float8e5m2fnuz: { exponent: 5, mantissa: 2, bias: 16, most: 57344, special: "minusZero" },
 };
 
-/** The value of a code. */
+/** Returns the value of a code. */
 export function smallFloatValue(format: SmallFloat, code: number): number {
   const { exponent, mantissa, bias, special } = format;
   const bits = exponent + mantissa;
@@ -38,13 +39,13 @@ export function smallFloatValue(format: SmallFloat, code: number): number {
   return sign * scaled * 2 ** -bias;
 }
 
-/** The value of a code of E8M0, which has only an exponent. */
+/** Returns the value of an E8M0 code, which is only an exponent. */
 export const e8m0Value = (code: number): number => (code === 255 ? Number.NaN : 2 ** (code - 127));
 
 /**
  * Rounds to the nearest value of a format, ties to even, in float32.
  *
- * @param saturate whether larger values become the largest finite one, and not infinity or NaN
+ * @param saturate whether values out of range become the largest finite value instead of infinity or NaN
  */
 export function roundedTo(format: SmallFloat, given: Tensor, saturate: boolean): Tensor {
   const { mantissa, bias, most, special } = format;

@@ -1,4 +1,4 @@
-/** How a model's weights are stored: converted to another floating dtype, or quantized, while the graph is built. */
+/** Converts or quantizes a model's weights while the graph is built. */
 
 import { QuantizedEmbedding } from "../nn/quantized/embedding.ts";
 import { formatFor } from "../nn/quantized/model.ts";
@@ -12,7 +12,7 @@ import type { Call, Operator } from "./call.ts";
 import { attributesOf, capturedBy, type Step } from "./graph.ts";
 import { exactInputsOf, finite, floats, type OnnxFloat } from "./one_dtype.ts";
 
-/** The options of a load, and the quantized weights that it made, by name. */
+/** The options of `loadOnnx`, and the weights that it has quantized, by name. */
 export interface Storing {
   readonly dtype: OnnxFloat | undefined;
   readonly format: QuantizedFormat | undefined;
@@ -22,21 +22,21 @@ export interface Storing {
 
 type NewStep = Omit<Step, "last">;
 
-/** Operators whose inputs after the first are weights, even with one element. */
+/** Operators whose inputs after the first are always weights, even scalars. */
 const WEIGHTED: ReadonlySet<string> = new Set([
   ...["Conv", "ConvTranspose", "GRU", "Gemm", "GroupNormalization", "InstanceNormalization"],
   ...["LSTM", "LayerNormalization", "MatMul", "PRelu", "RMSNormalization", "RNN"],
 ]);
 
-/** All steps of a graph and of the graphs inside it. */
+/** Returns the steps of a graph and of its inner graphs. */
 const withInner = (steps: readonly NewStep[]): NewStep[] =>
   steps.flatMap((step) => [step, ...step.attributes.graphs().flatMap((graph) => withInner(graph.steps))]);
 
 /**
  * Converts and quantizes the tensors of a graph in place, one at a time, and returns the steps that use them.
  *
- * Scalars stay as they are unless they are weights: they may be factors of sizes, which half precision would round.
- * Where one meets a tensor of the model's dtype, {@link ofOneDType} converts it.
+ * Scalars are not converted unless they are weights: a scalar may be the factor of a size, which half precision would
+ * round. If a step combines it with a tensor of the model's dtype, {@link ofOneDType} converts it.
  */
 export function storeWeights(
   constants: Map<string, Tensor>,
@@ -61,7 +61,7 @@ export function storeWeights(
   return stored.map((step) => ({ ...step, float: dtype }));
 }
 
-/** A weight that steps use as a matrix of a product, or as a table of rows. */
+/** The use of a weight: a matrix of a product, stored as it is or transposed, or a table of rows. */
 type Use = "product" | "transposed" | "table";
 
 function useOf({ operator, inputs, attributes }: NewStep, name: string): Use | undefined {
@@ -74,7 +74,7 @@ function useOf({ operator, inputs, attributes }: NewStep, name: string): Use | u
   return attributes.flag("transB") ? "transposed" : "product";
 }
 
-/** Quantizes matrices of products, and tables from which rows are taken. A matrix that no format fits stays. */
+/** Quantizes the matrices of products, and tables of rows. A matrix that fits no format is unchanged. */
 function quantizeWeights(
   constants: Map<string, Tensor>,
   steps: readonly NewStep[],
@@ -109,7 +109,7 @@ function quantizedStep(step: NewStep, weight: QuantizedTensor, precision: Produc
   return { ...step, operator: `Quantized${step.operator}`, compute, inputs, attributes: attributesOf([]) };
 }
 
-/** Inputs: x, and what is added to the product. */
+/** Returns the operator of a product. Its inputs are x, and an optional addend. */
 const productWith =
   (weight: QuantizedTensor, precision: ProductPrecision): Operator =>
   (call: Call) => {
@@ -119,7 +119,7 @@ const productWith =
     return added && !isBias ? ops.add(product, added.to(product.dtype)) : product;
   };
 
-/** Negative indices count from the end. */
+/** Returns the operator that looks up rows. Negative indices count from the end. */
 function rowsOf(weight: QuantizedTensor): Operator {
   const table = new QuantizedEmbedding(weight);
   return (call) => {

@@ -1,4 +1,4 @@
-/** Tensors of strings, which no dtype holds, and maps from labels to numbers. */
+/** Tensors of strings, which have no dtype, and maps from labels to numbers. */
 import { tensor } from "../ops/creation/tensor.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import type { Value } from "./call.ts";
@@ -16,13 +16,13 @@ export type OnnxMap = ReadonlyMap<string | number, number>;
 export const isStrings = (value: unknown): value is OnnxStrings =>
   typeof value === "object" && value !== null && !(value instanceof Tensor) && "strings" in value;
 
-/** Makes a tensor of strings, of one axis by default. */
+/** Creates a tensor of strings, by default a vector. */
 export const stringsOf = (strings: readonly string[], shape: readonly number[] = [strings.length]): OnnxStrings => ({
   shape,
   strings,
 });
 
-/** Operators that move elements, or compare them for equality: what they return of strings. */
+/** Operators that move or compare elements, and which of their results are strings: all, only the first, or none. */
 const moving: Readonly<Record<string, "strings" | "first" | "other">> = {
   ...{ Compress: "strings", Concat: "strings", ConcatFromSequence: "strings", DepthToSpace: "strings" },
   ...{ Equal: "other", Expand: "strings", Flatten: "strings", Gather: "strings", GatherElements: "strings" },
@@ -36,16 +36,16 @@ const moving: Readonly<Record<string, "strings" | "first" | "other">> = {
 const holdsStrings = (value: Value): boolean =>
   isStrings(value) || (Array.isArray(value) && (value as readonly Value[]).some(holdsStrings));
 
-/** What replaces the strings of a step: indices into them. */
+/** A step with its strings replaced by indices. */
 export interface Indexed {
   readonly inputs: readonly Value[];
-  /** Returns the results with strings again. */
+  /** Converts the indices in the results back to strings. */
   readonly restore: (results: readonly Value[]) => readonly Value[];
 }
 
 /**
- * Replaces strings by integers in the order of the strings, so that operators on tensors move and compare them.
- * Undefined for operators that read strings, and if there are none. 0 is the empty string, with which operators pad.
+ * Replaces strings by integers in the same order, so that operators on tensors can move and compare them. The empty
+ * string, with which operators pad, is 0. Returns undefined if no input has strings, or for operators that read them.
  */
 export function indexed(operator: string, inputs: readonly Value[]): Indexed | undefined {
   const returned = Object.hasOwn(moving, operator) ? moving[operator] : undefined;
@@ -77,10 +77,10 @@ export function indexed(operator: string, inputs: readonly Value[]): Indexed | u
   };
 }
 
-/** UTF-16 orders characters beyond the first 65,536 before some others; UTF-8's bytes have the order of code points. */
+/** Compares by code point, which is the order of UTF-8 bytes. UTF-16 order differs for characters above U+FFFF. */
 const byCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Reads a number as C's strtod does. @throws {NodeProblem} */
+/** Parses a number like C's strtod. @throws {NodeProblem} */
 export function numberIn(text: string): number {
   const trimmed = text.trim();
   const named = { inf: Infinity, "+inf": Infinity, infinity: Infinity, "-inf": -Infinity, nan: Number.NaN };
@@ -91,7 +91,7 @@ export function numberIn(text: string): number {
   return value;
 }
 
-/** Writes a number as onnxruntime's casts do: floats with up to 8 digits, float64 with up to 17. */
+/** Formats a number like onnxruntime's casts: float32 with up to 8 digits, float64 with up to 17. */
 export function textOf(value: number | bigint | boolean, isDouble = false): string {
   if (typeof value !== "number" || Number.isInteger(value)) return `${value}`;
   if (Number.isNaN(value)) return "NaN";

@@ -22,11 +22,11 @@ interface ElementType {
    * wrap.
    */
   readonly wraps?: { readonly bits: number; readonly isSigned: boolean };
-  /** The values of codes, if they are floats that no dtype has. Casts to the type round. */
+  /** The value of each code, for floats without a dtype. Casts to the type round. */
   readonly values?: readonly number[];
 }
 
-/** A format of floats of up to 8 bits. */
+/** Describes a float of up to 8 bits. */
 const smallFloat = (name: string): ElementType => {
   const [format, bits] = [smallFloats[name], name.startsWith("float4") ? 4 : 8] as const;
   const values = Array.from({ length: 2 ** bits }, (_, code) =>
@@ -72,17 +72,17 @@ export const elementTypeName = (number: number): string =>
 export const dtypeOfName = (name: string): DType | undefined =>
   Object.values(elementTypes).find((type) => type.name === name)?.dtype;
 
-/** Returns the number of an element type that no dtype has, by its name; undefined for others. */
+/** Returns the number of an element type without a dtype, given its name; undefined for others. */
 export function keptTypeOfName(name: string): number | undefined {
   const found = Object.entries(elementTypes).find(([, type]) => type.name === name);
   return found && isKept(found[1]) ? Number(found[0]) : undefined;
 }
 
-/** Whether tensors of a type are remembered with it. Those of uint64 are as those of int64. */
+/** Whether the type of a tensor must be recorded. uint64 is treated as int64. */
 export const isKept = ({ wraps, values }: ElementType): boolean =>
   values !== undefined || (wraps !== undefined && wraps.bits < 64);
 
-/** Where a file's tensors are: errors name the file, and external data lies beside it. */
+/** The location of a model: the file that errors name, and the folder of its external data. */
 export interface FilePlace {
   readonly path: string;
   /** Undefined if the model came as bytes: it then has no external data. */
@@ -92,7 +92,7 @@ export interface FilePlace {
 const fail = (place: FilePlace, proto: TensorProto, message: string): FileFormatError =>
   new FileFormatError("loadOnnx", "damaged", place.path, message, proto.name);
 
-/** Converts a tensor of the file, which may have strings. @throws as {@link toTensor} */
+/** Converts a tensor of numbers or strings from the file. @throws as {@link toTensor} */
 export function toValue(proto: TensorProto, place: FilePlace): Tensor | OnnxStrings {
   if (proto.dataType !== STRING) return toTensor(proto, place);
   const shape = checkedShape(proto, place);
@@ -109,11 +109,11 @@ export function toValue(proto: TensorProto, place: FilePlace): Tensor | OnnxStri
   );
 }
 
-/** In TensorProto.DataType. */
+/** The number of the string type in TensorProto.DataType. */
 export const STRING = 8;
 
 /**
- * Converts a tensor of numbers of the file.
+ * Converts a tensor of numbers from the file.
  *
  * @throws {FileFormatError} for an element type without a counterpart, or if the data does not fit the shape.
  * @throws {FileError} if external data can't be read.
@@ -157,7 +157,7 @@ function fromBytes(bytes: Uint8Array, type: ElementType, count: number): Element
   return type.dtype === "bfloat16" ? Float32Array.from(list as Uint16Array, bfloat16Value) : list;
 }
 
-/** Reads codes of up to 8 bits, the low bits of a byte first. */
+/** Decodes values of up to 8 bits, from the low bits of each byte. */
 function fromCodes(bytes: Uint8Array, { bits, wraps, values }: ElementType, count: number): number[] {
   const perByte = 8 / bits;
   return Array.from({ length: count }, (_, at) => {
@@ -174,7 +174,10 @@ function bfloat16Value(bits: number): number {
   return single.getFloat32(0);
 }
 
-/** Types of up to 32 bits are in int32_data, half precision as its bits; several elements of fewer than 8 bits. */
+/**
+ * Reads the typed lists of a tensor. `int32_data` holds types of up to 32 bits, half precision as raw bits, and several
+ * elements of fewer than 8 bits in one integer.
+ */
 function fromLists(proto: TensorProto, type: ElementType): Elements {
   if (type.dtype === "float32" && !type.values) return Float32Array.from(proto.floats);
   if (type.dtype === "float64") return Float64Array.from(proto.doubles);

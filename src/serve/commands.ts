@@ -17,7 +17,7 @@ export interface ModelFlags {
   readonly quantize?: LoadModelOptions["quantize"];
   /** The folder of a LoRA adapter. */
   readonly adapter?: string;
-  /** The GGUF file of an image encoder. */
+  /** The GGUF file of an image encoder, for a language model in a GGUF file. */
   readonly mmproj?: string;
   readonly backend?: BackendName;
   readonly cache?: CacheFormat;

@@ -46,9 +46,9 @@ export async function encoderEmbeddings(
 }
 
 /**
- * Returns the total number of tokens. Texts beyond the limit are not encoded.
+ * Counts the tokens of all items. Stops before it encodes more text than the limit allows.
  *
- * @throws {ApiError} 400 for too many
+ * @throws {ApiError} 400 for too many tokens
  */
 function countOf(
   tokenizer: PretrainedTokenizer,

@@ -6,18 +6,18 @@ import type { ServedModel } from "./served_model.ts";
 
 type Prompts = CompletionRequest["prompt"];
 
-/** Returns the prompts of a request as a list. */
+/** Returns a request's prompts as a list. */
 export const listOf = (prompt: Prompts): readonly (string | number[])[] =>
   typeof prompt === "string" || typeof prompt[0] === "number"
     ? [prompt as string | number[]]
     : (prompt as readonly (string | number[])[]);
 
 /**
- * Returns the tokens of prompts.
+ * Encodes prompts.
  *
- * @param param the parameter's name
- * @param most the maximum number of tokens in all: a later prompt is not encoded
- * @throws {ApiError} 400 if one exceeds the context, or all exceed `most`
+ * @param param the name of the request's parameter, for errors
+ * @param most the maximum total number of tokens; prompts after the one that exceeds it are not encoded
+ * @throws {ApiError} 400 if a prompt exceeds the context, or the total exceeds `most`
  */
 export function promptsOf(served: ServedModel, prompt: Prompts, param = "prompt", most = Infinity): number[][] {
   let count = 0;
@@ -29,7 +29,7 @@ export function promptsOf(served: ServedModel, prompt: Prompts, param = "prompt"
   });
 }
 
-/** Returns the error for prompts with more tokens than a request may have. */
+/** Returns the error for prompts with more tokens than a request may contain. */
 export const tooMany = (most: number, param: string): ApiError =>
   new ApiError(400, `expected at most ${most} tokens in total, got more`, null, param);
 

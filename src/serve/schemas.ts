@@ -8,7 +8,7 @@ import { z } from "./zod.ts";
 
 export const optional = <T extends ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
 
-/** The maximum number of parts of a message, and of its calls. */
+/** The maximum number of content parts in a message, and of tool calls. */
 export const MOST_PARTS = 4096;
 
 /** The content of a message: a string or a list of texts and images. */
@@ -47,7 +47,7 @@ const message = z.object({
   tool_call_id: optional(z.string()),
 });
 
-// Plain loops check long lists: zod takes up to 0.3 s for 200,000 tokens, and answers no other request meanwhile.
+// Plain loops check long lists, because zod takes up to 0.3 s for 200,000 tokens and blocks all other requests.
 
 const isToken = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 const isTokens = (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isToken);
@@ -65,7 +65,7 @@ const isBias = ([token, bias]: [string, unknown]): boolean =>
 const biases = z.custom<Record<string, number>>(
   (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value) && Object.entries(value).every(isBias),
-  "expected an object of tokens with biases from -100 to 100",
+  "expected an object that maps tokens to biases from -100 to 100",
 );
 
 /** Accepts any value, for fields that concern OpenAI's service or are hints, and do not change the text. */

@@ -86,7 +86,7 @@ export class Work {
   }
 }
 
-/** @throws {ApiError} 400 if a request with this many prompts has too many choices */
+/** Checks the number of choices in a request. @throws {ApiError} 400 if prompts times choices exceed the limit */
 export function checkChoices({ choices }: Limits, { n }: Shared, prompts: number): void {
   const count = (n ?? 1) * prompts;
   if (count > choices) throw new ApiError(400, `expected at most ${choices} choices, got ${count}`, null, "n");

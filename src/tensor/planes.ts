@@ -1,6 +1,6 @@
 /**
- * The real parts and the imaginary parts of complex tensors as separate tensors: views of the same storage, whose
- * strides and offset are twice those of the complex tensor.
+ * Views of the real and imaginary parts of complex tensors. They share the storage; their strides and offsets, in
+ * elements, are twice as large.
  */
 import { isComplex, realDType } from "./dtype.ts";
 import { plainList } from "./frozen.ts";

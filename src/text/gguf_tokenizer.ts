@@ -32,7 +32,7 @@ const isAdded = (type: number | undefined): boolean => type === UNKNOWN || type 
 export function tokenizerOfGguf(metadata: Metadata): {
   readonly json: TokenizerJson;
   readonly config: TokenizerConfig;
-  /** Splits texts between added tokens, instead of the model. */
+  /** Replaces the model of tokenizer.json: splits the text between added tokens. Undefined for other kinds. */
   readonly splitter: Splitter | undefined;
 } {
   const read = (key: string) => metadata[`tokenizer.ggml.${key}`]?.value;
@@ -156,7 +156,7 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
   };
 }
 
-/** SentencePiece's unigram model. A splitter normalizes and splits texts as SentencePiece does. */
+/** Describes SentencePiece's unigram model. A splitter normalizes and splits texts like SentencePiece. */
 function unigram(vocabulary: Vocabulary): TokenizerJson {
   return {
     ...{ normalizer: null, pre_tokenizer: null, decoder: spaces(vocabulary).decoder },
@@ -166,7 +166,7 @@ function unigram(vocabulary: Vocabulary): TokenizerJson {
       type: "Unigram",
       unk_id: unknownOf(vocabulary),
       vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]]),
-      byte_fallback: false, // the splitter has it
+      byte_fallback: false, // the splitter implements it
     },
   };
 }
@@ -246,7 +246,7 @@ function addedTokens({ tokens, types }: Vocabulary): AddedToken[] {
   );
 }
 
-/** Adds the tokens at the start and end of a text if the file requests them, or by default. */
+/** Adds tokens at the start and end of a text, if the file requests them or else if the defaults do. */
 function beginning({ tokens, read }: Vocabulary, begin: boolean, end = false): object | null {
   const begins = (read("add_bos_token") ?? begin) ? specialOf(tokens, read("bos_token_id")) : undefined;
   const ends = (read("add_eos_token") ?? end) === true ? specialOf(tokens, read("eos_token_id")) : undefined;

@@ -305,7 +305,7 @@ const MARK = "\u0000\uFFFF";
 
 interface PostProcessed {
   readonly tokens: readonly string[];
-  /** Tokens of the second text that the post-processor leaves apart. */
+  /** Tokens of the second text, if the post-processor does not join it to the first. */
   readonly tokens_pair?: readonly string[] | null;
   readonly token_type_ids?: number[];
 }

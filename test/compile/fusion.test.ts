@@ -25,7 +25,7 @@ const folds: readonly ((x: Tensor) => Tensor)[] = [
   (x) => orchard.logsumexp(x, -1, true),
 ];
 
-/** Kernels have no float64. */
+/** Metal kernels do not support float64. */
 const castTypes = {
   cpu: ["float32", "float64", "int32", "bfloat16"],
   metal: ["float32", "float16", "int32", "bfloat16"],
@@ -86,7 +86,7 @@ const bits = (values: readonly Tensor[]) =>
   values.map((value) => Bun.hash(value.contiguous().clone().storage.hostBytes()).toString());
 
 describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
-  // each chain on metal is a kernel to compile
+  // fewer on metal, where each chain compiles a kernel
   const count = backend === "metal" ? repeats({ usual: 4, all: 60 }) : repeats({ usual: 80, all: 3000 });
   const seeds = Array.from({ length: count }, (_, seed) => seed);
   const fused: number[] = [];

@@ -1,4 +1,4 @@
-/** Results that only a fused chain uses need no memory of the program. */
+/** Tests that intermediate results within a fused chain take no memory in the program. */
 import { expect, test } from "bun:test";
 import { compile, ones, type Tensor, withBackend } from "../../src/index.ts";
 
@@ -6,7 +6,7 @@ const ROWS = 40;
 const COLUMNS = 1000;
 const BYTES = 4 * ROWS * COLUMNS;
 
-/** Bytes that calls read and write, and bytes of the results between. */
+/** Returns the bytes that calls read and write, and the bytes of intermediate results. */
 function sizesOf(fuse: boolean): { operands: number; arena: number } {
   const chain = compile((x: Tensor) => x.mul(2).add(1).neg().exp().square().sum(), { fuse });
   for (let call = 0; call < 3; call++) chain(ones([ROWS, COLUMNS]));
@@ -18,7 +18,7 @@ function sizesOf(fuse: boolean): { operands: number; arena: number } {
 test("a chain of five operations and a sum", () =>
   withBackend("cpu", () => {
     const [plain, fused] = [sizesOf(false), sizesOf(true)];
-    // five results and their reads, and the input; fused, the input and what the sum reads
+    // plain: the input, and five results, each written and read; fused: the input and the sum's operand
     expect(plain.operands).toBeGreaterThan(10 * BYTES);
     expect(fused.operands).toBeLessThan(4 * BYTES);
     expect(fused.arena).toBeLessThan(plain.arena);

@@ -1,4 +1,4 @@
-/** Programs on metal: where the memory comes from, checks of values, failures of the device. */
+/** Tests programs on metal: their memory, checks of values, and failures of the device. */
 import { describe, expect, test } from "bun:test";
 import { statusNames } from "../../src/backend/metal/abi.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -11,7 +11,7 @@ const drawnIntegers = (random: Random, count: number): number[] =>
 
 const onMetal = (body: () => void) => () => withBackend("metal", () => orchard.tidy(body));
 
-/** A training step of a net with two layers. */
+/** A training step of a network with two layers. */
 function makeStep() {
   orchard.manualSeed(4);
   const model = new nn.Sequential(new nn.Linear(16, 32), new nn.ReLU(), new nn.Linear(32, 4));
@@ -77,7 +77,7 @@ test(
   onMetal(() => {
     const random = new Random(42);
     for (const dtype of ["float32", "float16", "bfloat16", "int64", "int32", "uint8"] as const) {
-      // generated kernels load single elements
+      // without fusion, because generated kernels load single elements
       const compiled = compile((x: Tensor) => x.add(x).abs(), { fuse: false });
       const base = tensor(drawnIntegers(random, 64), { dtype });
       for (let call = 0; call < 24; call++) {
@@ -109,7 +109,7 @@ test.each(["private", "shared"] as const)("steps with %s memory have the bits of
 );
 
 test(
-  "results of replays that are done before they are noted are kept",
+  "results are kept if a replay completes before the journal notes it",
   onMetal(() => {
     const compiled = compile((x: Tensor) => [x.add(1), x.mul(2)] as const);
     const x = tensor([1, 2, 3]);
@@ -127,7 +127,7 @@ test(
   }),
 );
 
-/** What a call adds to the device's statistics. */
+/** Returns the increase of the device's statistics during a call. */
 function counted(run: () => unknown): { dispatches: number; allocated: number } {
   const before = metalContext().statistics();
   run();
@@ -229,7 +229,7 @@ describe("values that a device checks", () => {
   );
 
   test(
-    "an error of an argument's contents is an error of the results",
+    "a failed check of an argument's contents is an error of the results",
     onMetal(() => {
       const { table, compiled } = makeLookup();
       const bad = orchard.embedding(tensor([9], { dtype: "int64" }), table);
@@ -257,7 +257,7 @@ test(
 );
 
 test(
-  "what can't be replayed on metal runs plainly, and says why",
+  "calls that can't be replayed on metal run plainly, and explain() says why",
   onMetal(() => {
     const cases: Readonly<Record<string, (x: Tensor) => Tensor>> = {
       "runs on the cpu backend": (x) => x.to("float64").mul(2).to("float32"),
@@ -275,7 +275,7 @@ test(
   }),
 );
 
-test("a list of dispatches that is cut off is a status, and counts none", () => {
+test("a truncated list of dispatches returns an error status, and counts none", () => {
   const { native } = metalContext();
   const outcome = new BigUint64Array(3).fill(9n);
   const encode = (list: Uint8Array, length: number) =>

@@ -45,17 +45,17 @@ describe("replays on cpu have the bits of plain calls", () => {
   });
 });
 
-/** On metal, more operations read elements in JavaScript; class weights are summed on the device. */
+/** On metal, more operations read elements in JavaScript. crossEntropy does not, as the device sums class weights. */
 const { crossEntropy: _, ...others } = refused;
 const refusedOnMetal: Readonly<Record<string, string>> = {
   ...others,
   ...{ pdist: "read", trilIndices: "read", triuIndices: "read", unique: "read", uniqueConsecutive: "read" },
 };
 
-/** Their calls with float64, and with memory that JavaScript shares, run plainly on metal. */
+/** Operations that run plainly on metal: one computes in float64, the other shares memory with JavaScript. */
 const plainOnMetal: ReadonlySet<string> = new Set(["floatPower", "fromArray"]);
 
-/** Their contents are undefined. */
+/** Operations whose results have undefined contents. */
 const undefinedContents: ReadonlySet<string> = new Set(["empty", "emptyLike"]);
 
 describe("replays on metal have the bits of plain calls", () => {

@@ -1,4 +1,4 @@
-/** A compiled step after its optimizer has loaded another state: the bits of a plain step. */
+/** Tests that a compiled step equals a plain step, bit by bit, after its optimizer has loaded another state. */
 import { expect, test } from "bun:test";
 import { compile, manualSeed, nn, optim, randn, type Tensor, withBackend } from "../../src/index.ts";
 
@@ -9,7 +9,7 @@ const optimizers = {
   Adagrad: (parameters: Tensor[]) => new optim.Adagrad(parameters, { lr: 0.01 }),
 } as const;
 
-/** Ten steps, and a function for five more. */
+/** Runs ten steps. Returns a function that runs five more. */
 function trained(name: keyof typeof optimizers, isCompiled: boolean) {
   manualSeed(1);
   const model = new nn.Linear(6, 3);

@@ -1,4 +1,4 @@
-/** A replay that a value stops: the call runs plainly, with its error, and `explain()` has the reason. */
+/** If a check stops a replay, the call runs plainly and throws its error, and `explain()` has the reason. */
 import { expect, test } from "bun:test";
 import { compile, embedding, ones, type Tensor, tensor, withBackend } from "../../src/index.ts";
 

@@ -53,15 +53,15 @@ const roundings = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 };
 type DType = keyof typeof roundings;
 
 /**
- * Sums of n terms in two orders differ by n roundings of the largest value at most: 256 of float32. In 16 bits the
- * program's own batches add one rounding each, and each of its few layers two.
+ * Sums of n terms in two orders differ by at most n roundings of the largest value: 256 in float32. In 16 bits, each
+ * batch of the program adds one rounding, and each of its few layers two.
  */
 const closeTo = (got: Values, want: Values, dtype: DType): boolean => {
   const bound = (dtype === "float32" ? 256 : 16) * roundings[dtype] * Math.max(...want.map(Math.abs));
   return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
 };
 
-/** The libraries that a trace names for a call. */
+/** Returns the libraries that a trace names for a call. */
 const librariesIn = (path: string, call: string): unknown[] => {
   const events = JSON.parse(readFileSync(path, "utf8")) as { args?: { call?: string; library?: string } }[];
   return [...new Set(events.filter(({ args }) => args?.call === call).map(({ args }) => args?.library))];
@@ -78,7 +78,7 @@ interface Case {
 }
 
 const random = new Random(seed);
-/** Each launcher exchanges whole and sharded gradients; the dtypes take turns, and models are drawn. */
+/** Each launcher exchanges whole and sharded gradients. The dtypes alternate, and the models are random. */
 const cases: readonly Case[] = Array.from({ length: repeats({ usual: 1, all: 12 }) }, (_, turn) =>
   [openMpi, mpich].flatMap((installation, other) =>
     (["whole", "sharded"] as const).map((kind, at) => ({
@@ -112,7 +112,7 @@ describe.skipIf(!isTested)("with NCCL alone", () => {
           expect(codepaths).toEqual([`dataParallel metal ${call} over NCCL 2.28.9`]);
           const log = logs[rank]!;
           expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
-          // The bytes on paper: every gradient, summed in float32, and its flag once a step.
+          // The expected count: once a step, every gradient, summed in float32, and its flag.
           const reduced = log.map((line) => Number(REDUCED.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count);
           expect(reduced).toBe(elements * steps);
           expect(log.filter((line) => line.startsWith("allGather")).length > 0).toBe(kind === "sharded");

@@ -1,4 +1,4 @@
-/** The examples with ONNX models, where their packages were downloaded (`bun examples/speech.ts` downloads them). */
+/** Tests the examples with ONNX models if their packages are downloaded, as by `bun examples/speech.ts`. */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ function printed(name: string, ...words: readonly string[]): string[] {
   return stdout.toString().trimEnd().split("\n");
 }
 
-/** Runs an example that draws a picture. */
+/** Runs an example that draws an image. */
 async function lines(name: string): Promise<string[]> {
   const picture = join(folder, `${name}.png`);
   const all = printed(name, picture);
@@ -27,7 +27,7 @@ async function lines(name: string): Promise<string[]> {
   return all.slice(0, -1);
 }
 
-test.skipIf(!isPresent("silero-vad==6.2.3", "mespeak@2.0.2"))("speech is found where it is", async () => {
+test.skipIf(!isPresent("silero-vad==6.2.3", "mespeak@2.0.2"))("speech is located", async () => {
   const numbers = (await lines("speech")).map((line) => line.match(/[\d.]+(?= s)/g)!.map(Number));
   expect(numbers).toHaveLength(2);
   const [first, second] = numbers as [number[], number[]];
@@ -41,14 +41,14 @@ test.skipIf(!isPresent("rapidocr-onnxruntime==1.4.4"))("the text of a drawn pict
   expect(found).toHaveLength(6);
 });
 
-test.skipIf(!isPresent("magika==1.0.3"))("kinds of files are named", async () => {
+test.skipIf(!isPresent("magika==1.0.3"))("file types are recognized", async () => {
   const found = (await lines("file_kinds")).map((line) => line.replace(/ \(.*/, ""));
   expect(found).toContain("package.json: json");
   expect(found).toContain("speech.ts: typescript");
   expect(found).toContain("index_bg.wasm: wasm");
 });
 
-test.skipIf(!isPresent("magika==1.0.3"))("the last layer learns new kinds of files, and keeps the others", () => {
+test.skipIf(!isPresent("magika==1.0.3"))("the last layer learns new file types, and keeps the others", () => {
   const all = printed("fine_tune_onnx", "30");
   const losses = all.flatMap((line) => /loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
   expect(losses.at(-1)!).toBeLessThan(losses[0]! / 100);

@@ -1,4 +1,4 @@
-/** Gradients of trained models by finite differences, where the packages of the examples were downloaded. */
+/** Checks gradients of trained models by finite differences, if the packages of the examples are downloaded. */
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ interface Trained {
   readonly inputs: () => Readonly<Record<string, Tensor>>;
 }
 
-/** A detector of speech, a classifier of files, and one of the direction of text. */
+/** A speech detector, a file type classifier, and a text direction classifier. */
 const models: Readonly<Record<string, Trained>> = {
   silero: {
     path: "silero-vad==6.2.3/silero_vad/data/silero_vad_op18_ifless.onnx",
@@ -36,7 +36,7 @@ const models: Readonly<Record<string, Trained>> = {
 /** Factors between −1 and 1. */
 const wave = (count: number): Tensor => arange(1, count + 1, { dtype: "float64" }).sin();
 
-/** A step that is small enough for the second order, and large enough for the digits of float64. */
+/** Small enough that second-order terms are negligible, and large enough for the precision of float64. */
 const STEP = 1e-7;
 
 for (const [name, { path, inputs }] of Object.entries(models)) {
@@ -46,7 +46,7 @@ for (const [name, { path, inputs }] of Object.entries(models)) {
     const model = await io.loadOnnx(file, { dtype: "float64" });
     const given = inputs();
     await withBackend("cpu", () => {
-      /** The logarithm keeps probabilities near 0 and 1 from hiding differences. */
+      /** Without the logarithm, probabilities near 0 and 1 would hide differences. */
       const loss = (): Tensor =>
         Object.values(model.forward(given) as Record<string, Value>)
           .flatMap((x) => (x instanceof Tensor ? [x.add(1.5).log().reshape([-1]).dot(wave(x.size))] : []))

@@ -63,7 +63,7 @@ test("files whose fields were changed load, or are rejected with a typed error",
   expect(outcomes.rejected).toBeGreaterThan(100);
 });
 
-test("padding that would take all memory is rejected", async () => {
+test("padding that would exhaust memory is rejected", async () => {
   const pads = message(5, [text(1, "pads"), ...[2 ** 31 - 1, 0, 0, 0].map((each) => varint(8, each)), varint(20, 7)]);
   const kernel = message(5, [text(1, "kernel_shape"), varint(8, 2), varint(8, 2), varint(20, 7)]);
   const pool = message(1, [text(1, "x"), text(2, "y"), text(4, "AveragePool"), pads, kernel]);

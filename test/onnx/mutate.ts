@@ -1,4 +1,4 @@
-/** Mutations of ONNX files that keep lengths right: fields are removed, doubled, exchanged, and given other values. */
+/** Mutates ONNX files and keeps their lengths consistent: removes, duplicates and swaps fields, and changes values. */
 import type { Random } from "../ops/samples.ts";
 
 /** A field of a protocol buffer: a number, bytes, or a message. */
@@ -10,7 +10,7 @@ interface Node {
   children: Node[] | undefined;
 }
 
-/** Fields of ONNX's messages that are messages, by the path of field numbers from a model's graph and functions. */
+/** The fields of ONNX's messages that are messages, by their path of field numbers from a graph or functions. */
 const MESSAGES: ReadonlySet<string> = new Set([
   ...["7", "8", "14", "25", "7.1", "7.5", "7.11", "7.12", "7.1.5", "7.1.5.5", "7.1.5.6", "7.11.2", "7.11.2.1"],
   ...["7.11.2.1.2", "7.11.2.1.2.1", "7.12.2", "7.12.2.1", "7.12.2.1.2", "25.7", "25.9", "25.7.5", "25.7.5.5", "7.5.13"],
@@ -69,9 +69,9 @@ const encode = (nodes: readonly Node[]): Uint8Array =>
 const allOf = (nodes: Node[]): { readonly node: Node; readonly list: Node[] }[] =>
   nodes.flatMap((node) => [{ node, list: nodes }, ...(node.children ? allOf(node.children) : [])]);
 
-/** Sizes, axes, types and counts that programs don't expect. */
+/** Unexpected sizes, axes, types and counts. */
 const NUMBERS = [0, 1, 2, 3, 5, 7, 8, 10, 11, 16, 17, 22, 24, 26, 127, 255, 65_536, 2 ** 31 - 1, 2 ** 31, 2 ** 40];
-/** −1, the least int64, and −7. */
+/** −1, the minimum of int64, and −7. */
 const NEGATIVE = [
   [...new Array<number>(9).fill(255), 1],
   [...new Array<number>(9).fill(128), 1],

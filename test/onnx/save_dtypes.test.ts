@@ -1,15 +1,15 @@
-/** Modules of every dtype, written as ONNX and read again. */
+/** Writes modules with every dtype as ONNX, and reads them again. */
 import { expect, test } from "bun:test";
 import { cat, type DType, io, type Tensor, tensor, withBackend } from "../../src/index.ts";
 import { of } from "./written.ts";
 
-/** The names of ONNX's types. */
+/** ONNX's names of the types. */
 const types: Partial<Record<DType, string>> = {
   ...{ float32: "float", uint8: "uint8", int8: "int8", int32: "int32", int64: "int64", bool: "bool" },
   ...{ float16: "float16", float64: "double", uint32: "uint32", bfloat16: "bfloat16" },
 };
 const dtypes = Object.keys(types) as DType[];
-/** Numbers that each dtype has, some with different signs or bits in each byte. */
+/** Numbers that each dtype can represent, some with different signs or with bits in each byte. */
 const valuesOf = (dtype: DType): (number | boolean)[] => {
   if (dtype === "bool") return [true, false];
   if (/float/.test(dtype)) return [-2.5, 96];

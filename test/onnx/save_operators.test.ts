@@ -1,4 +1,4 @@
-/** Operations of one or two operands, reductions and others, written as ONNX: each has the results of the library. */
+/** Writes unary and binary operations, reductions and others as ONNX, and compares results with Orchard's. */
 import { expect, test } from "bun:test";
 import * as library from "../../src/index.ts";
 import { io, noGrad, type Tensor, tensor, withBackend } from "../../src/index.ts";
@@ -7,7 +7,7 @@ import { of } from "./written.ts";
 type Results = Record<string, Tensor>;
 type Compute = (...inputs: Tensor[]) => Results;
 
-/** Results of functions with names, for the same inputs. */
+/** Returns the results of the named functions for the same inputs. */
 const each =
   (names: string): Compute =>
   (...inputs) =>

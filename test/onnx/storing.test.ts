@@ -1,4 +1,4 @@
-/** Models loaded in half precision, and with quantized weights. */
+/** Tests models that are loaded in half precision or with quantized weights. */
 import { describe, expect, test } from "bun:test";
 import { io, Tensor, tensor, withBackend } from "../../src/index.ts";
 import type { Value } from "../../src/onnx/call.ts";
@@ -18,7 +18,7 @@ const nodeWith = (operator: string, inputs: readonly string[], output: string, a
 
 const drawn = (random: Random, count: number): number[] => Array.from({ length: count }, () => 2 * random.next() - 1);
 
-/** Results that rounded inputs change entirely: they jump, or depend on small differences, or are random. */
+/** Cases whose results change entirely with rounded inputs: discontinuous, ill-conditioned or random ones. */
 const jumps = new RegExp(
   [
     ...["large_number", "_tan$", "bernoulli", "dropout", "multinomial", "random", "nonmax", "argm", "topk", "nonzero"],
@@ -26,7 +26,7 @@ const jumps = new RegExp(
   ].join("|"),
 );
 
-/** The results in float32 and the model's inputs, if the case has floating inputs that may be converted. */
+/** Returns a case's inputs and its results in float32, if it has float32 inputs that may be converted. */
 async function inFloat32({ name, model: bytes, sets: [first] }: NodeCase) {
   if (jumps.test(name)) return undefined;
   try {
@@ -40,7 +40,7 @@ async function inFloat32({ name, model: bytes, sets: [first] }: NodeCase) {
 }
 
 describe.each(["float16", "bfloat16"] as const)("in %s", (dtype) => {
-  test("nodes have the shapes and nearly the results that they have in float32", async () => {
+  test("nodes have the shapes of float32, and nearly its results", async () => {
     const random = new Random(3);
     const cases = readNodeCases().filter(() => random.next() < repeats({ usual: 0.15, all: 1 }));
     const problems: string[] = [];
@@ -100,7 +100,7 @@ describe.each(["float16", "bfloat16"] as const)("in %s", (dtype) => {
   });
 });
 
-/** Half of the values' digits may differ; infinite ones must not. */
+/** Allows differences up to 1/16 of the largest value. Elements that should be infinite or NaN are not compared. */
 function isNear(actual: Value, expected: Value): boolean {
   if (!(expected instanceof Tensor)) return !(actual instanceof Tensor);
   if (!(actual instanceof Tensor) || actual.describe() !== expected.describe()) return false;

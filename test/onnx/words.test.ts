@@ -1,14 +1,14 @@
-/** A word of an attribute that is none of the standard's is an error that has the word, whatever the operator. */
+/** For every operator, a string attribute with an unknown word is an error that names the word. */
 import { expect, test } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
 import { io } from "../../src/index.ts";
 import { readNodeCases } from "./cases.ts";
 
-/** The tag of an attribute's text, field 4. The text's length comes between. */
+/** The tag of field 4, an attribute's string. The length of the string follows the tag. */
 const TEXT = 0x22;
 const word = /^[A-Za-z_]{3,40}$/;
 
-/** The words of a file's attributes, and some other texts of operators that are not supported. */
+/** Yields the words in a file's attributes. May also yield other strings. */
 function* wordsIn(bytes: Uint8Array): Generator<{ readonly at: number; readonly length: number }> {
   for (let at = 2; at < bytes.length; at++) {
     if (bytes[at - 2] !== TEXT) continue;

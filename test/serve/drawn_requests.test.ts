@@ -1,6 +1,6 @@
 /**
- * Drawn hostile requests to a server in another process: each complete one is answered, with 200 or an error of the
- * client in the API's form, and the server neither ends nor prints a stack trace.
+ * Sends random hostile requests to a server in another process. The server answers each complete request with 200 or a
+ * client error in the API's format. It neither exits nor prints a stack trace.
  */
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
@@ -14,7 +14,7 @@ import { type DrawnRequest, RequestSource } from "./drawn_requests.ts";
 
 const COUNT = repeats({ usual: 400, all: 20_000 });
 
-/** Sends a request, and reads until the server closes; after a damaged one, only until the head of an answer. */
+/** Sends a request, and reads until the server closes; after a damaged request, only until the response's head. */
 const answerTo = (port: number, { bytes, isComplete }: DrawnRequest): Promise<string> =>
   new Promise((resolve) => {
     let text = "";
@@ -29,7 +29,7 @@ const answerTo = (port: number, { bytes, isComplete }: DrawnRequest): Promise<st
   });
 
 const traces = /\bat \S+ \(|\.ts:\d+|TypeError|RangeError|is not a function/;
-/** Bun's answer to versions of HTTP that it lacks. */
+/** Bun's response to unsupported HTTP versions. */
 const NO_SUCH_VERSION = 505;
 
 function problemOf({ isComplete }: DrawnRequest, answer: string): string | undefined {

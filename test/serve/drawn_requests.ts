@@ -3,7 +3,7 @@ import { Random } from "../ops/samples.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** The bytes of a request, and whether a client that reads HTTP can expect an answer to it. */
+/** A request, and whether the server must respond to it. */
 export interface DrawnRequest {
   readonly kind: string;
   readonly bytes: Buffer;
@@ -58,7 +58,7 @@ export class RequestSource {
     return Object.fromEntries(this.#some(0, 4, () => [this.#one(names), this.#value(depth + 1)]));
   }
 
-  /** A copy in which some parts are replaced, removed, repeated or renamed. */
+  /** Returns a copy with some parts replaced, removed, repeated or renamed. */
   #damaged(value: Json, rate = 12): Json {
     if (this.#int(1, rate) === 1) return this.#value();
     if (typeof value !== "object" || value === null) return value;

@@ -131,7 +131,7 @@ class Storm {
     }
   }
 
-  /** A list of up to three dispatches, sometimes cut off. */
+  /** A list of up to three dispatches, sometimes truncated. */
   private dispatches(): Uint8Array {
     const blocks = Array.from({ length: this.below(4) }, () => this.descriptor("orchard_dispatch_encode"));
     const list = blocks.flatMap((block) => {

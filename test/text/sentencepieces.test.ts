@@ -42,7 +42,7 @@ test.each(models.map((model, index) => [JSON.stringify(model.options), index] as
   expect(got).toEqual(texts.map((given, at) => [given, models[index]!.pieces[at]!]));
 });
 
-/** Models without symbols of the user, which llama.cpp matches before it splits a text. */
+/** Models without user-defined symbols, which llama.cpp matches before it splits a text. */
 const unigram = models.flatMap(({ options }, index) =>
   options["model_type"] === "unigram" && !options["user_defined_symbols"] ? [index] : [],
 );

@@ -66,7 +66,7 @@ export interface DeviceInfo {
 
 /** @internal */
 export interface LibraryInfo {
-  /** The reason is the library's name, or why there is none. Null except on NVIDIA GPUs. */
+  /** `reason` is the library's name, or why it can't be loaded. Null except on NVIDIA GPUs. */
   productLibrary: { supported: boolean; reason: string } | null;
 }
 
@@ -241,7 +241,7 @@ export class MetalContext implements Disposable {
     return info;
   }
 
-  /** @internal The libraries that an NVIDIA GPU uses. The first call loads them. */
+  /** @internal Returns the vendor's libraries for an NVIDIA GPU. The first call loads them. */
   libraries(): LibraryInfo {
     const { productLibrary } = this.infoWith(Probe.libraries);
     return { productLibrary };

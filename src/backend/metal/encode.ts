@@ -23,9 +23,9 @@ export interface Dispatch {
   /** Lengths of threadgroup arguments in the layout `layouts.threadgroupMemory`. */
   readonly threadgroupMemory: readonly Fields[];
   readonly label: string;
-  /** The tensors at `buffers`, for a recording; undefined for memory that no tensor has. */
+  /** The tensors at `buffers`, for a recording; undefined if a buffer does not belong to a tensor. */
   readonly operands?: CapturedDispatch["operands"];
-  /** The built-in kernel, for a recording. */
+  /** The built-in kernel, for a recording; undefined for other kernels. */
   readonly kernel?: CapturedDispatch["kernel"];
   /** Approximate operations of all threads. Default: estimated from the threads and bound bytes. */
   readonly work?: number | undefined;

@@ -20,7 +20,7 @@ interface Entry {
   readonly writes: readonly Storage[];
   /** Computes the operation on another backend, into host memory. */
   readonly recompute: () => void;
-  /** Whether the results are lost if the operation fails. Then the contents that it reads may be replaced. */
+  /** Whether the operation can't be recomputed after a failure. The contents that it reads may then be replaced. */
   readonly isFinal?: boolean;
 }
 
@@ -92,8 +92,8 @@ export function waitForUsers(context: MetalContext, storage: Storage): void {
 }
 
 /**
- * Blocks until no pending operation that may be recomputed accesses the storages, whose contents a replay is about to
- * change.
+ * Blocks until no pending operation that may be recomputed accesses the storages. Called before a replay changes their
+ * contents.
  */
 export function waitForRecomputable(context: MetalContext, storages: ReadonlySet<Storage>): void {
   const uses = (storage: Storage) => storages.has(storage);

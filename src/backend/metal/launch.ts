@@ -195,9 +195,9 @@ function compile(context: MetalContext, { file, name, constants = [] }: KernelNa
 const generated = new WeakMap<MetalContext, Map<string, Pipeline>>();
 
 /**
- * Returns the pipeline of a generated kernel, compiled at the first call with this text.
+ * Returns the pipeline of a generated kernel. The first call with a text compiles it.
  *
- * @param name the kernel in the text
+ * @param name the name of the kernel in the text
  * @throws {KernelCompileError}
  */
 export function pipelineOfText(context: MetalContext, name: string, text: string): Pipeline {

@@ -18,7 +18,7 @@ import { layouts, type MetalStatistics } from "./layouts.ts";
 export class MetalMemory implements Memory {
   readonly device = "metal";
   readonly byteLength: number;
-  /** The requested bytes, without padding. */
+  /** The number of bytes that were requested, without padding. */
   readonly usedLength: number;
   readonly handle: number;
   private readonly anchor: ArrayBuffer;

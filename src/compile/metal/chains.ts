@@ -1,9 +1,9 @@
-/** Finds chains: successive elementwise dispatches over the same number of elements, which one kernel computes. */
+/** Finds chains: successive elementwise dispatches over the same number of elements, which one kernel can compute. */
 import type { Entry } from "../recording.ts";
 import { type Instruction, instructionOf, type Place } from "./instructions.ts";
 import type { DeviceCall } from "./recording.ts";
 
-/** Metal has 31 buffers. The rest is for the parameters and for limits of older devices. */
+/** Metal allows 31 buffers. This leaves room for the parameters and for older devices with lower limits. */
 const MAX_BUFFERS = 24;
 const MAX_NESTS = 16;
 const MAX_INSTRUCTIONS = 32;
@@ -12,13 +12,13 @@ export interface Chain {
   /** The index of the first dispatch. */
   readonly first: number;
   readonly instructions: readonly Instruction[];
-  /** The operands from memory, in order of first use. */
+  /** The operands that are loaded from memory, in order of first use. */
   readonly loads: readonly Place[];
-  /** The instructions whose results are stored. */
+  /** The indices of the instructions whose results are stored. */
   readonly stores: readonly number[];
 }
 
-/** Returns the chains of at least two dispatches. @param isLasting whether an entry is used after the function */
+/** Returns the chains of at least two dispatches. @param isLasting whether an entry outlives the function */
 export function chainsOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Chain[] {
   const chains: OpenChain[] = [];
   let open: OpenChain | undefined;
@@ -52,7 +52,10 @@ class OpenChain {
 
   constructor(private readonly first: number) {}
 
-  /** Whether an instruction can join: it reads the chain's results at the same elements, and writes other memory. */
+  /**
+   * Whether an instruction can join the chain. It may read the chain's results only element by element, and may write
+   * only memory that the chain neither reads nor writes.
+   */
   accepts({ inputs, output, count }: Instruction): boolean {
     const { instructions, loads } = this;
     if (instructions[0]!.count !== count || instructions.length === MAX_INSTRUCTIONS) return false;

@@ -1,9 +1,9 @@
-/** Compares two recordings on metal: dispatches are replayed only if two successive recordings did the same. */
+/** Compares two recordings on metal: dispatches are replayed only after two successive recordings were equal. */
 import { placeIn } from "../errors.ts";
 import type { Entry } from "../recording.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
 
-/** Returns how two recordings differ; undefined if they are equal up to the numbers that a replay computes again. */
+/** Returns how two recordings differ; undefined if they differ only in numbers that each replay recomputes. */
 export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string | undefined {
   const [before, after] = [a, b].map(fixedBlocks) as [Uint8Array[], Uint8Array[]];
   for (const [at, call] of b.calls.entries()) {
@@ -17,10 +17,10 @@ export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string
     if (why !== undefined) return `${why} in ${call.name}${placeIn(call.place)}`;
   }
   if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
-  return factsOf(a) === factsOf(b) ? undefined : "the changed tensors, the steps of optimizers or the checks differ";
+  return factsOf(a) === factsOf(b) ? undefined : "the changed tensors, optimizer steps or checks differ";
 }
 
-/** The blocks with zeros for the numbers that a replay computes again. */
+/** Returns the blocks with zeros in place of the numbers that each replay recomputes. */
 function fixedBlocks({ calls, draws, parameters }: DeviceRecording): Uint8Array[] {
   const blocks = calls.map(({ block }) => block.slice());
   for (const { places } of draws) for (const { call, at } of places) blocks[call]!.fill(0, at, at + 8);
@@ -39,7 +39,7 @@ function operandDifference(a: DeviceCall, b: DeviceCall): string | undefined {
 
 function entryDifference(a: Entry, b: Entry): string | undefined {
   if (a.source !== b.source || a.index !== b.index || a.id !== b.id || a.bytes !== b.bytes)
-    return "an operand comes from another place in each call";
+    return "an operand is in different memory in each call";
   if (b.contents && (!a.contents || Buffer.compare(a.contents, b.contents) !== 0))
     return "a value that JavaScript computes changes from call to call";
   return b.source === "external" && a.storage !== b.storage

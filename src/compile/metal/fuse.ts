@@ -13,15 +13,15 @@ import type { Nest, Place } from "./instructions.ts";
 import { type DeviceCall, inlineOf, placesOf } from "./recording.ts";
 import { CHAIN, sourceOf } from "./source.ts";
 
-/** The dispatches of a program, and where each recorded one went. */
+/** The dispatches of a program after fusion. */
 export interface Fused {
   readonly calls: readonly DeviceCall[];
-  /** The index in {@link calls} for each recorded dispatch. */
+  /** The index in {@link calls} of the dispatch that replaces each recorded one. */
   readonly places: readonly number[];
   readonly fusions: readonly { readonly calls: readonly number[] }[];
 }
 
-/** Returns the dispatches with chains fused. @param isLasting whether an entry is used after the function */
+/** Returns the dispatches with chains fused. @param isLasting whether an entry outlives the function */
 export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Fused {
   const chains = new Map(chainsOf(recorded, isLasting).map((chain) => [chain.first, chain]));
   const calls: DeviceCall[] = [];
@@ -39,7 +39,7 @@ export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) 
   return { calls, places, fusions };
 }
 
-/** Returns the dispatch of a chain; undefined if the device runs too few threads of its kernel together. */
+/** Returns the dispatch of a chain; undefined if a threadgroup is too large for the kernel's pipeline. */
 function dispatchOf(chain: Chain, { place, name }: DeviceCall): DeviceCall | undefined {
   const { instructions, loads, stores } = chain;
   const pipeline = pipelineOfText(metalContext(), CHAIN, sourceOf(chain));

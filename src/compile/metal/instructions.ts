@@ -1,4 +1,4 @@
-/** Reads dispatches of elementwise kernels: the operation, and where each operand's elements are. */
+/** Decodes dispatches of elementwise kernels: the operation, and the location of each operand's elements. */
 import { layouts } from "../../backend/metal/layouts.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Entry } from "../recording.ts";
@@ -9,10 +9,10 @@ export interface Place {
   readonly entry: Entry;
   /** The Metal Shading Language type of the elements. */
   readonly type: string;
-  /** The bytes that are bound. The offset of an argument counts from its first byte. */
+  /** The offset and length of the bound bytes. For an argument, the offset is relative to its first byte. */
   readonly offset: number;
   readonly length: number;
-  /** The loop over the elements in this operand; null if element number n is at n. */
+  /** The loop over the operand's elements; null if they are contiguous: element n is at index n. */
   readonly nest: Nest | null;
 }
 
@@ -28,18 +28,18 @@ export interface Instruction {
   readonly inputs: readonly Place[];
   readonly output: Place;
   readonly count: number;
-  /** The header that the expression needs. */
+  /** The header that declares the functions of the expression. */
   readonly header: string | undefined;
   /** Returns the result as an expression of the operands. */
   readonly expression: (operands: readonly string[]) => string;
 }
 
-/** What a kernel computes: the types of its operands, and the result's type and expression. */
+/** The semantics of a kernel: its expression, and the types of its operands, the last of which is the result's. */
 type Meaning = Pick<Instruction, "expression" | "header"> & { readonly types: readonly string[] };
 
 const kernelName = /^(unary|binary|ternary|where|copy)(_predicate)?_([a-z]+)(?:_([a-z]+))?$/;
 
-/** Returns the meaning of a kernel; undefined if it is not elementwise. The last type is the result's. */
+/** Returns the semantics of a kernel; undefined if it is not elementwise. */
 function meaningOf({ file, name, constants = [] }: NonNullable<DeviceCall["kernel"]>): Meaning | undefined {
   const match = kernelName.exec(name);
   if (!match || !file.startsWith("elementwise/")) return undefined;
@@ -66,7 +66,7 @@ function meaningOf({ file, name, constants = [] }: NonNullable<DeviceCall["kerne
   };
 }
 
-/** Returns the operation of a dispatch; undefined if the kernel is not elementwise, or its result is not dense. */
+/** Returns the operation of a dispatch; undefined if the kernel is not elementwise or its result is not contiguous. */
 export function instructionOf({ kernel, block, bindings, operands, inline }: DeviceCall): Instruction | undefined {
   const meaning = kernel && meaningOf(kernel);
   if (!meaning || operands.length !== meaning.types.length) return undefined;
@@ -94,7 +94,7 @@ interface Loop {
 
 const LOOP_OPERANDS = 4;
 
-/** Reads a `LoopNest` of `kernels/common/loop.h`. */
+/** Decodes a `LoopNest` of `kernels/common/loop.h`. */
 function loopIn(view: DataView, from: number): Loop {
   const longs = (first: number, count: number) =>
     Array.from({ length: count }, (_, at) => view.getBigInt64(from + 8 * (first + at), true));
@@ -109,7 +109,7 @@ function loopIn(view: DataView, from: number): Loop {
   };
 }
 
-/** Returns the loop of an operand; null if it is row-major. */
+/** Returns the loop of an operand; null if the operand is contiguous. */
 function nestOf({ shape, strides, start }: Loop, operand: number): Nest | null {
   const own = strides[operand]!;
   let step = 1n;

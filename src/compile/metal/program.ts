@@ -1,4 +1,4 @@
-/** Makes a list for `orchard_dispatches_encode` of a recording, and keeps the memory of intermediate results. */
+/** Turns a recording into a list for `orchard_dispatches_encode`, and owns the memory of intermediate results. */
 import { metalContext } from "../../backend/metal/context.ts";
 import { layouts } from "../../backend/metal/layouts.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
@@ -9,10 +9,10 @@ import type { ProgramDraw, ProgramFacts } from "../replay.ts";
 import { type Fused, fuse } from "./fuse.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
 
-/** A binding that each replay sets. */
+/** A binding that each replay writes. */
 interface Moving {
   readonly entry: number;
-  /** The place of the binding in the list, in words of 32 bits. */
+  /** The index of the binding in the list, in words of 32 bits. */
   readonly at: number;
   /** The offset from the first byte of the entry's memory. */
   readonly offset: number;
@@ -34,7 +34,7 @@ export class DeviceProgram implements ProgramFacts {
   readonly handles: Float64Array;
   readonly firstBytes: Float64Array;
   private readonly words: Uint32Array;
-  /** The dispatches after fusion, and where each recorded one went. */
+  /** The dispatches after fusion, and the index of the one that replaces each recorded one. */
   private readonly dispatches: readonly DeviceCall[];
   private readonly places: readonly number[];
   private readonly starts: number[] = [];
@@ -42,7 +42,7 @@ export class DeviceProgram implements ProgramFacts {
   private readonly arena: MetalMemory | null;
   private readonly constants: MetalMemory[] = [];
 
-  /** @param isMoving whether an entry has other memory in each replay */
+  /** @param isMoving whether an entry's memory may differ in each replay */
   constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean, isFused: boolean) {
     const { entries, draws } = recording;
     this.calls = recording.calls;
@@ -115,7 +115,7 @@ export class DeviceProgram implements ProgramFacts {
     write64(words, at + offsetAt / 4, firstBytes[entry]! + offset);
   }
 
-  /** Writes the handles and offsets that differ in each replay. */
+  /** Writes the handles and offsets that may differ in each replay. */
   bindAll(): void {
     for (let at = 0; at < this.moving.length; at++) this.bind(this.moving[at]!);
   }
@@ -136,7 +136,7 @@ export class DeviceProgram implements ProgramFacts {
   }
 }
 
-/** Bytes of all operands of dispatches. */
+/** Returns the total bytes of the operands of dispatches. */
 const bytesOf = (calls: readonly DeviceCall[]): number =>
   calls.reduce((sum, { operands }) => sum + operands.reduce((part, { bytes }) => part + bytes, 0), 0);
 

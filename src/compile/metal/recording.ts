@@ -1,4 +1,4 @@
-/** Records a run of a function on metal: the dispatches in order, with the memory that they bind. */
+/** Records a run of a function on metal: its dispatches, in order, and the memory that they bind. */
 import { layouts } from "../../backend/metal/layouts.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import type { CapturedCall, CapturedDispatch } from "../../observe/capture.ts";
@@ -14,7 +14,7 @@ import type { Recorded } from "../replay.ts";
 import type { State } from "../state.ts";
 import { Tracking } from "../tracking.ts";
 
-/** Bytes of inline parameters in a block. */
+/** The byte range of inline parameters in a block. */
 export interface Inline {
   readonly at: number;
   readonly length: number;
@@ -24,18 +24,18 @@ export interface Inline {
 export interface DeviceCall {
   readonly name: string;
   readonly place: Error;
-  /** The block for `orchard_dispatch_encode`, without handles; the offsets of arguments count from their first byte. */
+  /** The block for `orchard_dispatch_encode`, without handles. An argument's offset is relative to its first byte. */
   readonly block: Uint8Array;
   readonly operands: readonly Entry[];
   /** Whether the kernel writes each operand. */
   readonly writes: readonly boolean[];
   readonly kernel: CapturedDispatch["kernel"];
-  /** The place of each binding in the block. */
+  /** The byte offset of each binding in the block. */
   readonly bindings: readonly number[];
   readonly inline: readonly Inline[];
 }
 
-/** Parameters of a dispatch that a replay computes again. */
+/** Parameters of a dispatch that each replay recomputes. */
 export interface LiveParameters {
   readonly call: number;
   /** The index of the optimizer's step. */
@@ -43,29 +43,29 @@ export interface LiveParameters {
   readonly bytes: () => Uint8Array;
 }
 
-/** A number that a kernel writes and the host checks after the call. */
+/** The check of a number that a kernel writes. The host runs it after the call. */
 export interface PositionCheck {
   readonly entry: Entry;
   readonly errorAt: (position: number) => Error | undefined;
 }
 
-/** Memory that the function changes: of the surrounding code's storage, or of a parameter's gradient. */
+/** A storage from outside the function, or a parameter's gradient, whose memory the function changes. */
 export interface Change {
   readonly storage: Storage;
-  /** The index of the parameter whose gradient it is; undefined for other storages. */
+  /** The index of the gradient's parameter; undefined for other storages. */
   readonly gradient: number | undefined;
   readonly versions: number;
-  /** The entry of its memory after the function if that is other memory; undefined if it is changed in place. */
+  /** The entry of the storage's new memory; undefined if the function changes the memory in place. */
   readonly after: Entry | undefined;
 }
 
-/** The memory of a storage before the function. */
+/** A storage whose memory is known before the function runs. */
 interface Known {
   readonly source: "input" | "gradient" | "external";
   readonly index: number;
   readonly storage: Storage;
   readonly version: number;
-  /** The first byte of an argument; 0 for other storages. */
+  /** The offset of an argument's first byte; 0 for other storages. */
   readonly base: number;
 }
 
@@ -102,7 +102,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     for (const tensor of changing) know(tensor, "external", 0);
   }
 
-  /** An operation that metal does not support ran on the cpu backend. */
+  /** Called when an operation falls back to the cpu backend. */
   override call({ description }: CapturedCall, run: () => number): number {
     this.unsupported(`${within.get()}${description.name} runs on the cpu backend`);
     return run();
@@ -111,7 +111,7 @@ export class DeviceRecording extends Tracking implements Recorded {
   override dispatched({ name, block, operands, kernel }: CapturedDispatch): void {
     if (this.why !== undefined) return;
     if (operands === undefined) {
-      this.unsupported(`the kernel ${name} binds a buffer that no tensor has`);
+      this.unsupported(`the kernel ${name} binds a buffer that does not belong to a tensor`);
       return;
     }
     const bound = operands.map((operand) => operand as { readonly tensor: Tensor; readonly access: string });
@@ -147,7 +147,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     return this.add(storage, memory, call, isFirstWritten);
   }
 
-  /** A tensor that is not in the state gets new memory if the function changes it. */
+  /** Throws if a call writes a tensor that is neither new nor in the state. */
   private refuseOtherState(storage: Storage, memory: Memory, call: number): void {
     if (this.isNew(storage) || this.known.has(memory)) return;
     const ownsKnown = [...this.known.values()].find((known) => known.storage === storage);
@@ -175,7 +175,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     return { source: this.isNew(storage) ? "host" : "external", index: 0 };
   }
 
-  /** Finds the keys of random calls in inline parameters: two words of 32 bits, which nothing equals by chance. */
+  /** Finds the keys of random calls in inline parameters. A key has 64 bits, so other parameters don't equal it. */
   private linkKeys(block: Uint8Array, inline: readonly Inline[], call: number): void {
     if (this.keys.size === 0) return;
     const view = new DataView(block.buffer);
@@ -261,7 +261,7 @@ const memoryOf = ({ storage }: Tensor): Memory => storage.memory;
 
 type BlockLayout = (typeof layouts)[keyof typeof layouts];
 
-/** Returns the places of the structs of a span in a block. */
+/** Returns the byte offsets of the structs of a span in a block. */
 export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { size }: BlockLayout): number[] {
   const view = new DataView(block.buffer);
   const at = layouts.dispatch.offsets[span]!;
@@ -269,7 +269,7 @@ export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { 
   return Array.from({ length: bytes / size }, (_, index) => start + index * size);
 }
 
-/** Removes a binding's handle, and makes its offset relative. */
+/** Clears a binding's handle, and makes its offset relative to `base`. */
 function setBinding(block: Uint8Array, place: number, base: number): void {
   const view = new DataView(block.buffer);
   const { buffer, offset } = layouts.binding.offsets;

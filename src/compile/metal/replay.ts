@@ -18,8 +18,8 @@ import { DeviceProgram } from "./program.ts";
 import { type Change, DeviceRecording, type LiveParameters, type PositionCheck } from "./recording.ts";
 
 /**
- * Bytes to which recorded kernels may expect an argument to be aligned: four elements, and eight of two bytes
- * (`run_width` of `kernels/common/runs.h`). A vector load from a pointer with less alignment is a fault.
+ * Returns the alignment in bytes that recorded kernels may rely on: four elements, or eight if they have two bytes
+ * (`run_width` of `kernels/common/runs.h`). A vector load from a less aligned pointer faults.
  */
 const alignmentOf = (dtype: DType): number => Math.max(16, 4 * bytesOf(dtype));
 
@@ -27,10 +27,10 @@ const SHARED = "an argument shares its memory with the state";
 
 const firstByteOf = (tensor: Tensor): number => reachOf(tensor).first * bytesOf(tensor.dtype);
 
-/** Dispatches of Metal kernels. */
+/** Records and replays dispatches of Metal kernels. */
 export const metalSeam: Seam<DeviceRecording> = {
   accepts: ({ storage }) => !storage.isAbstract && storage.batch === undefined,
-  /** A tensor over the same memory, which another object stands for. */
+  /** Shares the argument's memory through another `Memory` object, which tells it from other tensors' memory. */
   standIn(tensor) {
     metalBackend.makeResident(tensor);
     const { dtype, shape, strides, storage, offset } = tensor;
@@ -48,18 +48,18 @@ export const metalSeam: Seam<DeviceRecording> = {
       const { dtype, offset, start } = inputs[at]!;
       const recorded = (offset - start) * bytesOf(dtype);
       if ((firstByteOf(found[at]!) - recorded) % alignmentOf(dtype) !== 0)
-        return `argument ${at} has another alignment`;
+        return `argument ${at} is not aligned like the recorded one`;
     }
     return undefined;
   },
-  /** The state gets other memory during a call, which a stand-in of an argument would not follow. */
+  /** A call may swap the memory of the state. An argument that shares this memory would keep the old one. */
   whyPlain(found, state) {
     const own = new Set([...state.tensors(), ...state.optimizerTensors()].map(({ storage }) => storage));
     return found.some(({ storage }) => own.has(storage)) ? SHARED : undefined;
   },
 };
 
-/** Memory of the surrounding code. */
+/** Memory of a tensor from outside the function. */
 interface Outer {
   readonly entry: number;
   readonly bytes: number;
@@ -69,7 +69,7 @@ interface Outer {
 class MetalReplay extends Replay {
   readonly program: DeviceProgram;
   private readonly context = metalContext();
-  /** Entries with new memory in each replay, those with contents that JavaScript computed included. */
+  /** Entries that get new memory in each replay, including those with contents that JavaScript computed. */
   private readonly created: readonly Entry[];
   private readonly inputs: readonly { readonly entry: number; readonly index: number }[];
   private readonly outer: readonly Outer[];
@@ -77,7 +77,7 @@ class MetalReplay extends Replay {
   private readonly steps: DeviceRecording["steps"];
   private readonly live: readonly LiveParameters[];
   private readonly checks: readonly PositionCheck[];
-  /** The memory that each changed storage has next: it exchanges two blocks. */
+  /** The memory that the next replay gives to each changed storage. A storage alternates between two blocks. */
   private readonly spares: (MetalMemory | null)[];
   private readonly outcome = new BigUint64Array(3);
 
@@ -150,7 +150,7 @@ class MetalReplay extends Replay {
     }
     this.exchange(targets);
     const results = [...created].flatMap(([{ id }, storage]) => (this.isCheck(id) ? [] : [storage]));
-    for (const storage of results) storage.retain(); // until tensors own them, which the journal may forget before
+    for (const storage of results) storage.retain(); // the journal may drop them before tensors own them
     this.note(found, results, this.checkLater(created));
     const result = this.finish(found, created);
     for (const storage of results) storage.release();
@@ -217,7 +217,7 @@ class MetalReplay extends Replay {
     });
   }
 
-  /** Remembers the replay as running work, and that its results depend on the checks of its operands. */
+  /** Adds the replay to the journal of pending work, and makes its results depend on the checks of its operands. */
   private note(found: readonly Tensor[], results: readonly Storage[], checks: readonly DeferredCheck[]): void {
     const changed = this.changes.map((change) => this.storageOf(change));
     const reads = [...found.map(({ storage }) => storage), ...this.outer.map(({ storage }) => storage())];
@@ -247,7 +247,7 @@ class MetalReplay extends Replay {
   }
 }
 
-/** Returns the memory of a storage on the device, to which it is moved. */
+/** Returns the memory of a storage on the device. Moves the storage there first if necessary. */
 function residentMemory(storage: Storage): MetalMemory {
   if (storage.memory.device !== "metal") metalBackend.makeResident({ storage } as Tensor);
   return storage.memory as MetalMemory;

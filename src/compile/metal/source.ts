@@ -1,4 +1,4 @@
-/** Writes the Metal Shading Language of a chain: one thread per element, and one line per instruction. */
+/** Generates the Metal Shading Language of a chain: one thread per element, and one line per instruction. */
 import { type Chain, isSamePlace } from "./chains.ts";
 import type { Place } from "./instructions.ts";
 
@@ -9,7 +9,7 @@ const floats: ReadonlySet<string> = new Set(["float", "half", "bfloat"]);
 
 const attribute = (text: string): string => `[[${text}]]`;
 
-/** Returns the text of a kernel. It has no sizes, so that chains of other shapes share it. */
+/** Returns the source of a kernel. It contains no sizes, so that chains of other shapes can share it. */
 export function sourceOf(chain: Chain): string {
   const { instructions, loads, stores } = chain;
   const nests = loads.filter(({ nest }) => nest !== null);

@@ -1,4 +1,4 @@
-/** The primitive of inverses from Cholesky factors: in one call on cpu, composed of other operations elsewhere. */
+/** The primitive of `choleskyInverse`: one call on cpu. Other backends compose it from other operations. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -24,18 +24,18 @@ const inverseCpu: Implementation<undefined, [Tensor], [Tensor, Tensor]> = {
 
 const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 /**
- * Input: lower factors, dense or transposed. Outputs: the inverses, dense, and the first zero on the diagonal of each
- * factor, counted from 1, or 0.
+ * Input: lower factors […, n, n], contiguous or transposed. Outputs: the inverses […, n, n], contiguous; and info int32
+ * […], the 1-based index of the first zero on each factor's diagonal, or 0 if there is none.
  */
 export const inversePrimitive = definePrimitive<undefined>({
   ...{ name: "choleskyInverse", family: "linalg" },
   implementations: { metal: elsewhere, cpu: inverseCpu, reference: elsewhere },
 });
 
-/** Larger factors are inverted faster by blocks, with products of matrices. */
+/** Above this size, the composed operations are faster, because they use blocked matrix products. */
 const LARGEST = 256;
 
-/** Whether the primitive can invert factors. */
+/** Whether the primitive supports these factors. */
 export const hasInverseKernel = (x: Tensor): boolean =>
   x.shape.at(-1)! <= LARGEST &&
   firstBackend() === "cpu" &&

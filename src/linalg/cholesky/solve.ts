@@ -95,8 +95,8 @@ const inverseParameters = parameters("choleskyInverse", { l: operand(aTensor), u
 const isSingular = (row: number): string => `is singular: element ${row} of the diagonal is 0`;
 
 /**
- * Inverts real factors in one call. With Y = A⁻¹, the differential is −Y (dL Lᵀ + L dLᵀ) Y, so the gradient is the
- * lower triangle of −(S + Sᵀ) L, where S = Y Ȳ Y.
+ * Computes the inverse of A = L Lᵀ from real factors in one call. With Y = A⁻¹, dY = −Y (dL Lᵀ + L dLᵀ) Y. The gradient
+ * with respect to L is the lower triangle of −(S + Sᵀ) L, where S = Y Ȳ Y and Ȳ is the gradient with respect to Y.
  */
 function inOneCall(operation: string, lower: Tensor): Tensor {
   const { shape, dtype } = lower;

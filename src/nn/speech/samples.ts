@@ -18,7 +18,7 @@ import { SAMPLE_RATE } from "./features.ts";
 /** A recording: a path, the result of `io.loadAudio`, or a tensor of floats [samples] or [channels, samples]. */
 export type AudioInput = string | Audio | Tensor;
 
-/** Speech is recorded at 8 kHz or more. With the rate 1 of a damaged header, audio of 16 kHz takes gigabytes. */
+/** Speech is recorded at 8 kHz or more. If a damaged header says 1 Hz, resampling to 16 kHz takes gigabytes. */
 const speechRate: NumberRule = {
   holds: (rate) => Number.isSafeInteger(rate) && rate >= 1000 && rate <= 2 ** 24,
   expected: "a whole number from 1000 to 16777216",

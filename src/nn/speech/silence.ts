@@ -24,7 +24,7 @@ export interface SpeechRange {
 const [STEP, CONTEXT, STATE] = [512, 64, 128];
 /** Speech begins above the first probability, and ends below the second. */
 const [SPEECH, SILENCE] = [0.5, 0.35];
-/** In samples: silence that ends a range of speech, and audio kept on both sides. The values are faster-whisper's. */
+/** The silence that ends a range of speech, and the audio to keep on both sides, in samples, as in faster-whisper. */
 const [LEAST_SILENCE, PADDING] = [2 * SAMPLE_RATE, 0.4 * SAMPLE_RATE];
 
 /**

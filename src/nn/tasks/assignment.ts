@@ -1,13 +1,13 @@
-/** The linear assignment problem. */
+/** Solves the linear assignment problem. */
 
 /**
- * Assigns each row to another column, so that the sum of the costs is the least. It adds one row after another, each
- * along the shortest augmenting path with regard to reduced costs (the Hungarian algorithm), in O(rows² · columns).
+ * Assigns each row to a different column so that the sum of the costs is minimal, by the Hungarian algorithm. Adds one
+ * row at a time, along the shortest augmenting path of reduced costs. Takes O(rows² · columns) time.
  *
  * Source: R. Jonker, A. Volgenant, "A shortest augmenting path algorithm for dense and sparse linear assignment
  * problems", 1987.
  *
- * @param costs row by row; rows ≤ columns
+ * @param costs the costs in row-major order, [rows, columns], with rows ≤ columns
  * @returns the column of each row
  */
 export function assign(costs: ArrayLike<number>, rows: number, columns: number): number[] {

@@ -1,4 +1,4 @@
-/** The loss that trains detectors which find a set of objects. */
+/** The loss for training detectors such as DETR, which predict a set of objects. */
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, isArray, listOf } from "../../core/kinds.ts";
@@ -23,7 +23,7 @@ import { tidy } from "../../tensor/tidy.ts";
 import type { Detections } from "../models/vision/detector.ts";
 import { assign } from "./assignment.ts";
 
-/** The objects of an image. */
+/** The objects in an image. */
 export interface DetectionTarget {
   /** The index of each object's label. */
   readonly labels: readonly number[];
@@ -33,17 +33,17 @@ export interface DetectionTarget {
 
 /** Options of {@link detectionLoss}. */
 export interface DetectionLossOptions {
-  /** The weight of labels where a query finds no object. Default 0.1. */
+  /** The weight of queries without an object in the cross-entropy. Default 0.1. */
   readonly noObject?: number | undefined;
-  /** The factors of the probability of a label, and of the parts of the loss of boxes, in the costs of matches. */
+  /** The factor of a label's probability in the cost of a match. Default 1. */
   readonly labelCost?: number | undefined;
-  /** The factor of distances of boxes in costs. Default 5. */
+  /** The factor of the distance between boxes in the cost of a match. Default 5. */
   readonly boxCost?: number | undefined;
-  /** The factor of overlaps of boxes in costs. Default 2. */
+  /** The factor of the overlap of boxes in the cost of a match. Default 2. */
   readonly overlapCost?: number | undefined;
-  /** The factor of distances of boxes in the loss. Default 5. */
+  /** The factor of the distance between boxes in the loss. Default 5. */
   readonly boxWeight?: number | undefined;
-  /** The factor of overlaps of boxes in the loss. Default 2. */
+  /** The factor of the overlap of boxes in the loss. Default 2. */
   readonly overlapWeight?: number | undefined;
 }
 
@@ -76,26 +76,29 @@ const readCall = parameters("detectionLoss", {
 });
 
 /**
- * Computes the loss of DETR and YOLOS. Each object is matched to another query, so that the sum of the costs
+ * Computes the loss of DETR and YOLOS. The Hungarian algorithm matches each object to a different query so that the sum
+ * of the costs is minimal:
  *
  *     − labelCost · p(label) + boxCost · |box − box'|₁ − overlapCost · GIoU(box, box')
  *
- * is the least (the Hungarian algorithm). The loss is the cross-entropy of the labels of all queries, of which those
- * without an object have the weight `noObject`, and for matched boxes, divided by the number of objects,
+ * The loss is the sum of two terms. One is the cross-entropy of the labels of all queries, in which queries without an
+ * object have the weight `noObject`. The other is the loss of the matched boxes, divided by the number of objects:
  *
  *     boxWeight · Σ |box − box'|₁ + overlapWeight · Σ (1 − GIoU(box, box')).
  *
  * Source: N. Carion et al., "End-to-End Object Detection with Transformers", 2020; H. Rezatofighi et al., "Generalized
  * Intersection over Union", 2019. The defaults are those of `transformers`.
  *
- * @param detections the result of a {@link Detr} or an {@link ObjectDetector}
- * @param targets the objects of each image
+ * @param detections the result of a {@link Detr} or an {@link ObjectDetector}: logits [batch, queries, labels + 1] and
+ * boxes [batch, queries, 4]
+ * @param targets the objects in each image
+ * @returns a scalar
  *
  * @example
  * backward(nn.detectionLoss(model.forward(pixels), [{ labels: [17], boxes: [[0.5, 0.5, 0.2, 0.3]] }]));
  *
- * @throws {ShapeError} `wrongShape` for another number of images. @throws {ArgumentError} `tooManyObjects` if an image
- * has more objects than queries; `invalidLabel`.
+ * @throws {ShapeError} `wrongShape` if the number of targets is not the batch size. @throws {ArgumentError}
+ * `tooManyObjects` if an image has more objects than queries; `invalidLabel` for a label out of range.
  */
 export function detectionLoss(
   detections: Detections,
@@ -128,7 +131,7 @@ export function detectionLoss(...values: unknown[]): Tensor {
 type Costs = Required<{ readonly [Key in "labelCost" | "boxCost" | "overlapCost"]: number }>;
 
 interface Match {
-  /** The number of the query, of all images together. */
+  /** The index of the query among the queries of all images. */
   readonly row: number;
   readonly label: number;
   readonly box: readonly number[];
@@ -140,7 +143,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
     throw new ShapeError(
       "detectionLoss",
       "wrongShape",
-      `expected logits [batch, queries, labels + 1] and targets of each image, got ${logits.describe()} and ` +
+      `expected logits [batch, queries, labels + 1] and one target per image, got ${logits.describe()} and ` +
         `${targets.length} targets`,
     );
   for (const { labels } of targets) {
@@ -148,7 +151,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
       throw new ArgumentError(
         "detectionLoss",
         "tooManyObjects",
-        `expected at most ${queries} objects in an image, the number of queries, got ${labels.length}`,
+        `expected at most ${queries} objects per image, one for each query, got ${labels.length}`,
       );
     const other = labels.find((label) => !Number.isSafeInteger(label) || label < 0 || label >= outputs - 1);
     if (other !== undefined)
@@ -160,7 +163,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
   }
 }
 
-/** Returns the query of each object. Costs that are not finite are matched last. */
+/** Matches each object to a query. Costs that are not finite count as very large. */
 function matchesOf({ logits, boxes }: Detections, targets: readonly DetectionTarget[], costs: Costs): Match[] {
   const [, queries, outputs] = logits.shape as readonly [number, number, number];
   return targets.flatMap(({ labels, boxes: wanted }, image) => {
@@ -186,7 +189,7 @@ function matchesOf({ logits, boxes }: Detections, targets: readonly DetectionTar
 
 const LARGEST = 1e30;
 
-/** Returns the generalized intersection over union of boxes, pair by pair: [count]. */
+/** Computes the generalized intersection over union (GIoU) of each pair of boxes: [count]. */
 function overlapOf(a: Tensor, b: Tensor): Tensor {
   const corners = (x: Tensor): [Tensor, Tensor] => {
     const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5) as Tensor];

@@ -67,7 +67,7 @@ export interface SeenImages {
   readonly grids?: Sides[] | undefined;
 }
 
-/** @internal @throws {ArgumentError} `noProcessor` */
+/** @internal Returns the model's processor. @throws {ArgumentError} `noProcessor` if it has none */
 export function processorOf(operation: string, model: VisionModel): ImageProcessor {
   if (model.processor) return model.processor;
   throw new ArgumentError(
@@ -141,9 +141,10 @@ export async function overImages(
 }
 
 /**
- * @internal Runs a model whose results are planes over an image or a list, and returns the result of each.
+ * @internal Runs a model that computes planes, such as depth maps, on an image or a list of images.
  *
- * @param resultOf converts the numbers of an image, the sizes of their planes, and the size of the image
+ * @param resultOf converts an image's output, given the size of its planes and of the image
+ * @returns one result, or a list of them
  */
 export async function overPlanes<Result>(
   operation: string,
@@ -160,7 +161,7 @@ export async function overPlanes<Result>(
   return isArray(image) ? found : found[0]!;
 }
 
-/** @internal Reads and processes an image. */
+/** @internal Reads an image and processes it. */
 export async function pixelsOf(
   processor: ImageProcessor,
   image: ImageInput,

@@ -1,4 +1,4 @@
-/** Masks of objects from points and boxes, in pixels of images. */
+/** Finds the masks of objects from points and boxes. */
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -17,21 +17,21 @@ import { resizedSize } from "../models/vision/processor/sizes.ts";
 import type { ImagePoint, Sam, SamPrompt } from "../models/vision/sam/sam.ts";
 import { type ImageInput, pixelsOf, processorOf, type Sides } from "./images.ts";
 
-/** A mask that may be an object's. */
+/** A candidate mask of an object. */
 export interface ObjectMask {
   /** Whether each pixel belongs to the object: bool [height, width]. */
   readonly mask: Tensor<"bool">;
-  /** The quality of the mask that the model expects: about its overlap with the object, up to 1. */
+  /** The predicted quality of the mask: about its overlap with the object (IoU), up to 1. */
   readonly score: number;
 }
 
-/** Options of `segmentImage` for a model that reads prompts. */
+/** Options of `segmentImage` for a model with prompts. */
 export interface PromptOptions {
-  /** Where the objects are, in pixels of the image. */
+  /** The locations of the objects, in pixels of the image. */
   readonly objects: readonly SamPrompt[];
   /**
-   * Whether a prompt has several masks, such as a part and the whole of an object. A box or several points need only
-   * one. Default true.
+   * Whether to return several masks for an ambiguous prompt, such as a part of an object and the whole object. For a
+   * box or several points, one mask is enough. Default true.
    */
   readonly several?: boolean | undefined;
 }
@@ -54,7 +54,7 @@ export const aPrompt: Kind<SamPrompt> = {
   },
 };
 
-/** @internal Finds the masks of each object of one image, the best first. */
+/** @internal Finds the masks of each object in an image, the best first. */
 export async function promptedMasks(
   operation: string,
   model: Sam,
@@ -89,14 +89,14 @@ export async function promptedMasks(
   return found;
 }
 
-/** Converts pixels of an image to those of the processed image. */
+/** Converts coordinates in the image to coordinates in the processed image. */
 function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized: Sides): SamPrompt {
   const placed = ([x, y]: ImagePoint): ImagePoint => [(x * resized[1]) / size[1], (y * resized[0]) / size[0]];
   const corners = box && ([...placed([box[0], box[1]]), ...placed([box[2], box[3]])] as const);
   return { points: points?.map(placed), outside: outside?.map(placed), box: corners };
 }
 
-/** The scores of pixels are resized to the model's images, cut to the processed image, and resized to the image. */
+/** Resizes logits to the model's image size, crops them to the processed image, and resizes them to the image. */
 function masksOf(
   model: Sam,
   embedding: Tensor,

@@ -45,12 +45,12 @@ const readCall = parameters("segmentImage", {
  * Finds the label of each pixel of an image. Images are processed by the model's `processor`; scores are resized to
  * the size of the image (bilinear), and the label with the highest score wins.
  *
- * A model that reads prompts, such as SAM, finds the masks of objects from points of them or boxes around them.
+ * A model with prompts, such as SAM, finds the masks of objects from points and boxes.
  *
- * @param model a model of semantic segmentation, such as SegFormer; or SAM
- * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them. For
- * SAM, one image
- * @returns the labels of the pixels, or a list of them; for SAM, the masks of each object, the best first
+ * @param model a model for semantic segmentation, such as SegFormer; or SAM
+ * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them. SAM
+ * takes only one image
+ * @returns the labels of the pixels, or a list of them; for SAM, a list of masks for each object, the best first
  *
  * @example
  * const { model } = await nn.loadModel<nn.SemanticSegmenter>("nvidia/segformer-b0-finetuned-ade-512-512");
@@ -62,8 +62,8 @@ const readCall = parameters("segmentImage", {
  * const [masks] = await nn.segmentImage(sam, "street.jpg", { objects: [{ points: [[120, 80]] }] });
  * masks![0]!.mask; // bool [height, width]
  *
- * @throws {ArgumentError} `noProcessor` for a model without a processor; `noPrompts`, `unusedPrompts`; for an empty
- * list. @throws {ShapeError}
+ * @throws {ArgumentError} `noProcessor` for a model without a processor; `noPrompts` for SAM without objects or with a
+ * list of images; `unusedPrompts` for objects with another model; for an empty list. @throws {ShapeError}
  * @throws {DTypeError} for other tensors. For paths, the errors of `io.loadImage`.
  */
 export function segmentImage(
@@ -88,7 +88,7 @@ export async function segmentImage(...values: unknown[]): Promise<Segmentation |
     throw new ArgumentError(
       "segmentImage",
       "unusedPrompts",
-      "expected no objects for a model of semantic segmentation",
+      "expected no objects for a semantic segmentation model; omit the option objects",
     );
   return overPlanes("segmentImage", model, image, batch, (row, grid, size) => segmentationOf(model, row, grid, size));
 }

@@ -127,7 +127,7 @@ export function rotated(x: Tensor, cos: Tensor, sin: Tensor, isInterleaved: bool
     : ops.cat([real, imaginary], { dim: -1 });
 }
 
-/** Rotates queries or keys by their positions, of which the tables have cosines and sines. */
+/** Rotates queries or keys by their positions. The tables hold the cosines and sines of each position. */
 function rotaryEmbedding(call: Call): Tensor {
   const given = call.tensor(0);
   const heads = call.attributes.number("num_heads", 0);

@@ -16,7 +16,7 @@ const roundingOf = ({ attributes }: Call): Rounding => ({
   mode: attributes.text("round_mode", "up"),
 });
 
-/** Casts numbers and strings to numbers or strings. */
+/** Casts between numbers and strings, in either direction. */
 function cast(x: Value, number: number, call: Call): Value {
   if (number === STRING) return isStrings(x) ? x : written(call.tensor(0));
   return isStrings(x) ? read(x, number) : castTo(call.tensor(0), number, roundingOf(call));
@@ -28,7 +28,7 @@ const written = (x: Tensor): OnnxStrings =>
     x.shape,
   );
 
-/** Integers of 64 bits are read exactly. */
+/** Parses 64-bit integers exactly. */
 function read({ strings, shape }: OnnxStrings, number: number): Tensor {
   const type = elementType(number);
   if (!type) throw new NodeProblem(`a cast to ${elementTypeName(number)} is not supported`);

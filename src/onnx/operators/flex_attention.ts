@@ -1,11 +1,11 @@
-/** Attention whose scores and probabilities graphs change, of ai.onnx.preview. */
+/** FlexAttention of ai.onnx.preview: attention with graphs that modify the scores and probabilities. */
 import * as ops from "../../ops/index.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { castTo } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
 
-/** Returns what a graph in an attribute makes of a tensor; the tensor if there is no such attribute. */
+/** Applies the graph in an attribute to a tensor. Without the attribute, returns the tensor. */
 function modified(call: Call, name: string, x: Tensor): Tensor {
   if (!call.attributes.has(name)) return x;
   const [result] = call.run(call.attributes.graph(name), [x]);
@@ -13,11 +13,11 @@ function modified(call: Call, name: string, x: Tensor): Tensor {
   return result;
 }
 
-/** softmax(q · kᵀ · scale) · v, in float32 unless the inputs are float64. A head of keys may serve several queries. */
+/** softmax(q · kᵀ · scale) · v, in float32 unless the inputs are float64. Heads of queries may share a head of keys. */
 function flexAttention(call: Call): Tensor {
   const [q, k, v] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   if (q.rank !== 4 || k.rank !== 4 || v.rank !== 4)
-    throw new NodeProblem(`expected queries, keys and values of four axes, got ${q.describe()} and ${k.describe()}`);
+    throw new NodeProblem(`expected queries, keys and values with four axes, got ${q.describe()} and ${k.describe()}`);
   const group = q.shape[1]! / k.shape[1]!;
   const spread = (x: Tensor) => (group === 1 ? x : ops.repeatInterleave(x, group, { dim: 1 }));
   const precision = call.attributes.number("softmax_precision", 0);

@@ -140,7 +140,7 @@ function rotatedFrom(call: Call, x: Tensor, position: number): Tensor {
   return rotated(x, rows(7), rows(8), call.attributes.flag("rotary_interleaved"));
 }
 
-/** Positions are those of each element, or that of the first. */
+/** Rotates by position. The input has the position of each token, or only of the first. */
 function rotaryEmbedding(call: Call): Tensor {
   const given = call.tensor(0);
   const [positions, cos] = [call.tensor(1), call.tensor(2)];

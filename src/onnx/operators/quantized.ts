@@ -82,14 +82,14 @@ function quantized(
   return ops.clamp(shifted, { min, max }).to(dtype);
 }
 
-/** A tensor as bytes, and what they mean: (code − zero) · scale. */
+/** A tensor quantized to bytes. Its values are (code − zero) · scale. */
 interface Codes {
   readonly codes: Tensor;
   readonly scale: Tensor;
   readonly zero: Tensor;
 }
 
-/** Chooses the scale from the extrema, with 0 among them; 1 if all elements are 0, as in onnxruntime. */
+/** Quantizes over the range of the elements and 0. If all elements are 0, the scale is 1, as in onnxruntime. */
 export function codesOf(x: Tensor): Codes {
   const high = ops.maximum(ops.amax(x), 0);
   const low = ops.minimum(ops.amin(x), 0);

@@ -84,7 +84,7 @@ function activationsOf(call: Call, names: readonly string[], directions: number)
 /**
  * Runs a layer over a sequence, forward, backward or both.
  *
- * @param operator whose kernel may run instead; undefined if the step is another
+ * @param operator the operation with a fused kernel for the layer; undefined if `step` differs from it
  * @param names of the activations of one direction
  * @param states the number of states
  * @param peepholesAt which input has the peepholes
@@ -247,7 +247,7 @@ const lstmStep: Step = (x, [h, c], direction) => {
   return [ops.mul(output, last(cell)), cell];
 };
 
-/** Rounds to bytes of a scale that fits, as products with quantized weights do. */
+/** Rounds to bytes and back, as products with quantized weights do. */
 function roundedToBytes(x: Tensor): Tensor {
   const { codes, scale, zero } = codesOf(x);
   return dequantized(codes, scale, zero);
@@ -262,8 +262,8 @@ const quantizedStep = recurrent(
 );
 
 /**
- * com.microsoft's LSTM with weights [directions, inputs, 4 · hidden] of 8 bits, whose scales and zero points are inputs
- * 8 to 11. Inputs and states are rounded to bytes before their products.
+ * DynamicQuantizeLSTM of com.microsoft: weights [directions, inputs, 4 · hidden] have 8 bits. Inputs 8 to 11 are their
+ * scales and zero points. Inputs and states are rounded to bytes before each product.
  */
 export const dynamicQuantizeLstm: Operator = (call) => {
   const weights = ([1, 2] as const).map((at) => {

@@ -177,7 +177,7 @@ function cubic(t: number, a: number): number {
   return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-/** Elements within the kernel's radius, of which those outside of the input repeat the edge or are left out. */
+/** Returns the taps within the kernel's radius. Taps outside of the input repeat the edge, or are omitted. */
 function kernelTaps(
   call: Call,
   { input }: Axis,

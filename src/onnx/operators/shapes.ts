@@ -69,7 +69,7 @@ function split(call: Call): Results {
   return new Results(...ops.split(x, splitSizes(call, x.shape[axis]!), { dim: axis }));
 }
 
-/** Without sizes, equal parts, of which the last may be shorter. */
+/** Returns the sizes of the parts. By default, parts are equal, except that the last may be shorter. */
 function splitSizes(call: Call, size: number): number[] {
   const given = call.numbersOr(1, "split");
   if (given) return [...given];

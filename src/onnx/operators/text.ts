@@ -6,7 +6,7 @@ import { NodeProblem } from "../errors.ts";
 import { isStrings, type OnnxStrings, stringsOf } from "../strings.ts";
 import { int64 } from "./axes.ts";
 
-/** Returns for each element of a broadcast shape the place in a tensor of another shape. */
+/** Returns, for each element of a broadcast shape, its index in a tensor of the original shape. */
 function placesIn(shape: readonly number[], result: readonly number[]): number[] {
   let places = [0];
   const [offset, strides] = [result.length - shape.length, stridesOf(shape)];
@@ -31,7 +31,7 @@ function concat(call: Call): OnnxStrings {
   );
 }
 
-/** Splits as Python does: at whitespace of any length without a delimiter, and at most `most` times. */
+/** Splits like Python's `str.split`: without a delimiter, at runs of whitespace; at most `most` times. */
 function parts(text: string, delimiter: string, most: number): string[] {
   const list: string[] = [];
   let rest = delimiter === "" ? text.trimStart() : text;
@@ -45,7 +45,7 @@ function parts(text: string, delimiter: string, most: number): string[] {
   return list;
 }
 
-/** The results have one more axis, as long as the longest list; the second has the lengths. */
+/** Splits strings. Returns the parts, padded along a new axis to the longest list, and the number of parts. */
 function split(call: Call): Results {
   const x = call.strings(0);
   const [delimiter, most] = [call.attributes.text("delimiter", ""), call.attributes.number("maxsplit", -1)];
@@ -59,7 +59,7 @@ function split(call: Call): Results {
   return new Results(stringsOf(padded, [...x.shape, longest]), lengths);
 }
 
-/** Patterns have RE2's syntax; its flags before a pattern are those of JavaScript. */
+/** Matches whole strings. Patterns have RE2's syntax; leading flags such as `(?i)` become JavaScript's flags. */
 function fullMatch(call: Call): Value {
   const x = call.strings(0);
   const pattern = call.attributes.text("pattern");
@@ -82,7 +82,7 @@ const cases: Readonly<Record<string, (text: string) => string>> = {
   UPPER: (text) => text.toUpperCase(),
 };
 
-/** Removes stop words from a list or a row, and changes the case. A result without any string has an empty one. */
+/** Removes stop words from a vector or row, and changes the case. If no string remains, returns one empty string. */
 function normalize(call: Call): OnnxStrings {
   const x = call.strings(0);
   const { attributes } = call;
@@ -101,14 +101,14 @@ function normalize(call: Call): OnnxStrings {
 
 type Item = string | number;
 
-/** Items of a tensor of strings or integers. */
+/** Returns the elements and the shape of a tensor of strings or integers. */
 function itemsOf(call: Call): { readonly items: readonly Item[]; readonly shape: readonly number[] } {
   const value = call.inputs[0];
   if (isStrings(value)) return { items: value.strings, shape: value.shape };
   return { items: call.numbers(0), shape: call.tensor(0).shape };
 }
 
-/** Where n-grams of a pool count, by their items. */
+/** Returns the output column of each n-gram in the pool. */
 function poolOf(call: Call): ReadonlyMap<string, number> {
   const { attributes } = call;
   const pool: readonly Item[] = attributes.texts("pool_strings") ?? attributes.numbers("pool_int64s") ?? [];
@@ -124,7 +124,7 @@ function poolOf(call: Call): ReadonlyMap<string, number> {
 
 const keyOf = (items: readonly Item[]): string => JSON.stringify(items);
 
-/** Counts n-grams of each row, whose items are up to `max_skip_count` apart; words by themselves count once. */
+/** Counts the n-grams of each row, skipping up to `max_skip_count` items at a time. Unigrams are counted once. */
 function tfIdf(call: Call): Value {
   const { attributes } = call;
   const [shortest, longest] = [attributes.number("min_gram_length"), attributes.number("max_gram_length")];
@@ -165,7 +165,7 @@ export const texts: Operators = {
   TfIdfVectorizer: tfIdf,
 };
 
-/** com.microsoft's: splits at separators, or into matches of a pattern, and pads lists to the longest. */
+/** Tokenizer of com.microsoft: splits at separators, or into matches of a pattern, and pads to the longest list. */
 export const tokenizer: Operator = (call) => {
   const x = call.strings(0);
   const { attributes } = call;

@@ -1,13 +1,13 @@
-/** Steps of optimizers, of ai.onnx.preview.training. */
+/** Optimizer steps of ai.onnx.preview.training. */
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 
-/** The tensors of one parameter: its values and gradient, and what the optimizer keeps. */
+/** Updates one parameter. `tensors` are its values, its gradient and its optimizer states. */
 type Update = (call: Call, rate: number, step: number, tensors: readonly Tensor[]) => readonly Tensor[];
 
-/** Inputs: the rate, the number of the step, then all parameters, all gradients, and so on. */
+/** Returns an optimizer's operator. Its inputs are the learning rate, the step, all parameters, all gradients, etc. */
 const optimizer =
   (kinds: number, update: Update): Operator =>
   (call) => {
@@ -27,7 +27,7 @@ const optimizer =
 
 const number = (call: Call, name: string, byDefault: number) => call.attributes.number(name, byDefault);
 
-/** The gradient with that of a penalty on squares. */
+/** Adds the gradient of an L2 penalty. */
 const penalized = (call: Call, x: Tensor, gradient: Tensor): Tensor =>
   ops.add(gradient, ops.mul(x, number(call, "norm_coefficient", 0)));
 

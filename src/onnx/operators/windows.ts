@@ -49,10 +49,10 @@ function windowsOf(call: Call, sizes: readonly number[], kernel: readonly number
 /** The values of `auto_pad`. */
 const autoPads = ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"] as const;
 
-/** How many elements padding may add to the axes of a picture, and how many times as many as the picture has. */
+/** A padded image may have up to the larger of this number of elements, and this many times the image's elements. */
 const [MOST_ADDED, MOST_TIMES] = [1 << 24, 16];
 
-/** A damaged file would otherwise take all memory. */
+/** Limits padding, because a damaged file could otherwise exhaust memory. */
 function checkGrowth(sizes: readonly number[], before: readonly number[], after: readonly number[]): void {
   const sizesAfter = sizes.map((size, at) => Math.max(size + before[at]! + after[at]!, 0));
   const most = Math.max(MOST_ADDED, MOST_TIMES * elementCount(sizes));

@@ -29,7 +29,7 @@ export interface Slot {
   /** Of a tensor. */
   readonly shape?: Shape | undefined;
   readonly dtype?: DType | undefined;
-  /** Of an input whose element type no dtype has: its number. */
+  /** The element type of an input, if it has no dtype. */
   readonly type?: number | undefined;
 }
 
@@ -125,7 +125,7 @@ export class Plan {
   }
 }
 
-/** A native program passes other tensors to the steps than those that a caller gave. */
+/** Records an input's type again, because a native program passes new tensor objects to the steps. */
 const withType = (value: Value, type: number | undefined): Value =>
   type !== undefined && value instanceof Tensor ? kept(value, type) : value;
 

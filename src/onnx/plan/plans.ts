@@ -10,7 +10,7 @@ import { planFor, planKey } from "./trace.ts";
 const MOST_PLANS = 16;
 /** How many of the plans keep a native program, with memory for its intermediate results. */
 const MOST_PROGRAMS = 4;
-/** How many keys are remembered, whose plans are made when they occur again. */
+/** The number of keys to remember. A plan is made when its key occurs again. */
 const MOST_KEYS = 256;
 
 export class Plans {

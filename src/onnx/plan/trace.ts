@@ -35,7 +35,7 @@ const isKeyed = (x: Tensor): boolean =>
 
 /**
  * Makes the plan for these inputs, whose shapes have a {@link planKey}. It computes the whole graph. Returns undefined
- * for graphs with sequences, whose tensors have no single owner.
+ * for graphs with sequences, because their tensors may have several owners.
  *
  * @throws {OnnxError} if a node can't be computed
  */
@@ -60,11 +60,11 @@ class Trace {
   /** Whether no step has sequences. */
   isPlain = true;
   readonly #values: Value[] = [];
-  /** How many names each slot has that later steps may read. */
+  /** The number of names by which later steps may read each slot. */
   readonly #names = new Map<number, number>();
   readonly weights = new Map<number, { name: string; tensor: Tensor }>();
 
-  /** Tensors of the caller and of the file, which the trace does not free. */
+  /** The caller's and the file's tensors. The trace does not free them. */
   readonly #given = new Set<Value>();
 
   input(value: Value): number {
@@ -100,7 +100,7 @@ class Trace {
     }
   }
 
-  /** Frees a value that no later step reads: plans need only its shape. */
+  /** Frees a value that no later step reads. The plan needs only its shape. */
   #forget(scope: ReadonlyMap<string, number>, name: string): void {
     const slot = scope.get(name)!;
     const count = (this.#names.get(slot) ?? 0) - 1;

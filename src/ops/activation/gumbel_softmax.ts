@@ -35,7 +35,7 @@ export interface GumbelSoftmaxOptions extends GeneratorOptions {
  *
  * Source: E. Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2016.
  *
- * @returns a tensor of the shape and dtype of logits
+ * @returns a tensor of logits' shape and dtype
  *
  * @example
  * gumbelSoftmax(tensor([[1, 2, 3]]), { tau: 0.5, hard: true }); // mostly [[0, 0, 1]]

@@ -65,7 +65,7 @@ const logspaceParameters = parameters("logspace", {
   ...creationOptions,
 });
 
-/** Whether the cpu backend can compute powers in float64, and options say nothing about the result. */
+/** Whether the cpu backend can compute the powers in float64 and no option affects how the result is created. */
 const isPlain = ({ label, storage, requiresGrad }: CreationOptions): boolean =>
   firstBackend() === "cpu" && label === undefined && storage === undefined && !requiresGrad;
 
@@ -76,7 +76,7 @@ interface Exponents {
   readonly dtype: DType;
 }
 
-/** Computes powers with operations in float64, whose last bit may be wrong: rounding to the dtype removes that. */
+/** Computes powers in float64. Their last bit may be wrong, which rounding to the narrower dtype hides. */
 const powersOf = (base: number, { start, end, steps, dtype }: Exponents): Tensor =>
   underName("logspace", () =>
     tidy(() => toDType(pow(base, linspace(start, end, steps, { dtype: "float64" })) as Tensor, dtype)),

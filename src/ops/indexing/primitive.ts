@@ -74,7 +74,7 @@ export const scatterCall = cpuCall("scatter", { ...scatterFields, way: oneOf(sca
   ...["x", "index", "source", "output"],
 ]);
 
-/** The strides and the nest are those of x, index, source and output. The output has the source's layout. */
+/** The strides and the nest are for x, index, source and output. The output has the source's layout. */
 export const scatterOthersCall = cpuCall("scatterOthers", { ...scatterFields, includesSelf: flag }, [
   "x",
   "index",
@@ -91,7 +91,7 @@ export const triangleCall = cpuCall(
   ["x", "output"],
 );
 
-/** `count` is the number of the triangle's elements. */
+/** `count` is the number of elements in the triangle. */
 export const triangleIndicesCall = cpuCall(
   "triangleIndices",
   { lower: flag, rows: whole, columns: whole, diagonal: whole, count: whole },

@@ -1,4 +1,4 @@
-/** The primitive of a triangle's coordinates: in one call on cpu, composed of other operations elsewhere. */
+/** The primitive of triangle indices: one call on cpu. Other backends compose it from other operations. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -20,16 +20,16 @@ const triangleIndicesCpu: Implementation<TriangleIndicesAttributes, readonly Ten
 };
 
 const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
-/** Output: int64 [2, count], dense. */
+/** Output: int64 [2, count], contiguous: the rows, then the columns of the triangle's elements. */
 export const triangleIndicesPrimitive = definePrimitive<TriangleIndicesAttributes>({
   ...{ name: "triangleIndices", family: "indexing" },
   implementations: { metal: elsewhere, cpu: triangleIndicesCpu, reference: elsewhere },
 });
 
-/** Whether the primitive computes coordinates: a graph that is recorded has the composition. */
+/** Whether the primitive can compute the indices. Recorded graphs contain the composed operations instead. */
 export const hasTriangleIndicesKernel = (): boolean => firstBackend() === "cpu" && capturing() === undefined;
 
-/** Returns the number of a triangle's elements. */
+/** Returns the number of elements in a triangle. */
 export function triangleSize({ lower, rows, columns, diagonal }: TriangleIndicesAttributes): number {
   // row i has min(max(i + first, 0), columns) elements left of the edge
   const first = diagonal + (lower ? 1 : 0);

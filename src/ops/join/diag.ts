@@ -16,7 +16,7 @@ export interface DiagOptions {
 /**
  * Builds a square matrix with a vector on a diagonal and zeros elsewhere; for a matrix, returns a view of a diagonal.
  *
- * @returns the matrix [n + |diagonal|, n + |diagonal|] of a vector [n], or the vector of a matrix's diagonal
+ * @returns for a vector [n], a matrix [n + |diagonal|, n + |diagonal|]; for a matrix, a vector
  *
  * @example
  * diag(tensor([1, 2])); // [[1, 0], [0, 2]]

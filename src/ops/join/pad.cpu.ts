@@ -1,4 +1,4 @@
-/** The primitives of borders: in one pass on cpu, composed of other operations elsewhere. */
+/** The primitives of padding: one pass on cpu. Other backends compose padding from other operations. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -15,7 +15,7 @@ export const padModes = enumeration("PadMode", ["constant", "reflect", "replicat
 
 export interface PadAttributes {
   readonly mode: NameOf<typeof padModes>;
-  /** The number of elements before and after each axis. */
+  /** The number of elements to add before and after each axis. */
   readonly before: readonly number[];
   readonly after: readonly number[];
 }
@@ -49,19 +49,19 @@ const padGradientCpu: Implementation<PadAttributes, [Tensor], [Tensor]> = {
 const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 const onCpu = <Operation>(cpu: Operation) => ({ metal: elsewhere, cpu, reference: elsewhere });
 
-/** Inputs: x, and a scalar in mode `constant`. The output is dense. */
+/** Inputs: x, and in mode `constant` a scalar. The output is contiguous. */
 export const padPrimitive = definePrimitive<PadAttributes>({
   ...{ name: "pad", family: "copy" },
   implementations: onCpu(padCpu),
 });
 
-/** Input: the gradient of a result with a border that is not constant. Output: that of the tensor inside, dense. */
+/** The gradient of padding with copies of elements. Input: the result's gradient. Output: x's gradient, contiguous. */
 export const padGradientPrimitive = definePrimitive<PadAttributes>({
   ...{ name: "padGradient", family: "copy" },
   implementations: onCpu(padGradientCpu),
 });
 
-/** Whether the primitives can compute a tensor. */
+/** Whether the primitives support a tensor. */
 export const hasPadKernel = (x: Tensor): boolean =>
   x.rank > 0 &&
   firstBackend() === "cpu" &&

@@ -101,7 +101,7 @@ type Sizes = readonly number[];
 const paddedSizes = ({ shape }: Tensor, before: Sizes, after: Sizes): number[] =>
   plainList(shape).map((size, axis) => before[axis]! + size + after[axis]!);
 
-/** Pads in one call. A border of copies and the sum over the copies are each other's gradient. */
+/** Pads in one call. The gradient of padding with copies is the sum over the copies, and vice versa. */
 function inOnePass(x: Tensor, attributes: PadAttributes): Tensor {
   const shape = checkShape("pad", paddedSizes(x, attributes.before, attributes.after));
   const output = execute(padPrimitive, [x], shape, x.dtype, attributes);

@@ -1,4 +1,4 @@
-/** Products that a library of the GPU's vendor computes: which ones it can, and how their parameters describe them. */
+/** Matrix products by the GPU vendor's library: decides which ones it supports, and encodes them. */
 import type { TicketRange } from "../../backend/backend.ts";
 import { array, real, whole, word } from "../../backend/fields.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
@@ -8,7 +8,7 @@ import { elementCount } from "../../tensor/shape.ts";
 import { type Matrix, matricesOf, type Problem, transposedProblem } from "./problem.ts";
 
 const BATCH_AXES = 2;
-/** Each index of the outer axis is a call, which costs a few microseconds. */
+/** Each index of the outer batch axis costs one call of the library, a few microseconds. */
 const MOST_CALLS = 64;
 const THREADGROUP = [16, 16] as const;
 
@@ -21,37 +21,37 @@ const libraryParameters = struct("LibraryProduct", "matmul/library.metal", {
   ...{ addend: word, alpha: real, beta: real },
 });
 
-/** `addend` of the struct. */
+/** Values of the field `addend`. */
 const [NO_ADDEND, MATRIX_ADDEND, ROW_ADDEND] = [0, 1, 2];
 
-/** How a library reads a matrix: elements are adjacent in each row, or in each column if it is transposed. */
+/** A matrix layout that the library supports: contiguous rows, or contiguous columns if it is transposed. */
 interface Lines {
   readonly isTransposed: boolean;
-  /** The distance between rows, or between columns. */
+  /** The stride between rows, or between columns, in elements. */
   readonly leading: number;
 }
 
-/** A product with the layouts of its operands, in the order of `matricesOf`. */
+/** A product and the layouts of its operands, in the order of `matricesOf`. */
 export interface LibraryPlan {
   readonly problem: Problem;
   readonly lines: readonly Lines[];
   readonly addend: number;
 }
 
-/** Returns the product as a library computes it, or why none can. */
+/** Returns the plan to compute a product with the library, or why the library doesn't support it. */
 export function libraryPlan(given: Problem): LibraryPlan | string {
   if (!isFloat(given.out.tensor.dtype)) return "integers";
-  if (given.m === 1 || given.n === 1) return "a row or a column, which its kernel reads as fast";
+  if (given.m === 1 || given.n === 1) return "a vector, for which Orchard's kernel is as fast";
   if (given.k === 0) return "empty sums";
   const problem = given.out.column === 1 ? given : transposedProblem(given);
   const { m, n, k, out, input, a, b, batchShape } = problem;
   const outer = batchShape.length < BATCH_AXES ? 1 : Math.min(...batchShape);
   if (batchShape.length > BATCH_AXES || outer > MOST_CALLS)
-    return `a batch of more than ${BATCH_AXES} axes, or of ${MOST_CALLS} along each`;
+    return `more than ${BATCH_AXES} batch axes, or more than ${MOST_CALLS} along each`;
   if ([a, b, out].some(hasNegativeStride)) return "negative strides";
   const factors = [linesOf(a, m, k), linesOf(b, k, n)];
   const [into, added] = [linesOf(out, m, n), input ? addendOf(problem, input) : { addend: NO_ADDEND, leading: 0 }];
-  if (factors.includes(undefined) || into?.isTransposed !== false) return "elements that are not adjacent in lines";
+  if (factors.includes(undefined) || into?.isTransposed !== false) return "rows and columns that are not contiguous";
   if (typeof added === "string") return added;
   const [left, right] = factors as [Lines, Lines];
   return {
@@ -63,7 +63,7 @@ export function libraryPlan(given: Problem): LibraryPlan | string {
 
 const hasNegativeStride = ({ row, column, batch }: Matrix): boolean => Math.min(row, column, ...batch) < 0;
 
-/** Strides of axes with one element do not matter. */
+/** Returns the layout of a matrix; undefined if it is not supported. Strides of axes of size 1 are ignored. */
 function linesOf({ row, column }: Matrix, rows: number, columns: number): Lines | undefined {
   if ((column === 1 || columns === 1) && (rows === 1 || row >= columns))
     return { isTransposed: false, leading: rows === 1 ? columns : row };
@@ -77,10 +77,10 @@ function addendOf({ m, n, beta }: Problem, input: Matrix): { addend: number; lea
   const lines = linesOf(input, m, n);
   if (lines && !lines.isTransposed) return { addend: MATRIX_ADDEND, leading: lines.leading };
   if (input.row === 0 && input.column === 1 && beta === 1) return { addend: ROW_ADDEND, leading: 0 };
-  return "an input that is neither a matrix of rows nor one row";
+  return "an input that is neither row-major nor a single row";
 }
 
-/** Encodes a product for the library, or for the kernel with its formula. */
+/** Encodes a product by the library. If the library rejects it, a kernel with the same formula runs instead. */
 export function launchLibraryProduct({ problem, lines, addend }: LibraryPlan): TicketRange {
   const { m, n, k, alpha, beta, batchShape, a, b, out } = problem;
   const matrices = matricesOf(problem);
@@ -102,6 +102,6 @@ export function launchLibraryProduct({ problem, lines, addend }: LibraryPlan): T
   });
 }
 
-/** The axes of the batch in the order outer, inner: one call computes the inner axis, which is the longer one. */
+/** Returns the batch axes as [outer, inner]. One call computes the whole inner axis, which is the longer one. */
 const innerAxesLast = (shape: readonly number[]): readonly number[] =>
   shape.length === BATCH_AXES && shape[0]! > shape[1]! ? [1, 0] : shape.length < BATCH_AXES ? [1, 0] : [0, 1];

@@ -24,7 +24,7 @@ export const productCpu: Implementation<ProductScale> = {
 
 const noBatch = { shape: [], strides: [[], [], [], []] };
 
-/** Multiplies two matrices: without the description of a batch, which would take as long as a product of 32 rows. */
+/** Multiplies two matrices. Computing a batch layout would cost as much time as the product of a matrix of 32 rows. */
 function single({ operation, inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): void {
   const operands = [a!, b!, input ?? out!, out!];
   const [first, second, addend, result] = operands.map(({ strides }) => plainList(strides));

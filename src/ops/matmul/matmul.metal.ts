@@ -26,10 +26,10 @@ export const productMetal: MetalImplementation<ProductScale> = {
   },
 };
 
-/** Returns the product for a vendor's library, if one can compute it. Counts the choice and its reason. */
+/** Returns the plan for the vendor's library; undefined to use Orchard's kernels. Counts the choice by its reason. */
 function planForLibrary(operation: string, problem: Problem): LibraryPlan | undefined {
   const library = productLibrary();
-  if (library.reason === "") return undefined; // a device for which there is none
+  if (library.reason === "") return undefined; // no such library for this device
   const plan = library.use ? libraryPlan(problem) : library.reason;
   const isPlan = typeof plan !== "string";
   countCodepath(operation, "metal", isPlan ? library.reason : `Orchard's kernel: ${plan}`);
@@ -88,7 +88,7 @@ function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
   });
 }
 
-/** The types in a kernel's host name: that of the factors and, if sums are floats, that of the result. */
+/** Returns the types in a kernel's host name: the factors' type and, if sums are floats, the result's type. */
 function typesOf({ kernel, problem: { a, out } }: Omit<Plan, "splits">): string {
   const type = metalTypeOf(a.tensor.dtype);
   return kernel === "whole" ? type : `${type}_${metalTypeOf(out.tensor.dtype)}`;

@@ -60,7 +60,7 @@ const uniqueParametersOf = {
  * order. NaN equals nothing and comes last.
  *
  * @param options `sorted` is accepted for compatibility with PyTorch; the result is always sorted
- * @returns the values [n], or with `dim` x's shape with n slices; inverse and counts int64 where asked for
+ * @returns the values [n], or with `dim` x's shape with n slices; inverse and counts in int64, if requested
  *
  * @example
  * unique(tensor([3, 1, 3, 2])); // float32 [1, 2, 3]
@@ -82,7 +82,7 @@ const uniqueParameters = parameters("unique", { ...uniqueParametersOf, sorted: n
 /**
  * Collapses runs of equal elements, or with `dim` of equal slices along an axis, to one each.
  *
- * @returns the values [n], or with `dim` x's shape with n slices; inverse and counts int64 where asked for
+ * @returns the values [n], or with `dim` x's shape with n slices; inverse and counts in int64, if requested
  *
  * @example
  * uniqueConsecutive(tensor([1, 1, 2, 2, 1])); // float32 [1, 2, 1]

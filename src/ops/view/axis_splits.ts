@@ -18,7 +18,7 @@ const splitting = {
  * that end at given indices.
  *
  * @param indicesOrSections the number of parts, or the indices at which to split
- * @returns the parts, of x's shape except along the axis
+ * @returns the parts, with x's shape except along the axis
  *
  * @example
  * hsplit(tensor([[1, 2], [3, 4]]), 2); // [[1], [3]] and [[2], [4]]
@@ -37,7 +37,7 @@ const hsplitParameters = parameters("hsplit", splitting);
 /**
  * Splits a tensor along its first axis; see {@link hsplit}.
  *
- * @returns the parts, of x's shape except along the axis
+ * @returns the parts, with x's shape except along the axis
  *
  * @example
  * vsplit(tensor([[1, 2], [3, 4]]), 2); // [[1, 2]] and [[3, 4]]
@@ -56,7 +56,7 @@ const vsplitParameters = parameters("vsplit", splitting);
 /**
  * Splits a tensor along its third axis; see {@link hsplit}.
  *
- * @returns the parts, of x's shape except along the axis
+ * @returns the parts, with x's shape except along the axis
  *
  * @example
  * dsplit(tensor([[[1, 2]]]), 2); // [[[1]]] and [[[2]]]

@@ -51,7 +51,7 @@ const flattenParameters = parameters("flatten", {
 /**
  * Splits one axis into several, in row-major order; always a view. One size may be −1 and is inferred from the others.
  *
- * @returns […, ...sizes, …]
+ * @returns x's shape with `sizes` in place of the axis
  *
  * @example
  * unflatten(zeros([2, 15]), 1, [3, -1]); // [2, 3, 5]

@@ -36,7 +36,7 @@ export type Chunks<D extends DType, N extends number, Parts extends Tensor<D>[] 
  *
  * @param splitSize the size of each part, of which the last may be smaller; or a list of sizes that add up to the size
  * of the axis
- * @returns the parts, of x's shape except along the axis
+ * @returns the parts, with x's shape except along the axis
  *
  * @example
  * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
@@ -77,7 +77,7 @@ const splitParameters = parameters("split", {
  * number of chunks up to 16 that is written in the call gives as many parts. There are fewer if the axis has too few
  * elements: 4 chunks of 2 elements are 2 parts.
  *
- * @returns the parts, of x's shape except along the axis
+ * @returns the parts, with x's shape except along the axis
  *
  * @example
  * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]

@@ -13,7 +13,7 @@ import type { SplitOptions } from "./split.ts";
  *
  * @param indicesOrSections the number of parts, or the indices at which to split, in a list or an integer vector, which
  * is read on the host
- * @returns the parts, of x's shape except along the axis
+ * @returns the parts, with x's shape except along the axis
  *
  * @example
  * tensorSplit(tensor([1, 2, 3, 4, 5]), 2); // [1, 2, 3] and [4, 5]

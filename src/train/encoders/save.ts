@@ -21,9 +21,9 @@ export interface TrainedEncoder {
 }
 
 /**
- * Writes config, tokenizer and weights in float32, adapters merged. A folder of sentence-transformers keeps its
- * modules, unless the model has a head for classes. For other models of embeddings, new modules say how texts become
- * vectors, as `nn.embed` computes them: by the mean of their tokens, of length 1.
+ * Writes the config, the tokenizer and the weights in float32, with adapters merged. A sentence-transformers folder
+ * keeps its modules, unless the model has a classification head. Other embedding models get modules with the defaults
+ * of `nn.embed`: mean pooling, then normalization.
  *
  * @throws {FileError}
  */
@@ -63,7 +63,7 @@ function weightsOf(model: Encoder): Record<string, Tensor> {
   return found;
 }
 
-/** Writes the modules of sentence-transformers for the defaults of `nn.embed`. */
+/** Writes sentence-transformers modules with the defaults of `nn.embed`. */
 function writeModules({ description: { width } }: Encoder, out: string): void {
   const kinds = ["Transformer", "Pooling", "Normalize"];
   const pathOf = (kind: string, index: number) => (index === 0 ? "" : `${index}_${kind}`);
@@ -80,9 +80,10 @@ function writeModules({ description: { width } }: Encoder, out: string): void {
 }
 
 /**
- * Checks that the weights can be written under the names of their files.
+ * Checks that the weights can be saved under the names in their checkpoint.
  *
- * @throws {ArgumentError} `unsupportedModel` for DeBERTa v1 and language models, whose files have them in other forms.
+ * @throws {ArgumentError} `unsupportedModel` for DeBERTa v1 and language models, whose checkpoints store weights in
+ * another layout.
  */
 export function checkSavable(model: Encoder): void {
   const { architecture } = model.description;

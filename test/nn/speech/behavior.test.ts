@@ -59,7 +59,7 @@ test("channels are averaged, and other rates are converted", async () => {
   expect(duration).toBeCloseTo(alone.duration, 4);
 });
 
-test("a rate that no speech has is refused before it is converted, as an option and in the audio", async () => {
+test("sample rates below those of speech are rejected before resampling, as an option and in audio", async () => {
   const samples = recording as Tensor<"float32">;
   for (const sampleRate of [0.5, 1, 999, 8000.5, NaN, Infinity]) {
     await expect(nn.transcribe(model, samples, { ...greedy, sampleRate })).rejects.toThrow("from 1000 to 16777216");

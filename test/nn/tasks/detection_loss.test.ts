@@ -1,4 +1,4 @@
-/** The loss of detectors, compared with `transformers`: scripts/fixtures/models/detection_losses.py. */
+/** Compares the loss of detectors with `transformers`: scripts/fixtures/models/detection_losses.py. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ test.each([...cases.entries()])("loss and gradients %d", (at, { shape, targets, 
   expect(errorOf(boxes.grad!, tensor(gradients.boxes, { shape: [batch, queries, 4] }))).toBeLessThan(1e-5);
 });
 
-/** The least sum of costs, by trying all assignments. */
+/** Returns the minimal sum of costs by trying all assignments. */
 function leastOf(costs: readonly (readonly number[])[], used: ReadonlySet<number> = new Set()): number {
   const row = costs[used.size];
   if (!row) return 0;
@@ -44,7 +44,7 @@ function leastOf(costs: readonly (readonly number[])[], used: ReadonlySet<number
   return Math.min(...sums);
 }
 
-test("assignments have the least costs of all", () => {
+test("assignments have the minimal cost", () => {
   const random = new Random(seed);
   for (let round = 0; round < 60; round++) {
     const rows = random.integer(1, 5);
@@ -57,7 +57,7 @@ test("assignments have the least costs of all", () => {
   }
 });
 
-test("targets that do not fit are refused", () => {
+test("invalid targets are rejected", () => {
   const detections = { logits: weight("a", [1, 2, 4]), boxes: weight("b", [1, 2, 4]) };
   const coded = (code: string) => expect.objectContaining({ code });
   const box = [0.5, 0.5, 0.1, 0.1] as const;

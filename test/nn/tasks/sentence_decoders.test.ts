@@ -1,4 +1,4 @@
-/** Language models that embed texts, against `transformers`: scripts/fixtures/models/sentences.py. */
+/** Compares language models that embed texts with `transformers`: scripts/fixtures/models/sentences.py. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const { models }: { models: Record<string, Model> } = JSON.parse(readFileSync(`$
 const answers = io.loadSafetensors(`${fixture}.safetensors`);
 const folder = testFolder("sentences");
 
-/** Writes a folder as sentence-transformers does. */
+/** Writes a folder in the format of sentence-transformers. */
 async function written(seed: string, { config, pooling, dense, shapes }: Model): Promise<string> {
   const path = folder.file(seed.replace(" ", "."));
   const json = (place: string, contents: unknown) => {

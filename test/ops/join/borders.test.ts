@@ -1,6 +1,6 @@
 /**
- * Borders of drawn tensors: every element is the one that a formula of its position names, and gradients are the sums
- * over an element's copies. Sizes reach several tasks of the cpu, and rows that are divided.
+ * Pads random tensors. A formula gives the source of every element; gradients are sums over an element's copies. Sizes
+ * are large enough for several tasks on the cpu, and for rows that are split among tasks.
  */
 import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -15,7 +15,7 @@ const VALUE = 7;
 
 interface Drawn {
   readonly shape: readonly number[];
-  /** Before the border is added, negative sizes crop. Outermost axis first. */
+  /** The elements to add before each axis, outermost axis first. Negative sizes crop first. */
   readonly before: readonly number[];
   readonly after: readonly number[];
 }
@@ -33,7 +33,7 @@ function drawn(random: Random, mode: Mode): Drawn {
   return { shape, before: side(), after: side() };
 }
 
-/** The index along an axis of the tensor, or undefined for a constant. */
+/** Returns the index along an axis of the tensor; undefined for a constant. */
 function source(mode: Mode, size: number, index: number): number | undefined {
   if (index >= 0 && index < size) return index;
   if (mode === "replicate") return index < 0 ? 0 : size - 1;
@@ -41,7 +41,7 @@ function source(mode: Mode, size: number, index: number): number | undefined {
   return mode === "circular" ? (index + size) % size : undefined;
 }
 
-/** The number of the element of the tensor for each element of the result, or undefined. */
+/** Returns, for each element of the result, the linear index of its source in the tensor; undefined for a constant. */
 function sources(mode: Mode, { shape, before, after }: Drawn): (number | undefined)[] {
   const padded = shape.map((size, axis) => before[axis]! + size + after[axis]!);
   return Array.from({ length: padded.reduce((product, size) => product * size, 1) }, (_, element) => {
@@ -60,7 +60,7 @@ function sources(mode: Mode, { shape, before, after }: Drawn): (number | undefin
 const inPairs = ({ before, after }: Drawn): number[] =>
   before.flatMap((_, at) => [before.at(-1 - at)!, after.at(-1 - at)!]);
 
-/** A tensor of distinct small whole numbers, dense or transposed. */
+/** Returns a tensor of distinct small integers, contiguous or transposed. */
 function numbered(shape: readonly number[], dtype: DType, isTransposed: boolean): Tensor {
   const size = shape.reduce((product, length) => product * length, 1);
   const x = orchard.tensor(Array.from({ length: size }, (_, at) => at % 120)).reshape(shape);
@@ -102,7 +102,7 @@ describe.each(modes)("%s", (mode) => {
         const cotangent = orchard.tensor(factors, { dtype, requiresGrad: true }).reshape(result.shape);
         const [gradient] = orchard.grad([result], [x], { gradOutputs: [cotangent], createGraph: true });
         expect((gradient as Tensor).reshape([-1]).toArray()).toEqual(expected);
-        // a border is linear, so the gradient's own gradient is the border of its cotangent, without constants
+        // padding is linear, so the second-order gradient is the cotangent, padded with zeros for constants
         const [second] = orchard.grad([gradient as Tensor], [cotangent], { gradOutputs: [x.detach()] });
         const given = x.detach().reshape([-1]).toArray() as number[];
         const copies = from.map((element) => (element === undefined ? 0 : given[element]!));

@@ -1,4 +1,4 @@
-/** Pictures of bytes are resized as by Pillow and PyTorch: columns first, rounded to bytes, then rows. */
+/** Resizes byte images like Pillow and PyTorch: columns first, rounded to bytes, then rows. */
 import { expect, test } from "bun:test";
 import { interpolate, tensor } from "../../../src/index.ts";
 import { repeats } from "../../support/repeats.ts";

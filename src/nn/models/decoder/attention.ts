@@ -177,13 +177,13 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return this.output.forward(this.gatedBy(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
   }
 
-  /** Applies RMSNorm without a weight to rotated queries or keys, if the model has it. */
+  /** Normalizes rotated queries or keys by RMSNorm without a weight, if the model does so. */
   private unit(x: Tensor): Tensor {
     if (!this.#description.rotatedNorm) return x;
     return new RMSNorm(this.#description.headWidth, { eps: this.#eps, elementwiseAffine: false }).forward(x);
   }
 
-  /** @param positions those of queries in rows with padding */
+  /** Adds the chunks to a mask. @param positions of the queries, if rows have padding */
   private chunked(
     mask: Tensor<"bool"> | undefined,
     queries: Tensor,
@@ -285,14 +285,14 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 }
 
-/** @throws {ArgumentError} `longSegment` for a text of several chunks among the texts of a row. */
+/** @throws {ArgumentError} `longSegment` if a row has several texts and one is longer than a chunk. */
 function checkChunks(bounds: readonly number[], chunk: number): void {
   const longest = Math.max(...bounds.map((bound, at) => bound - (bounds[at - 1] ?? 0)));
   if (longest <= chunk) return;
   throw new ArgumentError(
     "Decoder",
     "longSegment",
-    `expected texts of a row with several to have at most ${chunk} tokens, the model's attention chunk, got ${longest}`,
+    `expected texts that share a row to have at most ${chunk} tokens, the model's attention chunk, got ${longest}`,
   );
 }
 

@@ -55,7 +55,7 @@ export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOp
 
 /**
  * A block of a {@link Decoder}. Parts that the description lacks are null, and leave their input unchanged. A block has
- * `attention`, or `mixer`, a recurrent layer in its place, or both, whose outputs are added:
+ * `attention`, a recurrent layer `mixer`, or both. If it has both, their outputs are added:
  *
  *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
  *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
@@ -106,7 +106,7 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {
       const before = normalize(this.attentionNorm, stream);
-      // the mixer first: attention counts the tokens of a cache
+      // the mixer runs first, because attention advances the cache's token count
       const [mixed, own] = [this.mixer, this.attention].map((part) => part?.forward(before.out, inputs));
       const attended = this.added(mixed && own ? add(mixed, own) : (mixed ?? own)!, this.attentionPostNorm);
       if (!this.feedForward) return { residual: before.sum, addition: attended };

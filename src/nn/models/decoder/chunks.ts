@@ -1,23 +1,23 @@
-/** Attention within chunks of a text. */
+/** Masks for attention within chunks of a text. */
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { logicalAnd } from "../../../ops/elementwise/logic.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 
-/** Which tokens a chunk's mask is for. */
+/** The tokens that a mask covers. */
 interface ChunkOptions {
   readonly chunk: number;
-  /** The number of queries; the last key is the last query. */
+  /** The number of queries. The last query and the last key are the same token. */
   readonly queries: number;
   readonly keys: number;
   /** The position of the first query in each row, if rows have padding at their start. */
   readonly firsts: readonly number[] | undefined;
-  /** bool, true = attends; broadcast to [batch, heads, queries, keys]. */
+  /** A mask to combine with: bool, true = attends; broadcast to [batch, heads, queries, keys]. Default: none. */
   readonly mask: Tensor<"bool"> | undefined;
 }
 
 /**
- * Returns a mask that separates chunks, [rows, 1, queries, keys]: keys at position j are in chunk ⌊j / chunk⌋. Returns
- * the given mask if all keys are in the first chunk.
+ * Returns a mask bool [rows, 1, queries, keys] that lets a query attend only to keys of its chunk; position j is in
+ * chunk ⌊j / chunk⌋. Returns the given mask if all keys are in the first chunk.
  */
 export function chunkMask({ chunk, queries, keys, firsts, mask }: ChunkOptions): Tensor<"bool"> | undefined {
   if (keys <= chunk) return mask;

@@ -61,7 +61,7 @@ export interface LayerDescription {
   readonly residualScale?: number | undefined;
   /** The attention of the block; {@link noAttention} if it has none. */
   readonly attention: AttentionDescription;
-  /** A recurrent layer in the place of attention, or beside it: their outputs are added. Default: none. */
+  /** A recurrent layer instead of attention, or in parallel with it; then their outputs are added. Default: none. */
   readonly recurrent?: RecurrentDescription | undefined;
   /** The feed-forward of the block; {@link noFeedForward} if it has none. */
   readonly feedForward: FeedForwardDescription;
@@ -96,13 +96,13 @@ export interface StateSpaceDescription {
   readonly convolutionBias: boolean;
   /** Added to the mean square of the norm. */
   readonly eps: number;
-  /** Where the norm is: after the gate, before it, or nowhere. Default `"afterGate"`. */
+  /** Whether the norm is applied after the gate, before it, or not at all. Default `"afterGate"`. */
   readonly norm?: "afterGate" | "beforeGate" | "none" | undefined;
-  /** Whether the projection of the output has a bias. Default: as `bias`. */
+  /** Whether the output projection has a bias. Default: as `bias`. */
   readonly outputBias?: boolean | undefined;
-  /** Whether the layer is beside attention, which counts the tokens of a cache. Default false. */
+  /** Whether the layer runs in parallel with attention, which then advances the cache's token count. Default false. */
   readonly beside?: boolean | undefined;
-  /** Factors of the input, of the projected z, x, B, C and δ, and of the output. Default: all 1. */
+  /** Factors of the input, of the projections z, x, B, C and δ (`parts`), and of the output. Default: all 1. */
   readonly factors?: { readonly input: number; readonly parts: readonly number[]; readonly output: number } | undefined;
   /** Bounds of step sizes. Default: none. */
   readonly limits: { readonly min: number; readonly max?: number | undefined };
@@ -111,7 +111,7 @@ export interface StateSpaceDescription {
 /** Qwen3-Next's gated delta net. */
 export interface DeltaNetDescription {
   readonly kind: "deltaNet";
-  /** Whether the projections of queries, keys and values, of z, b and a are separate weights. */
+  /** Whether there are separate weights for queries, keys and values together, and for each of z, b and a. */
   readonly apart: boolean;
   readonly keyHeads: number;
   readonly valueHeads: number;
@@ -154,7 +154,7 @@ export interface AttentionDescription {
   readonly fused?: boolean | undefined;
   /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
-  /** Whether RMSNorm without a weight is applied to each head of rotated queries and keys. Default false. */
+  /** Whether each head of queries and keys is normalized by RMSNorm without a weight after rotation. Default false. */
   readonly rotatedNorm?: boolean | undefined;
   /** Whether each head has a learned score that enters the softmax without a value. Default false. */
   readonly sinks?: boolean | undefined;
@@ -175,8 +175,7 @@ export interface AttentionDescription {
   /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
   readonly window?: number | undefined;
   /**
-   * The size of the chunks that texts are divided into: a token attends only to tokens of its chunk. Default: a text is
-   * one chunk.
+   * The number of tokens in a chunk. A token attends only to tokens in its chunk. Default: each text is one chunk.
    *
    * Source: Hugging Face's `create_chunked_causal_mask`.
    */
@@ -210,16 +209,16 @@ export interface LatentDescription {
 }
 
 /**
- * Attention temperature: queries at position p are multiplied by 1 + beta · ln(1 + ⌊(p + offset) / length⌋).
+ * Attention temperature: multiplies the query at position p by 1 + beta · ln(1 + ⌊(p + offset) / length⌋).
  *
  * Source: Hugging Face's `get_llama_4_attn_scale` and `Llama4TextAttention`.
  */
 export interface TemperatureDescription {
   /** The growth of the factor. */
   readonly beta: number;
-  /** Queries at positions below this, less the offset, are not scaled. */
+  /** The number of positions per step of the factor. Queries at positions below `length − offset` are not scaled. */
   readonly length: number;
-  /** Added to positions. Default 0. */
+  /** An offset that is added to positions. Default 0. */
   readonly offset?: number | undefined;
 }
 
@@ -313,7 +312,7 @@ export interface ExpertsDescription {
   readonly perToken: number;
   /** Whether the probabilities of the chosen experts are divided by their sum. */
   readonly normalized: boolean;
-  /** Added to that sum. Default 0. */
+  /** A number that is added to this sum. Default 0. */
   readonly epsilon?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;

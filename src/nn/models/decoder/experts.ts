@@ -122,9 +122,9 @@ export class Experts extends Module<[x: Tensor], Tensor> {
   }
 
   /**
-   * Returns the outputs of each row's chosen experts, [rows · perToken, width].
+   * Computes the outputs of each row's chosen experts, [rows · perToken, width].
    *
-   * @param factors factors of the inputs, [rows · perToken, 1]. Default: none
+   * @param factors multiply the inputs, [rows · perToken, 1]. Default: none
    */
   private outputsFor(rows: Tensor, indices: Tensor, factors?: Tensor): Tensor {
     const { count, perToken } = this.#description;

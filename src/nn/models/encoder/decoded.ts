@@ -1,4 +1,4 @@
-/** Runs a language model on a batch of texts whose padding is at the end. */
+/** Runs a language model on a batch of texts that are padded at the end. */
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { takeAlongDim } from "../../../ops/indexing/gather.ts";
 import { expand } from "../../../ops/view/expand.ts";
@@ -7,10 +7,10 @@ import { tidy } from "../../../tensor/tidy.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 
 /**
- * Returns the hidden states of a decoder, [batch, tokens, width]. A decoder reads padding at the start of rows, so
- * tokens and states change their places.
+ * Computes the hidden states of a decoder, [batch, tokens, width]. A decoder expects padding at the start of rows, so
+ * tokens are moved to the end of their rows, and their states back.
  *
- * @param lengths the number of tokens of each row, without padding at its end
+ * @param lengths the number of tokens in each row, without padding
  */
 export function decodedStates(decoder: Decoder, tokens: Tensor, lengths: readonly number[] | undefined): Tensor {
   const [batch, count] = tokens.shape as readonly [number, number];

@@ -35,7 +35,7 @@ export interface EncoderDescription {
   readonly distances?: BucketsDescription | DisentangledDescription | undefined;
   /** Whether there is a norm after the last block. */
   readonly finalNorm: boolean;
-  /** A language model that computes the hidden states, instead of embeddings and blocks. Default: none. */
+  /** A language model that computes the hidden states and replaces the embeddings and blocks. Default: none. */
   readonly decoder?: DecoderDescription | undefined;
   /** The head. Default: none; the model computes hidden states. */
   readonly head?: HeadDescription | undefined;
@@ -156,9 +156,9 @@ export interface DistanceProjections {
   readonly ofKeys: boolean;
   /** Whether keys are multiplied by the embeddings (DeBERTa's `p2c`). */
   readonly ofQueries: boolean;
-  /** Whether the projections are those of queries and keys. */
+  /** Whether attention's projections of queries and keys are used for the embeddings too. */
   readonly shared: boolean;
-  /** Whether the projection of the embeddings for queries has a bias. Default: as the other projections. */
+  /** Whether the projection of distance embeddings for queries has a bias. Default: as the other projections. */
   readonly keyBias?: boolean | undefined;
 }
 
@@ -169,7 +169,7 @@ export type EncoderTask = "classify" | "tag" | "answer" | "fillMask";
 export interface HeadDescription {
   /** The task. `classify` has one result for each text, the others one for each token. */
   readonly task: EncoderTask;
-  /** For `classify`: the hidden state of a text is that of its first token, or the mean of all tokens. */
+  /** For `classify`: whether a text's hidden state is its first token's, or the mean over all tokens. */
   readonly pooling?: "first" | "mean" | undefined;
   /** The layer before the output. Default: none. */
   readonly dense?: DenseDescription | undefined;
@@ -177,7 +177,7 @@ export interface HeadDescription {
   readonly outputs: number;
   /** Whether the output has a bias. */
   readonly bias: boolean;
-  /** Whether the output's weight is that of the token embedding. */
+  /** Whether the output shares the weight of the token embedding. */
   readonly tied: boolean;
 }
 

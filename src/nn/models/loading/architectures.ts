@@ -69,15 +69,15 @@ interface ExpertsRow {
   readonly grouped?: boolean;
   /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
   readonly limited?: boolean;
-  /** MiniMax-M2's router: a sigmoid of each logit, a correction for the choice, and a factor if the config has one. */
+  /** MiniMax-M2's router: a sigmoid of each logit, a bias for the choice only, and a factor if the config has one. */
   readonly sigmoid?: boolean;
-  /** Llama 4's router: a sigmoid of each logit multiplies the input of an expert. */
+  /** Llama 4's router: the sigmoid of an expert's logit multiplies its input. */
   readonly scalesInputs?: boolean;
-  /** Whether a softmax's probabilities are corrected for the choice. */
+  /** Whether a bias is added to the softmax's probabilities for the choice of experts, but not for their weights. */
   readonly corrected?: boolean;
-  /** Added to the sum that the probabilities of the chosen experts are divided by. Default 0. */
+  /** Added to the sum of the chosen experts' probabilities, by which they are divided. Default 0. */
   readonly epsilon?: number;
-  /** An expert for all tokens has the size of this field, and no gate. There is none if the size is 0. */
+  /** The field with the size of a shared expert without a gate. There is none if the size is 0. */
   readonly beside?: string;
   /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
   readonly shared?: string;
@@ -93,7 +93,7 @@ export interface Architecture {
   readonly norm?: LayerNormRow;
   /** Where norms are applied. Default: before attention and feed-forward. */
   readonly norms?: NormPlaces;
-  /** The field that says whether there are also norms after attention and feed-forward. Default: as `norms` says. */
+  /** The flag that adds norms after attention and feed-forward. Default: as `norms` says. */
   readonly postNormField?: string;
   /**
    * Whether attention and feed-forward read the same input, with one norm or with two: always, or if the field `key`
@@ -104,7 +104,7 @@ export interface Architecture {
   readonly normsFromOne?: boolean;
   /** Which layers have a recurrent layer instead of attention, and its description. Default: none. */
   readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
-  /** Falcon-H1: whether the recurrent layer is beside attention, and both have factors. */
+  /** Whether the recurrent layer runs in parallel with attention, and both have factors, as in Falcon-H1. */
   readonly besideAttention?: boolean;
   /** Whether a sigmoid gate multiplies what heads return. */
   readonly gatedHeads?: boolean;
@@ -147,25 +147,25 @@ export interface Architecture {
    * outputs of attention and feed-forward, and logits are divided by `logits_scaling`.
    */
   readonly multipliers?: boolean;
-  /** Whether logits are multiplied by `logit_scale`, or by the field with this name. */
+  /** Multiplies logits by `logit_scale`, or by the field with this name. */
   readonly logitScale?: boolean | string;
   /** Whether scores are multiplied by 1 / √query_pre_attn_scalar instead of 1 / √headWidth. */
   readonly queryScalar?: boolean;
   /** Whether scores are soft-capped by `attn_logit_softcapping`. */
   readonly softcaps?: boolean;
   /**
-   * Which layers have a sliding window: all; all but every `every`-th, which is the last of each group, or its
-   * `first`; or with `upper` all but the first `max_window_layers`. A file's `layer_types` takes precedence. Default:
-   * none.
+   * Which layers have a sliding window: all; with `every`, all but the last layer in each group of that many, or all
+   * but its `first`; with `upper`, all but the first `max_window_layers`; with `unrotated`, those without rotation.
+   * `layer_types` takes precedence. Default: none.
    */
   readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number; readonly first?: true };
   /**
    * Layers with a window rotate with another base, without scaling: the field with the base, or the base.
    */
   readonly localBase?: string | number;
-  /** Whether `layer_rope_theta` has the base of each layer, or 0 for a layer without rotation. */
+  /** Whether `layer_rope_theta` lists the base of each layer's rotation, or 0 for layers without rotation. */
   readonly layerThetas?: boolean;
-  /** Whether the rotation may have settings of images' tokens, which have no effect on text. */
+  /** Whether the rotation may have settings for image tokens. They have no effect on text. */
   readonly axes?: boolean;
   /** Whether pairs of adjacent elements rotate, instead of elements of two halves. */
   readonly interleaved?: boolean;
@@ -176,7 +176,7 @@ export interface Architecture {
   readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
   /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
   readonly tempered?: boolean;
-  /** Llama 4's attention: chunks, a norm of rotated queries and keys, and a scale of queries that do not rotate. */
+  /** Llama 4's attention: chunks, a norm after the rotation, and scaled queries in layers without rotation. */
   readonly chunked?: boolean;
   /** The settings of the rotation that a config without any has. */
   readonly rotation?: Readonly<Record<string, Json>>;
@@ -187,7 +187,7 @@ export interface Architecture {
    * whatever the field says.
    */
   readonly partialRotation?: number;
-  /** Whether heads must rotate as a whole. */
+  /** Whether the whole of each head must rotate: partial rotation is an error. */
   readonly wholeRotation?: true;
   /** The field with that part instead of `partial_rotary_factor`. */
   readonly partialField?: string;

@@ -86,7 +86,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   // notes of OpenAI's files, which other fields repeat
   gpt_oss: ["initial_context_length", "experts_per_token"],
   qwen2_moe: ["max_window_layers", "sliding_window"],
-  // layers for predicting further tokens, which generation does not use; and settings of training and of processes
+  // multi-token prediction, which generation does not use; and settings of training and parallelism
   deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
   // transformers ignores norm_topk_prob of DeepSeek-V2
   deepseek_v2: ["norm_topk_prob", "head_dim", "aux_loss_alpha", "seq_aux", "ep_size"],
@@ -99,7 +99,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
   ],
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
-  // layers for predicting further tokens, and the precision of states, in files of the hub
+  // multi-token prediction and the precision of states, in files from the hub
   qwen3_5_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
@@ -125,7 +125,7 @@ const onlyValues: Fields = {
   ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1, logit_scale: 1 },
 };
 
-/** Keys of DeepSeek's own files for which only one value is supported, which `transformers` ignores. */
+/** Keys in the authors' files that `transformers` ignores. Only one value of each is supported. */
 const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
   ernie4_5_moe: { use_bias: false },
@@ -144,7 +144,7 @@ export const rotationKeys: ReadonlySet<string> = new Set([
 /** Further settings of rotary positions of Ministral 3, whose context length `max_position_embeddings` repeats. */
 export const temperKeys: ReadonlySet<string> = new Set(["llama_4_scaling_beta", "max_position_embeddings"]);
 
-/** Further settings of rotary positions of models of images, which have no effect on text. */
+/** Additional rotary settings of vision-language models, which have no effect on text. */
 export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_interleaved"]);
 
 /** Keys of a vision-language model outside of its text part. */

@@ -1,10 +1,10 @@
-/** Fields that Llama's config has, computed from those of other configs. */
+/** Converts the fields of other configs to the fields of Llama's config. */
 import type { AttentionDescription } from "../decoder/description.ts";
 import type { Settings } from "./settings.ts";
 
 type Derived = Readonly<Record<string, unknown>>;
 
-/** The output projection of Helium is square. Source: Hugging Face's `HeliumAttention`. */
+/** Checks that Helium's output projection is square. Source: Hugging Face's `HeliumAttention`. */
 export function heliumFields(config: Settings): Derived {
   const width = config.whole("hidden_size") / config.whole("num_attention_heads");
   const got = config.whole("head_dim");
@@ -12,7 +12,7 @@ export function heliumFields(config: Settings): Derived {
   return {};
 }
 
-/** `transformers` requires the same setting for all projections. */
+/** Checks that either all or no projections have biases, as `transformers` requires. */
 export function internlm3Fields(config: Settings): Derived {
   const [attention, other] = [config.flag("attention_bias"), config.flag("mlp_bias")];
   if (attention !== other)
@@ -24,7 +24,7 @@ export function internlm3Fields(config: Settings): Derived {
 export const denseFirst = (config: Settings): Derived =>
   config.get("mlp_layer_types") === undefined ? { first_k_dense_replace: 1 } : {};
 
-/** Released files have `rotary_dim` instead of the part of a head that rotates. */
+/** Published files have `rotary_dim` instead of `partial_rotary_factor`. */
 export function minimaxFields(config: Settings): Derived {
   const rotated = config.wholeIfAny("rotary_dim");
   const given = config.positiveIfAny("partial_rotary_factor");
@@ -46,8 +46,9 @@ export function ernieMoeFields(config: Settings): Derived {
 }
 
 /**
- * Llama 4's experts have the size of `intermediate_size`, and layers without experts another. Those with experts are
- * listed, or every `interleave_moe_layer_step`-th layer. An empty `no_rope_layers` is none.
+ * Llama 4: `intermediate_size` is the size of experts; `intermediate_size_mlp`, of layers without experts. The layers
+ * with experts are listed in `moe_layers`, or else are every `interleave_moe_layer_step`-th. An empty `no_rope_layers`
+ * counts as missing.
  */
 export function llama4Fields(config: Settings): Derived {
   if (!config.flag("is_causal"))
@@ -66,7 +67,7 @@ export function llama4Fields(config: Settings): Derived {
   };
 }
 
-/** Llama 4's attention of a layer, besides Llama's. */
+/** Returns the settings in which a layer's attention in Llama 4 differs from Llama's. */
 export function llama4Attention(config: Settings, index: number, isRotated: boolean): Partial<AttentionDescription> {
   const isTempered = !isRotated && config.flag("attn_temperature_tuning");
   return {
@@ -78,7 +79,7 @@ export function llama4Attention(config: Settings, index: number, isRotated: bool
   };
 }
 
-/** Whether `layer_types` says that a layer attends within chunks; without it, layers that rotate do. */
+/** Whether a layer attends within chunks: as `layer_types` says; without it, layers with rotation do. */
 function isChunked(config: Settings, index: number, isRotated: boolean): boolean {
   const types = config.get("layer_types");
   if (types === undefined) return isRotated;
@@ -89,7 +90,7 @@ function isChunked(config: Settings, index: number, isRotated: boolean): boolean
   throw config.wrong("layer_types", `a list of ${count} values, each chunked_attention or full_attention`, types);
 }
 
-/** LFM2 with experts does not change `intermediate_size`. */
+/** LFM2 with experts uses `intermediate_size` unchanged. */
 export const lfm2MoeFields = (config: Settings): Derived => ({
   ...{ rms_norm_eps: config.positive("norm_eps"), hidden_act: "silu" },
   first_k_dense_replace: config.whole("num_dense_layers", 0),
@@ -103,13 +104,13 @@ export function hyperclovaFields(config: Settings): Derived {
   return { attention_multiplier: config.numberIfAny("attention_multiplier") ?? headWidth ** -0.5 };
 }
 
-/** Hunyuan 3's names of DeepSeek-V3's fields. */
+/** Hunyuan 3 has other names for DeepSeek-V3's fields. */
 export const hyV3Fields = (config: Settings): Derived => ({
   ...{ n_shared_experts: config.whole("num_shared_experts"), ...denseFirst(config) },
   routed_scaling_factor: config.number("router_scaling_factor"),
 });
 
-/** K-EXAONE's name of a field of DeepSeek-V3. */
+/** K-EXAONE has another name for one of DeepSeek-V3's fields. */
 export const exaoneMoeFields = (config: Settings): Derived => ({
   n_shared_experts: config.whole("num_shared_experts"),
 });

@@ -25,7 +25,7 @@ export function expertsOf(row: NonNullable<Architecture["experts"]>, config: Set
   };
 }
 
-/** The expert for all tokens. */
+/** Returns the shared expert, which processes all tokens; undefined if there is none. */
 function besideOf({ shared, beside }: NonNullable<Architecture["experts"]>, config: Settings) {
   if (shared !== undefined) return { hidden: config.whole(shared), gated: true };
   if (beside === undefined) return (config.wholeIfAny("n_shared_experts", 0) ?? 0) > 0 ? sharedOf(config) : undefined;

@@ -1,9 +1,9 @@
-/** Reads Falcon-H1's layers: attention beside a state space layer, with factors of their inputs and outputs. */
+/** Reads Falcon-H1's layers: attention and a state space layer in parallel, with factors of inputs and outputs. */
 import type { AttentionDescription, FeedForwardDescription, StateSpaceDescription } from "../decoder/description.ts";
 import { checkSilu, limitsOf } from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
-/** Returns a list of numbers; without it, each is 1. */
+/** Reads a list of numbers. Default: all 1. */
 function factorsOf(config: Settings, name: string, count: number): number[] {
   const given = config.get(name) ?? Array<number>(count).fill(1);
   const isNumber = (value: unknown) => typeof value === "number" && Number.isFinite(value);
@@ -11,7 +11,7 @@ function factorsOf(config: Settings, name: string, count: number): number[] {
   throw config.wrong(name, `a list of ${count} numbers`, given);
 }
 
-/** The state space layer, which every block has. Source: Hugging Face's `FalconH1Mixer`. */
+/** Returns the state space layer, which all blocks have. Source: Hugging Face's `FalconH1Mixer`. */
 export function falconH1StateSpace(config: Settings): StateSpaceDescription {
   checkSilu(config);
   const [heads, groups] = [config.whole("mamba_n_heads"), config.whole("mamba_n_groups")];
@@ -37,13 +37,13 @@ export function falconH1StateSpace(config: Settings): StateSpaceDescription {
   };
 }
 
-/** The factors of attention. That of keys is one of the scores. */
+/** Returns the factors of attention. The factor of the keys is applied to the scores. */
 export const falconH1Attention = (config: Settings, headWidth: number): Partial<AttentionDescription> => ({
   factors: { input: config.number("attention_in_multiplier"), output: config.number("attention_out_multiplier") },
   scale: config.number("key_multiplier") / Math.sqrt(headWidth),
 });
 
-/** The factors of the feed-forward. */
+/** Returns the factors of the feed-forward. */
 export function falconH1FeedForward(config: Settings): FeedForwardDescription["factors"] {
   const [gate, output] = factorsOf(config, "mlp_multipliers", 2);
   return { gate: gate!, output: output! };

@@ -126,7 +126,7 @@ function changedBy(read: Tensor, change: Change | undefined): Tensor {
   return someRows(matrix, change);
 }
 
-/** Returns the rows of a parameter. */
+/** Returns the rows of a checkpoint's weight that belong to a parameter. */
 function someRows(x: Tensor, { alternate, half }: Change & { readonly kind: "part" }): Tensor {
   if (half !== undefined) return narrow(x, 0, (half * x.shape[0]!) / 2, x.shape[0]! / 2);
   return alternate === undefined ? x : alternateRows(x, alternate);

@@ -21,7 +21,7 @@ export const ggufArchitectures: Readonly<Record<string, ArchitectureName>> = {
   ...{ nemotron: "nemotron", seed_oss: "seed_oss", ernie4_5: "ernie4_5", stablelm: "stablelm" },
   ...{ starcoder2: "starcoder2", arcee: "arcee", exaone4: "exaone4", olmoe: "olmoe", granitemoe: "granitemoe" },
   ...{ qwen2moe: "qwen2_moe", "gpt-oss": "gpt_oss", glm4moe: "glm4_moe", gptneox: "gpt_neox", falcon: "falcon" },
-  // the language models of Qwen's vision-language models, whose M-RoPE rotates texts as RoPE does
+  // the language models of Qwen's vision-language models; for text, M-RoPE equals RoPE
   ...{ qwen2vl: "qwen2", qwen3vl: "qwen3" },
 };
 

@@ -74,10 +74,10 @@ export function describeConfig(operation: string, name: ArchitectureName, config
   return describe(name, settings);
 }
 
-/** Other names of architectures in files. */
+/** Alternative values of `model_type`. */
 const sameNames: Readonly<Record<string, ArchitectureName>> = { kimi_k2: "deepseek_v3" };
 
-/** Models of images whose text part can be loaded alone, with the architecture of that part. */
+/** Vision-language models whose text part can be loaded alone, with the architecture of this part. */
 const textParts: Readonly<Record<string, ArchitectureName>> = {
   ...{ gemma3: "gemma3_text", llama4: "llama4_text", qwen3_5: "qwen3_5_text", qwen3_5_moe: "qwen3_5_moe_text" },
 };
@@ -113,12 +113,12 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
   const text = settings.inner("text_config") ?? settings.with(new Map());
   checkAround(name, settings);
   const described = ofText(name, completed(name, text));
-  // Gemma 3's wrapper has tied weights by default, others have the default of PreTrainedConfig or of the text part
+  // Gemma 3 ties weights by default; the others have the default of PreTrainedConfig or of the text part
   const tied = settings.flag("tie_word_embeddings", type === "gemma3");
   return { ...described, tied };
 }
 
-/** Architectures that are not described by a row of the table. */
+/** Architectures that a function describes instead of a row of the table. */
 const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt, mamba2, gptj };
 
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */
@@ -228,7 +228,7 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
   };
 }
 
-/** @throws {FileFormatError} if only a part of the elements rotates. */
+/** Returns the rotation. @throws {FileFormatError} if only a part of each head rotates. */
 function wholeRotation(rotation: RopeDescription, config: Settings): RopeDescription {
   if (rotation.dim === undefined) return rotation;
   throw config.wrong(
@@ -292,7 +292,7 @@ function rotates({ unrotated }: Architecture, config: Settings, index: number, i
   return unrotated === "listed" ? isListed(config, index) : config.wholeIfAny("sliding_window") === undefined;
 }
 
-/** The base of a layer's rotation, or 0 for none; undefined without a list. */
+/** Returns the base of a layer's rotation, 0 for a layer without rotation; undefined if the config has no list. */
 function thetaOf(config: Settings, index: number): number | undefined {
   const given = config.get("layer_rope_theta");
   const count = config.whole("num_hidden_layers");

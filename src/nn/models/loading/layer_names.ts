@@ -52,11 +52,11 @@ export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly s
 /** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
 const widened = { "feedForward.up": "mlp.dense_h_to_4h", "feedForward.down": "mlp.dense_4h_to_h" } as const;
 
-/** The three parts of a projection of GPT-NeoX and Falcon, which have one weight. */
+/** Maps queries, keys and values to the weight that holds all three, as in GPT-NeoX and Falcon. */
 const oneProjection = (name: string) =>
   Object.fromEntries(["query", "key", "value"].map((part) => [`attention.${part}`, name]));
 
-/** The projections of an expert for all tokens. */
+/** The projections of a shared expert, which processes all tokens. */
 const sharedExpert = (name: string) =>
   Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
 
@@ -69,7 +69,7 @@ const latentAttention = {
   "attention.latent.keyValue": "self_attn.kv_b_proj",
 } as const;
 
-/** Names of Mamba 2's parameters, which those of Qwen3-Next share. */
+/** Names of Mamba 2's parameters, which Qwen3-Next also uses. */
 const stateNames = {
   ...{ "mixer.convolution": "conv1d", "mixer.stepBias": "dt_bias", "mixer.logDecay": "A_log", "mixer.skip": "D" },
   ...{ "mixer.norm": "norm", "mixer.output": "out_proj" },
@@ -97,7 +97,7 @@ const lfm2 = {
   "feedForward.down": "feed_forward.w2",
 } as const;
 
-/** Names of the delta nets of Qwen3.5. */
+/** Names of the separate projections in Qwen3.5's delta nets. */
 const deltaNetApart = {
   ...{ "mixer.input": "in_proj_qkv", "mixer.gate": "in_proj_z", "mixer.strengths": "in_proj_b" },
   "mixer.rates": "in_proj_a",

@@ -68,8 +68,8 @@ export interface LoadModelOptions {
   /** Called with the memory that the model will take, before any weight is read. */
   readonly onReport?: ((report: MemoryReport) => void) | undefined;
   /**
-   * The GGUF file of an image encoder (`mmproj-….gguf`) for the language model in a GGUF file. The model is then a
-   * {@link VisionLanguageModel}.
+   * The GGUF file of an image encoder (`mmproj-….gguf`), if the model is a language model in another GGUF file. The
+   * result is a {@link VisionLanguageModel}. Default: none.
    */
   readonly mmproj?: string | undefined;
   /** Whether to load a model on the hub from the cache only, without a download. Default: as `HF_HUB_OFFLINE` says. */
@@ -208,7 +208,7 @@ function openFolder(path: string): Opened {
   }
 }
 
-/** Ignores layers after the last block, which predict further tokens and which generation does not use. */
+/** Ignores layers after the last block. They are for multi-token prediction, which generation does not use. */
 const withoutFurtherLayers = (source: WeightSource, count: number): WeightSource => ({
   ...source,
   isNeutral: (name) =>

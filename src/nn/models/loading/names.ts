@@ -17,7 +17,7 @@ export type Change =
       readonly transposed?: boolean;
       /** The parameter has every second row, from this one on. Default: all rows. */
       readonly alternate?: 0 | 1;
-      /** The parameter has the first or the second half of the rows. Default: all rows. */
+      /** The parameter is the first or the second half of the rows. Default: all rows. */
       readonly half?: 0 | 1;
     }
   /** Rows `first` to `first + count` of every `of` rows of heads; each has `headWidth` rows. */
@@ -43,7 +43,7 @@ export interface Place {
   readonly names: readonly string[];
   /** How its weight is converted. */
   readonly change?: Change | undefined;
-  /** Whether its bias is stored unchanged. Default: some changes apply to it too. */
+  /** Whether `change` does not apply to the bias. Default: some changes do. */
   readonly plainBias?: boolean | undefined;
 }
 
@@ -65,7 +65,7 @@ const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly str
   deltaNet: ["input", "gate", "strengths", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
 };
 
-/** Layers that a delta net has only if its projections are separate. */
+/** Layers that exist only in delta nets with separate projections. */
 const isApart: ReadonlySet<string> = new Set(["gate", "strengths"]);
 
 /** Yields the layers of a block in the order of computation. */
@@ -191,7 +191,7 @@ function gptOssChange(path: string): Change | undefined {
   return { kind: "part", index: 0, transposed: true, ...(alternate !== undefined && { alternate }) };
 }
 
-/** Llama 4 has the rows of gate, then those of up, and weights of experts as [inputs, outputs]. */
+/** Llama 4 stores experts as [inputs, outputs], with gate and up in one weight: first gate, then up. */
 function llama4Change(path: string): Change | undefined {
   const part = /experts\.#\.(gate|up|down)$/.exec(path)?.[1];
   if (part === undefined) return undefined;

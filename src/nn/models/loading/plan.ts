@@ -63,7 +63,7 @@ const isIgnored = (name: string): boolean =>
     /\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$/,
     /^rope_(freqs|factors_\w+)\.weight$/,
     /vision_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\./,
-    // layers for predicting further tokens
+    // multi-token prediction
     /^mtp\./,
   ].some((pattern) => pattern.test(name));
 

@@ -58,7 +58,7 @@ export function deltaNet(config: Settings, index: number): DeltaNetDescription |
   };
 }
 
-/** Qwen3.5's delta nets, whose projections are separate weights. */
+/** Reads Qwen3.5's delta nets, which have separate weights for their projections. */
 export function deltaNetApart(config: Settings, index: number): DeltaNetDescription | undefined {
   const description = deltaNet(config, index);
   return description && { ...description, apart: true };

@@ -124,7 +124,7 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
   };
 }
 
-/** @throws {FileFormatError} unless there is a number for time, rows and columns. */
+/** Checks `mrope_section`. @throws {FileFormatError} unless it has one number each for time, rows and columns. */
 function checkSections(rope: Settings): void {
   const sections = rope.get("mrope_section");
   if (sections === undefined) return;

@@ -33,7 +33,7 @@ export function gpt2(config: Settings, count: number): DecoderDescription {
   };
 }
 
-/** GPT-J: attention and MLP read the same norm, and adjacent pairs of a part of a head rotate. */
+/** GPT-J: attention and MLP share one norm, and only a part of each head rotates, in adjacent pairs. */
 export function gptj(config: Settings, count: number): DecoderDescription {
   checkCausal(config);
   const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
@@ -144,7 +144,7 @@ export function bloom(config: Settings, count: number): DecoderDescription {
   };
 }
 
-/** Settings of MPT's attention without an effect here, and the only supported value of each other setting. */
+/** MPT's attention settings: those without an effect, and the only supported value of the others. */
 const mptUnused = ["attn_pdrop", "attn_impl", "model_type", "_name_or_path", "dtype", "torch_dtype"];
 const mptOnly: Readonly<Record<string, unknown>> = {
   ...{ attn_type: "multihead_attention", prefix_lm: false, qk_ln: false, attn_uses_sequence_id: false },

@@ -22,7 +22,7 @@ export interface VisionDescription {
   readonly layers: readonly EncoderLayerDescription[];
   /** Whether learned positions are also added after each block but the last. Default false. */
   readonly midPositions?: boolean | undefined;
-  /** The input of the last norm: all hidden states, or only the pooled state; or there is none. */
+  /** The input of the final norm: all hidden states, or only the pooled state. `"none"`: there is no final norm. */
   readonly finalNorm: "states" | "pooled" | "none";
   /** How the hidden states of an image become one vector. */
   readonly pooling: VisionPooling;

@@ -23,7 +23,7 @@ export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor
     return true;
   }
 
-  /** @internal The weight whose dtype is that of pixels. */
+  /** @internal The weight whose dtype the pixels must have. */
   abstract get firstWeight(): Tensor;
 
   /** Converts images to the model's input; undefined if the folder has no settings for it. */
@@ -36,11 +36,11 @@ export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor
   }
 }
 
-/** @internal The base class of such models whose results are scores of labels. */
+/** @internal The base class of image models that score labels. */
 export abstract class LabelledImageModel<Result = Tensor> extends ImageModel<Result> {
   #labels: EncoderLabels | undefined;
 
-  /** The names of the labels. */
+  /** The names of the labels; undefined if the model was not loaded from a folder that names them. */
   get labels(): EncoderLabels | undefined {
     return this.#labels;
   }

@@ -24,7 +24,7 @@ export class ProjectedAttention extends Module<[queries: Tensor, keys: Tensor, v
   readonly output: Linear | QuantizedLinear;
   readonly #heads: number;
 
-  /** @param inner the width of all heads together */
+  /** @param inner the total width of all heads */
   constructor(width: number, heads: number, options: LayerOptions, inner = width) {
     super();
     const layer = layerOptions(options);

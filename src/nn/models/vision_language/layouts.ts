@@ -119,13 +119,16 @@ export const tileLayout = (processor: ImageProcessor, sizes: TileSizes, token: s
 export interface CanvasSizes {
   /** Height and width of a tile. */
   readonly tile: readonly [height: number, width: number];
-  /** The least and the largest number of tiles. */
+  /** The minimum and maximum number of tiles. */
   readonly counts: readonly [least: number, most: number];
   /** The number of tokens of a tile. */
   readonly count: number;
 }
 
-/** InternVL: the tiles of an image that fills rows and columns of them, then the image in the size of a tile. */
+/**
+ * The layout of InternVL: the image is resized to whole rows and columns of tiles. If there are several tiles, they are
+ * followed by the image in the size of one tile.
+ */
 export const canvasLayout = (processor: ImageProcessor, sizes: CanvasSizes, token: string): ImageLayout => ({
   placeholder: token,
   prepare: (image) =>
@@ -146,8 +149,8 @@ export const canvasLayout = (processor: ImageProcessor, sizes: CanvasSizes, toke
 });
 
 /**
- * Returns the rows and columns of tiles whose ratio is nearest to that of the image. Of equal ratios, it is the one
- * with most tiles whose area is less than twice that of the image.
+ * Returns the numbers of rows and columns of tiles whose aspect ratio is closest to the image's. Of several with the
+ * same ratio, returns the largest whose area is less than twice the image's.
  *
  * Source: Hugging Face's `get_optimal_tiled_canvas`.
  */

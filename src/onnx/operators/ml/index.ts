@@ -1,4 +1,4 @@
-/** Operators of ai.onnx.ml, which exporters of scikit-learn write. */
+/** Operators of ai.onnx.ml, to which scikit-learn models are exported. */
 import type { Operators } from "../../call.ts";
 import { labelOperators } from "./labels.ts";
 import { linearOperators } from "./linear.ts";

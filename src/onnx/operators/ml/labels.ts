@@ -1,4 +1,4 @@
-/** Operators of ai.onnx.ml that exchange labels: strings and integers for classes and categories. */
+/** Operators of ai.onnx.ml that convert labels of classes and categories: strings and integers. */
 import { tensor as tensorOf } from "../../../ops/creation/tensor.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Call, Operators, Value } from "../../call.ts";
@@ -9,7 +9,7 @@ import { int64 } from "../axes.ts";
 
 export type Label = string | number;
 
-/** Items of a tensor of strings or numbers. */
+/** Returns the elements and the shape of an input of strings or numbers. */
 export function itemsAt(
   call: Call,
   at: number,
@@ -19,7 +19,7 @@ export function itemsAt(
   return { items: call.numbers(at), shape: call.tensor(at).shape };
 }
 
-/** Makes a tensor of labels. */
+/** Returns labels as a tensor of strings, or of int64. */
 export const labelsOf = (labels: readonly Label[], shape: readonly number[]): Tensor | OnnxStrings =>
   labels.length > 0 && typeof labels[0] === "string"
     ? stringsOf(labels as readonly string[], shape)
@@ -27,7 +27,7 @@ export const labelsOf = (labels: readonly Label[], shape: readonly number[]): Te
 
 type Column = { readonly labels: readonly Label[]; readonly kind: "strings" | "int64s" | "floats" | "tensor" };
 
-/** Keys or values of a LabelEncoder, in whichever attribute has them. */
+/** Reads the keys or values of a LabelEncoder from whichever attribute holds them. */
 function column(call: Call, name: "keys" | "values"): Column | undefined {
   const { attributes } = call;
   const strings = attributes.texts(`${name}_strings`);
@@ -39,7 +39,7 @@ function column(call: Call, name: "keys" | "values"): Column | undefined {
   return { labels: isStrings(value) ? value.strings : numbersOf(value), kind: "tensor" };
 }
 
-/** Replaces keys by values. Version 1 has a list of strings, whose places are the integers. */
+/** Replaces keys by values. In version 1, strings are replaced by their indices in a list, or indices by strings. */
 function labelEncoder(call: Call): Value {
   const { attributes } = call;
   if (attributes.has("classes_strings")) return exchange(call, attributes.texts("classes_strings")!);
@@ -76,7 +76,7 @@ function labelEncoder(call: Call): Value {
   return isFloat ? tensorOf(list, { shape: [...shape], dtype: "float32" }) : int64(list, shape);
 }
 
-/** Exchanges a list of strings with their places, or with other integers, in either direction. */
+/** Converts strings to their numbers, or numbers to their strings. By default, a string's number is its index. */
 function exchange(call: Call, names: readonly string[], numbers = names.map((_, at) => at)): Value {
   const { attributes } = call;
   const value = call.inputs[0];
@@ -101,7 +101,7 @@ function categoryMapper(call: Call): Value {
   return exchange(call, attributes.texts("cats_strings") ?? [], [...(attributes.numbers("cats_int64s") ?? [])]);
 }
 
-/** One column for each category. A value of no category is an error unless `zeros` is set. */
+/** One-hot encoding, with one column per category. An unknown value is an error unless `zeros` is set. */
 function oneHotEncoder(call: Call): Tensor {
   const { attributes } = call;
   const categories: readonly Label[] = attributes.texts("cats_strings") ?? attributes.numbers("cats_int64s") ?? [];
@@ -116,7 +116,7 @@ function oneHotEncoder(call: Call): Tensor {
   return tensorOf(result, { shape: [...shape, categories.length], dtype: "float32" });
 }
 
-/** A map for each row, from labels to its numbers. */
+/** Converts each row to a map from labels to numbers. */
 function zipMap(call: Call): readonly OnnxMap[] {
   const { attributes } = call;
   const labels: readonly Label[] =
@@ -131,7 +131,7 @@ function zipMap(call: Call): readonly OnnxMap[] {
   );
 }
 
-/** The numbers of a map, in the order of a vocabulary: [1, labels]. */
+/** Converts a map to a tensor [1, labels], in the order of the vocabulary. */
 function dictVectorizer(call: Call): Value {
   const { attributes } = call;
   const vocabulary: readonly Label[] =
@@ -149,7 +149,7 @@ function mapAt(call: Call): OnnxMap {
   return value as OnnxMap;
 }
 
-/** The values of a map in the order of its keys, which are places in a result of `max_map` if it is sparse. */
+/** Converts a map to a tensor, in the order of its keys. In sparse form, keys are indices into `max_map` elements. */
 function castMap(call: Call): Value {
   const { attributes } = call;
   const entries = [...mapAt(call)].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));

@@ -8,7 +8,7 @@ import { NodeProblem } from "../../errors.ts";
 import { labelsOf } from "./labels.ts";
 import { classLabels, ofBoth, transformed } from "./scores.ts";
 
-/** Returns rows of features; one row may come without its axis. */
+/** Returns an input as rows of features. A vector counts as one row. */
 export function rowsAt(call: Call, at = 0): Tensor {
   const x = call.tensor(at);
   const rows = x.rank === 1 ? ops.unsqueeze(x, 0) : x;
@@ -35,7 +35,7 @@ function regressor(call: Call): Tensor {
   return transformed(product(call, x), call.attributes.text("post_transform", "NONE")).to("float32");
 }
 
-/** One column of scores means two classes: the second if the score is above 0. */
+/** Classifies by the largest score. With one column of scores there are two classes, the second above 0. */
 function classifier(call: Call): Results {
   const { attributes } = call;
   const scores = product(call, rowsAt(call));
@@ -49,7 +49,7 @@ function classifier(call: Call): Results {
   return new Results(labelsOf(named, [scores.shape[0]!]), result.to("float32"));
 }
 
-/** The scores of both classes from that of the second, as onnxruntime has them. */
+/** Computes the scores of both classes from the second class's score, as onnxruntime does. */
 const binary = (score: Tensor, transform: string): Tensor =>
   transform === "LOGISTIC"
     ? transformed(
@@ -73,7 +73,7 @@ const norms: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   MAX: (x) => ops.amax(x, [-1], true),
 };
 
-/** Rows whose norm is 0 stay. */
+/** Divides each row by its norm. Rows with a norm of 0 don't change. */
 function normalizer(call: Call): Tensor {
   const x = call.tensor(0).to("float32");
   const name = call.attributes.text("norm", "MAX");
@@ -82,7 +82,7 @@ function normalizer(call: Call): Tensor {
   return ops.div(x, ops.where(ops.eq(norm, 0), ops.onesLike(norm), norm));
 }
 
-/** Replaces a value, or NaN, by one for each column. */
+/** Replaces a value, or NaN, by a value per column. */
 function imputer(call: Call): Tensor {
   const x = call.tensor(0);
   const { attributes } = call;
@@ -99,7 +99,7 @@ function binarizer(call: Call): Tensor {
   return ops.gt(x, call.attributes.number("threshold", 0)).to(x.dtype);
 }
 
-/** Joins features side by side: of each input, as many as `inputdimensions` says. */
+/** Concatenates features, truncating or padding each input to its size in `inputdimensions`. */
 function featureVectorizer(call: Call): Tensor {
   const sizes = call.attributes.numbers("inputdimensions");
   const inputs = call.inputs.map((_, at) => {
@@ -111,7 +111,7 @@ function featureVectorizer(call: Call): Tensor {
   return ops.cat(inputs, { dim: 1 });
 }
 
-/** Takes columns of the last axis. The result of one axis has a row. */
+/** Selects along the last axis. The result for a vector is a matrix with one row. */
 function arrayFeatureExtractor(call: Call): Tensor {
   const x = call.tensor(0);
   const index = ops.reshape(call.tensor(1).to("int64"), [-1]);

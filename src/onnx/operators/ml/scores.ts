@@ -1,4 +1,4 @@
-/** Transforms of the scores of models from scikit-learn, and the classes that they mean. */
+/** Transforms the scores of models from scikit-learn, and reads their class labels. */
 import * as ops from "../../../ops/index.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Attributes } from "../../attributes.ts";
@@ -17,7 +17,7 @@ function probit(x: Tensor): Tensor {
   return ops.mul(ops.mul(ops.sign(y), root), Math.SQRT2);
 }
 
-/** A softmax over the elements that are not 0; those that are stay 0. */
+/** Computes a softmax over nonzero elements. Zeros stay 0. */
 function softmaxZero(x: Tensor): Tensor {
   const isUsed = ops.gt(ops.abs(x), 1e-7);
   const powers = ops.exp(ops.sub(x, ops.amax(x, [-1], true)));
@@ -33,21 +33,21 @@ const transforms: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   SOFTMAX_ZERO: softmaxZero,
 };
 
-/** Names by the numbers of TreeEnsemble. */
+/** The names of transforms, indexed by their numbers in TreeEnsemble. */
 export const transformNames = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"] as const;
 
-/** Applies a transform by its name. @param scores [rows, classes] */
+/** Applies the named transform. @param scores [rows, classes] */
 export function transformed(scores: Tensor, name: string): Tensor {
   const transform = Object.hasOwn(transforms, name) ? transforms[name] : undefined;
   if (!transform) throw new NodeProblem(`attribute post_transform: ${name} is not supported`);
   return transform(scores);
 }
 
-/** The scores of both classes from that of the second. */
+/** Joins the first class's score, which `compute` derives, with the second class's: [rows, 2]. */
 export const ofBoth = (score: Tensor, compute: (x: Tensor) => Tensor): Tensor =>
   ops.cat([compute(score), score], { dim: 1 });
 
-/** The labels of a classifier; undefined if it has none. */
+/** Returns the labels of a classifier; undefined if it has none. */
 export const classLabels = (attributes: Attributes): readonly Label[] | undefined => {
   const labels: readonly Label[] | undefined =
     attributes.texts("classlabels_strings") ??

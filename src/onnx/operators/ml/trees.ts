@@ -14,21 +14,21 @@ const MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ"
 const LEAF = -1;
 const MEMBER = 6;
 
-/** A leaf's part of a target. */
+/** A leaf's contribution to a target. */
 interface Weight {
   readonly target: number;
   readonly weight: number;
 }
 
-/** All nodes of all trees, by number. */
+/** The nodes of all trees, by index. */
 interface Forest {
   readonly roots: readonly number[];
   readonly features: readonly number[];
-  /** Numbers in {@link MODES}, {@link MEMBER} or {@link LEAF}. */
+  /** Indices into {@link MODES}, or {@link MEMBER} or {@link LEAF}. */
   readonly modes: readonly number[];
   readonly splits: readonly number[];
   readonly members: ReadonlyMap<number, ReadonlySet<number>>;
-  /** The next node if the condition holds, and if not. */
+  /** The next node if the condition holds, and if it does not. */
   readonly yes: readonly number[];
   readonly no: readonly number[];
   /** Whether the condition holds for NaN. */
@@ -36,7 +36,7 @@ interface Forest {
   readonly leaves: readonly (readonly Weight[])[];
 }
 
-/** Numbers of an attribute, which later versions may hold in a tensor. */
+/** Reads a list of numbers. Later versions may store it as a tensor. */
 function numbers(attributes: Attributes, name: string): readonly number[] | undefined {
   const value = attributes.value(`${name}_as_tensor`);
   return value && !isStrings(value) ? numbersOf(value) : attributes.numbers(name);
@@ -48,7 +48,7 @@ function required(attributes: Attributes, name: string): readonly number[] {
   return list;
 }
 
-/** The forest of a classifier or regressor: nodes have a number within their tree. */
+/** Reads the forest of a classifier or regressor. Its node ids are unique only within a tree. */
 function forestOf(attributes: Attributes, weightsName: "class" | "target"): Forest {
   const [trees, ids] = [required(attributes, "nodes_treeids"), required(attributes, "nodes_nodeids")];
   const names = attributes.texts("nodes_modes") ?? [];
@@ -81,7 +81,7 @@ function forestOf(attributes: Attributes, weightsName: "class" | "target"): Fore
   };
 }
 
-/** The forest of a TreeEnsemble: leaves come after the nodes, and sets of members are one list with NaN between. */
+/** Reads the forest of a TreeEnsemble. Leaves follow the nodes; member sets are one list, separated by NaN. */
 function forestOfEnsemble(attributes: Attributes): Forest {
   const modesTensor = attributes.value("nodes_modes");
   const splitsTensor = attributes.value("nodes_splits");
@@ -126,7 +126,7 @@ function holds(mode: number, value: number, split: number): boolean {
   return mode === 4 ? value === split : value !== split;
 }
 
-/** Returns the leaf that a row reaches. A damaged file may have a cycle or a missing node. */
+/** Returns the leaf for a row. @throws {NodeProblem} for a cycle or a missing node, as in a damaged file */
 function leafOf(forest: Forest, root: number, row: readonly number[]): readonly Weight[] {
   const { modes, features, splits, members, yes, no, missing, leaves } = forest;
   let at = root;
@@ -144,7 +144,7 @@ function leafOf(forest: Forest, root: number, row: readonly number[]): readonly 
 
 type Aggregate = "SUM" | "AVERAGE" | "MIN" | "MAX";
 
-/** Sums are in float32, as in onnxruntime: forests often have ties. */
+/** Sums are rounded to float32 as in onnxruntime, because ties are common and must break the same way. */
 const joins: Readonly<Record<Aggregate, (a: number, b: number) => number>> = {
   AVERAGE: (a, b) => Math.fround(a + b),
   MAX: Math.max,
@@ -152,7 +152,7 @@ const joins: Readonly<Record<Aggregate, (a: number, b: number) => number>> = {
   SUM: (a, b) => Math.fround(a + b),
 };
 
-/** The parts of all leaves of each row, [rows, targets]; undefined without any. */
+/** Aggregates the leaves' contributions for each row, [rows, targets]; undefined for a target without any. */
 function totals(forest: Forest, x: Tensor, targets: number, aggregate: Aggregate): (number | undefined)[][] {
   const [rows, width] = x.shape as [number, number];
   const all = Array.from(x.dataSync() as ArrayLike<number>, Number);
@@ -174,7 +174,7 @@ function totals(forest: Forest, x: Tensor, targets: number, aggregate: Aggregate
 const matrix = (rows: readonly (readonly number[])[], width: number): Tensor =>
   tensorOf(Float32Array.from(rows.flat()), { shape: [rows.length, width], dtype: "float32" });
 
-/** Trees of a node are read once. */
+/** The forest of each node, so that it is read only once. */
 const known = new WeakMap<Attributes, Forest>();
 
 function remembered(attributes: Attributes, make: () => Forest): Forest {
@@ -220,8 +220,8 @@ function ensemble(call: Call): Tensor {
 }
 
 /**
- * Classes by the largest sum. Two classes may share one sum: it is a probability if all weights are positive, and a
- * score around 0 otherwise.
+ * Classifies by the largest sum. Two classes may have one sum: a probability if all weights are positive; otherwise a
+ * score with the threshold 0.
  */
 function classifier(call: Call): Results {
   const { attributes } = call;

@@ -1,4 +1,4 @@
-/** Support vector machines of libsvm and liblinear, as scikit-learn exports them. */
+/** Support vector machines from libsvm and liblinear, as exported from scikit-learn. */
 import { tensor as tensorOf } from "../../../ops/creation/tensor.ts";
 import * as ops from "../../../ops/index.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -14,7 +14,7 @@ const matrixOf = (values: readonly number[], columns: number): Tensor => {
   return tensorOf([...values], { shape: [values.length / columns, columns], dtype: "float32" });
 };
 
-/** The kernels of each row and each support vector: [rows, vectors]. */
+/** Computes the kernel of each row with each support vector: [rows, vectors]. */
 function kernels(call: Call, x: Tensor, vectors: Tensor, name: string): Tensor {
   const [gamma = 0, coefficient = 0, degree = 0] = call.attributes.numbers("kernel_params") ?? [];
   if (name === "RBF") {
@@ -29,7 +29,7 @@ function kernels(call: Call, x: Tensor, vectors: Tensor, name: string): Tensor {
   throw new NodeProblem(`attribute kernel_type: ${name} is not supported`);
 }
 
-/** With `one_class`, 1 inside and −1 outside. */
+/** Computes the regression. With `one_class`, the result is 1 inside and −1 outside. */
 function regressor(call: Call): Tensor {
   const { attributes } = call;
   const x = rowsAt(call).to("float32");
@@ -46,7 +46,7 @@ function regressor(call: Call): Tensor {
   return ops.where(ops.gt(score, 0), ops.onesLike(score), ops.neg(ops.onesLike(score)));
 }
 
-/** The score of each pair of classes, and the votes for each class. */
+/** Computes the score of each pair of classes, and the votes for each class. */
 function pairs(similar: readonly number[], counts: readonly number[], coefficients: Tensor, rho: readonly number[]) {
   const rows = numbersOf(coefficients);
   const width = coefficients.shape[1]!;
@@ -69,8 +69,10 @@ function pairs(similar: readonly number[], counts: readonly number[], coefficien
 }
 
 /**
- * Probabilities of classes from those of pairs: the second method of Wu, Lin and Weng, "Probability Estimates for
- * Multi-class Classification by Pairwise Coupling", JMLR 5 (2004), with libsvm's steps and limits.
+ * Computes class probabilities from pairwise probabilities, with libsvm's iterations and limits.
+ *
+ * Source: T.-F. Wu, C.-J. Lin, R. Weng, "Probability Estimates for Multi-class Classification by Pairwise Coupling",
+ * 2004, second method.
  */
 function coupled(r: readonly (readonly number[])[]): number[] {
   const k = r.length;
@@ -97,7 +99,7 @@ function coupled(r: readonly (readonly number[])[]): number[] {
   return p;
 }
 
-/** libsvm keeps probabilities of pairs away from 0 and 1. */
+/** libsvm clamps pairwise probabilities to [1e−7, 1 − 1e−7]. */
 const LEAST = 1e-7;
 
 function probabilities(call: Call, scores: readonly number[], classes: number): number[] {
@@ -144,7 +146,7 @@ function classifier(call: Call): Results {
   return new Results(labelsOf(named, [named.length]), transformed(both, transform));
 }
 
-/** Without support vectors, one row of coefficients for each class. */
+/** Classifies without support vectors: the coefficients are one row per class. */
 function linear(call: Call, x: Tensor): Results {
   const { attributes } = call;
   const labels = classLabels(attributes) ?? [0];

@@ -1,4 +1,4 @@
-/** Products of drawn kinds, sizes, dtypes and layouts, beside their definition in float64. */
+/** Compares products of random kinds, sizes, dtypes and layouts with their definition in float64. */
 import { addmm } from "../../../../src/ops/matmul/addmm.ts";
 import { linear } from "../../../../src/ops/matmul/linear.ts";
 import { matmul } from "../../../../src/ops/matmul/matmul.ts";
@@ -10,7 +10,7 @@ import { matmulOracle } from "../../../ops/matmul/products.ts";
 import { type Block, type Layout, makeBlock, place, Random, rounder } from "../../../ops/samples.ts";
 import { compare } from "../../../ops/tolerance.ts";
 
-/** A drawn product: how it runs, and its definition with a rounding after each step. */
+/** A random product: how to run it, and its definition, rounded after each step. */
 export interface DrawnProduct {
   readonly name: string;
   readonly dtype: DType;
@@ -18,12 +18,12 @@ export interface DrawnProduct {
   expected(round: (value: number) => number): readonly number[];
 }
 
-/** The layouts of matrices whose rows or columns are contiguous, which a library reads. */
+/** Layouts with contiguous rows or columns, which the library supports. */
 export const denseLayouts = ["contiguous", "offset", "transposed"] as const satisfies readonly Layout[];
 
 const kinds = ["matmul", "batch", "heads", "linear", "addmm", "gradients"] as const;
 
-/** Draws a product; the operands are in any of the layouts. */
+/** Draws a product. Each operand has one of the layouts. */
 export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayouts): DrawnProduct {
   const random = new Random(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
@@ -109,7 +109,7 @@ function turned({ shape, dtype, values }: Block): Block {
   return { shape: [...shape.slice(0, -2), columns, rows], dtype, values: places.map((from) => values[from]!) };
 }
 
-/** Runs a product. Returns a line if it differs from its definition. */
+/** Runs a product. Returns a description of the difference from its definition, if there is one. */
 export function problemsOf({ name, dtype, run, expected }: DrawnProduct): string[] {
   const got = Array.from(run().dataSync() as ArrayLike<number>);
   const mismatch = compare(dtype, got, expected(exact), expected(rounder(dtype)), { flash: true });

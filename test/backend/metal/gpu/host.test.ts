@@ -55,7 +55,7 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     expect(log).toContain("retain 1");
   });
 
-  test("each rank of a machine takes the GPU of its number, unless one is named or only one is visible", () => {
+  test("each rank of a machine uses the GPU with its index, unless one is named or only one is visible", () => {
     const launchers = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "SLURM_LOCALID"];
     for (const variable of launchers) expect(run({ [variable]: "1" }).results["device"]).toBe("Stand-in 1");
     const [variable = "", second = ""] = launchers;

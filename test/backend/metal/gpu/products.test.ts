@@ -1,6 +1,6 @@
 /**
- * Products by cuBLASLt, against a stand-in that checks the calls and multiplies on the host, and by the kernels with
- * the same parameters, which the software device runs. Both beside the definition in float64.
+ * Compares products with their definition in float64. cuBLASLt is replaced by a stand-in that checks the calls and
+ * multiplies on the host. The software device runs the kernels that take the same parameters.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -48,7 +48,7 @@ describe.skipIf(!isTested)("products by cuBLASLt", () => {
     expect(calls.some((line) => line.endsWith(" bias"))).toBe(true);
   });
 
-  test("a library that refuses a product leaves it to the kernel", () => {
+  test("the kernel runs if the library rejects a product", () => {
     const variables = { ORCHARD_CUBLAS: library, STANDIN_ANY: "1" };
     for (const fail of ["cublasLtMatmulAlgoGetHeuristic:15", "cublasLtMatmul:15"]) {
       const { log, errors } = run({ ...variables, STANDIN_FAIL: fail });

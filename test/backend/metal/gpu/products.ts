@@ -1,6 +1,6 @@
 /**
- * Multiplies drawn matrices on the device that ORCHARD_METAL_DEVICE selects: `[seed, count]`. Prints as JSON what
- * differs from the definition, and the codepaths.
+ * Multiplies random matrices on the device that ORCHARD_METAL_DEVICE selects. Arguments: `[seed, count]`. Prints the
+ * differences from the definition, and the codepaths, as JSON.
  */
 import { codepaths } from "../../../../src/backend/codepaths.ts";
 import { setBackend, setStrict } from "../../../../src/backend/policy.ts";

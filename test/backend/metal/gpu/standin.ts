@@ -1,4 +1,4 @@
-/** The stand-ins for NVIDIA's driver (driver.cpp) and cuBLASLt (cublas.cpp), as one library, and for the compiler. */
+/** Stand-ins for NVIDIA's driver (driver.cpp), cuBLASLt (cublas.cpp, in the same library) and the compiler. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
@@ -14,7 +14,7 @@ export async function buildStandin(folder: string): Promise<string> {
   return library;
 }
 
-/** Writes to the file after -o what the real compiler would: any text for a header, else a module with one entry. */
+/** Replaces the compiler. Writes to the file after -o: any text for a header, else a module with one entry. */
 const compiler = `#!/bin/sh
 previous=; file=; kind=ptx
 for word in "$@"; do
@@ -27,7 +27,7 @@ echo '.version 7.8' > "$file"
 for entry in $(seq 0 99); do echo ".visible .entry mrt_entry_$entry()"; done >> "$file"
 `;
 
-/** Puts the stand-ins into a folder, for {@link runOnStandin}. */
+/** Builds the stand-ins in a folder, for {@link runOnStandin}. */
 export async function prepare(folder: string): Promise<void> {
   await buildStandin(folder);
   mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
@@ -45,7 +45,7 @@ export interface Outcome {
   readonly errors: string;
 }
 
-/** Runs a program of this folder on a stand-in of a GPU. Without `variables`, there is no cuBLASLt. */
+/** Runs a program from this folder on the GPU stand-in. By default, there is no cuBLASLt. */
 export function runOnStandin(
   folder: string,
   program: string,

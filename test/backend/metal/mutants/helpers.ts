@@ -15,7 +15,7 @@ import {
   program,
 } from "./program.ts";
 
-/** A template with a host name, whose helper gets pointers. */
+/** A template with a host name and a helper that takes pointers. */
 export function template(random: Random): Program {
   const type = pick(random, ["float", "half"] as const);
   const count = random.integer(50, 200);
@@ -54,7 +54,7 @@ template [[host_name("k")]] kernel void sums<${type}, ${steps}>(
   );
 }
 
-/** Particles in an array of structures, moved in place, and counted in a second one. */
+/** Particles in an array of structures that are moved in place, and counted in a second structure. */
 export function structures(random: Random): Program {
   const count = random.integer(40, 150);
   return program(
@@ -97,7 +97,7 @@ kernel void k(device Particle* particles, constant Settings& settings, device at
   );
 }
 
-/** The largest of all values by an atomic, after a reduction in each threadgroup. */
+/** A maximum: a reduction in each threadgroup, then an atomic. */
 export function atomicLargest(random: Random): Program {
   const group = pick(random, [64, 96]);
   const groups = random.integer(2, 4);
@@ -143,7 +143,7 @@ export function atomicLargest(random: Random): Program {
   );
 }
 
-/** Ranks by ballots: each lane counts those before it that pass. */
+/** Compaction by ballots: each lane counts the passing lanes before it. */
 export function ballot(random: Random): Program {
   const group = pick(random, [32, 64]);
   const simdgroups = group / 32;
@@ -183,7 +183,7 @@ export function ballot(random: Random): Program {
   );
 }
 
-/** A table in constant memory, of which each thread reads the next entry too. */
+/** Interpolation in a table in constant memory: each thread also reads the next entry. */
 export function table(random: Random): Program {
   const size = random.integer(6, 14);
   const entries = Array.from({ length: size }, (_, at) => `${at * at}.5f`).join(", ");
@@ -219,7 +219,7 @@ kernel void k(device const float* x, device float* y, constant uint& n, ${positi
   );
 }
 
-/** Lanes of quads exchange values, and one of each quad stores. */
+/** Sums of quads: lanes exchange values, and one lane of each quad stores the sum. */
 export function quads(random: Random): Program {
   const count = 32 * random.integer(1, 3);
   return program(
@@ -245,7 +245,7 @@ export function quads(random: Random): Program {
   );
 }
 
-/** Bytes of several types in one threadgroup array, and an end of the threads past the end behind the barrier. */
+/** A threadgroup array with several types. Threads past the end return after the barrier. */
 export function views(random: Random): Program {
   const group = pick(random, [32, 64]);
   const count = 2 * group - random.integer(1, group - 2);

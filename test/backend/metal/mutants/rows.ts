@@ -1,4 +1,4 @@
-/** Kernels over rows and images, as models have them. */
+/** Typical kernels of models, over rows and images. */
 import type { Random } from "../../../ops/samples.ts";
 import {
   barrier,
@@ -14,7 +14,7 @@ import {
   program,
 } from "./program.ts";
 
-/** The threads of a row exchange partial sums through `threadgroup` memory of two values each. */
+/** Layer norm: the threads of a row exchange partial sums, two values each, through threadgroup memory. */
 export function layerNorm(random: Random): Program {
   const simdgroups = random.integer(2, 4);
   const width = 4 * random.integer(40, 90);
@@ -56,7 +56,7 @@ export function layerNorm(random: Random): Program {
   );
 }
 
-/** Rotary positions: each thread turns a pair of elements. */
+/** Rotary positions: each thread rotates a pair of elements. */
 export function rotary(random: Random): Program {
   const [half, rows] = [pick(random, [8, 16, 24]), random.integer(3, 7)];
   return program(
@@ -90,7 +90,7 @@ export function rotary(random: Random): Program {
   );
 }
 
-/** A matrix in compressed rows; a SIMD-group computes a row. */
+/** A product with a matrix in compressed row format; a SIMD-group computes each row. */
 export function sparseRows(random: Random): Program {
   const rows = random.integer(4, 9);
   const lengths = Array.from({ length: rows }, () => random.integer(1, 70));
@@ -133,7 +133,7 @@ export function sparseRows(random: Random): Program {
   );
 }
 
-/** The largest value of each window of an image, whose edges are clamped. */
+/** The maximum of each window of an image. Windows are clamped to the edges. */
 export function pooling(random: Random): Program {
   const [width, height] = [2 * random.integer(5, 12) + 1, 2 * random.integer(3, 8) + 1];
   const [wide, high] = [(width + 1) / 2, (height + 1) / 2];
@@ -175,7 +175,7 @@ export function pooling(random: Random): Program {
   );
 }
 
-/** Softmax in one pass: each SIMD-group keeps its largest value and its sum, which are joined at the end. */
+/** Online softmax: each SIMD-group keeps its maximum and its sum, which are combined at the end. */
 export function onlineSoftmax(random: Random): Program {
   const simdgroups = random.integer(2, 4);
   const group = 32 * simdgroups;
@@ -219,7 +219,7 @@ export function onlineSoftmax(random: Random): Program {
   );
 }
 
-/** Sums of columns by a tile of rows at a time, in an argument of threadgroup memory. */
+/** Sums of columns, one tile of rows at a time, in a threadgroup memory argument. */
 export function columnSums(random: Random): Program {
   const [tall, wide] = [pick(random, [4, 8]), 16];
   const rows = tall * random.integer(2, 5) + 1;
@@ -259,7 +259,7 @@ kernel void k(device const float* x, device float* y, constant uint& rows,
   );
 }
 
-/** A tile of rows is loaded by all threads in steps of the group, as projects' copies of tiles are. */
+/** All threads load a tile of rows, striding by the size of the threadgroup, as is common. */
 export function tileOfRows(random: Random): Program {
   const [group, tile, depth] = [64, 8, pick(random, [12, 20])];
   const rows = tile * random.integer(2, 3);

@@ -1,4 +1,4 @@
-/** GGUF files of T5, compared with folders of the same models: scripts/fixtures/models/t5_gguf.py. */
+/** Compares GGUF files of T5 with folders of the same models: scripts/fixtures/models/t5_gguf.py. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,9 +12,9 @@ interface File {
   readonly index: number;
   readonly config: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, string | number>>;
-  /** The shape of a head that is not tied. */
+  /** The shape of an untied head. */
   readonly head: Model["weights"];
-  /** The checkpoint's name of each tensor. */
+  /** The name of each tensor in the checkpoint. */
   readonly tensors: Readonly<Record<string, string>>;
 }
 const path = join(packageRoot, "test", "fixtures", "encoder_decoders", "gguf.json");

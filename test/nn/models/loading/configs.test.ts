@@ -76,7 +76,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   granitemoehybrid: ["hidden_act"],
   falcon_h1: ["hidden_act"],
   hy_v3: ["mlp_bias"],
-  // groups of experts of unequal sizes, which transformers mixes with those of other tokens
+  // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
   gptj: ["tie_word_embeddings"],
   ernie4_5_moe: ["use_bias"],
@@ -94,7 +94,7 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   // the unsupported type, Qwen's for images, GPT-2, and settings of all layers where Gemma 3 has two kinds
   const text = JSON.stringify(value);
   const isFlat = !text.includes("_attention") && rowOf(name).localBase !== undefined && key === "rope_parameters";
-  // Youtu's class scales half of the elements, which DeepSeek-V3's, whose attention it has, does not
+  // Youtu scales half of the elements; DeepSeek-V3, whose attention it shares, does not
   if (name === "youtu" && text.includes("partial_rotary_factor")) return true;
   return text.includes("proportional") || text.includes("mrope_section") || families[name].theta === null || isFlat;
 }

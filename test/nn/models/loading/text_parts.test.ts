@@ -1,4 +1,4 @@
-/** Text parts of models of images, files with layers for further tokens, and settings of DeepSeek's own files. */
+/** Tests text parts of vision-language models, multi-token prediction layers, and settings in DeepSeek's files. */
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ const { families }: { families: Record<string, { drawn: readonly [Drawn] }> } = 
 const answers = io.loadSafetensors(`${fixture}.safetensors`);
 const folder = testFolder("text-parts");
 
-/** Writes a drawn model with another config, other names of weights, and further weights; compares its logits. */
+/** Writes a random model with a changed config, renamed and additional weights. Compares its logits. */
 async function errorOfFolder(
   name: ArchitectureName,
   config: (own: Drawn["config"]) => object,
@@ -58,7 +58,7 @@ test.each([
   expect(await errorOfFolder(name, config, rename, further)).toBeLessThan(1e-5);
 });
 
-test("Kimi K2 and DeepSeek-V3 with their own settings, and a layer for a further token", async () => {
+test("Kimi K2 and DeepSeek-V3 with settings of published files and a multi-token prediction layer", async () => {
   const own = { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1, ep_size: 1, seq_aux: true };
   const config = (given: Drawn["config"]) => ({
     ...{ ...given, ...own, model_type: "kimi_k2", aux_loss_alpha: 0.001, num_nextn_predict_layers: 1 },

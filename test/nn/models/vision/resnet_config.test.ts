@@ -1,4 +1,4 @@
-/** The settings of a ResNet: each choice alone, and both sides of each limit. */
+/** Tests the settings of ResNet: each choice alone, and both sides of each limit. */
 import { expect, test } from "bun:test";
 import { Settings } from "../../../../src/nn/models/loading/settings.ts";
 import { describeResNet } from "../../../../src/nn/models/loading/vision/resnet.ts";

@@ -15,7 +15,7 @@ interface Case {
   readonly prompts: readonly nn.SamPrompt[];
 }
 
-/** Relative to the largest number. Norms of 8 channels with an eps of 1e-6 enlarge rounding. */
+/** Relative to the largest number. Norms over 8 channels with an eps of 1e-6 amplify rounding errors. */
 const CLOSE = 1e-4;
 const fixture = join(packageRoot, "test", "fixtures", "vision", "sam");
 const cases: readonly Case[] = JSON.parse(readFileSync(`${fixture}.json`, "utf8"));
@@ -99,7 +99,7 @@ test.each([...cases.entries()])("masks in pixels of the image, model %d", async 
   }
 });
 
-test("prompts that do not fit the model are refused", async () => {
+test("prompts that do not fit the model are rejected", async () => {
   const model = await load("refusing", cases[0]!);
   const image = imageOf(cases[0]!);
   const coded = (code: string) => expect.objectContaining({ code });

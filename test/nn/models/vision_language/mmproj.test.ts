@@ -1,4 +1,4 @@
-/** Language models and image encoders in two GGUF files, compared with the folders of the same models. */
+/** Compares language models and image encoders in two GGUF files with the folders of the same models. */
 import { describe, expect, test } from "bun:test";
 import { io, nn, noGrad, ones, tensor } from "../../../../src/index.ts";
 import { loadServed } from "../../../../src/serve/load.ts";
@@ -47,7 +47,7 @@ const picture = tensor(
 );
 const normal = { image_mean: [0.5, 0.4, 0.3], image_std: [0.3, 0.2, 0.1] };
 
-/** The settings of `preprocessor_config.json` that the mmproj file of a model says. */
+/** Returns the `preprocessor_config.json` that corresponds to a model's mmproj file. */
 function processorOf(family: string, { config }: MmprojCase): Record<string, unknown> {
   const vision = config["vision_config"] as Record<string, number>;
   const [side = 0, patch = 0, merge = 0] = [vision["image_size"], vision["patch_size"], vision["spatial_merge_size"]];
@@ -127,7 +127,7 @@ test("a server reads images with an mmproj file", async () => {
   expect(served.processor).toBeDefined();
 });
 
-test("other files are refused", async () => {
+test("files of another kind are rejected", async () => {
   const [own, other] = [mmprojCases["qwen2_vl"]![0]!, mmprojCases["llava"]![0]!];
   const [path, second] = [folder.file("refused"), folder.file("other")];
   await Promise.all([loadCase(path, own), loadCase(second, other)]);

@@ -8,7 +8,7 @@ import { promptTokenizer } from "./tiny.ts";
 
 type Value = string | number | boolean | readonly (string | number | boolean)[];
 
-/** The metadata of the tokenizer and the template of prompts. */
+/** Metadata of the tokenizer and the chat template. */
 export function promptMetadata(template: string): Contents["metadata"] {
   const { model, added_tokens } = promptTokenizer;
   const tokens = Object.keys(model.vocab).sort((a, b) => model.vocab[a]! - model.vocab[b]!);
@@ -19,7 +19,7 @@ export function promptMetadata(template: string): Contents["metadata"] {
   };
 }
 
-/** How a tensor is made from one of a checkpoint. */
+/** The conversion of a checkpoint's tensor to a tensor of the file. */
 interface Made {
   readonly from: string;
   readonly rows?: readonly [first: number, count: number];

@@ -44,9 +44,9 @@ const EPS = 1e-6;
  *
  * | parameter | shape |
  * |---|---|
- * | `input.weight` | for each key head rows of q, k, v and z; if projections are apart, rows of q, of k, then of v |
- * | `rates.weight` | for each key head rows of b and a; if the projections are apart, rows of a |
- * | `gate.weight`, `strengths.weight` | rows of z, and of b, if the projections are apart; else null |
+ * | `input.weight` | rows of q, k, v and z for each key head; with separate projections, all rows of q, k, then v |
+ * | `rates.weight` | rows of b and a for each key head; with separate projections, rows of a |
+ * | `gate.weight`, `strengths.weight` | with separate projections, rows of z and of b; else null |
  * | `convolution.weight` | [channels of q, k and v, kernel] |
  * | `stepBias.weight`, `logDecay.weight` | [valueHeads]; Hugging Face's `dt_bias` and `A_log` |
  * | `norm.weight` | [valueWidth] |

@@ -107,7 +107,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     return mul(this.input.forward(mul(x, factors.input) as Tensor), tensor(vector, { dtype: x.dtype })) as Tensor;
   }
 
-  /** Multiplies by the gate, and normalizes before or after. */
+  /** Multiplies by the gate, and applies the norm before or after it. */
   private gated(y: Tensor, gate: Tensor): Tensor {
     if (!this.norm) return mul(y, gate) as Tensor;
     if (this.#description.norm === "beforeGate") return mul(this.norm.forward(y), gate) as Tensor;

@@ -24,8 +24,8 @@ export interface EncoderArchitecture {
   /** Whether queries, keys and values are one weight. */
   readonly fused?: boolean;
   /**
-   * Whether one weight has the rows of queries, keys and values of each head next to each other, with biases of queries
-   * and values only.
+   * Whether queries, keys and values are one weight whose rows are grouped by head, and only queries and values have
+   * biases.
    */
   readonly headRows?: boolean;
   /** The feed-forward. Default: an MLP with biases. */

@@ -13,16 +13,16 @@ import type { EncoderName } from "./architectures.ts";
 import { describeEncoder } from "./describe.ts";
 import { encoderPlaces } from "./names.ts";
 
-/** An encoder's architecture in GGUF files. */
+/** An architecture of encoders in GGUF files. */
 interface Kind {
   readonly name: EncoderName;
-  /** Settings of `config.json` besides those of BERT. */
+  /** Returns the fields of `config.json` in addition to BERT's. */
   readonly config: (settings: Settings, has: (tensor: string) => boolean) => Readonly<Record<string, unknown>>;
 }
 
 const rotary = (settings: Settings) => ({ rope_theta: settings.positiveIfAny("rope.freq_base") });
 
-/** The architectures by `general.architecture`. */
+/** The architectures, by the value of `general.architecture`. */
 const kinds: Readonly<Record<string, Kind>> = {
   bert: {
     name: "bert",
@@ -68,7 +68,7 @@ const topNames = {
   finalNorm: "output_norm",
 } as const;
 
-/** The names of norms of ModernBERT, which are before attention and feed-forward, differ from those of BERT. */
+/** BERT's names. ModernBERT has other names for its norms, which precede attention and feed-forward. */
 const layerNames = {
   "attention.queryKeyValue": "attn_qkv",
   "attention.query": "attn_q",
@@ -151,7 +151,7 @@ function sentenceOf(settings: Settings): SentenceDescription | undefined {
   return { poolings: [pooling], steps: [{ kind: "normalize" }], prompts: {}, lowerCase: false };
 }
 
-/** The places of Hugging Face's layers, with llama.cpp's names. */
+/** Returns the places of the layers under llama.cpp's names. */
 function placesOf(name: EncoderName, description: EncoderDescription): Place[] {
   const isBefore = description.normPlace === "before";
   const norms = isBefore ? { attentionNorm: "attn_norm", feedForwardNorm: "ffn_norm" } : {};

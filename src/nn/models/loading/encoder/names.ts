@@ -182,7 +182,7 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
     top: { ...bertTop, "embeddings.projection": "embeddings.embed_proj", distanceEmbedding: "encoder.rel_embeddings" },
     layer: {
       ...bertLayer,
-      // with the names of biases
+      // q and v only name the biases: see headRowsOf
       "attention.query": "attention.self.q",
       "attention.key": "attention.self.k",
       "attention.value": "attention.self.v",
@@ -279,7 +279,7 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
   ];
 }
 
-/** DeBERTa's projections: rows of one weight for each head, with biases of their own names. */
+/** Returns the rows of DeBERTa's combined weight for a projection. The biases have separate names. */
 function headRowsOf(
   path: string,
   { attention: { headWidth } }: EncoderLayerDescription,

@@ -1,4 +1,4 @@
-/** Opens a language model that embeds texts, as a folder of sentence-transformers: EmbeddingGemma, Qwen3-Embedding. */
+/** Opens sentence-transformers folders of language models that embed texts: EmbeddingGemma, Qwen3-Embedding. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { openFor } from "../../../../io/safetensors/open.ts";
@@ -14,11 +14,11 @@ import { sourceOf } from "../packed/methods.ts";
 import type { Settings } from "../settings.ts";
 import { loadSentenceHead } from "./sentence_files.ts";
 
-/** Whether a folder is one of sentence-transformers. */
+/** Whether a folder was saved by sentence-transformers. */
 export const isForSentences = (path: string): boolean => existsSync(join(path, "modules.json"));
 
 /**
- * Opens the folder of a described language model as an encoder.
+ * Opens the folder of a language model as an encoder.
  *
  * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported modules.
  */
@@ -26,7 +26,7 @@ export function openSentenceDecoder(
   path: string,
   { name, description, config, settings }: Described & { readonly config: object; readonly settings: Settings },
 ): Opened {
-  // before the weights, so that errors appear immediately
+  // load the small files first, so that their errors appear before the weights are read
   const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
   const sentence = loadSentenceHead(path, description.width);
   const decoder: DecoderDescription = { ...description, tied: true, headBias: false };
@@ -36,7 +36,7 @@ export function openSentenceDecoder(
     const places = placesOf(name, decoder, "huggingFace");
     return {
       places: places.map((place) => ({ ...place, path: `decoder.${place.path}` })),
-      // logits are not computed
+      // the head is not needed, because no logits are computed
       source: { ...source, isNeutral: (tensor) => isHead(tensor) || (source.isNeutral?.(tensor) ?? false) },
       ...{ style: "huggingFace", generation: generationOf(path), chatTemplate: chatTemplateOf(path) },
       config: config as Readonly<Record<string, unknown>>,
@@ -56,7 +56,7 @@ export function openSentenceDecoder(
 
 const isHead = (tensor: string): boolean => /(^|\.)(lm_head|embed_out)\./.test(tensor);
 
-/** The description of an encoder whose blocks are those of a decoder. */
+/** Returns the description of an encoder that runs the decoder. */
 const encoderOf = (decoder: DecoderDescription): EncoderDescription => ({
   ...{ architecture: decoder.architecture, vocabularySize: decoder.vocabularySize, width: decoder.width, decoder },
   ...{ contextLength: decoder.contextLength, norm: decoder.norm, normPlace: "before", finalNorm: false },

@@ -28,7 +28,7 @@ export function openGgufEncoderDecoder(file: GgufReader): Opened {
   const settings = new Settings(file.path, new Map(own as [string, unknown][]), prefix);
   const isTied = !file.has("output.weight");
   const stored = { hasTables: false, hasOtherTables: false, hasHead: !isTied, hasLogitsBias: false };
-  // only UMT5 has scores of distances in each block
+  // only UMT5 has relative position biases in each block
   const name = file.has("enc.blk.1.attn_rel_b.weight") ? "umt5" : "t5";
   const description = describeEncoderDecoder(name, configOf(file, settings, isTied), stored);
   const tokenizer = file.metadata["tokenizer.ggml.model"] ? loadTokenizer(file.path) : undefined;
@@ -48,10 +48,13 @@ export function openGgufEncoderDecoder(file: GgufReader): Opened {
   };
 }
 
-/** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */
+/** Converts 64-bit integers to numbers. Model settings are small enough to convert exactly. */
 const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);
 
-/** The metadata as a `config.json`. llama.cpp's T5 has relu, or gelu with a gate, and distances of up to 128. */
+/**
+ * Converts the metadata to a `config.json`. llama.cpp's T5 supports relu or gated gelu, and relative positions of up to
+ * 128 tokens.
+ */
 function configOf(file: GgufReader, settings: Settings, isTied: boolean): Settings {
   const token = (key: string) => plain(file.metadata[`tokenizer.ggml.${key}_token_id`]?.value);
   return new Settings(
@@ -98,7 +101,7 @@ function placesOf({ encoder, decoder }: EncoderDecoderDescription, isTied: boole
   ];
 }
 
-/** Returns the name of a layer of one half, without `enc.` or `dec.`. */
+/** Returns llama.cpp's name of a layer of the encoder or decoder, without the prefix `enc.` or `dec.`. */
 function nameOf(path: string): string {
   if (path === "finalNorm") return "output_norm";
   const [, index = "0"] = /^distanceEmbeddings?(?:\.(\d+))?$/.exec(path) ?? [];

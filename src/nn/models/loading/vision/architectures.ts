@@ -30,7 +30,7 @@ export interface VisionArchitecture {
   readonly feedForward?: "ratio" | "gatedIfConfigured";
   /** How states are pooled. Default: the first token's state. */
   readonly pooling?: "dense" | "attention";
-  /** Whether all norms may be RMSNorm, and the last one may be missing, as the config says. */
+  /** Whether the config chooses LayerNorm or RMSNorm, and whether there is a final norm. */
   readonly configuredNorms?: boolean;
   /** What a classifier reads. Default: the first token's state. */
   readonly classified?: "patches" | "firstAndPatches";

@@ -90,7 +90,7 @@ const vitNorm = (config: Settings): NormDescription => ({
   ...{ kind: "layerNorm", eps: config.positive("layer_norm_eps"), bias: true },
 });
 
-/** @throws {FileFormatError} for an unknown kind. */
+/** Returns the kind of norm. @throws {FileFormatError} for an unknown kind. */
 function normOf({ configuredNorms }: VisionArchitecture, config: Settings): NormDescription {
   const kind = configuredNorms ? config.textIfAny("norm_type") : "layer_norm";
   if (kind === "layer_norm") return vitNorm(config);
@@ -98,7 +98,10 @@ function normOf({ configuredNorms }: VisionArchitecture, config: Settings): Norm
   throw config.wrong("norm_type", "layer_norm or rms_norm", kind);
 }
 
-/** @throws {ArgumentError} `unsupportedConfig` for norms of queries and keys, and for patches without positions. */
+/**
+ * Returns the input of the final norm. @throws {ArgumentError} `unsupportedConfig` for a norm of queries and keys, or
+ * patches without positions.
+ */
 function finalNormOf({ configuredNorms, pooledNorm }: VisionArchitecture, config: Settings) {
   if (!configuredNorms) return pooledNorm ? "pooled" : "states";
   for (const [key, expected] of [["use_qk_norm", false] as const, ["use_absolute_position_embeddings", true] as const])

@@ -85,7 +85,7 @@ const internvlLayer: Names = {
   "attention.value": "attention.v_proj",
   "attention.output": "attention.projection_layer",
   ...{ attentionNorm: "layernorm_before", feedForwardNorm: "layernorm_after" },
-  // these weights have no ending
+  // these weights have no suffix such as `.weight`
   ...{ attentionScale: "lambda_1", feedForwardScale: "lambda_2" },
   ...{ "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
 };

@@ -1,4 +1,4 @@
-/** SAM's `config.json`, and the names of its weights. */
+/** Reads SAM's `config.json`, and names its weights. */
 import type { Json } from "../../../../io/json.ts";
 import type { FeedForwardDescription } from "../../decoder/description.ts";
 import type { SamDecoderDescription, SamDescription, SamEncoderDescription } from "../../vision/sam/description.ts";
@@ -25,12 +25,12 @@ const parts = {
   },
 } as const satisfies Readonly<Record<string, Fields>>;
 
-/** Keys without an effect on masks from points and boxes. */
+/** Keys that have no effect on masks from points and boxes. */
 const notes: ReadonlySet<string> = new Set([
   ...["mask_input_channels", "image_embedding_size", "scale", "hidden_act", "layer_norm_eps", "dropout"],
 ]);
 
-/** @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported settings, which the error names. */
+/** Reads the description. @throws {FileFormatError} @throws {ArgumentError} for unsupported settings */
 export function describeSam(given: Settings): SamDescription {
   const isPart = (key: string) => Object.hasOwn(parts, key) || hasNoEffectAnywhere(key);
   checkKeys(given, isPart, "is not a setting of sam");
@@ -52,7 +52,7 @@ export function describeSam(given: Settings): SamDescription {
     [vision, "num_pos_feats", width / 2],
     [prompts, "num_point_embeddings", 4],
   ] as const)
-    if (part.whole(key) !== expected) throw part.wrong(key, `${expected}, as the other parts say`, part.get(key));
+    if (part.whole(key) !== expected) throw part.wrong(key, `${expected}, to match the other parts`, part.get(key));
   if (width % 8 !== 0) throw vision.wrong("output_channels", "a multiple of 8", width);
   return {
     ...{ architecture: "sam", channels: vision.whole("num_channels"), image, patch, width },
@@ -192,5 +192,5 @@ export const samPlaces = (description: SamDescription): Place[] => [
   ...decoderPlaces(description),
 ];
 
-/** Weights of prompts that are masks, and a copy of the frequencies. */
+/** Whether a weight is unused: those for mask prompts, and a copy of the frequencies. */
 export const isUnusedInSam = (name: string): boolean => /^prompt_encoder\.(mask_embed|shared_embedding)\./.test(name);

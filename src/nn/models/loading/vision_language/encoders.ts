@@ -101,7 +101,7 @@ export const encoderFamilies = {
       checkSquares(config, "downsample_ratio", encoder, size);
       return {
         skip,
-        // the last states may be normalized
+        // if all blocks run, the final norm may follow them
         ...(blocks === encoder.layers.length ? {} : { blocks }),
         projector: {
           ...{ gather: { kind: "values", size }, norm: { kind: "layerNorm", eps: 1e-5, bias: true }, bias: true },

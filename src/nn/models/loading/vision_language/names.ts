@@ -15,7 +15,7 @@ export const visionLanguagePlaces = ({ text, tower }: VisionLanguageDescription)
   ...(tower.kind === "patches" ? towerPlaces(tower) : encoderPlaces(tower)),
 ];
 
-/** Prefixes of encoders, before those of the encoder alone. */
+/** Prefixes of an encoder's names in vision-language checkpoints. */
 const encoderPrefixes = ["vision_tower.", "model.vision_tower.", "model.", ""] as const;
 const projectorPrefixes = ["multi_modal_projector.", "model.multi_modal_projector.", "model.connector."] as const;
 

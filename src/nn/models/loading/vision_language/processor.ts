@@ -27,7 +27,7 @@ const readPath = parameters(OPERATION, { path: operand(aPath), mmproj: named(aPa
 
 /** Options of {@link loadChatProcessor}. */
 export interface LoadChatProcessorOptions {
-  /** The GGUF file of the image encoder, if `path` is the GGUF file of its language model. */
+  /** The GGUF file of the image encoder, if `path` is the GGUF file of the language model. Default: none. */
   readonly mmproj?: string | undefined;
 }
 
@@ -69,7 +69,7 @@ export function loadChatProcessor(...values: unknown[]): ChatProcessor {
   return new ChatProcessor(tokenizer, new ChatTemplate(template, tokenizer.templateTokens), layout);
 }
 
-/** Makes the processor of a language model and its image encoder in GGUF files. */
+/** Creates the processor for a language model and its image encoder in two GGUF files. */
 function ofTwoFiles(path: string, mmproj: string): ChatProcessor {
   using text = openGgufFor(OPERATION, path);
   using file = openMmproj(OPERATION, mmproj);
@@ -134,7 +134,7 @@ function layoutOf(
   return fixedLayout(processor, count, token, { placeholder: begin!, before: `\n\n${begin}`, after: `${end}\n\n` });
 }
 
-/** Returns the least and the largest number of tiles. InternVL's processor splits images whatever the file says. */
+/** Returns the minimum and maximum number of tiles. InternVL's processor ignores the file's flag and splits images. */
 function tileCountsOf(images: Settings): readonly [least: number, most: number] {
   const [least, most] = [images.wholeIfAny("min_patches") ?? 1, images.wholeIfAny("max_patches") ?? 1];
   if (least <= most && most <= 1024) return [least, most];

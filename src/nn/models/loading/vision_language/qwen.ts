@@ -16,7 +16,7 @@ export interface QwenFamily {
   readonly title: string;
   /** The architecture of the language model. */
   readonly text: ArchitectureName;
-  /** Defaults of the text part that differ from those of that architecture. */
+  /** Defaults of the text part that differ from its architecture's defaults. */
   readonly textFields: Fields;
   /** Fields of the vision part with their defaults. */
   readonly visionFields: Fields;

@@ -17,7 +17,7 @@ export type ImageSize =
       readonly longest?: number | undefined;
       readonly multiple?: number | undefined;
     }
-  /** The longer side; the ratio of the sides is kept. */
+  /** Resizes the longer side to `side`, and keeps the aspect ratio. */
   | { readonly kind: "longest"; readonly side: number }
   /** The largest size within height and width with the ratio of the sides. */
   | { readonly kind: "within"; readonly height: number; readonly width: number }
@@ -42,7 +42,7 @@ export interface ImageProcessing {
   readonly filter?: ImageFilter | undefined;
   /** Height and width of a crop of the center; smaller images get a border of zeros. Default: no crop. */
   readonly crop?: readonly [height: number, width: number] | undefined;
-  /** Height and width of the result, with zeros after the last rows and columns. Default: no border. */
+  /** Height and width to which images are padded, with zeros below and to the right. Default: no padding. */
   readonly padding?: readonly [height: number, width: number] | undefined;
   /** The factor of bytes, such as 1 / 255. Default 1. */
   readonly rescale?: number | undefined;

@@ -113,7 +113,7 @@ export class ImageProcessor {
     return this.padded(this.normalized(toDType(crop ? cropped(resized, crop) : resized, "float32")));
   }
 
-  /** @throws {ShapeError} `notAnImage` for a larger image. */
+  /** Pads an image to the size of `padding`. @throws {ShapeError} `notAnImage` for a larger image. */
   private padded(x: Tensor): Tensor {
     const { padding } = this.description;
     if (!padding) return x;

@@ -23,12 +23,12 @@ import { gridOfPlanes, planesOf, tokensOf } from "../planes.ts";
 import type { SamDescription, SamEncoderDescription } from "./description.ts";
 import { partsOf, wholeOf } from "./windows.ts";
 
-/** With more scores, heads are computed one at a time, so that not all are in memory. */
+/** With more attention scores than this, heads are computed one at a time to limit peak memory. */
 const MOST_SCORES = 2 ** 22;
 
 /**
- * Attention on a grid. The score of a query for a place in another row has an additional term, the product of the query
- * and an embedding of the distance in rows; so do columns.
+ * Attention on a grid, with relative positions. A score has two additional terms: the products of the query with the
+ * embeddings of the distances in rows and in columns.
  *
  * | parameter | shape |
  * |---|---|
@@ -45,7 +45,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
   readonly columns: Embedding | null;
   readonly #heads: number;
 
-  /** @param side the number of rows and of columns */
+  /** @param side the number of rows, and of columns */
   constructor({ width, heads, bias, distances }: SamEncoderDescription, side: number, options: LayerOptions) {
     super();
     const table = () => (distances ? new Embedding(2 * side - 1, width / heads, options) : null);
@@ -82,7 +82,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
   }
 }
 
-/** Returns the embeddings of the distances between any two places on an axis: [count, count, headWidth]. */
+/** Returns the embedding of the distance between each two positions on an axis: [count, count, headWidth]. */
 function distancesOf(table: Embedding, count: number): Tensor {
   const pairs = Int32Array.from(
     { length: count * count },
@@ -92,7 +92,7 @@ function distancesOf(table: Embedding, count: number): Tensor {
 }
 
 /**
- * A block: attention within windows or in the whole image, then a feed-forward, each after a norm.
+ * A pre-norm block: attention within windows or over the whole image, then a feed-forward.
  *
  * | parameter | shape |
  * |---|---|
@@ -106,7 +106,7 @@ export class SamBlock extends Module<[x: Tensor], Tensor> {
   readonly feedForward: DecoderFeedForward;
   readonly #window: number;
 
-  /** @param window rows and columns of a window; 0: the whole image @param side rows and columns of the image */
+  /** @param window the side of a window; 0 for the whole image @param side the side of the image, in patches */
   constructor(encoder: SamEncoderDescription, window: number, side: number, options: LayerOptions) {
     super();
     const { width, eps, feedForward } = encoder;

@@ -24,7 +24,7 @@ import { TwoWayTransformer } from "./two_way.ts";
 export class SamHead extends Module<[x: Tensor], Tensor> {
   readonly layers: readonly (Linear | QuantizedLinear)[];
 
-  /** @param sizes the width of the input, and those of the results of all layers */
+  /** @param sizes the width of the input, then the output width of each layer */
   constructor(sizes: readonly number[], options: LayerOptions) {
     super();
     this.layers = sizes.slice(1).map((size, at) => new Linear(sizes[at]!, size, layerOptions(options)));
@@ -38,14 +38,14 @@ export class SamHead extends Module<[x: Tensor], Tensor> {
 
 /** The masks of one prompt. */
 export interface SamMasks {
-  /** Above 0 where a pixel belongs to the object: [masks, rows, columns], four times as many as patches. */
+  /** Logits, above 0 inside the object: [masks, 4 · patch rows, 4 · patch columns]. */
   readonly masks: Tensor;
-  /** The expected quality of each mask, up to 1: [masks]. */
+  /** The predicted quality of each mask, about its overlap with the object (IoU), up to 1: [masks]. */
   readonly scores: Tensor;
 }
 
 /**
- * Computes masks from the embeddings of an image and a prompt. The first mask is for prompts without ambiguity.
+ * Computes masks from the embeddings of an image and a prompt. The first mask is for unambiguous prompts.
  *
  * | parameter | shape |
  * |---|---|

@@ -19,31 +19,31 @@ import type { SamDescription } from "./description.ts";
 import { SamImageEncoder } from "./image_encoder.ts";
 import { SamMaskDecoder, type SamMasks } from "./mask_decoder.ts";
 
-/** A point of an image: its distance from the left and from the upper side, in pixels. */
+/** A point in an image, in pixels from the left edge and from the top edge. */
 export type ImagePoint = readonly [x: number, y: number];
 
-/** Where an object is, in pixels of a processed image. */
+/** The location of an object, in pixels of the processed image. */
 export interface SamPrompt {
-  /** Points of the object. */
+  /** Points inside the object. */
   readonly points?: readonly ImagePoint[] | undefined;
-  /** Points that do not belong to the object. */
+  /** Points outside the object. */
   readonly outside?: readonly ImagePoint[] | undefined;
-  /** A box around the object: left, upper, right and lower side. */
+  /** A box around the object: its left, top, right and bottom edge. */
   readonly box?: readonly [left: number, top: number, right: number, bottom: number] | undefined;
 }
 
-/** The rows of `pointKinds`: what a point is. */
+/** The kinds of points, as indices into `pointKinds`. */
 const Kind = { outside: 0, object: 1, upperLeft: 2, lowerRight: 3 } as const;
 
 /**
- * A model that finds the mask of an object from points of it and a box around it, such as SAM. `loadModel` returns it
- * for a folder of such a model; `segmentImage` runs it.
+ * A model, such as SAM, that finds the mask of an object from points and a box. `loadModel` returns it for a folder of
+ * such a model; `segmentImage` runs it.
  *
  * | parameter | shape |
  * |---|---|
  * | `encoder. …` | see {@link SamImageEncoder} |
  * | `frequencies.weight` | [2, width / 2] |
- * | `pointKinds.weight` | [4, width]: points outside and of the object, corners of boxes |
+ * | `pointKinds.0.weight` to `pointKinds.3.weight` | [1, width]: points outside and inside, two corners of a box |
  * | `noPoint.weight`, `noMask.weight` | [1, width] |
  * | `decoder. …` | see {@link SamMaskDecoder} |
  *
@@ -84,7 +84,7 @@ export class Sam extends ImageModel {
   /**
    * Computes the embeddings of images.
    *
-   * @param pixels floats [batch, channels, height, width] of the size of the model, from an {@link ImageProcessor}
+   * @param pixels floats [batch, channels, height, width] of the model's image size, from an {@link ImageProcessor}
    * @returns [batch, width, rows, columns]
    *
    * @throws {ShapeError} for other shapes.
@@ -106,9 +106,9 @@ export class Sam extends ImageModel {
   /**
    * Computes the masks of an object.
    *
-   * @param embedding of one image, [1, width, rows, columns], as {@link forward} returns it
-   * @param prompt at least one point or a box
-   * @returns the mask for prompts without ambiguity, then the others
+   * @param embedding the embedding of one image from {@link forward}, [1, width, rows, columns]
+   * @param prompt at least one point, or a box
+   * @returns the mask for unambiguous prompts, then the masks for ambiguous ones
    */
   masks(embedding: Tensor, prompt: SamPrompt): SamMasks {
     const { width, image, patch } = this.#description;
@@ -137,14 +137,15 @@ export class Sam extends ImageModel {
       );
       const tokens = add(embedded, ofKinds) as Tensor;
       if (box) return tokens;
-      return cat([narrow(tokens, 0, 0, places.length), this.noPoint.weight], 0); // points without a box end with it
+      return cat([narrow(tokens, 0, 0, places.length), this.noPoint.weight], 0); // padding, without a box
     });
   }
 
   /**
-   * Returns sines and cosines of random frequencies of places, at the centers of pixels: [places, width].
+   * Encodes positions as the sines and cosines of random frequencies: [places, width].
    *
-   * @param side the number of pixels or places of a side
+   * @param places positions of pixels or patches; their centers are encoded
+   * @param side the side of the image, in the unit of `places`
    */
   private positionsOf(places: readonly ImagePoint[], side: number): Tensor {
     const { weight } = this.frequencies;

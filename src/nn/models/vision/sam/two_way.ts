@@ -1,4 +1,4 @@
-/** The transformer of a {@link Sam} model, between the tokens of a prompt and the places of an image. */
+/** The transformer of a {@link Sam} model, in which a prompt's tokens and an image's places attend to each other. */
 import { add } from "../../../../ops/elementwise/arithmetic.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
 import { tidy } from "../../../../tensor/tidy.ts";
@@ -15,14 +15,15 @@ export interface TwoWayStates {
   readonly places: Tensor;
 }
 
-/** The width is divided by this in attention between tokens and places. */
+/** The factor by which attention between tokens and places narrows its heads. */
 const REDUCTION = 2;
 
 const sum = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
 
 /**
- * A block: attention among tokens, of tokens to places, a feed-forward of tokens, and attention of places to tokens. A
- * norm follows each. Embeddings of tokens and positions of places are added to queries and keys, but not to values.
+ * A block of four steps: self-attention of tokens, attention of tokens to places, a feed-forward of tokens, and
+ * attention of places to tokens. A norm follows each step. Queries and keys include the token embeddings and the
+ * positions; values do not.
  *
  * Source: A. Kirillov et al., "Segment Anything", 2023, appendix A.
  */
@@ -37,7 +38,7 @@ export class TwoWayBlock extends Module<[states: TwoWayStates, embeddings: TwoWa
   readonly toTokensNorm: LayerNorm;
   readonly #isFirst: boolean;
 
-  /** @param isFirst whether the states of tokens are their embeddings, which the result replaces */
+  /** @param isFirst whether tokens start as their embeddings; self-attention then has no residual connection */
   constructor({ width, decoder }: SamDescription, isFirst: boolean, options: LayerOptions) {
     super();
     const { heads, eps, feedForward } = decoder;
@@ -68,7 +69,7 @@ export class TwoWayBlock extends Module<[states: TwoWayStates, embeddings: TwoWa
 }
 
 /**
- * Blocks, and a last attention of tokens to places.
+ * Runs the blocks, then a last attention of tokens to places.
  *
  * | parameter | shape |
  * |---|---|
@@ -90,7 +91,7 @@ export class TwoWayTransformer extends Module<[embeddings: TwoWayStates, places:
     this.lastNorm = new LayerNorm(width, shared);
   }
 
-  /** @param embeddings of tokens, and positions of places @param places the states of places */
+  /** @param embeddings the token embeddings and the positions of places @param places the states of places */
   override forward(embeddings: TwoWayStates, places: Tensor): TwoWayStates {
     let states: TwoWayStates = { tokens: embeddings.tokens, places };
     for (const block of this.blocks) states = block.forward(states, embeddings);

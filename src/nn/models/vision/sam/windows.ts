@@ -1,4 +1,4 @@
-/** Windows of a grid of states. */
+/** Splits a grid of states into windows, and joins them again. */
 import { pad } from "../../../../ops/join/pad.ts";
 import { permute } from "../../../../ops/view/permute.ts";
 import { reshape } from "../../../../ops/view/reshape.ts";
@@ -9,7 +9,7 @@ import type { Tensor } from "../../../../tensor/tensor.ts";
 const upTo = (count: number, size: number): number => Math.ceil(count / size) * size;
 
 /**
- * Splits a grid, with zeros after its last rows and columns, to windows.
+ * Pads a grid with zeros below and to the right, and splits it into windows.
  *
  * @param x [batch, rows, columns, width] @returns [batch · windows, size, size, width]
  */
@@ -21,7 +21,7 @@ export function partsOf(x: Tensor, size: number): Tensor {
   return reshape(permute(windows, [0, 1, 3, 2, 4, 5]), [-1, size, size, width]);
 }
 
-/** Joins windows to the grid that {@link partsOf} split. @param shape that of the grid */
+/** Joins the windows from {@link partsOf}. @param shape the shape of the grid */
 export function wholeOf(parts: Tensor, shape: Shape): Tensor {
   const [batch, rows, columns, width] = shape as readonly [number, number, number, number];
   const size = parts.shape[1]!;

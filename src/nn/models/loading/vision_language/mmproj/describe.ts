@@ -1,6 +1,6 @@
 /**
- * Converts the metadata of an `mmproj` file to a description. Such a GGUF file has the image encoder and the projector
- * of a model whose language model is in another file, as llama.cpp's `convert_hf_to_gguf.py --mmproj` writes them.
+ * Converts the metadata of an `mmproj` file to a description. llama.cpp's `convert_hf_to_gguf.py --mmproj` writes a
+ * model's image encoder and projector to this GGUF file; the language model is in another file.
  *
  * Source: llama.cpp's conversion/ and tools/mtmd/clip.cpp, 2026.
  */
@@ -19,7 +19,7 @@ import { type EncoderFamily, encoderFamilies } from "../encoders.ts";
 import { axesOf, qwenFamilies } from "../qwen.ts";
 import { feedForwardNames } from "./names.ts";
 
-/** The models by `clip.projector_type`: their `model_type`, and the text of the token that stands for an image. */
+/** The models, by `clip.projector_type`: their `model_type`, and the text of the image token. */
 export const projectorTypes = {
   mlp: { family: "llava", token: "<image>" },
   gemma3: { family: "gemma3", token: "<image_soft_token>" },
@@ -34,7 +34,7 @@ type ProjectorType = keyof typeof projectorTypes;
 type EncoderName = "llava" | "gemma3" | "idefics3" | "internvl";
 type QwenName = "qwen2_vl" | "qwen2_5_vl" | "qwen3_vl";
 
-/** The settings of an mmproj file, by their keys without `clip.`. */
+/** Returns the settings of an mmproj file. Their keys omit `clip.`. */
 export const mmprojSettings = (file: GgufReader, operation = "loadModel"): Settings => {
   const fields = Object.entries(file.metadata)
     .filter(([key]) => key.startsWith("clip."))
@@ -44,7 +44,7 @@ export const mmprojSettings = (file: GgufReader, operation = "loadModel"): Setti
 
 /** @throws {ArgumentError} `unknownProjector` */
 export function projectorTypeOf(settings: Settings): ProjectorType {
-  // the first files have no type
+  // the oldest files have no projector type
   const fallback = settings.flag("has_llava_projector", false) ? "mlp" : undefined;
   const type = settings.textIfAny("projector_type") ?? settings.textIfAny("vision.projector_type") ?? fallback;
   if (type !== undefined && Object.hasOwn(projectorTypes, type)) return type as ProjectorType;
@@ -70,12 +70,12 @@ export function describeMmproj(
   const type = projectorTypeOf(settings);
   const { family } = projectorTypes[type];
   const width = settings.wholeIfAny("vision.projection_dim", 0);
-  const isFitting = width === undefined || width === language.width || family === "llava"; // that of CLIP in LLaVA
+  const isFitting = width === undefined || width === language.width || family === "llava"; // CLIP's width in LLaVA
   if (!isFitting)
     throw new ArgumentError(
       "loadModel",
       "otherProjector",
-      `expected features of width ${language.width}, that of the language model, got ${width} in ${file.path}; ` +
+      `expected features of the language model's width, ${language.width}, got ${width} in ${file.path}; ` +
         "use the mmproj file of this model",
     );
   const described = { architecture: family, imageToken: imageTokenOf(text, type) };
@@ -88,7 +88,7 @@ export function describeMmproj(
 
 const isEncoderFamily = (family: EncoderName | QwenName): family is EncoderName => !family.startsWith("qwen");
 
-/** Some models of llama.cpp have no token for images; then the unknown token, which no text has, stands for them. */
+/** Returns the image token. If the tokenizer has none, returns the unknown token, which does not occur in text. */
 export function imageTokenOf({ metadata, path }: GgufReader, type: ProjectorType): number {
   const tokens = metadata["tokenizer.ggml.tokens"]?.value;
   const found = Array.isArray(tokens) ? tokens.indexOf(projectorTypes[type].token) : -1;
@@ -102,7 +102,7 @@ export function imageTokenOf({ metadata, path }: GgufReader, type: ProjectorType
   );
 }
 
-/** An image encoder of CLIP, SigLIP or InternVL, described by the fields of its `config.json`. */
+/** Describes an image encoder of CLIP, SigLIP or InternVL from the equivalent fields of `config.json`. */
 function encoderTower(
   settings: Settings,
   file: GgufReader,
@@ -126,7 +126,7 @@ function encoderTower(
   const config = settings.with(new Map(Object.entries(projectorFields(settings, file, family, image / patch))));
   const row: EncoderFamily = encoderFamilies[family];
   const tower = row.tower({ config, encoder, text });
-  // the converter omits the last norm if features do not depend on it
+  // the converter omits the final norm if the features do not depend on it
   const finalNorm = !file.has("v.post_ln.weight") ? "none" : tower.blocks === undefined ? encoder.finalNorm : "pooled";
   return { kind: "encoder", encoder: { ...encoder, finalNorm }, ...tower };
 }
@@ -138,7 +138,7 @@ const internvlFields = (file: GgufReader): Readonly<Record<string, Json>> => ({
   use_mean_pooling: !file.has("v.post_ln.weight"),
 });
 
-/** The fields of a `config.json` around the parts. */
+/** Returns the fields of `config.json` outside of its text and vision parts. */
 function projectorFields(
   settings: Settings,
   file: GgufReader,
@@ -153,7 +153,7 @@ function projectorFields(
   }
   const layers = settings.get("vision.feature_layer") === undefined ? [] : settings.numbers("vision.feature_layer");
   if (layers.length > 1) throw settings.wrong("vision.feature_layer", "at most one number", layers);
-  // the converter omits the blocks after the one whose states are features
+  // the converter omits the blocks after the one that computes the features
   const last = file.has("v.post_ln.weight") ? -1 : settings.whole("vision.block_count");
   return {
     ...{ vision_feature_layer: layers[0] ?? last, projector_hidden_act: "gelu" },
@@ -167,14 +167,14 @@ const internvlProjector = (size: number): Readonly<Record<string, Json>> => ({
   vision_feature_select_strategy: "default",
 });
 
-/** llama.cpp has one name for all kinds of gelu but CLIP's. SigLIP's is an approximation by tanh. */
+/** llama.cpp has one flag for all kinds of gelu but CLIP's quick gelu. SigLIP uses the tanh approximation. */
 function activationOf(settings: Settings, family: EncoderName | QwenName): string {
   if (settings.flag("use_silu", false)) return "silu";
   if (!settings.flag("use_gelu", false)) return "quick_gelu";
   return family === "llava" || family === "internvl" ? "gelu" : "gelu_pytorch_tanh";
 }
 
-/** The number of pixels of a window's side in Qwen2.5-VL, which files do not have. */
+/** The side of an attention window in Qwen2.5-VL, in pixels. Files may lack it. */
 const WINDOW_PIXELS = 112;
 
 function patchTower(
@@ -210,7 +210,7 @@ function patchTower(
     fields["num_position_embeddings"] = file.info("v.position_embd.weight").shape[0]!;
   }
   const tower = qwenFamilies[family].tower(settings.with(new Map(Object.entries(fields))), text);
-  // the file's size of feed-forwards is wrong for Qwen2-VL
+  // the size in Qwen2-VL's metadata is wrong, so read it from the weights
   const hidden = file.info(`${feedForwardNames(file)["feedForward.up"].replace("#", "0")}.bias`).shape[0]!;
   const layers = tower.layers.map(
     (layer, index): LayerDescription => ({
@@ -224,7 +224,7 @@ function patchTower(
 
 const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** Returns the language model with the axes of M-RoPE. */
+/** Adds the axes of M-RoPE to the description of the language model. */
 function withAxes(file: GgufReader, text: DecoderDescription, family: QwenName): DecoderDescription {
   const architecture = file.metadata["general.architecture"]?.value;
   const key = `${architecture}.rope.dimension_sections`;

@@ -1,4 +1,4 @@
-/** Where the weights of an mmproj file are, by llama.cpp's names. */
+/** Maps the weights of an mmproj file, under llama.cpp's names, to the model's layers. */
 import type { GgufReader } from "../../../../../io/gguf/file.ts";
 import type {
   EncoderTowerDescription,
@@ -23,7 +23,7 @@ const encoderNames: Readonly<Record<string, string>> = {
   ...{ "embeddings.position": "v.position_embd", "embeddings.norm": "v.pre_ln", finalNorm: "v.post_ln" },
 };
 
-/** Older files have the names of the two layers of a feed-forward exchanged. */
+/** Returns the names of a feed-forward's layers. Older files have `ffn_up` and `ffn_down` exchanged. */
 export function feedForwardNames(file: GgufReader): Record<"feedForward.up" | "feedForward.down", string> {
   const [up, down] = ["v.blk.#.ffn_up", "v.blk.#.ffn_down"] as const;
   const [rows = 0, columns = 0] = file.info("v.blk.0.ffn_up.weight").shape;
@@ -57,7 +57,7 @@ function projectorPlaces(
   { norm, hidden }: EncoderTowerDescription["projector"],
   place: (path: string, name: string, change?: Place["change"]) => Place,
 ): Place[] {
-  const mlp = (end: number) => (norm ? `mm.model.mlp.${end}` : `mm.${end - 1}`); // of InternVL, and of LLaVA
+  const mlp = (end: number) => (norm ? `mm.model.mlp.${end}` : `mm.${end - 1}`); // InternVL's names, and LLaVA's
   if (hidden) return [...(norm ? [place("norm", mlp(0))] : []), place("hidden", mlp(1)), place("output", mlp(3))];
   if (!norm) return [place("output", "mm.model.fc")];
   return [place("norm", "mm.soft_emb_norm"), place("output", "mm.input_projection", { kind: "transposed" })];

@@ -1,4 +1,4 @@
-/** Opens a language model and its image encoder in two GGUF files. */
+/** Opens a language model and its image encoder, in two GGUF files. */
 import { noGrad } from "../../../../../autograd/modes.ts";
 import { ArgumentError } from "../../../../../core/errors.ts";
 import type { GgufReader } from "../../../../../io/gguf/file.ts";
@@ -15,7 +15,7 @@ import { ggufSource, type WeightSource } from "../../source.ts";
 import { describeMmproj } from "./describe.ts";
 import { mmprojPlaces } from "./names.ts";
 
-/** Whether a file has an image encoder for a language model in another file. */
+/** Whether a file is an mmproj file: an image encoder for a language model in another file. */
 export const isMmproj = ({ metadata }: GgufReader): boolean => metadata["general.architecture"]?.value === "clip";
 
 /**
@@ -32,7 +32,7 @@ export function openMmproj(operation: string, path: string): GgufReader {
   throw new ArgumentError(operation, "otherProjector", `${message}; pass the file of the image encoder`);
 }
 
-/** Makes a model of two open files, and closes both. */
+/** Combines two open files into one model, whose disposal closes both. */
 export function openTwoFiles(text: GgufReader, file: GgufReader): Opened {
   const description = describeMmproj(text, file, describeGguf(text).description);
   const source = joined(ggufSource(text), towerSource(file));
@@ -45,7 +45,7 @@ export function openTwoFiles(text: GgufReader, file: GgufReader): Opened {
   };
 }
 
-/** The tensors of two files with different names. */
+/** Returns a source of the tensors of two files. Their names must differ. */
 function joined(first: WeightSource, second: WeightSource): WeightSource {
   const of = (name: string) => (second.has(name) ? second : first);
   return {
@@ -63,7 +63,7 @@ function joined(first: WeightSource, second: WeightSource): WeightSource {
 
 const PATCH = "v.patch_embd.weight";
 
-/** llama.cpp splits the projection of two frames. */
+/** Returns the file's weights. If llama.cpp has split the patch projection by frame, joins the two parts. */
 function towerSource(file: GgufReader): WeightSource {
   const plain = ggufSource(file);
   const isSplit = (name: string) => name === PATCH && file.has(`${PATCH}.1`);

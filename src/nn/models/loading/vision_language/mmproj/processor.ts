@@ -1,10 +1,10 @@
-/** The settings of images in an mmproj file, as those of `preprocessor_config.json` of the same model. */
+/** Converts the image settings of an mmproj file to those of the model's `preprocessor_config.json`. */
 import type { GgufReader } from "../../../../../io/gguf/file.ts";
 import type { Json } from "../../../../../io/json.ts";
 import type { Settings } from "../../settings.ts";
 import { mmprojSettings, projectorTypeOf, projectorTypes } from "./describe.ts";
 
-/** The least and the largest number of tokens of an image in llama.cpp's version of Qwen's processors. */
+/** The minimum and maximum number of tokens per image in llama.cpp's version of Qwen's processors. */
 const QWEN_TOKENS = [8, 4096] as const;
 
 /** Returns the settings of an image processor. @throws {ArgumentError} `unknownProjector` */
