@@ -4,6 +4,7 @@ import { relative, resolve } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../counts.ts";
 import type { Timings } from "./order.ts";
+import { suiteCacheLimit } from "./report.ts";
 
 /** Each takes gigabytes, and some of their tests use as many threads as there are cores. */
 const MOST_WORKERS = 4;
@@ -54,7 +55,14 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
     ],
     {
       cwd: packageRoot,
-      env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...environment },
+      env: {
+        ...process.env,
+        // Programs that tests start inherit this environment, not what preload.ts sets in process.env. With the usual
+        // limit, they would evict the suite's kernels.
+        ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
+        ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}),
+        ...environment,
+      },
       stdio: ["ignore", isQuiet ? "ignore" : "inherit", "pipe"],
     },
   );
