@@ -12,6 +12,23 @@ final class CompilerCacheTests: CacheTestCase {
         }
     }
 
+    /// A compiler that may run for a millisecond only can't report anything, so the errors come from the file.
+    func testTheErrorsOfARejectedProgramAreKept() throws {
+        let illegal = "kernel void f(device float *y) { float4 v = y[0]; thread float *q = &v.y; y[1] = *q; }"
+        let errors = { () -> String in
+            do { return try String(describing: KernelLibrary(illegal)) } catch { return String(describing: error) }
+        }
+        try withSetting("cache", folder) {
+            let ended = try withSetting("compile_timeout_ms", "1") { errors() }
+            XCTAssertFalse(ended.contains("address of vector element"), ended)
+            XCTAssertEqual(try files(".errors"), [], "another run may succeed")
+            let first = errors()
+            XCTAssertTrue(first.contains("address of vector element"), first)
+            XCTAssertEqual(try files(".errors").count, 1)
+            XCTAssertEqual(try withSetting("compile_timeout_ms", "1") { errors() }, first)
+        }
+    }
+
     func testADamagedFileIsDiscardedAndBuiltAgain() throws {
         try withSetting("cache", folder) {
             for (number, damage) in [(5, "flipped"), (6, "truncated"), (7, "empty")] {

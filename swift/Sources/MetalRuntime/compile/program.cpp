@@ -88,6 +88,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   for (const std::string &macro : options.macros) hash.add(macro);
   key = hash.hexadecimal();
   if (read_record(message)) return true;
+  if (cache_read(errors_name(), message)) return false;
   if (!run_front(message)) return false;
 
   // The two compilations run in parallel: the first build of a small program together with its check.
@@ -95,6 +96,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   std::thread first;
   if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
   std::vector<Diagnostic> diagnostics = rewritten->diagnostics;
+  bool is_reproducible = true; // a compiler that ran out of time or memory may succeed the next time
   if (setting_flag(Setting::strict)) {
     std::vector<Diagnostic> recursion;
     std::thread calls;
@@ -102,7 +104,9 @@ bool MetalProgram::compile(Build build, std::string &message) {
     Printed strict = rewritten->strict_text();
     ProcessResult result = check_strictly(*tools, options, strict.text);
     auto found = parse_clang(result.output, rewritten->tokens, strict, lines, true);
-    if (result.status != 0 && result.output.find("error:") == std::string::npos)
+    const bool is_explained = result.status == 0 || result.output.find("error:") != std::string::npos;
+    is_reproducible = is_explained && !result.ended;
+    if (!is_explained)
       found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
     add_new_lines(diagnostics, found);
     if (calls.joinable()) calls.join();
@@ -112,6 +116,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   message = render(diagnostics, lines);
   if (!has_errors(diagnostics) && setting_flag(Setting::whole) && !is_whole()) problem = problem_of_all(build);
   if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
+  if (has_errors(diagnostics) && is_reproducible && setting_flag(Setting::strict)) cache_write(errors_name(), message);
   // Errors found only by the executing compilation also have a line.
   if (!has_errors(diagnostics)) message += problem;
   return false;
@@ -135,6 +140,8 @@ std::string MetalProgram::problem_of_all(Build build) {
 }
 
 std::string MetalProgram::record_name() const { return key + (setting_flag(Setting::whole) ? ".whole" : ".library"); }
+
+std::string MetalProgram::errors_name() const { return record_name() + ".errors"; }
 
 bool MetalProgram::run_front(std::string &message) {
   ProcessResult expanded = preprocess(*tools, options, source);

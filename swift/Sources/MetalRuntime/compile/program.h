@@ -38,6 +38,8 @@ private:
   bool read_record(std::string &message);
   void write_record(const std::string &message);
   std::string record_name() const;
+  // The errors of a program that the strict pass rejected, so that compiling it again costs nothing.
+  std::string errors_name() const;
   // Compiles once more, for programs whose functions may call themselves.
   std::vector<Diagnostic> find_recursive_calls();
   // Returns the errors of the executing pass for all kernels of a large program.
