@@ -42,3 +42,6 @@ export const callOf = (
   inputs: inputs as Operands<Tensor>,
   outputs: outputs as Operands<Tensor>,
 });
+
+/** @internal Reports a tensor with elements from JavaScript. */
+export const captureConstant = (tensor: Tensor): void => receiver?.(callOf("constant", [], [tensor], undefined));

@@ -1,6 +1,6 @@
 /** Casts to ONNX's element types. */
 import * as ops from "../ops/index.ts";
-import type { DType } from "../tensor/dtype.ts";
+import { type DType, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { NodeProblem } from "./errors.ts";
 import { forgotten, kept } from "./kept_types.ts";
@@ -35,4 +35,11 @@ function wrapTo(x: Tensor, type: NonNullable<ReturnType<typeof elementType>>): T
   return castSafely(wrapped, type.dtype);
 }
 
-export const castSafely = (x: Tensor, dtype: DType): Tensor => (x.dtype === dtype ? x : x.to(dtype));
+/** Integers of few bits, and the type by which floats out of their range wrap around, as in onnxruntime and NumPy. */
+const wider: Partial<Record<DType, DType>> = { uint8: "int32", int8: "int32", uint32: "int64" };
+
+export function castSafely(x: Tensor, dtype: DType): Tensor {
+  if (x.dtype === dtype) return x;
+  const first = isFloat(x.dtype) ? wider[dtype] : undefined;
+  return (first === undefined ? x : x.to(first)).to(dtype);
+}

@@ -29,9 +29,13 @@ export interface NodeCase extends Pick<StoredCase, "name" | "rtol" | "atol"> {
 }
 
 /** Reads all cases of a file. @param name `contrib` for com.microsoft, `versions` for drawn nodes of all versions,
- * `ml` for models of scikit-learn */
-export function readNodeCases(name: "node" | "contrib" | "versions" | "ml" = "node"): NodeCase[] {
-  const file = readFileSync(join(import.meta.dir, "..", "fixtures", "onnx", `${name}.bin`));
+ * `ml` for models of scikit-learn, `graphs` for drawn graphs */
+export const readNodeCases = (name: "node" | "contrib" | "versions" | "ml" | "graphs" = "node"): NodeCase[] =>
+  readCaseFile(join(import.meta.dir, "..", "fixtures", "onnx", `${name}.bin`));
+
+/** Reads all cases of a file in the form of test/fixtures/onnx. */
+export function readCaseFile(path: string): NodeCase[] {
+  const file = readFileSync(path);
   const content = Bun.zstdDecompressSync(file);
   const length = content.readUInt32LE(0);
   const { cases } = JSON.parse(content.toString("utf8", 4, 4 + length)) as { cases: StoredCase[] };

@@ -72,6 +72,19 @@ test("padding that would exhaust memory is rejected", async () => {
   await expect(loaded.run({ x: ones([1, 1, 4, 4]) })).rejects.toThrow("is too large for [4,4]");
 });
 
+test("lists that would take minutes are rejected", async () => {
+  const amounts = message(5, [text(1, "pads"), ...[1, 2 ** 31, 0, 1].map((each) => varint(8, each)), varint(20, 7)]);
+  const mode = message(5, [text(1, "mode"), text(4, "reflect"), varint(20, 3)]);
+  const node = message(1, [text(1, "x"), text(2, "y"), text(4, "Pad"), amounts, mode]);
+  const described = { inputs: [tensorInput("x", [3, 4])], outputs: [tensorInput("y", ["a", "b"])] };
+  const bytes = Buffer.concat([
+    ...[varint(1, 8), graph({ nodes: [node], initializers: [], ...described })],
+    message(8, [text(1, ""), varint(2, 10)]),
+  ]);
+  const loaded = await io.loadOnnx(bytes);
+  await expect(loaded.run({ x: ones([3, 4]) })).rejects.toThrow("is too long; at most");
+});
+
 /** Runs the model with the inputs of the sound one. */
 async function loadAndRun(bytes: Uint8Array, inputs: readonly (() => Value)[]): Promise<void> {
   const model = await io.loadOnnx(bytes);

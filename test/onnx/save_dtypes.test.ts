@@ -1,6 +1,7 @@
 /** Writes modules with every dtype as ONNX, and reads them again. */
 import { expect, test } from "bun:test";
 import { cat, type DType, io, type Tensor, tensor, withBackend } from "../../src/index.ts";
+import { elementTypes, encodeModel } from "../../src/onnx/write/encode.ts";
 import { of } from "./written.ts";
 
 /** ONNX's names of the types. */
@@ -27,6 +28,24 @@ test.each(dtypes)("an input and a constant of %s", (dtype) =>
     expect([output.dtype, output.toArray()]).toEqual([dtype, cat([given, constant]).toArray()]);
   }),
 );
+
+test("a cast of floats to integers of few bits wraps around, as in onnxruntime", async () => {
+  const values = [-1, -2.5, 255.9, 300, -300, 127.5, 128];
+  const expected: Partial<Record<DType, ArrayLike<number>>> = {
+    uint8: Uint8Array.from(values, Math.trunc),
+    int8: Int8Array.from(values, Math.trunc),
+    uint32: Uint32Array.from(values, Math.trunc),
+  };
+  const targets = Object.entries(expected) as [DType, ArrayLike<number>][];
+  for (const [dtype, wrapped] of targets) {
+    const cast = { operator: "Cast", inputs: ["x"], outputs: ["y"], attributes: { to: elementTypes[dtype] } };
+    const inputs = [{ name: "x", dtype: "float32" as const, shape: [values.length] }];
+    const outputs = [{ name: "y", dtype, shape: [values.length] }];
+    const model = await io.loadOnnx(await encodeModel({ nodes: [cast], constants: [], inputs, outputs }));
+    const { y } = (await withBackend("cpu", () => model.run({ x: tensor(values) }))) as { y: Tensor };
+    expect([...(y.dataSync() as ArrayLike<number> & Iterable<number>)]).toEqual(Array.from(wrapped));
+  }
+});
 
 test("a cast between any two dtypes", () =>
   withBackend("cpu", async () => {

@@ -101,6 +101,109 @@ export const cases: Readonly<Record<string, Case>> = {
     return of((x) => library.relu(inner.forward(x! as never).add(x!)), inner);
   }),
   "dtypes that change": each((x) => x!.to("float64").mul(2).to("float32")),
+  "reflected borders": {
+    ...layer(() => new nn.ReflectionPad2d([1, 2, 1, 0])),
+    axes: { x: { 0: "batch", 2: "height" } },
+  },
+  "windows that overlap": layer(() => new nn.Unfold(3, { padding: 1 })),
+  "added windows": layer(
+    () => new nn.Fold([5, 6], 2),
+    (n) => ({ x: randn([n, 12, 20]) }),
+  ),
+  "an axis in reverse": each((x) => library.flip(x!, [1])),
+  "parts that are set in place": each((x) => {
+    const result = x!.mul(2);
+    result.narrow(1, 1, 2).zero_();
+    result.select(1, 4).add_(1);
+    result.narrow(1, 0, 2).mul_(3);
+    return { result, diagonal: library.diagEmbed(result) };
+  }),
+  "maxima of windows, and their inverse": layer(() => {
+    const pool = new nn.MaxPool2d(2, { returnIndices: true });
+    return of((x) => {
+      const { values, indices } = pool.forward(x as never) as unknown as Record<"values" | "indices", Tensor>;
+      return new nn.MaxUnpool2d(2).forward(values as never, indices as never);
+    });
+  }),
+  "adaptive maximum pooling": layer(() => new nn.AdaptiveMaxPool2d([4, 3])),
+  "a softmax of limited scores in a window": {
+    ...each(
+      (q, k, v) => library.flashAttention(q!, k!, v!, { causal: true, softcap: 5, window: 2 }),
+      (n) => ({ q: randn([n, 4, 6, 4]), k: randn([n, 2, 6, 4]), v: randn([n, 2, 6, 4]) }),
+    ),
+  },
+  "rotary positions": {
+    ...layer(
+      () => of((x) => [library.rope(x!), library.rope(x!, { interleaved: true, offset: 3 })]),
+      (n) => ({ x: randn([n, 2, n + 4, 8]) }),
+    ),
+    axes: { x: { 0: "batch", 2: "length" } },
+  },
+  "a language model": {
+    ...layer(
+      () => new nn.GPT({ vocabularySize: 11, contextLength: 24, layers: 2, heads: 2, width: 8 }),
+      (n) => ({ x: randint(0, 11, [n, n + 4]) }),
+    ),
+    axes: { x: { 0: "batch", 1: "length" } },
+  },
+  "a transformer": {
+    ...layer(
+      () => new nn.Transformer({ dModel: 8, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 16 }),
+      (n) => ({ x: randn([5, n, 8]), y: randn([4, n, 8]) }),
+    ),
+    axes: { x: { 1: "batch" }, y: { 1: "batch" } },
+  },
+  "gated and plain blocks": layer(() => {
+    const [gated, plain] = [new nn.SwiGLU(8), new nn.MLP(8)];
+    const [attention, block] = [
+      new nn.MultiHeadAttention({ width: 8, heads: 2 }),
+      new nn.TransformerBlock({ width: 8, heads: 2 }),
+    ];
+    const all = [gated, plain, attention, block] as const;
+    return of((x) => all.map((each) => each.forward(x as never)), ...all);
+  }, sequence),
+  spectrogram: each(
+    (x) => library.signal.spectrogram(x!, { nFft: 16 }),
+    (n) => ({ x: randn([n, 64]) }),
+  ),
+  "spectra and back": each(
+    (x) => {
+      const spectrum = library.fft.rfft(x!);
+      return { real: library.fft.irfft(spectrum.mul(spectrum)), sizes: library.fft.fft(x!).abs() };
+    },
+    (n) => ({ x: randn([n, 12]).mul(0.2) }),
+  ),
+  "losses of each row": each(
+    (x, classes) => ({
+      plain: library.crossEntropy(x!, classes!, { reduction: "none" }),
+      smooth: library.crossEntropy(x!, classes!, { reduction: "none", labelSmoothing: 0.2, ignoreIndex: 1 }),
+      margin: library.multiMarginLoss(x!, classes!, { reduction: "none" }),
+    }),
+    (n) => ({ x: randn([n, 6]), classes: randint(0, 6, [n]) }),
+  ),
+  "other losses": each(
+    (x, y) =>
+      [
+        ...[new nn.GaussianNLLLoss({ reduction: "none" }).forward(x!, y!, y!.abs().add(1))],
+        ...[new nn.HingeEmbeddingLoss({ reduction: "none" }).forward(x!, y!.sign())],
+        ...[new nn.MarginRankingLoss({ reduction: "none" }).forward(x!, y!, y!.sign())],
+        ...[new nn.MultiLabelSoftMarginLoss(undefined, { reduction: "none" }).forward(x!, y!.gt(0).to("float32"))],
+        ...[new nn.TripletMarginLoss({ reduction: "none" }).forward(x!, y!, x!.add(y!))],
+        ...[new nn.CosineEmbeddingLoss({ reduction: "none" }).forward(x!, y!, y!.select(1, 0).sign())],
+      ] as Tensor[],
+    (n) => ({ x: randn([n, 6]), y: randn([n, 6]) }),
+  ),
+  "sorted rows": each((x) => ({
+    ...library.topk(x!, 3, { dim: 1 }),
+    median: library.median(x!, { dim: 1 }).values,
+    running: library.cummax(x!, 1).values,
+  })),
+  "elements put at places": each(
+    (x, places) => ({
+      sums: library.scatterAdd(x!, 1, places as Tensor<"int64">, x!.narrow(1, 0, 3)),
+    }),
+    (n) => ({ x: randn([n, 6]), places: randint(0, 6, [n, 3]) }),
+  ),
   "a product of inputs": each(
     (x, y) => x!.matmul(y!),
     (n) => ({ x: randn([n, 3, 4]), y: randn([n, 4, 2]) }),

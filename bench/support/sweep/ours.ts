@@ -15,7 +15,7 @@ export interface Ready {
 type AnyFunction = (...values: unknown[]) => unknown;
 
 /** Returns the export under a name such as `nn.LSTM` or `softmax`. */
-function exported(name: string): unknown {
+export function exported(name: string): unknown {
   const [first, second] = name.split(".") as [string, string?];
   const spaces: Readonly<Record<string, unknown>> = { nn, fft, linalg, optim, signal };
   const found = second === undefined ? (orchard as Record<string, unknown>)[first] : undefined;
@@ -23,7 +23,7 @@ function exported(name: string): unknown {
 }
 
 /** Arguments of a call with operands in their positions, options last. */
-function argumentsOf({ args, options }: Call, operands: readonly Tensor[]): unknown[] {
+export function argumentsOf({ args, options }: Call, operands: readonly Tensor[]): unknown[] {
   const filled = (value: Argument): unknown => {
     if (typeof value !== "object" || value === null) return value;
     return "operand" in value ? operands[value.operand] : value.map(filled);
@@ -33,7 +33,7 @@ function argumentsOf({ args, options }: Call, operands: readonly Tensor[]): unkn
 }
 
 /** Returns all tensors in a result, a list or an object. */
-function tensorsOf(value: unknown): Tensor[] {
+export function tensorsOf(value: unknown): Tensor[] {
   if (value instanceof Tensor) return [value];
   if (typeof value !== "object" || value === null) return [];
   return Object.values(value).flatMap(tensorsOf);

@@ -22,3 +22,12 @@ export function axisOf(axis: number, rank: number): number {
     throw new NodeProblem(`expected an axis of a tensor of rank ${rank}, got ${axis}`);
   return axis < 0 ? axis + rank : axis;
 }
+
+/** The maximum length of a list that a file asks for: a damaged one could otherwise take minutes and exhaust memory. */
+const LONGEST = 1 << 24;
+
+/** Returns the values for 0, 1, … up to `length`. @throws {NodeProblem} if the list is too long */
+export function listOf<Value>(length: number, valueAt: (at: number) => Value): Value[] {
+  if (length > LONGEST) throw new NodeProblem(`a list of ${length} elements is too long; at most ${LONGEST}`);
+  return Array.from({ length }, (_, at) => valueAt(at));
+}

@@ -9,7 +9,7 @@ import { NodeProblem } from "../errors.ts";
 import { forgotten, keptType } from "../kept_types.ts";
 import { isStrings, numberIn, type OnnxStrings, stringsOf, textOf } from "../strings.ts";
 import { elementType, elementTypeName, STRING } from "../tensors.ts";
-import { int64 } from "./axes.ts";
+import { int64, listOf } from "./axes.ts";
 
 const roundingOf = ({ attributes }: Call): Rounding => ({
   saturate: attributes.flag("saturate", true),
@@ -98,7 +98,7 @@ function range(call: Call): Tensor {
   const start = call.tensor(0);
   const [from, to, step] = [0, 1, 2].map((at) => call.number(at)) as [number, number, number];
   const count = Math.max(Math.ceil((to - from) / step), 0);
-  const values = Array.from({ length: count }, (_, at) => from + at * step);
+  const values = listOf(count, (at) => from + at * step);
   return start.dtype === "int64" ? int64(values) : tensorOf(values, { dtype: start.dtype, shape: [count] });
 }
 

@@ -4,15 +4,15 @@ import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf } from "./axes.ts";
+import { axisOf, listOf } from "./axes.ts";
 
 /** The transform's matrix: cosines and sines of 2πkn / length. */
 function matrix(rows: number, columns: number, length: number, sign: 1 | -1, x: Tensor): readonly [Tensor, Tensor] {
-  const angles = Float64Array.from({ length: rows * columns }, (_, at) => {
+  const angles = listOf(rows * columns, (at) => {
     const [k, n] = [at % columns, Math.floor(at / columns)];
     return (2 * Math.PI * ((k * n) % length)) / length;
   });
-  const make = (values: Float64Array) => tensor(values, { shape: [rows, columns] }).to(x.dtype);
+  const make = (values: readonly number[]) => tensor(values, { dtype: "float64", shape: [rows, columns] }).to(x.dtype);
   return [make(angles.map(Math.cos)), make(angles.map((angle) => sign * Math.sin(angle)))];
 }
 

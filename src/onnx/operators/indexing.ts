@@ -3,7 +3,7 @@ import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf, int64 } from "./axes.ts";
+import { axisOf, int64, listOf } from "./axes.ts";
 
 /** Bounds are clamped to the axis: a start to an element if the step is negative, so that one is left. */
 function slice(call: Call): Tensor {
@@ -132,7 +132,7 @@ function oneHot(call: Call): Tensor {
   const axis = axisOf(call.attributes.number("axis", -1), indices.rank + 1);
   const within = ops.where(ops.lt(indices, 0), ops.add(indices, depth), indices);
   const classes = ops.reshape(
-    int64(Array.from({ length: depth }, (_, at) => at)),
+    int64(listOf(depth, (at) => at)),
     Array.from({ length: indices.rank + 1 }, (_, at) => (at === axis ? depth : 1)),
   );
   return ops.where(ops.eq(ops.unsqueeze(within, axis), classes.to(within.dtype)), on, off);

@@ -6,6 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
 import { castTo } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
+import { listOf } from "./axes.ts";
 
 /** −weight[target] · x[target], with the reduction of the standard: a mean is weighted. */
 function likelihoodLoss(call: Call, logProbabilities: Tensor): Tensor {
@@ -74,7 +75,7 @@ const window =
   (call: Call): Tensor => {
     const size = call.number(0)!;
     const length = call.attributes.flag("periodic", true) ? size : size - 1;
-    const values = Array.from({ length: size }, (_, at) =>
+    const values = listOf(size, (at) =>
       coefficients.reduce((sum, value, k) => sum + value * Math.cos((2 * Math.PI * k * at) / length), 0),
     );
     return castTo(tensor(values, { dtype: "float64", shape: [size] }), call.attributes.number("output_datatype", 1));
@@ -88,19 +89,22 @@ function melWeights(call: Call): Tensor {
   const bins = Math.floor(length / 2) + 1;
   const toMel = (hertz: number) => 2595 * Math.log10(1 + hertz / 700);
   const step = (toMel(high) - toMel(low)) / (mels + 2);
-  const points = Array.from({ length: mels + 2 }, (_, at) => {
+  const points = listOf(mels + 2, (at) => {
     const hertz = 700 * (10 ** ((at * step + toMel(low)) / 2595) - 1);
     return Math.floor(((length + 1) * hertz) / rate);
   });
-  const weights = new Float64Array(bins * mels);
+  const weights = listOf(bins * mels, () => 0);
   for (let mel = 0; mel < mels; mel++) {
     const [start, center, end] = [points[mel]!, points[mel + 1]!, points[mel + 2]!];
-    if (center === start) weights[center * mels + mel] = 1;
-    for (let bin = start; bin <= center && center > start; bin++)
+    if (center === start && center < bins) weights[center * mels + mel] = 1;
+    for (let bin = start; bin <= Math.min(center, bins - 1) && center > start; bin++)
       weights[bin * mels + mel] = (bin - start) / (center - start);
-    for (let bin = center; bin < end; bin++) weights[bin * mels + mel] = (end - bin) / (end - center);
+    for (let bin = center; bin < Math.min(end, bins); bin++) weights[bin * mels + mel] = (end - bin) / (end - center);
   }
-  return castTo(tensor(weights, { shape: [bins, mels] }), call.attributes.number("output_datatype", 1));
+  return castTo(
+    tensor(weights, { dtype: "float64", shape: [bins, mels] }),
+    call.attributes.number("output_datatype", 1),
+  );
 }
 
 export const losses: Operators = {

@@ -3,7 +3,7 @@ import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf, int64 } from "./axes.ts";
+import { axisOf, int64, listOf } from "./axes.ts";
 
 const padModes = { constant: "constant", reflect: "reflect", edge: "replicate", wrap: "circular" } as const;
 
@@ -40,7 +40,7 @@ export function padAxis(
   const most = mode === "reflect" ? size - 1 : mode === "wrap" ? size : Infinity;
   if (Math.min(before, after) >= 0 && Math.max(before, after) <= most)
     return ops.pad(x, listFor(x, axis, before, after), { mode: other });
-  const places = Array.from({ length: size + before + after }, (_, at) => sourceOf(at - before, size, mode));
+  const places = listOf(size + before + after, (at) => sourceOf(at - before, size, mode));
   return ops.indexSelect(x, axis, int64(places));
 }
 

@@ -5,7 +5,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
-import { axisOf } from "./axes.ts";
+import { axisOf, listOf } from "./axes.ts";
 
 interface Axis {
   readonly at: number;
@@ -81,7 +81,7 @@ function keepingRatio(
 }
 
 function resizeAxis(call: Call, x: Tensor, axis: Axis, mode: string): Tensor {
-  const places = Array.from({ length: axis.output }, (_, at) => sourceOf(call, axis, at));
+  const places = listOf(axis.output, (at) => sourceOf(call, axis, at));
   const taps = places.map((place) => (isOutside(call, axis, place) ? undefined : tapsOf(call, axis, place, mode)));
   const result = weightedSum(x, axis.at, taps);
   if (taps.every((each) => each !== undefined)) return result;

@@ -4,6 +4,7 @@ import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
+import { listOf } from "./axes.ts";
 
 const sampleModes: Readonly<Record<string, "bilinear" | "nearest" | "bicubic">> = {
   bilinear: "bilinear",
@@ -119,11 +120,11 @@ function samplesOf(
   const extents = [bottom! - top!, right! - left!].map((extent) => (isHalfPixel ? extent : Math.max(extent, 1)));
   const grids = extents.map((extent, at) => (ratio > 0 ? ratio : Math.ceil(extent / cells[at]!)));
   const along = (at: 0 | 1, start: number, cell: number): number[] =>
-    Array.from({ length: grids[at]! }, (_, sample) => {
+    listOf(grids[at]!, (sample) => {
       const bin = extents[at]! / cells[at];
       return start + cell * bin + ((sample + 0.5) * bin) / grids[at]!;
     });
-  return Array.from({ length: cells[0] * cells[1] }, (_, at) => {
+  return listOf(cells[0] * cells[1], (at) => {
     const ys = along(0, top!, Math.floor(at / cells[1]));
     const xs = along(1, left!, at % cells[1]);
     return ys.flatMap((y) => xs.map((x) => bilinear(y, x, size)));
@@ -186,7 +187,7 @@ function maxRoiPool(call: Call): Tensor {
       const limit = (value: number) => Math.min(Math.max(value, 0), size);
       return [limit(Math.floor(at * extent) + low), limit(Math.ceil((at + 1) * extent) + low)] as const;
     };
-    const cells = Array.from({ length: height * width }, (_, at) => {
+    const cells = listOf(height * width, (at) => {
       const [y0, y1] = range(Math.floor(at / width), height, top, bottom, rows);
       const [x0, x1] = range(at % width, width, left, right, columns);
       if (y1 <= y0 || x1 <= x0) return ops.zeros([channels], { dtype: x.dtype });

@@ -42,12 +42,12 @@ export interface WrittenGraph {
 }
 
 /** The version of the standard's operators that written files use. */
-export const WRITTEN_OPSET = 17;
+export const WRITTEN_OPSET = 18;
 /** The first version of the format that has these operators. */
 const IR_VERSION = 8;
 
 /** The numbers of TensorProto.DataType. */
-const elementTypes: Readonly<Record<DType, number>> = {
+export const elementTypes: Readonly<Record<DType, number>> = {
   ...{ float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 },
   ...{ float16: 10, float64: 11, uint32: 12, complex64: 14, complex128: 15, bfloat16: 16 },
 };

@@ -4,11 +4,14 @@ import type { CapturedCall } from "../../backend/capture.ts";
 import type { AttentionAttributes } from "../../ops/attention/problem.ts";
 import type { ConvolutionAttributes } from "../../ops/convolution/primitive.ts";
 import type { NormalizationAttributes } from "../../ops/normalization/primitive.ts";
-import type { PoolingAttributes } from "../../ops/pooling/primitive.ts";
+import { ADAPTIVE, type PoolingAttributes } from "../../ops/pooling/primitive.ts";
 import type { AxisMap } from "../../ops/pooling/resample.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { Writer, Writers } from "./operators.ts";
-import { type Recorder, Unwritable } from "./recorder.ts";
+import { elementTypes } from "./encode.ts";
+import type { Recorder } from "./recorder.ts";
+import { Unwritable } from "./unwritable.ts";
+import type { Writer, Writers } from "./writer.ts";
 
 /** Padding after each axis, such that there are `output` windows: that before, if it gives as many. */
 function padsAfter(
@@ -61,8 +64,9 @@ const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attribut
   });
 };
 
-const maxPool: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
+const maxPool: Writer = (recorder, { inputs: [x], outputs: [y, indices], attributes }) => {
   const all = attributes as PoolingAttributes;
+  if (all.kernelSize.includes(ADAPTIVE)) return [adaptiveMaxPool(recorder, x, y, all)];
   const used = all.kernelSize.map((_, at) => at).filter((at) => all.input[at] !== 1 || all.kernelSize[at] !== 1);
   const rank = Math.max(used.length === 0 ? 1 : 3 - Math.min(...used), 1);
   const last = (list: readonly number[]) => list.slice(-rank);
@@ -71,11 +75,39 @@ const maxPool: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) =>
   const span = spansOf(kernel!, dilation!);
   const after = padsAfter(rank, { input: input!, output: output!, span, stride: stride!, before: before! });
   const planes = recorder.node("Reshape", [recorder.name(x!), { sizes: [all.planes, 1, ...input!] }]);
-  const pooled = recorder.node("MaxPool", [planes], {
-    ...{ kernel_shape: kernel!, strides: stride!, dilations: dilation!, pads: [...before!, ...after] },
-  });
-  return [recorder.node("Reshape", [pooled, { sizes: y!.shape }])];
+  const given = { kernel_shape: kernel!, strides: stride!, dilations: dilation!, pads: [...before!, ...after] };
+  const [pooled, places] = recorder.nodeOf("MaxPool", [planes], given, indices ? 2 : 1);
+  const result = recorder.node("Reshape", [pooled!, { sizes: y!.shape }]);
+  if (!indices) return [result];
+  // the standard counts elements from the first plane, and Orchard from that of the window
+  const inPlane = recorder.node("Mod", [places!, { sizes: [input!.reduce((product, size) => product * size, 1)] }]);
+  const cast =
+    indices.dtype === "int64" ? inPlane : recorder.node("Cast", [inPlane], { to: elementTypes[indices.dtype] });
+  return [result, recorder.node("Reshape", [cast, { sizes: indices.shape }])];
 };
+
+/** Window p of n has the elements ⌊p size / n⌋ to ⌈(p + 1) size / n⌉ − 1: a maximum of slices along each axis. */
+function adaptiveMaxPool(
+  recorder: Recorder,
+  x: Tensor,
+  y: Tensor,
+  { planes, input, output }: PoolingAttributes,
+): string {
+  let name = recorder.node("Reshape", [recorder.name(x), { sizes: [planes, ...input] }]);
+  for (const [at, size] of input.entries()) {
+    const count = output[at]!;
+    const windows = Array.from({ length: count }, (_, p) => {
+      const [start, end] = [Math.floor((p * size) / count), Math.ceil(((p + 1) * size) / count)];
+      return { start, end };
+    });
+    if (windows.every(({ start, end }, p) => start === p && end === p + 1) && count === size) continue;
+    const length = Math.max(...windows.map(({ start, end }) => end - start));
+    const places = windows.flatMap(({ start, end }) => Array.from({ length }, (_, k) => Math.min(start + k, end - 1)));
+    const parts = recorder.node("Gather", [name, recorder.numbers(places, [count, length], "int64")], { axis: at + 1 });
+    name = recorder.node("ReduceMax", [parts, { sizes: [at + 2] }], { keepdims: 0 });
+  }
+  return recorder.node("Reshape", [name, { sizes: y.shape }]);
+}
 
 /** Resampling is linear in each axis, so it is a product with a matrix of each axis that changes. */
 const resample: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
@@ -111,23 +143,28 @@ function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMa
 const named = ({ inputs, attributes }: CapturedCall): Record<string, Tensor | undefined> =>
   Object.fromEntries((attributes as { inputs: readonly string[] }).inputs.map((name, at) => [name, inputs[at]!]));
 
+/** In float32 if the weights have another dtype. */
 const normalization: Writer = (recorder, call) => {
   const { isCentered, eps, outputs } = call.attributes as NormalizationAttributes;
   const { x, residual, weight, bias } = named(call);
-  const { dtype } = x!;
-  if (weight && weight.dtype !== dtype) throw new Unwritable("a normalization with weights of another dtype");
+  const isMixed = [weight, bias].some((each) => each !== undefined && each.dtype !== x!.dtype);
+  const dtype = isMixed ? "float32" : x!.dtype;
+  const cast = (name: string, from: DType, to: DType): string =>
+    from === to ? name : recorder.node("Cast", [name], { to: elementTypes[to] });
   const sum = residual ? recorder.node("Add", [recorder.name(x!), recorder.name(residual)]) : recorder.name(x!);
+  const given = (each: Tensor) => cast(recorder.name(each), each.dtype, dtype);
   const ones = () => recorder.numbers(new Array<number>(x!.shape.at(-1)!).fill(1), [x!.shape.at(-1)!], dtype);
-  const scale = weight ? recorder.name(weight) : ones();
-  const inputs = [sum, scale, ...(bias ? [recorder.name(bias)] : [])];
+  const scale = weight ? given(weight) : ones();
+  const from = cast(sum, x!.dtype, dtype);
+  const inputs = [from, scale, ...(bias ? [given(bias)] : [])];
   const result = isCentered
     ? recorder.node("LayerNormalization", inputs, { axis: -1, epsilon: { float: eps } })
-    : rootMeanSquare(recorder, sum, scale, recorder.scalar(eps, dtype));
-  return outputs.map((name) => ({ out: result, sum })[name as string]);
+    : rootMeanSquare(recorder, from, scale, recorder.scalar(eps, dtype));
+  return outputs.map((name) => ({ out: cast(result, dtype, x!.dtype), sum })[name as string]);
 };
 
 function rootMeanSquare(recorder: Recorder, x: string, scale: string, eps: string): string {
-  const mean = recorder.node("ReduceMean", [recorder.node("Mul", [x, x])], { axes: [-1], keepdims: 1 });
+  const mean = recorder.node("ReduceMean", [recorder.node("Mul", [x, x]), { sizes: [-1] }], { keepdims: 1 });
   const root = recorder.node("Sqrt", [recorder.node("Add", [mean, eps])]);
   return recorder.node("Mul", [recorder.node("Div", [x, root]), scale]);
 }
@@ -135,12 +172,22 @@ function rootMeanSquare(recorder: Recorder, x: string, scale: string, eps: strin
 const batchNorm: Writer = (recorder, call) => {
   const { eps, outputs } = call.attributes as { eps: number; outputs: readonly string[] };
   const { x, weight, bias, mean, variance } = named(call);
-  if (!mean || !variance) {
-    if (weight || bias) throw new Unwritable("batch normalization by the statistics of the batch, with weights");
-    return outputs.map((name) => (name === "out" ? standardized(recorder, x!, eps) : undefined));
-  }
   const { dtype } = x!;
   const channels = x!.shape[1]!;
+  if (!mean || !variance) {
+    const perChannel = (tensor: Tensor) => {
+      const shape = x!.shape.map((_, axis) => (axis === 1 ? channels : 1));
+      return recorder.node("Reshape", [recorder.name(tensor), { sizes: shape }]);
+    };
+    const { plain, ...statistics } = standardized(recorder, x!, eps);
+    const scaled = weight ? recorder.node("Mul", [plain, perChannel(weight)]) : plain;
+    const shifted = bias ? recorder.node("Add", [scaled, perChannel(bias)]) : scaled;
+    return outputs.map((name) => {
+      if (name === "out") return shifted;
+      const statistic = name === "mean" ? statistics.mean : statistics.variance;
+      return recorder.node("Reshape", [statistic, { sizes: [channels] }]);
+    });
+  }
   const filled = (value: number) => recorder.numbers(new Array<number>(channels).fill(value), [channels], dtype);
   const [scale, shift] = [weight ? recorder.name(weight) : filled(1), bias ? recorder.name(bias) : filled(0)];
   const inputs = [recorder.name(x!), scale, shift, recorder.name(mean), recorder.name(variance)];
@@ -148,41 +195,60 @@ const batchNorm: Writer = (recorder, call) => {
 };
 
 /** Subtracts the mean of each channel, and divides by the standard deviation. */
-function standardized(recorder: Recorder, x: Tensor, eps: number): string {
+function standardized(recorder: Recorder, x: Tensor, eps: number): Record<"plain" | "mean" | "variance", string> {
   const axes = x.shape.flatMap((_, axis) => (axis === 1 ? [] : [axis]));
-  const mean = (name: string) => recorder.node("ReduceMean", [name], { axes, keepdims: 1 });
+  const meanOf = (name: string) => recorder.node("ReduceMean", [name, { sizes: axes }], { keepdims: 1 });
   const name = recorder.name(x);
-  const centered = recorder.node("Sub", [name, mean(name)]);
-  const variance = mean(recorder.node("Mul", [centered, centered]));
+  const mean = meanOf(name);
+  const centered = recorder.node("Sub", [name, mean]);
+  const variance = meanOf(recorder.node("Mul", [centered, centered]));
   const deviation = recorder.node("Sqrt", [recorder.node("Add", [variance, recorder.scalar(eps, x.dtype)])]);
-  return recorder.node("Div", [centered, deviation]);
+  return { plain: recorder.node("Div", [centered, deviation]), mean, variance };
 }
 
 /** softmax(scale q kᵀ + bias) v, with −∞ for masked keys. */
 const attention: Writer = (recorder, call) => {
   const { scale, softcap, band, alignment, dropout, packed } = call.attributes as AttentionAttributes;
   const { q, k, v, bias, mask, ...others } = named(call);
-  const isPlain = softcap === undefined && !dropout && !packed && Object.keys(others).length === 0;
-  if (!isPlain) throw new Unwritable("attention with softcap, dropout, sinks, slopes or packed sequences");
-  if (q!.shape[1] !== k!.shape[1]) throw new Unwritable("attention with fewer heads of keys than of queries");
-  const keys = recorder.node("Transpose", [recorder.name(k!)], { perm: [0, 1, 3, 2] });
-  const products = recorder.node("MatMul", [recorder.name(q!), keys]);
+  const isPlain = !dropout && !packed && Object.keys(others).length === 0;
+  if (!isPlain) throw new Unwritable("attention with dropout, sinks, slopes or packed sequences");
   const { dtype } = q!;
+  const keys = recorder.node("Transpose", [ofEachHead(recorder, k!, q!)], { perm: [0, 1, 3, 2] });
+  const products = recorder.node("MatMul", [recorder.name(q!), keys]);
   let scores = recorder.node("Mul", [products, recorder.scalar(scale, dtype)]);
+  if (softcap !== undefined) {
+    const cap = recorder.scalar(softcap, dtype);
+    scores = recorder.node("Mul", [recorder.node("Tanh", [recorder.node("Div", [scores, cap])]), cap]);
+  }
   if (bias) scores = recorder.node("Add", [scores, recorder.broadcastName(bias)]);
   const none = recorder.scalar(-Infinity, dtype);
   if (mask) scores = recorder.node("Where", [recorder.broadcastName(mask), scores, none]);
   if (band) {
-    if (band.left !== Infinity || band.right !== 0) throw new Unwritable("attention in a sliding window");
     const [queries, length] = [q!.shape[2]!, k!.shape[2]!];
     const shift = alignment === "top-left" ? 0 : length - queries;
-    const ones = recorder.node("Expand", [recorder.scalar(1, "int32"), { sizes: [queries, length] }]);
-    const lower = recorder.node("Trilu", [ones, recorder.numbers([shift], [], "int64")], { upper: 0 });
-    scores = recorder.node("Where", [recorder.node("Cast", [lower], { to: 9 }), scores, none]);
+    const limited = (upper: boolean, distance: number): void => {
+      if (distance === Infinity) return;
+      const ones = recorder.node("Expand", [recorder.scalar(1, "int32"), { sizes: [queries, length] }]);
+      const diagonal = recorder.numbers([upper ? shift - distance : shift + distance], [], "int64");
+      const kept = recorder.node("Trilu", [ones, diagonal], { upper: upper ? 1 : 0 });
+      scores = recorder.node("Where", [recorder.node("Cast", [kept], { to: elementTypes.bool }), scores, none]);
+    };
+    limited(false, band.right);
+    limited(true, band.left);
   }
   const shares = recorder.node("Softmax", [scores], { axis: -1 });
-  return [recorder.node("MatMul", [shares, recorder.name(v!)])];
+  return [recorder.node("MatMul", [shares, ofEachHead(recorder, v!, q!)])];
 };
+
+/** Repeats each head of keys or values for the heads of queries that share it. */
+function ofEachHead(recorder: Recorder, x: Tensor, q: Tensor): string {
+  const [batch, heads, length, width] = x.shape as [number, number, number, number];
+  const count = q.shape[1]! / heads;
+  if (count === 1) return recorder.name(x);
+  const apart = recorder.node("Unsqueeze", [recorder.name(x), recorder.numbers([2], [1], "int64")]);
+  const repeated = recorder.node("Expand", [apart, { sizes: [batch, heads, count, length, width] }]);
+  return recorder.node("Reshape", [repeated, { sizes: [batch, heads * count, length, width] }]);
+}
 
 /** The standard's order of gates, as places in that of the kernel. */
 const gateOrders = { lstm: [0, 3, 1, 2], gru: [1, 0, 2], tanh: [0], relu: [0] } as const;

@@ -1,12 +1,15 @@
 /** Records the nodes of a graph while a module computes. */
 import { captured } from "../../backend/capture.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
-import { bytesOf, type DType } from "../../tensor/dtype.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { bytesOf, type DType, isComplex } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { type Assembly, assembled } from "./assembly.ts";
 import type { WrittenAttribute, WrittenTensor } from "./encode.ts";
-import { viewSteps } from "./views.ts";
+import { Unwritable } from "./unwritable.ts";
+import { gatheredView, viewSteps } from "./views.ts";
 
 /** Whole numbers, as an input of a node, that may depend on sizes of the model's inputs. */
 export interface Sizes {
@@ -27,21 +30,10 @@ export interface Layout {
 }
 
 /** A value of the graph: all elements of a storage. */
-interface Recorded extends Layout {
+export interface Recorded extends Layout {
   readonly name: string;
   readonly dtype: DType;
 }
-
-/** A storage into which parts are written, as `cat` does. */
-interface Assembly {
-  readonly dtype: DType;
-  /** The value of elements that are in no part. */
-  readonly filling: number | undefined;
-  readonly parts: { readonly layout: Layout; readonly name: string }[];
-}
-
-/** An operation that can't be written. Without a message, it follows from another one. */
-export class Unwritable extends Error {}
 
 export class Recorder {
   readonly nodes: RecordedNode[] = [];
@@ -51,6 +43,11 @@ export class Recorder {
   readonly #parameters = new Map<Storage, Recorded & { tensor: Tensor }>();
   readonly #fillings = new Map<Storage, number>();
   readonly #refused = new Map<Storage, string>();
+  /** Storages with elements that do not depend on the inputs. */
+  readonly #computed = new Set<Storage>();
+  readonly #unsized = new Set<Storage>();
+  /** The serial number of the first storage that is made during the recording. */
+  readonly #start = captured(undefined, () => tensor([0]).storage.serial);
   #count = 0;
 
   /** @param parameters tensors that become constants with their names */
@@ -63,7 +60,19 @@ export class Recorder {
 
   /** Names an input, or the result of a node that has the tensor's shape. */
   set({ storage, shape, strides, offset, dtype }: Tensor, name: string): void {
+    this.#fillings.delete(storage);
+    this.#refused.delete(storage);
     this.#values.set(storage, { name, shape, strides, offset, dtype });
+  }
+
+  /** Names a result whose size depends on values. It can only be an output of the graph. */
+  setUnsized(tensor: Tensor, name: string): void {
+    this.set(tensor, name);
+    this.#unsized.add(tensor.storage);
+  }
+
+  isUnsized({ storage }: Tensor): boolean {
+    return this.#unsized.has(storage);
   }
 
   /** Records that a tensor's value can't be written, and why, unless that is reported already. */
@@ -79,7 +88,7 @@ export class Recorder {
   /** Returns the name of a tensor's value, with nodes for a view. */
   name(tensor: Tensor): string {
     const value = this.#valueOf(tensor);
-    return value ? this.#viewOf(value, tensor, tensor.dtype) : this.#constant(tensor);
+    return value ? this.view(value, tensor, tensor.dtype) : this.#constant(tensor);
   }
 
   /** As {@link name}, but repeated axes have size 1: for operators that broadcast. */
@@ -92,12 +101,29 @@ export class Recorder {
 
   /** Records that all elements of a storage are a number, until parts are written. */
   fill({ storage }: Tensor, value: number): void {
+    this.#values.delete(storage);
+    this.#refused.delete(storage);
     this.#fillings.set(storage, value);
+  }
+
+  /** Records that the elements of a tensor do not depend on the inputs. */
+  compute({ storage }: Tensor): void {
+    this.#computed.add(storage);
   }
 
   /** Names an output of the graph. */
   output(name: string, tensor: Tensor): void {
-    this.nodes.push({ operator: "Identity", inputs: [this.name(tensor)], outputs: [name], attributes: {} });
+    if (isComplex(tensor.dtype)) throw new Unwritable("complex results");
+    const from = this.unsizedName(tensor) ?? this.name(tensor);
+    this.nodes.push({ operator: "Identity", inputs: [from], outputs: [name], attributes: {} });
+  }
+
+  /** Returns the name of a result whose size depends on values, if the tensor is all of it. */
+  unsizedName({ storage, shape, strides, offset }: Tensor): string | undefined {
+    const value = this.#unsized.has(storage) ? this.#values.get(storage) : undefined;
+    if (!value || "parts" in value) return undefined;
+    const isWhole = `${value.shape.slice(1)}` === `${shape.slice(1)}` && `${value.strides}` === `${strides}`;
+    return isWhole && offset === value.offset ? value.name : undefined;
   }
 
   /** Adds a node with one result, and returns the result's name. */
@@ -119,9 +145,9 @@ export class Recorder {
 
   /** Adds a constant of numbers. */
   numbers(list: readonly number[], shape: readonly number[], dtype: DType): string {
-    const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array } as const;
-    const values = dtype === "int64" ? BigInt64Array.from(list, BigInt) : new (arrayFor(arrays, dtype))(list);
-    return this.#addConstant(dtype, shape, new Uint8Array(values.buffer));
+    const values = dtype === "int64" || dtype === "float64" ? list : Float32Array.from(list);
+    const given = captured(undefined, () => tensor(values as number[], { dtype }));
+    return this.#addConstant(dtype, shape, elementBytes(given));
   }
 
   scalar(value: number, dtype: DType): string {
@@ -130,20 +156,33 @@ export class Recorder {
 
   /** Records that a part of a storage is written, from which a value is put together when it is read. */
   write(target: Tensor, name: string): void {
-    const existing = this.#values.get(target.storage);
-    if (existing && !("parts" in existing)) throw new Unwritable("an update of a part in place");
-    const assembly = existing ?? { dtype: target.dtype, filling: this.#fillings.get(target.storage), parts: [] };
-    const { shape, strides, offset } = target;
+    const { storage, dtype, shape, strides, offset } = target;
+    const existing = this.#values.get(storage);
+    const isAssembly = existing !== undefined && "parts" in existing;
+    const assembly = isAssembly ? existing : { dtype, filling: existing ?? this.#fillingOf(storage, dtype), parts: [] };
     assembly.parts.push({ layout: { shape, strides, offset }, name });
-    this.#values.set(target.storage, assembly);
+    this.#values.set(storage, assembly);
+  }
+
+  /** The elements of a storage before a part is written. Those of a new storage are set later, and may be any. */
+  #fillingOf(storage: Storage, dtype: DType): number | Recorded {
+    if (this.#parameters.has(storage)) throw new Unwritable("an update of a parameter or buffer in place");
+    const filling = this.#fillings.get(storage);
+    const isNew = storage.serial >= this.#start && !this.#computed.has(storage) && !storage.isBorrowed;
+    if (filling !== undefined || isNew) return filling ?? 0;
+    const shape = [storage.memory.byteLength / bytesOf(dtype)];
+    const layout = { shape, strides: [1], offset: 0 };
+    const whole = new Tensor(storage, dtype, shape, layout.strides, 0);
+    return { ...layout, name: this.#addConstant(dtype, shape, elementBytes(whole)), dtype };
   }
 
   #valueOf(tensor: Tensor): Recorded | undefined {
+    if (this.isUnsized(tensor)) throw new Unwritable("a size that depends on values, except of results");
     const reason = this.#refused.get(tensor.storage);
     if (reason !== undefined) throw new Unwritable(reason);
     const value = this.#values.get(tensor.storage);
     if (value && "parts" in value) {
-      const whole = this.#assembled(value, tensor);
+      const whole = assembled(this, value, tensor.storage.memory.byteLength / bytesOf(value.dtype));
       this.#values.set(tensor.storage, whole);
       return whole;
     }
@@ -159,11 +198,12 @@ export class Recorder {
 
   #constant(tensor: Tensor): string {
     const filling = this.#fillings.get(tensor.storage);
-    if (filling !== undefined && tensor.rank > 0) return this.#filled(filling, tensor.dtype, tensor.shape);
+    if (filling !== undefined && tensor.rank > 0) return this.filled(filling, tensor.dtype, tensor.shape);
     return this.#addConstant(tensor.dtype, tensor.shape, elementBytes(tensor));
   }
 
-  #filled(value: number, dtype: DType, sizes: readonly number[]): string {
+  /** A value whose elements are all the same. */
+  filled(value: number, dtype: DType, sizes: readonly number[]): string {
     return this.node("Expand", [this.scalar(value, dtype), { sizes }]);
   }
 
@@ -172,82 +212,31 @@ export class Recorder {
     return name;
   }
 
-  #viewOf(value: Recorded, view: Layout, dtype: DType): string {
+  /** Returns the name of a view of a value. */
+  view(value: Recorded, view: Layout, dtype: DType): string {
     if (value.dtype !== dtype) throw new Unwritable("a view of another dtype");
     const key = `${value.name} ${view.shape} ${view.strides} ${view.offset - value.offset}`;
     const existing = this.#views.get(key);
     if (existing !== undefined) return existing;
-    const steps = elementCount(view.shape) === 0 ? undefined : viewSteps(value, view);
-    if (!steps) throw new Unwritable("a view whose elements overlap, or that has none");
+    if (elementCount(view.shape) === 0) return this.filled(0, dtype, view.shape);
+    const steps = viewSteps(value, view) ?? gatheredView(value, view);
     const name = steps.reduce((from, step) => {
       if (step.operator === "Transpose") return this.node("Transpose", [from], { perm: step.permutation });
+      if (step.operator === "Gather") {
+        const { places, shape, axis } = step;
+        return this.node("Gather", [from, this.numbers(places, shape, "int64")], { axis });
+      }
       if (step.operator !== "Slice") return this.node(step.operator, [from, { sizes: step.sizes }]);
-      return this.node("Slice", [from, { sizes: step.starts }, { sizes: step.ends }, { sizes: step.axes }]);
+      const range = [{ sizes: step.starts }, { sizes: step.ends }, { sizes: step.axes }];
+      return this.node("Slice", [from, ...range, ...(step.steps ? [{ sizes: step.steps }] : [])]);
     }, value.name);
     this.#views.set(key, name);
     return name;
   }
-
-  /** Joins the parts of a storage along one axis after the other. */
-  #assembled({ dtype, filling, parts }: Assembly, { storage }: Tensor): Recorded {
-    const { strides } = parts[0]!.layout;
-    const boxes = parts.map(({ layout, name }) => {
-      let rest = layout.offset;
-      const starts = strides.map((stride) => {
-        const start = Math.floor(rest / stride);
-        rest -= start * stride;
-        return start;
-      });
-      return { starts, ends: starts.map((start, axis) => start + layout.shape[axis]!), name, strides: layout.strides };
-    });
-    const count = storage.memory.byteLength / bytesOf(dtype);
-    const shape = strides.map((stride, axis) => (axis === 0 ? count : strides[axis - 1]!) / stride);
-    const isSound = shape.every(Number.isInteger) && boxes.every((box) => `${box.strides}` === `${strides}`);
-    if (!isSound) throw new Unwritable("an update of parts in place");
-    const range = { starts: shape.map(() => 0), ends: shape };
-    const fill = (sizes: readonly number[]) => {
-      if (filling === undefined) throw new Unwritable("a tensor of which parts are not set");
-      return this.#filled(filling, dtype, sizes);
-    };
-    return { name: this.#joined(boxes, range, 0, fill), dtype, shape, strides, offset: 0 };
-  }
-
-  #joined(boxes: readonly Box[], range: Range, axis: number, fill: (sizes: readonly number[]) => string): string {
-    const { starts, ends } = range;
-    if (boxes.length === 0) return fill(ends.map((end, at) => end - starts[at]!));
-    if (axis === starts.length) {
-      if (boxes.length === 1) return boxes[0]!.name;
-      throw new Unwritable("an update of parts in place");
-    }
-    const edges = [starts[axis]!, ends[axis]!, ...boxes.flatMap((box) => [box.starts[axis]!, box.ends[axis]!])];
-    const cuts = [...new Set(edges)].sort((a, b) => a - b);
-    const names = cuts.slice(0, -1).map((start, at) => {
-      const end = cuts[at + 1]!;
-      const inside = boxes.filter((box) => box.starts[axis]! < end && box.ends[axis]! > start);
-      if (inside.some((box) => box.starts[axis]! !== start || box.ends[axis]! !== end))
-        throw new Unwritable("an update of parts in place");
-      return this.#joined(inside, { starts: starts.with(axis, start), ends: ends.with(axis, end) }, axis + 1, fill);
-    });
-    return names.length === 1 ? names[0]! : this.node("Concat", names, { axis });
-  }
-}
-
-interface Range {
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
-}
-
-interface Box extends Range {
-  readonly name: string;
 }
 
 const rowMajor = (shape: readonly number[]): number[] =>
   shape.map((_, axis) => shape.slice(axis + 1).reduce((product, size) => product * size, 1));
-
-function arrayFor<Arrays extends object>(arrays: Arrays, dtype: DType): Arrays[keyof Arrays] {
-  if (!Object.hasOwn(arrays, dtype)) throw new Unwritable(`constants of ${dtype}`);
-  return arrays[dtype as unknown as keyof Arrays];
-}
 
 /** The elements of a tensor in row-major order. */
 function elementBytes(tensor: Tensor): Uint8Array {

@@ -17,8 +17,9 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { encodeModel, type WrittenGraph } from "./encode.ts";
 import { record } from "./operators.ts";
-import { Recorder, Unwritable } from "./recorder.ts";
+import { Recorder } from "./recorder.ts";
 import { type Recording, resolved, type VaryingSize } from "./sizes.ts";
+import { Unwritable } from "./unwritable.ts";
 
 /** Options of {@link saveOnnx}. */
 export interface SaveOnnxOptions {
@@ -33,7 +34,7 @@ type Names = NonNullable<SaveOnnxOptions["axes"]>;
 type Example = Readonly<Record<string, Tensor>>;
 
 /**
- * Writes what a module computes as an ONNX model of operator set 17. The module runs on the example in evaluation mode,
+ * Writes what a module computes as an ONNX model of operator set 18. The module runs on the example in evaluation mode,
  * and each operation becomes a node, so conditions and loops of JavaScript have the outcome that they have for the
  * example. Parameters and buffers are constants with their names from `stateDict()`.
  *
@@ -121,7 +122,10 @@ function evaluatedGraph(module: Module<Tensor[]>, example: Example, axes: Names)
     ...{ name, dtype },
     shape: shape.map((size, axis) => axes[name]?.[axis] ?? size),
   }));
-  const outputs = first.outputs.map(({ name, dtype }, at) => ({ name, dtype, shape: shapes[at]! }));
+  const outputs = first.outputs.map(({ name, dtype, isUnsized }, at) => ({
+    ...{ name, dtype },
+    shape: isUnsized ? shapes[at]!.map((_, axis) => `${name}_${axis}`) : shapes[at]!,
+  }));
   return { nodes, constants, inputs, outputs };
 }
 
@@ -168,7 +172,13 @@ function enlarged(
 
 interface Traced {
   readonly recorder: Recorder;
-  readonly outputs: readonly { readonly name: string; readonly dtype: DType; readonly shape: Shape }[];
+  readonly outputs: readonly {
+    readonly name: string;
+    readonly dtype: DType;
+    readonly shape: Shape;
+    /** Whether the shape depends on values. */
+    readonly isUnsized: boolean;
+  }[];
 }
 
 /** Runs the module and records its calls. Adds operations without an ONNX equivalent to `problems`. */
@@ -193,7 +203,11 @@ function recording(module: Module<Tensor[]>, example: Example, problems: Set<str
   const run = () => module.forward(...copies.map(([, tensor]) => tensor));
   const results = namedResults(withBackend("cpu", () => noGrad(() => captured(receive, run))));
   for (const [name, tensor] of results) reported(() => recorder.output(name, tensor));
-  return { recorder, outputs: results.map(([name, { dtype, shape }]) => ({ name, dtype, shape })) };
+  const outputs = results.map(([name, tensor]) => {
+    const { dtype, shape } = tensor;
+    return { name, dtype, shape, isUnsized: recorder.isUnsized(tensor) };
+  });
+  return { recorder, outputs };
 }
 
 /** Returns the tensors of a module's result with the names of the outputs. */

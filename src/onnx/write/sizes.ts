@@ -3,7 +3,8 @@
  * expressed by the sizes, and compared with a further recording.
  */
 import type { WrittenNode, WrittenTensor } from "./encode.ts";
-import { type RecordedNode, type Recorder, Unwritable } from "./recorder.ts";
+import type { RecordedNode, Recorder } from "./recorder.ts";
+import { Unwritable } from "./unwritable.ts";
 
 /** A size that varies: an axis of an input. */
 export interface VaryingSize {

@@ -6,13 +6,23 @@ export type ViewStep =
   | { readonly operator: "Reshape" | "Expand"; readonly sizes: readonly number[] }
   | { readonly operator: "Transpose"; readonly permutation: readonly number[] }
   | {
+      readonly operator: "Gather";
+      readonly axis: number;
+      readonly places: readonly number[];
+      /** The shape of the places. */
+      readonly shape: readonly number[];
+    }
+  | {
       readonly operator: "Slice";
       readonly axes: readonly number[];
       readonly starts: readonly number[];
       readonly ends: readonly number[];
+      /** Default: 1 for each axis. */
+      readonly steps?: readonly number[];
     };
 
-interface Axis {
+/** An axis of a dense value, in the order of memory. */
+export interface Axis {
   readonly size: number;
   readonly stride: number;
 }
@@ -23,7 +33,17 @@ interface Axis {
  * The value's axes are split so that each stride of the view is that of an axis. An axis of the view is then a part of
  * one of these, or several whole ones.
  */
-export function viewSteps(base: Layout, view: Layout): readonly ViewStep[] | undefined {
+export function viewSteps(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] | undefined {
+  const reversed = shape.flatMap((size, axis) => (size > 1 && strides[axis]! < 0 ? [axis] : []));
+  const start = reversed.reduce((sum, axis) => sum + strides[axis]! * (shape[axis]! - 1), offset);
+  const steps = forwardSteps(base, { shape, strides: strides.map(Math.abs), offset: start });
+  if (!steps || reversed.length === 0) return steps;
+  const each = (value: number) => reversed.map(() => value);
+  return [...steps, { operator: "Slice", axes: reversed, starts: each(-1), ends: each(-(2 ** 31)), steps: each(-1) }];
+}
+
+/** As {@link viewSteps}, of a view without negative strides. */
+function forwardSteps(base: Layout, view: Layout): readonly ViewStep[] | undefined {
   const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);
   const physical = order.map((axis) => ({ size: base.shape[axis]!, stride: base.strides[axis]! }));
   const wanted = view.shape.map((size, axis) => ({ size, stride: size === 1 ? 0 : view.strides[axis]! }));
@@ -67,11 +87,13 @@ function slicing(axes: readonly Axis[], { starts, ends }: Range): ViewStep[] {
   return cut.length === 0 ? [] : [{ operator: "Slice", axes: cut, starts: of(starts), ends: of(ends) }];
 }
 
-/** Splits axes at the strides of the view. */
-function split(physical: readonly Axis[], wanted: readonly Axis[]): Axis[] | undefined {
+/** Splits axes at the strides of views; undefined if a stride does not divide the next larger one. */
+export function split(physical: readonly Axis[], wanted: readonly Axis[]): Axis[] | undefined {
   const result: Axis[] = [];
   for (const { size, stride } of physical) {
-    const inside = wanted.map((axis) => axis.stride).filter((each) => each > stride && each < size * stride);
+    const inside = wanted.flatMap((axis) =>
+      axis.size > 1 && axis.stride > stride && axis.stride < size * stride ? [axis.stride] : [],
+    );
     let upper = size * stride;
     for (const cut of [...new Set(inside)].sort((a, b) => b - a)) {
       if (upper % cut !== 0) return undefined;
@@ -85,13 +107,13 @@ function split(physical: readonly Axis[], wanted: readonly Axis[]): Axis[] | und
 }
 
 /** A split axis, and how many elements of it the view has. */
-interface Part {
+export interface Part {
   readonly axis: number;
   readonly length: number;
 }
 
 /** Returns the split axes that an axis of the view consists of, the outermost first. */
-function groupOf(axes: readonly Axis[], { size, stride }: Axis): Part[] | undefined {
+export function groupOf(axes: readonly Axis[], { size, stride }: Axis): Part[] | undefined {
   let at = axes.findLastIndex((axis) => axis.stride === stride && axis.size > 1);
   const parts: Part[] = [];
   for (let rest = size; rest > 1 || parts.length === 0; at--) {
@@ -105,13 +127,13 @@ function groupOf(axes: readonly Axis[], { size, stride }: Axis): Part[] | undefi
   return parts;
 }
 
-interface Range {
+export interface Range {
   readonly starts: readonly number[];
   readonly ends: readonly number[];
 }
 
 /** Returns the range of each split axis; an axis that the view lacks has one element. */
-function sliceOf(axes: readonly Axis[], used: readonly Part[], offset: number): Range | undefined {
+export function sliceOf(axes: readonly Axis[], used: readonly Part[], offset: number): Range | undefined {
   let rest = offset;
   const starts = axes.map(({ size, stride }) => {
     const start = size === 1 ? 0 : Math.floor(rest / stride);
@@ -120,4 +142,55 @@ function sliceOf(axes: readonly Axis[], used: readonly Part[], offset: number): 
   });
   const ends = starts.map((start, at) => start + (used.find(({ axis }) => axis === at)?.length ?? 1));
   return rest === 0 && ends.every((end, at) => end <= axes[at]!.size) ? { starts, ends } : undefined;
+}
+
+/** Returns the positions in memory of a layout's elements, in row-major order. */
+export function placesOf({ shape, strides, offset }: Layout): number[] {
+  let places = [offset];
+  for (const [axis, size] of shape.entries())
+    places = places.flatMap((place) => Array.from({ length: size }, (_, at) => place + at * strides[axis]!));
+  return places;
+}
+
+/** A layout of equal blocks along its first axis. */
+interface Blocks {
+  readonly rows: number;
+  /** The number of elements of a block. */
+  readonly length: number;
+  /** The layout in each block. */
+  readonly inner: Layout;
+}
+
+/** Returns the blocks of `count` elements if the first axis of a layout separates them. */
+export function blocksOf({ shape, strides, offset }: Layout, count: number): Blocks | undefined {
+  const [rows = 1, length = 0] = [shape[0], strides[0]];
+  const inner = { shape: shape.slice(1), strides: strides.slice(1), offset };
+  const extents = inner.shape.map((size, axis) => (size - 1) * inner.strides[axis]!);
+  const least = extents.reduce((sum, each) => sum + Math.min(each, 0), offset);
+  const most = extents.reduce((sum, each) => sum + Math.max(each, 0), offset);
+  const isBlocks = shape.length > 1 && rows > 1 && rows * length === count && least >= 0 && most < length;
+  return isBlocks ? { rows, length, inner } : undefined;
+}
+
+/**
+ * Returns the steps to a view whose elements overlap or have another order than any slice: their places are constants.
+ * A first axis that separates equal blocks stays an axis, whose size may vary.
+ */
+export function gatheredView(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] {
+  const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);
+  const count = base.shape.reduce((product, size) => product * size, 1);
+  const view = { shape, strides, offset: offset - base.offset };
+  const blocks = blocksOf(view, count);
+  if (!blocks)
+    return [
+      ...transposition(order),
+      { operator: "Reshape", sizes: [count] },
+      { operator: "Gather", axis: 0, places: placesOf(view), shape },
+    ];
+  const { rows, length, inner } = blocks;
+  return [
+    ...transposition(order),
+    { operator: "Reshape", sizes: [rows, length] },
+    { operator: "Gather", axis: 1, places: placesOf(inner), shape: inner.shape },
+  ];
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Primitive } from "../../backend/backend.ts";
+import { capturing } from "../../backend/capture.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -51,7 +52,8 @@ function areRowMajor(operands: readonly Tensor[]): boolean {
 
 /** Returns the dense strides in which all operands of the result's shape have their elements, unless row-major. */
 function commonStrides(operands: readonly Tensor[], shape: Shape): readonly number[] | undefined {
-  if (liftingOf(operands, undefined)) return undefined;
+  // a graph that is written must not depend on the number of elements
+  if (liftingOf(operands, undefined) || capturing() !== undefined) return undefined;
   const full = operands.filter((x) => x.shape.length === shape.length && sameShape(x.shape, shape));
   const [first] = full;
   if (first === undefined || first.isContiguous || first.size < FEWEST) return undefined;

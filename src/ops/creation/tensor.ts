@@ -1,3 +1,4 @@
+import { captureConstant } from "../../backend/capture.ts";
 import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
 import { describeValue } from "../../core/describe.ts";
@@ -106,6 +107,7 @@ export function tensor(...given: unknown[]): Tensor {
   const hint = { label: options.label, storage: "shared" } as const; // written by the host
   const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, shape);
   fill(result, elements);
+  captureConstant(result);
   result.storage.memory.moveToHint?.(storage);
   if (options.requiresGrad) result.requiresGrad = true;
   return result;

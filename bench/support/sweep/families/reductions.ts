@@ -130,7 +130,8 @@ export const reductions: Family = {
   },
   gradient(draw) {
     const { dim, operands } = along(draw, { dtype: "float32" });
-    return { operands, options: { dim }, compared: 0 };
+    const atLeastTwo = operands.map((x) => ({ ...x, shape: x.shape.with(dim, Math.max(2, x.shape.at(dim)!)) }));
+    return { operands: atLeastTwo, options: { dim }, compared: 0 };
   },
   ...each("trapezoid cumulativeTrapezoid", (draw) => {
     const { dim, operands } = along(draw, { dtype: "float32" });
