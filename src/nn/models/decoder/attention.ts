@@ -28,6 +28,7 @@ import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
 import { chunkMask } from "./chunks.ts";
 import type { AttentionDescription } from "./description.ts";
+import { type HeadNorm, newHeadNorm } from "./head_norms.ts";
 import { LatentProjection } from "./latent.ts";
 import { rotate, stepRotation } from "./rotation.ts";
 import { scaledByPosition } from "./temperature.ts";
@@ -109,8 +110,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly key: Linear | QuantizedLinear | LoraLinear | null;
   readonly value: Linear | QuantizedLinear | LoraLinear | null;
   readonly queryKeyValue: Linear | QuantizedLinear | LoraLinear | null;
-  readonly queryNorm: RMSNorm | null;
-  readonly keyNorm: RMSNorm | null;
+  readonly queryNorm: HeadNorm | null;
+  readonly keyNorm: HeadNorm | null;
   readonly latent: LatentProjection | null;
   readonly sinks: Sinks | null;
   readonly gate: Linear | QuantizedLinear | LoraLinear | null;
@@ -126,7 +127,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const projection = (count: number, hasBias = bias) =>
       new Linear(width, count * headWidth, { ...layer, bias: hasBias });
     const norm = (count: number) =>
-      queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
+      queryKeyNorm ? newHeadNorm(queryKeyNorm, count, headWidth, { ...layer, eps }) : null;
     this.#description = attention;
     this.#eps = eps;
     const isWhole = !fused && !attention.latent;
@@ -159,7 +160,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(this.gatedBy(x, stepped));
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
-    const rotated = (projected: Tensor, norm: RMSNorm | null) => {
+    const rotated = (projected: Tensor, norm: HeadNorm | null) => {
       const heads = this.split(projected, norm);
       return this.unit(rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths));
     };
@@ -260,7 +261,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
-  private split(x: Tensor, norm: RMSNorm | null, headWidth = this.#description.headWidth): Tensor {
+  private split(x: Tensor, norm: HeadNorm | null, headWidth = this.#description.headWidth): Tensor {
     const normed = this.normalized(x, norm);
     return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
@@ -269,7 +270,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
    * Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads,
    * headWidth].
    */
-  private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
+  private normalized(x: Tensor, norm: HeadNorm | null): Tensor {
     const { headWidth, queryKeyNorm, clip } = this.#description;
     const split = (x: Tensor) => (queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
     const normed = norm ? norm.forward(split(x)) : x;

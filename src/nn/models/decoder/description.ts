@@ -152,8 +152,11 @@ export interface AttentionDescription {
   readonly latent?: LatentDescription | undefined;
   /** Whether queries, keys and values are one projection, in this order. Default false. */
   readonly fused?: boolean | undefined;
-  /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
-  readonly queryKeyNorm?: "head" | "all" | undefined;
+  /**
+   * Normalizes queries and keys: RMSNorm of each head, or of all heads together; LayerNorm of each head with one weight
+   * and bias (`"headLayerNorm"`), or with a weight for each head (`"headLayerNorms"`). Default: none.
+   */
+  readonly queryKeyNorm?: "head" | "all" | "headLayerNorm" | "headLayerNorms" | undefined;
   /** Whether each head of queries and keys is normalized by RMSNorm without a weight after rotation. Default false. */
   readonly rotatedNorm?: boolean | undefined;
   /** Whether each head has a learned score that enters the softmax without a value. Default false. */
@@ -314,6 +317,8 @@ export interface ExpertsDescription {
   readonly normalized: boolean;
   /** A number that is added to this sum. Default 0. */
   readonly epsilon?: number | undefined;
+  /** The minimum of this sum. Default: none. */
+  readonly leastSum?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
   /** Whether the router has a bias. Default false. */

@@ -5,6 +5,7 @@ import { toDType } from "../../../ops/copy/cast.ts";
 import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { eq } from "../../../ops/elementwise/comparison.ts";
 import { div } from "../../../ops/elementwise/division.ts";
 import { gather, indexSelect } from "../../../ops/indexing/gather.ts";
@@ -96,13 +97,14 @@ export class Experts extends Module<[x: Tensor], Tensor> {
 
   /** Chooses experts by the router's logits: their weights and indices, [rows, perToken]. */
   private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
-    const { perToken, normalized, epsilon = 0, scores = "softmax" } = this.#description;
+    const { perToken, normalized, epsilon = 0, leastSum, scores = "softmax" } = this.#description;
     const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : sigmoid(logits);
     const largest = topk(this.ranked(probabilities), perToken, { dim: -1 });
     const values = this.correction ? gather(probabilities, -1, largest.indices) : largest.values;
-    const total = normalized ? sum(values, { dim: -1, keepdim: true }) : undefined;
-    const shares = total ? div(values, epsilon === 0 ? total : add(total, epsilon)) : values;
-    return { shares: shares, indices: largest.indices };
+    if (!normalized) return { shares: values, indices: largest.indices };
+    const total = sum(values, { dim: -1, keepdim: true });
+    const divisor = leastSum === undefined ? total : clamp(total, { min: leastSum });
+    return { shares: div(values, epsilon === 0 ? divisor : add(divisor, epsilon)), indices: largest.indices };
   }
 
   /**

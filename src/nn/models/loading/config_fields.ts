@@ -85,7 +85,6 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
   // notes of OpenAI's files, which other fields repeat
   gpt_oss: ["initial_context_length", "experts_per_token"],
-  qwen2_moe: ["max_window_layers", "sliding_window"],
   // multi-token prediction, which generation does not use; and settings of training and parallelism
   deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
   // transformers ignores norm_topk_prob of DeepSeek-V2
@@ -104,7 +103,6 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
   youtu: ["embedding_initializer_range"],
-  ernie4_5_moe: ["moe_norm_min"],
   // the precision of a sum
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],

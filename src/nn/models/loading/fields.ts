@@ -58,7 +58,7 @@ const { head_dim: __, ...unheaded } = llama;
 
 const deepseek = {
   ...{ ...unheaded, kv_lora_rank: 512, q_lora_rank: 1536, qk_rope_head_dim: 64, v_head_dim: 128 },
-  ...{ qk_nope_head_dim: 128, attention_bias: false },
+  ...{ qk_nope_head_dim: 128, attention_bias: false, qk_head_dim: null },
 } as const satisfies Fields;
 
 const cohere = {
@@ -146,11 +146,11 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   },
   phi: {
     ...{ ...withoutNorm, vocab_size: 51_200, hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 24 },
-    ...{ hidden_act: "gelu_new", layer_norm_eps: 1e-5 },
+    ...{ hidden_act: "gelu_new", layer_norm_eps: 1e-5, qk_layernorm: false },
   },
   glm,
   glm4: glm,
-  cohere: { ...cohere, rope_theta: 500_000 },
+  cohere: { ...cohere, rope_theta: 500_000, use_qk_norm: false },
   cohere2: { ...cohere, sliding_window: 4096, layer_types: null, sliding_window_pattern: 4 },
   nemotron: {
     ...{ ...withoutNorm, vocab_size: 256_000, hidden_size: 6144, intermediate_size: 24_576 },
@@ -171,7 +171,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...headless, rope_theta: 10_000, partial_rotary_factor: null, vocab_size: 50_304, hidden_size: 2560 },
     ...{ intermediate_size: 6912, num_attention_heads: 32, num_key_value_heads: 32, hidden_act: "silu" },
     ...{ max_position_embeddings: 4096, layer_norm_eps: 1e-5, use_qkv_bias: false },
-    use_parallel_residual: false,
+    ...{ use_parallel_residual: false, qk_layernorm: false },
   },
   starcoder2: {
     ...{ ...withoutNorm, vocab_size: 49_152, hidden_size: 3072, intermediate_size: 12_288, num_hidden_layers: 30 },
@@ -213,6 +213,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_attention_heads: 16, num_key_value_heads: 16, max_position_embeddings: 32_768, qkv_bias: true },
     ...{ decoder_sparse_step: 1, moe_intermediate_size: 1408, shared_expert_intermediate_size: 5632 },
     ...{ num_experts_per_tok: 4, num_experts: 60, norm_topk_prob: false, mlp_only_layers: null },
+    ...{ use_sliding_window: false, sliding_window: 4096, max_window_layers: 28, layer_types: null },
   },
   glm4_moe: {
     ...{ ...llama, vocab_size: 151_552, intermediate_size: 10_944, num_hidden_layers: 46, num_attention_heads: 96 },
@@ -231,7 +232,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_attention_heads: 128, num_key_value_heads: 128, max_position_embeddings: 4096, num_experts_per_tok: 8 },
     first_k_dense_replace: 3,
     ...{ n_group: 8, topk_group: 4, n_routed_experts: 256, n_shared_experts: 1, routed_scaling_factor: 2.5 },
-    ...{ moe_intermediate_size: 2048, norm_topk_prob: true, rope_interleave: true },
+    ...{ moe_intermediate_size: 2048, norm_topk_prob: true, rope_interleave: true, head_dim: null },
   },
   gpt_neox: {
     ...{ ...headless, vocab_size: 50_432, hidden_size: 6144, intermediate_size: 24_576, num_hidden_layers: 44 },
@@ -356,12 +357,14 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   youtu: {
     ...{ ...deepseek, vocab_size: 128_256, hidden_size: 2048, intermediate_size: 6144, num_attention_heads: 16 },
     ...{ num_key_value_heads: 16, max_position_embeddings: 131_072, tie_word_embeddings: true, rope_interleave: true },
+    head_dim: null,
   },
   ernie4_5_moe: {
     ...{ ...llama, vocab_size: 103_424, hidden_size: 2560, intermediate_size: 12_288, num_hidden_layers: 28 },
     ...{ num_attention_heads: 20, num_key_value_heads: 4, max_position_embeddings: 131_072, rms_norm_eps: 1e-5 },
     ...{ tie_word_embeddings: true, rope_theta: 500_000, moe_intermediate_size: 1536, moe_k: 6, moe_num_experts: 64 },
     ...{ moe_num_shared_experts: 2, moe_layer_start_index: 1, moe_layer_end_index: -1, moe_layer_interval: 1 },
+    moe_norm_min: 1e-12,
   },
   flex_olmo: {
     ...{ ...llama, vocab_size: 100_352, max_position_embeddings: 4096, attention_bias: false, rope_theta: 500_000 },

@@ -113,7 +113,14 @@ export const mixtralExperts = {
 
 /** Names that differ from Llama's. */
 export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
-  phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+  phi: {
+    ...{ "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+    ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
+  },
+  stablelm: {
+    "attention.queryNorm": "self_attn.q_layernorm.norms.#",
+    "attention.keyNorm": "self_attn.k_layernorm.norms.#",
+  },
   glm4: {
     ...{ attentionPostNorm: "post_self_attn_layernorm", feedForwardNorm: "post_attention_layernorm" },
     feedForwardPostNorm: "post_mlp_layernorm",

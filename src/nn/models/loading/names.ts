@@ -85,7 +85,7 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
   } else if (attends)
     yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.sinks) yield "attention.sinks";
-  if (attends && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
+  if (attends) yield* queryKeyNormsOf(attention);
   if (attends) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
   if (norms !== "before") yield "attentionPostNorm";
   if (feedForward.hidden === 0) return;
@@ -98,6 +98,13 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
   if (experts?.shared) yield* parts.map((part) => `feedForward.shared.${part}`);
   if (experts?.shared?.gated) yield "feedForward.sharedGate";
   if (norms !== "before") yield "feedForwardPostNorm";
+}
+
+function* queryKeyNormsOf({ queryKeyNorm, heads, keyValueHeads }: LayerDescription["attention"]): Generator<string> {
+  if (queryKeyNorm === undefined) return;
+  for (const [part, count] of Object.entries({ queryNorm: heads, keyNorm: keyValueHeads }))
+    if (queryKeyNorm !== "headLayerNorms") yield `attention.${part}`;
+    else for (let head = 0; head < count; head++) yield `attention.${part}.norms.${head}`;
 }
 
 /** The style of names in a file. */
@@ -132,8 +139,16 @@ function blockPlaces(
   path: string,
   change: Change | undefined,
 ): Place[] {
-  const tensorName = block(layer)[path]!;
+  const names = block(layer);
   const named = (at: string) => prefixes(index).map((prefix) => `${prefix}${at}`);
+  const [, norm, head] = /^(.*)\.norms\.(\d+)$/.exec(path) ?? [];
+  if (norm !== undefined) {
+    const own = names[norm]!.replace("#", head!);
+    // a weight for each head: one tensor for all heads, unless the name has the index of the head
+    const part = { kind: "part", index: Number(head) } as const;
+    return [{ path: `blocks.${index}.${path}`, names: named(own), change: own === names[norm] ? part : undefined }];
+  }
+  const tensorName = names[path]!;
   if (!path.includes("#")) return [{ path: `blocks.${index}.${path}`, names: named(tensorName), change }];
   return Array.from({ length: layer.feedForward.experts!.count }, (_, expert) => ({
     path: `blocks.${index}.${path.replace("#", `${expert}`)}`,
