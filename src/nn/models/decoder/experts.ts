@@ -24,6 +24,7 @@ import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import type { ExpertsDescription } from "./description.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
+import { Parameter } from "./recurrent/mixer.ts";
 
 /** The bias that a router adds to the probabilities for the choice of experts. */
 class Correction extends Module<[probabilities: Tensor], Tensor> {
@@ -49,6 +50,7 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
  * |---|---|
  * | `router.weight`, `router.bias` | [experts, width], [experts]; usually without bias |
  * | `correction.bias` | [experts]; null without a correction |
+ * | `scales.weight` | [experts]; null without scales of experts |
  * | `experts.0. …` | see {@link DecoderFeedForward} |
  * | `shared. …` | the same; null without a shared expert |
  * | `sharedGate.weight` | [1, width]; null without a gate |
@@ -56,9 +58,10 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
  * Source: A. Q. Jiang et al., "Mixtral of experts", 2024, section 2.1; for groups, corrections and shared experts
  * DeepSeek-AI, "DeepSeek-V3 technical report", 2024, section 2.1.2.
  */
-export class Experts extends Module<[x: Tensor], Tensor> {
+export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
   readonly router: Linear;
   readonly correction: Correction | null;
+  readonly scales: Parameter | null;
   readonly experts: readonly DecoderFeedForward[];
   readonly shared: DecoderFeedForward | null;
   readonly sharedGate: Linear | null;
@@ -71,23 +74,37 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     const { count, corrected, shared, routerBias = false } = this.#description;
     this.router = new Linear(width, count, { ...layer, bias: routerBias });
     this.correction = corrected ? new Correction(count, layer) : null;
+    this.scales = this.#description.expertScales ? new Parameter(count, layer) : null;
     this.experts = Array.from({ length: count }, () => new DecoderFeedForward({ ...layer, width, feedForward }));
     const whole = shared && { ...feedForward, hidden: shared.hidden };
     this.shared = whole ? new DecoderFeedForward({ ...layer, width, feedForward: whole }) : null;
     this.sharedGate = shared?.gated ? new Linear(width, 1, { ...layer, bias: false }) : null;
   }
 
-  /** @param x [..., width] @returns [..., width] */
-  override forward(x: Tensor): Tensor {
+  /** @param x [..., width] @param routed the input of the router, by default x @returns [..., width] */
+  override forward(x: Tensor, routed = x): Tensor {
     const rows = reshape(x, [-1, x.shape.at(-1)!]);
     const { perToken, scale = 1, scalesInputs } = this.#description;
-    const { shares, indices } = this.choose(toDType(this.router.forward(rows), "float32"));
-    const scaled = toDType(scale === 1 ? shares : mul(shares, scale), x.dtype);
+    const { shares, indices } = this.choose(this.routerLogits(routed));
+    const scaled = toDType(this.scaled(scale === 1 ? shares : mul(shares, scale), indices), x.dtype);
     const found = this.outputsFor(rows, indices, scalesInputs ? reshape(scaled, [-1, 1]) : undefined);
     const outputs = reshape(found, [rows.shape[0]!, perToken, rows.shape[1]!]);
     const weighted = scalesInputs ? outputs : mul(outputs, unsqueeze(scaled, -1));
     const chosen = reshape(sum(weighted, { dim: 1 }), [...x.shape]);
     return this.shared ? add(chosen, this.sharedOf(x, this.shared)) : chosen;
+  }
+
+  private routerLogits(routed: Tensor): Tensor {
+    return toDType(this.router.forward(reshape(routed, [-1, routed.shape.at(-1)!])), "float32");
+  }
+
+  /** Multiplies the weights of experts by the learned numbers. */
+  private scaled(shares: Tensor, indices: Tensor): Tensor {
+    if (!this.scales) return shares;
+    return mul(
+      shares,
+      reshape(indexSelect(this.scales.forward(), 0, reshape(indices as Tensor<"int64">, [-1])), [...shares.shape]),
+    );
   }
 
   private sharedOf(x: Tensor, shared: DecoderFeedForward): Tensor {

@@ -27,6 +27,7 @@ import {
 } from "./derived_fields.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
 import { falconH1StateSpace } from "./falcon_h1.ts";
+import { gemma3nFields, gemma3nLayer, gemma3nParts, gemma4Fields, gemma4Layer, gemma4Parts } from "./gemma_next.ts";
 import {
   deltaNet,
   deltaNetApart,
@@ -123,6 +124,10 @@ export interface Architecture {
   readonly fused?: boolean | "gateUp";
   /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
   readonly groupedHeads?: boolean;
+  /** Returns the settings of one layer, if layers differ. */
+  readonly ofLayer?: (config: Settings, index: number) => Settings;
+  /** Adds parts that Llama's layers lack. */
+  readonly parts?: (config: Settings, index: number, layer: LayerDescription) => LayerDescription;
   /** Computes fields whose names in the config differ from Llama's. */
   readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
   /** Whether queries, keys and values come from latent vectors. */
@@ -225,6 +230,8 @@ const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: t
 const gemma = {
   ...{ ...gemma1, norms: "both", queryScalar: true, activationField: "hidden_activation" },
 } as const satisfies Partial<Architecture>;
+
+const gemmaNext = { ...gemma, normsFromOne: false, queryKeyNorm: "head" } as const satisfies Partial<Architecture>;
 
 const glm = {
   ...{ interleaved: true, partialRotation: 0.5, fused: "gateUp", biases: { output: false, feedForward: false } },
@@ -419,6 +426,14 @@ export const architectures = {
     experts: { sigmoid: true, normalized: true },
   },
   qwen3_5_text: { ...qwenDelta, title: "Qwen3.5", recurrent: deltaNetApart, axes: true },
+  gemma3n_text: {
+    ...{ ...gemmaNext, title: "Gemma 3n", windows: { every: 5 }, localBase: "rope_local_base_freq" },
+    ...{ derived: gemma3nFields, ofLayer: gemma3nLayer, parts: gemma3nParts },
+  },
+  gemma4_text: {
+    ...{ ...gemmaNext, title: "Gemma 4", windows: { every: 6 }, localBase: 10_000 },
+    ...{ derived: gemma4Fields, ofLayer: gemma4Layer, parts: gemma4Parts },
+  },
   qwen3_5_moe_text: {
     ...{ ...qwenDelta, title: "Qwen3.5 MoE", recurrent: deltaNetApart, axes: true },
     experts: { normalized: true, shared: "shared_expert_intermediate_size" },

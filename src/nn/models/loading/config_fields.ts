@@ -107,6 +107,9 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
+  // training
+  gemma3n_text: ["altup_coef_clip", "hidden_act", "query_pre_attn_scalar"],
+  gemma4_text: ["hidden_act", "query_pre_attn_scalar"],
   gemma2: ["hidden_act", "sliding_window_size"],
   // The implementation of Gemma 3 ignores its softcap.
   gemma3_text: ["hidden_act", "attn_logit_softcapping"],
@@ -148,7 +151,8 @@ export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_in
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
-  ...["eoi_token_index", "image_token_index", "image_seq_length"],
+  ...["eoi_token_index", "image_token_index", "image_seq_length", "audio_config", "eoa_token_index"],
+  ...["audio_soft_tokens_per_image", "vision_soft_tokens_per_image"],
 ]);
 
 /**

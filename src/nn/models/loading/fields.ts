@@ -41,6 +41,12 @@ const gemma = {
   ...{ attention_bias: false, query_pre_attn_scalar: 256, sliding_window: 4096, layer_types: null },
 } as const satisfies Fields;
 
+const { query_pre_attn_scalar: ______, ...unscaledGemma } = gemma;
+
+const gemmaNext = {
+  ...{ ...unscaledGemma, sliding_window: 512, vocab_size_per_layer_input: 262_144, hidden_size_per_layer_input: 256 },
+} as const satisfies Fields;
+
 const { rms_norm_eps: _, ...withoutNorm } = llama;
 
 /** Fields of rows without their names for head sizes and rotations. */
@@ -395,6 +401,19 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 131_072, rms_norm_eps: 1e-5 },
     ...{ rope_theta: 11_158_840, attention_bias: false, num_experts: 192, num_experts_per_tok: 8 },
     ...{ num_shared_experts: 1, moe_intermediate_size: 1536, router_scaling_factor: 2.826, mlp_layer_types: null },
+  },
+  gemma3n_text: {
+    ...{ ...gemmaNext, vocab_size: 262_400, hidden_size: 2048, intermediate_size: 16_384, num_hidden_layers: 35 },
+    ...{ num_key_value_heads: 2, max_position_embeddings: 32_768, final_logit_softcapping: 30, altup_active_idx: 0 },
+    ...{ rope_theta: 1e6, rope_local_base_freq: 10_000, altup_correct_scale: true, altup_num_inputs: 4 },
+    ...{ num_kv_shared_layers: 15, laurel_rank: 64, activation_sparsity_pattern: null },
+  },
+  gemma4_text: {
+    ...{ ...gemmaNext, vocab_size: 262_144, num_hidden_layers: 30, max_position_embeddings: 131_072 },
+    ...{ final_logit_softcapping: null, use_bidirectional_attention: null, attention_k_eq_v: false },
+    ...{ num_kv_shared_layers: 0, enable_moe_block: false, use_double_wide_mlp: false, num_experts: null },
+    ...{ top_k_experts: null, moe_intermediate_size: null, global_head_dim: 512, num_global_key_value_heads: null },
+    per_layer_config: null,
   },
   qwen3_5_text: {
     ...{ ...llama, ...qwenDelta, vocab_size: 248_320, intermediate_size: 12_288, num_attention_heads: 16 },

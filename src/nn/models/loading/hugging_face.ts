@@ -79,7 +79,14 @@ const sameNames: Readonly<Record<string, ArchitectureName>> = { kimi_k2: "deepse
 
 /** Vision-language models whose text part can be loaded alone, with the architecture of this part. */
 const textParts: Readonly<Record<string, ArchitectureName>> = {
-  ...{ gemma3: "gemma3_text", llama4: "llama4_text", qwen3_5: "qwen3_5_text", qwen3_5_moe: "qwen3_5_moe_text" },
+  ...{
+    gemma3: "gemma3_text",
+    gemma3n: "gemma3n_text",
+    gemma4: "gemma4_text",
+    llama4: "llama4_text",
+    qwen3_5: "qwen3_5_text",
+    qwen3_5_moe: "qwen3_5_moe_text",
+  },
 };
 
 const aliases: Readonly<Record<string, ArchitectureName>> = { ...sameNames, ...textParts };
@@ -113,8 +120,8 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
   const text = settings.inner("text_config") ?? settings.with(new Map());
   checkAround(name, settings);
   const described = ofText(name, completed(name, text));
-  // Gemma 3 ties weights by default; the others have the default of PreTrainedConfig or of the text part
-  const tied = settings.flag("tie_word_embeddings", type === "gemma3");
+  // Gemma ties weights by default; the others have the default of PreTrainedConfig or of the text part
+  const tied = settings.flag("tie_word_embeddings", type.startsWith("gemma"));
   return { ...described, tied };
 }
 
@@ -134,7 +141,11 @@ export function ofText(name: ArchitectureName, config: Settings): DecoderDescrip
 function llamaLike(architecture: ArchitectureName, config: Settings, count: number): DecoderDescription {
   const row = rowOf(architecture);
   const width = config.whole("hidden_size");
-  const layers = Array.from({ length: count }, (_, index) => layerOf(row, config, index));
+  const layers = Array.from({ length: count }, (_, index) => {
+    const own = row.ofLayer?.(config, index) ?? config;
+    const layer = layerOf(row, own, index);
+    return row.parts?.(own, index, layer) ?? layer;
+  });
   const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
   return {
     ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
@@ -146,11 +157,17 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
         : row.scaledEmbeddings
           ? Math.sqrt(width)
           : undefined,
+    ...(layers[0]?.layerInput && { layerInputs: layerInputsOf(layers[0].layerInput.width, config) }),
+    ...(layers[0]?.altUp && { streams: layers[0].altUp }),
     headBias: row.biases?.head,
     logitScale: logitScaleOf(row, config),
     logitSoftcap: config.positiveIfAny("final_logit_softcapping"),
   };
 }
+
+const layerInputsOf = (width: number, config: Settings): DecoderDescription["layerInputs"] => ({
+  ...{ vocabularySize: config.whole("vocab_size_per_layer_input"), width },
+});
 
 /** Whether the head shares the embedding's weight. @throws {ArgumentError} if such a head has a bias. */
 function isTied({ biases }: Architecture, config: Settings): boolean {
