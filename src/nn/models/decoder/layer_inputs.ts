@@ -42,7 +42,11 @@ export class LayerInputs extends Module<[tokens: Tensor, embedded: Tensor], Tens
     this.norm = new RMSNorm(width, { ...layer, eps: description.norm.eps });
   }
 
-  /** @param tokens [batch, tokens] @param embedded [batch, tokens, width] @returns [batch, tokens, layers, inputWidth] */
+  /**
+   * @param tokens [batch, tokens]
+   * @param embedded [batch, tokens, width]
+   * @returns [batch, tokens, layers, inputWidth]
+   */
   override forward(tokens: Tensor, embedded: Tensor): Tensor {
     const { layers, width } = this.#description;
     const { vocabularySize, width: inputWidth } = this.#description.layerInputs!;
