@@ -229,6 +229,7 @@ export const calls: Calls = {
   f1Score: [metrics.f1Score as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
   rocAuc: [metrics.rocAuc as Call, () => [tensor([0.5, 0.25]), labels(), { average: "macro" }]],
   perplexity: [metrics.perplexity as Call, () => [zeros([2, 3]), labels(), { ignoreIndex: 0 }]],
+  wordErrorRate: [metrics.wordErrorRate as Call, () => [["one two"], ["one too"]]],
   trainBpe: [data.trainBpe as Call, () => ["a text", { size: 260 }]],
   TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
   Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],

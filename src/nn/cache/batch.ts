@@ -66,6 +66,10 @@ class AttentionCacheBatch extends AttentionCache {
     }
   }
 
+  override advance(count: number): void {
+    for (const member of this.members) member.advance(count);
+  }
+
   override step(step: AttendStep): Tensor | null {
     this.checkBatch(step.operands[0].shape[0]!);
     return steppedTogether(this.members, step);

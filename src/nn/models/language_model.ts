@@ -169,13 +169,33 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   protected throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
     const { cache, isCheckpointed = false, placed, blockInputs } = inputs;
     const embedded = this.embed(tokens, blockInputs.positions ?? positions);
-    let stream: ResidualStream = { residual: placed ? withFeatures(embedded, placed) : embedded };
+    const first = placed ? withFeatures(embedded, placed) : embedded;
+    const layerInputs = this.layerInputsOf(tokens, first);
+    let stream: ResidualStream = { residual: this.streamsOf(first) };
     for (const [index, block] of this.blocks.entries()) {
       stream = isCheckpointed
         ? { residual: checkpoint((x) => block.forward(x, blockInputs), stream.residual) }
-        : advanced(block, stream, { cache: cache?.layers[index], ...blockInputs });
+        : advanced(block, stream, {
+            ...{ cache: cache?.layers[index], ...blockInputs },
+            ...(layerInputs && { layerInput: layerInputs(index) }),
+          });
       if (placed) stream = withDeepFeatures(stream, placed, index);
     }
+    return this.outputOf(stream);
+  }
+
+  /** @internal Returns the inputs of layers besides the stream, by the index of the layer. */
+  protected layerInputsOf(_tokens: Tensor, _embedded: Tensor): ((index: number) => Tensor) | undefined {
+    return undefined;
+  }
+
+  /** @internal Returns the input of the first block. */
+  protected streamsOf(embedded: Tensor): Tensor {
+    return embedded;
+  }
+
+  /** @internal Returns the stream that the final norm reads. */
+  protected outputOf(stream: ResidualStream): ResidualStream {
     return stream;
   }
 

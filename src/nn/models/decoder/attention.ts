@@ -9,12 +9,13 @@ import { MOST_TOKENS } from "../../../ops/attention/step.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
+import { cat } from "../../../ops/join/cat.ts";
 import { rope as ropeOf } from "../../../ops/position/rope.ts";
 import type { RopeTables } from "../../../ops/position/tables.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
-import { slice } from "../../../ops/view/slice.ts";
+import { narrow, slice } from "../../../ops/view/slice.ts";
 import { split } from "../../../ops/view/split.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -28,8 +29,10 @@ import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
 import { chunkMask } from "./chunks.ts";
 import type { AttentionDescription } from "./description.ts";
+import { type HeadNorm, newHeadNorm } from "./head_norms.ts";
 import { LatentProjection } from "./latent.ts";
 import { rotate, stepRotation } from "./rotation.ts";
+import type { SharedKeys } from "./shared_keys.ts";
 import { scaledByPosition } from "./temperature.ts";
 
 /** Optional inputs of attention. */
@@ -49,6 +52,10 @@ export interface AttentionInputs {
   readonly rotation?: RopeTables | undefined;
   /** @internal Cumulative lengths of sequences that x concatenates, for a batch of 1: see {@link flashAttention}. */
   readonly bounds?: readonly number[] | undefined;
+  /** @internal Keys and values that layers share. */
+  readonly shared?: SharedKeys | undefined;
+  /** @internal The input of the layer besides x: [batch, tokens, inputWidth]. */
+  readonly layerInput?: Tensor | undefined;
   /** @internal Whether the mask replaces causal attention: tokens may attend to later ones. Default false. */
   readonly isExact?: boolean | undefined;
 }
@@ -61,6 +68,8 @@ export const attentionInputs = {
   lengths: named(listOf(someNumber, "a list of lengths")),
   rotation: named(anObject<RopeTables>("tables of cosines and sines")),
   bounds: named(listOf(someNumber, "a list of bounds")),
+  shared: named(anObject<SharedKeys>("shared keys")),
+  layerInput: named(aTensor),
   isExact: named(flag, false),
 } as const;
 
@@ -109,8 +118,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly key: Linear | QuantizedLinear | LoraLinear | null;
   readonly value: Linear | QuantizedLinear | LoraLinear | null;
   readonly queryKeyValue: Linear | QuantizedLinear | LoraLinear | null;
-  readonly queryNorm: RMSNorm | null;
-  readonly keyNorm: RMSNorm | null;
+  readonly queryNorm: HeadNorm | null;
+  readonly keyNorm: HeadNorm | null;
   readonly latent: LatentProjection | null;
   readonly sinks: Sinks | null;
   readonly gate: Linear | QuantizedLinear | LoraLinear | null;
@@ -126,17 +135,18 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const projection = (count: number, hasBias = bias) =>
       new Linear(width, count * headWidth, { ...layer, bias: hasBias });
     const norm = (count: number) =>
-      queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
+      queryKeyNorm ? newHeadNorm(queryKeyNorm, count, headWidth, { ...layer, eps }) : null;
     this.#description = attention;
     this.#eps = eps;
     const isWhole = !fused && !attention.latent;
+    const reuses = attention.sharing?.stores === false;
     this.query = isWhole ? projection(heads) : null;
-    this.key = isWhole ? projection(keyValueHeads, keyBias) : null;
-    this.value = isWhole ? projection(keyValueHeads) : null;
+    this.key = isWhole && !reuses ? projection(keyValueHeads, keyBias) : null;
+    this.value = isWhole && !reuses && !attention.keysAsValues ? projection(keyValueHeads) : null;
     this.latent = attention.latent ? new LatentProjection({ ...layer, width, attention }) : null;
     this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;
     this.queryNorm = norm(heads);
-    this.keyNorm = norm(keyValueHeads);
+    this.keyNorm = reuses ? null : norm(keyValueHeads);
     this.sinks = attention.sinks ? new Sinks(heads, layer) : null;
     const valueWidth = attention.latent?.valueWidth ?? headWidth;
     this.gate = attention.gated ? projection(heads) : null;
@@ -154,27 +164,52 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const { cache, mask, positions: given, lengths: rowLengths, rotation, bounds, isExact } = readInputs([inputs]);
     const { scale, softcap, rope, temperature, alibi, chunk } = this.#description;
     if (bounds && chunk !== undefined) checkChunks(bounds, chunk);
+    if (this.#description.sharing?.stores === false) return this.attendToShared(x, inputs);
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(this.gatedBy(x, stepped));
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
-    const rotated = (projected: Tensor, norm: RMSNorm | null) => {
+    const rotated = (projected: Tensor, norm: HeadNorm | null) => {
       const heads = this.split(projected, norm);
       return this.unit(rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths));
     };
     const valueWidth = this.#description.latent?.valueWidth;
-    const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null, valueWidth) };
+    const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, this.valueNorm(), valueWidth) };
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
     const options = { scale, softcap, alibi, cuSeqlens: bounds, dropout: this.activeDropout(), ...this.reach(isExact) };
-    const attend: Attend = (queries, { keys, values }) =>
-      flashAttention(queries, keys, values, {
+    const shared = this.#description.sharing && inputs.shared;
+    shared?.start(this.#description.sharing!.name);
+    const attend: Attend = (queries, { keys, values }) => {
+      shared?.add(this.#description.sharing!.name, { keys, values });
+      return flashAttention(queries, keys, values, {
         ...options,
         sinks: this.sinks?.forward(queries),
         mask: this.chunked(lastOfMask(mask, keys), queries, keys, mask && given),
       });
+    };
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(this.gatedBy(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
+  }
+
+  /** Attends to the keys and values that an earlier layer stored. The cache only counts the tokens. */
+  private attendToShared(x: Tensor, inputs: AttentionInputs): Tensor {
+    const { cache, mask, positions: given, lengths: rowLengths, bounds, isExact } = readInputs([inputs]);
+    const { scale, softcap, rope, sharing } = this.#description;
+    const count = x.shape[1]!;
+    const lengths = rowLengths ?? [(cache?.position ?? 0) + count];
+    const positions = given ?? cache?.positionsOf(count) ?? 0;
+    const queries = rotate(this.split(this.query!.forward(x), this.queryNorm), rope, positions, lengths);
+    const options = { scale, softcap, cuSeqlens: bounds, dropout: this.activeDropout(), ...this.reach(isExact) };
+    const held = inputs.shared!.of(sharing!.name);
+    const attended = held.map(({ keys, values }, row) => {
+      const own = held.length === 1 ? queries : narrow(queries, 0, row, 1);
+      const cast = toDType(own, keys.dtype);
+      return toDType(flashAttention(cast, keys, values, { ...options, mask: lastOfMask(mask, keys) }), x.dtype);
+    });
+    cache?.advance(count);
+    const joined = attended.length === 1 ? attended[0]! : cat(attended, { dim: 0 });
+    return this.output.forward(reshape(transpose(joined, 1, 2), [...x.shape.slice(0, 2), -1]));
   }
 
   /** Normalizes rotated queries or keys by RMSNorm without a weight, if the model does so. */
@@ -197,6 +232,11 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     // the last token of a row is never padding
     const starts = firsts?.map((last) => Number(last) - count + 1);
     return chunkMask({ chunk, queries: count, keys: keys.shape[2]!, firsts: starts, mask });
+  }
+
+  private valueNorm(): RMSNorm | null {
+    if (!this.#description.valueNorm) return null;
+    return new RMSNorm(this.#description.headWidth, { eps: this.#eps, elementwiseAffine: false });
   }
 
   private gatedBy(x: Tensor, attended: Tensor): Tensor {
@@ -228,6 +268,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       this.latent ||
       this.#description.alibi ||
       this.#description.rotatedNorm ||
+      this.#description.sharing ||
       cache.position + q.shape[1]! > (this.#description.chunk ?? Infinity) ||
       this.isTempered(cache, q.shape[1]!) ||
       this.activeDropout() > 0 ||
@@ -238,7 +279,11 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const rotation = stepRotation(rope, headWidth, lengths);
     if (!rotation) return null;
     return cache.step({
-      operands: [this.normalized(q, this.queryNorm), this.normalized(k, this.keyNorm), this.normalized(v, null)],
+      operands: [
+        this.normalized(q, this.queryNorm),
+        this.normalized(k, this.keyNorm),
+        this.normalized(v, this.valueNorm()),
+      ],
       formula: { scale, softcap, window, rotation },
       ...{ heads, kvHeads, headWidth },
     });
@@ -253,6 +298,10 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
     const { query, key, value, queryKeyValue } = this;
     if (this.latent) return this.latent.forward(x);
+    if (this.#description.keysAsValues) {
+      const [q, k] = [query!.forward(x), key!.forward(x)];
+      return [q, k, k];
+    }
     if (!queryKeyValue) return projectedLayers(x, [query!, key!, value!]);
     const { heads, keyValueHeads, headWidth } = this.#description;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * headWidth);
@@ -260,7 +309,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
-  private split(x: Tensor, norm: RMSNorm | null, headWidth = this.#description.headWidth): Tensor {
+  private split(x: Tensor, norm: HeadNorm | null, headWidth = this.#description.headWidth): Tensor {
     const normed = this.normalized(x, norm);
     return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
@@ -269,7 +318,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
    * Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads,
    * headWidth].
    */
-  private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
+  private normalized(x: Tensor, norm: HeadNorm | null): Tensor {
     const { headWidth, queryKeyNorm, clip } = this.#description;
     const split = (x: Tensor) => (queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
     const normed = norm ? norm.forward(split(x)) : x;

@@ -1,4 +1,5 @@
 /** A block of a {@link Decoder}. */
+import { toDType } from "../../../ops/copy/cast.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import type { SumAndNorm } from "../../../ops/normalization/normalize.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -8,11 +9,13 @@ import { type LayerOptions, layerOptions } from "../../layers/initialization.ts"
 import { Module } from "../../layers/module.ts";
 import { LayerNorm, type Normalization, RMSNorm } from "../../layers/normalization.ts";
 import { type AttentionInputs, DecoderAttention, type DecoderAttentionOptions } from "./attention.ts";
+import { BesideExperts } from "./beside_experts.ts";
 import type { LayerDescription, NormDescription, RecurrentDescription } from "./description.ts";
 import { Experts } from "./experts.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
+import { LayerInputGate } from "./layer_inputs.ts";
 import { DeltaNet } from "./recurrent/delta_net.ts";
-import type { Mixer } from "./recurrent/mixer.ts";
+import { type Mixer, Parameter } from "./recurrent/mixer.ts";
 import { ShortConvolution } from "./recurrent/short_convolution.ts";
 import { StateSpace } from "./recurrent/state_space.ts";
 import { normalize, type ResidualStream, sumOf } from "./residual_stream.ts";
@@ -71,6 +74,9 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   readonly feedForward: DecoderFeedForward | Experts | null;
   readonly feedForwardPostNorm: Normalization | null;
   readonly dropout: Dropout | null;
+  readonly beside: BesideExperts | null;
+  readonly layerInput: LayerInputGate | null;
+  readonly scale: Parameter | null;
   readonly #parallel: LayerDescription["parallel"];
   readonly #residualScale: number;
 
@@ -90,6 +96,10 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     this.feedForward = !isWhole ? null : parts.feedForward({ ...layerSettings, width, feedForward });
     this.feedForwardPostNorm = after();
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
+    const further = { ...layerSettings, eps: norm.eps };
+    this.beside = layer.beside ? new BesideExperts(width, layer.beside, further) : null;
+    this.layerInput = layer.layerInput ? new LayerInputGate(width, layer.layerInput, further) : null;
+    this.scale = layer.scaled ? new Parameter(1, layerSettings) : null;
     this.#parallel = parallel;
     this.#residualScale = residualScale;
   }
@@ -112,8 +122,21 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
       if (!this.feedForward) return { residual: before.sum, addition: attended };
       if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) };
       const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
-      return { residual: sum, addition: this.added(this.feedForward.forward(out), this.feedForwardPostNorm) };
+      const output = this.feedForward.forward(out);
+      const whole = this.beside ? this.beside.forward(output, sum) : output;
+      return this.finished({ residual: sum, addition: this.added(whole, this.feedForwardPostNorm) }, inputs);
     });
+  }
+
+  /** Adds the layer's input, and scales the result. */
+  private finished(stream: Required<ResidualStream>, { layerInput }: AttentionInputs): Required<ResidualStream> {
+    const sum = this.layerInput ? sumOf(stream) : undefined;
+    const { residual, addition } = sum
+      ? { residual: sum, addition: this.layerInput!.forward(sum, layerInput!) }
+      : stream;
+    if (!this.scale) return { residual, addition };
+    const factor = toDType(this.scale.forward(), residual.dtype);
+    return { residual: mul(residual, factor) as Tensor, addition: mul(addition, factor) as Tensor };
   }
 
   /** Computes the feed-forward of a parallel block. */

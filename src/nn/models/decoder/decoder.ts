@@ -3,7 +3,7 @@ import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
 import { tanh } from "../../../ops/elementwise/hyperbolic.ts";
 import { transpose } from "../../../ops/view/permute.ts";
-import { narrow } from "../../../ops/view/slice.ts";
+import { narrow, select } from "../../../ops/view/slice.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { KeyValueCacheBatch } from "../../cache/batch.ts";
 import type { KeyValueCache, Positions } from "../../cache/cache.ts";
@@ -15,13 +15,23 @@ import type { Normalization } from "../../layers/normalization.ts";
 import type { QuantizedEmbedding } from "../../quantized/embedding.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
-import { type CacheOptions, LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
+import {
+  type BlockInputs,
+  type CacheOptions,
+  LanguageModel,
+  paddedInputs,
+  type TextInputs,
+} from "../language_model.ts";
 import { type ArchitectureName, rowOf } from "../loading/architectures.ts";
 import { type Place, placesOf } from "../loading/names.ts";
+import { AltUpBlock, Streams } from "./alt_up.ts";
 import { DecoderBlock, type DecoderBlockOptions, newNorm } from "./block.ts";
 import type { DecoderDescription } from "./description.ts";
+import { LayerInputs } from "./layer_inputs.ts";
 import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
+import { type ResidualStream, sumOf } from "./residual_stream.ts";
 import { isRelative } from "./rotation.ts";
+import { SharedKeys } from "./shared_keys.ts";
 
 /**
  * A language model that is built from a description, as `loadModel` returns. Each weight is one tensor of a checkpoint,
@@ -44,6 +54,8 @@ export class Decoder extends LanguageModel {
   readonly positionEmbedding: Embedding | QuantizedEmbedding | null;
   readonly embeddingNorm: Normalization | null;
   readonly dropout: Dropout | null;
+  readonly layerInputs: LayerInputs | null;
+  readonly streams: Streams | null;
   override readonly blocks: readonly DecoderBlock[];
   override readonly finalNorm: Normalization;
   override readonly head: Linear | QuantizedLinear | null;
@@ -59,7 +71,8 @@ export class Decoder extends LanguageModel {
   constructor(
     description: DecoderDescription,
     options: LayerOptions = {},
-    newBlock = (blockOptions: DecoderBlockOptions): DecoderBlock => new DecoderBlock(blockOptions),
+    newBlock = (blockOptions: DecoderBlockOptions): DecoderBlock =>
+      new (blockOptions.layer.altUp ? AltUpBlock : DecoderBlock)(blockOptions),
   ) {
     super();
     const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers, headBias } =
@@ -72,6 +85,8 @@ export class Decoder extends LanguageModel {
     this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, shared) : null;
     this.embeddingNorm = description.embeddingNorm ? newNorm(width, norm, shared) : null;
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
+    this.layerInputs = description.layerInputs ? new LayerInputs(description, shared) : null;
+    this.streams = description.streams ? new Streams(width, description.streams.count, shared) : null;
     this.blocks = layers.map((layer) => newBlock({ ...shared, width, norm, layer }));
     this.finalNorm = newNorm(width, norm, shared);
     this.head = tied ? null : new Linear(width, vocabularySize, { ...shared, bias: headBias ?? false });
@@ -86,7 +101,8 @@ export class Decoder extends LanguageModel {
 
   /** @internal The number of elements of keys and values that a cache keeps for each token. */
   get cacheElements(): number {
-    return this.#description.layers.reduce((total, { attention: { keyValueHeads, headWidth, latent } }) => {
+    return this.#description.layers.reduce((total, { attention: { keyValueHeads, headWidth, latent, sharing } }) => {
+      if (sharing?.stores === false) return total;
       return total + keyValueHeads * (headWidth + (latent?.valueWidth ?? headWidth));
     }, 0);
   }
@@ -138,6 +154,32 @@ export class Decoder extends LanguageModel {
     const placed = this.positionEmbedding ? add(scaled, this.embedPositions(positions, tokens.shape[1]!)) : scaled;
     const normalized = this.embeddingNorm ? this.embeddingNorm.forward(placed) : placed;
     return this.dropout ? this.dropout.forward(normalized) : normalized;
+  }
+
+  /** @internal */
+  protected override throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
+    const { layers } = this.#description;
+    const isShared = layers.some(({ attention }) => attention.sharing);
+    if (inputs.isCheckpointed && (isShared || this.layerInputs)) throw notCheckpointed(this.#description.architecture);
+    using shared = isShared ? new SharedKeys() : undefined;
+    const blockInputs = { ...inputs.blockInputs, shared };
+    return super.throughBlocks(tokens, positions, { ...inputs, blockInputs });
+  }
+
+  /** @internal */
+  protected override layerInputsOf(tokens: Tensor, embedded: Tensor): ((index: number) => Tensor) | undefined {
+    const all = this.layerInputs?.forward(tokens, embedded);
+    return all && ((index) => select(all, 2, index));
+  }
+
+  /** @internal */
+  protected override streamsOf(embedded: Tensor): Tensor {
+    return this.streams ? this.streams.forward(embedded) : embedded;
+  }
+
+  /** @internal */
+  protected override outputOf(stream: ResidualStream): ResidualStream {
+    return this.streams ? { residual: this.streams.collapsed(sumOf(stream)) } : stream;
   }
 
   private embedPositions(positions: Positions, count: number): Tensor {
@@ -213,3 +255,10 @@ export class Decoder extends LanguageModel {
     );
   }
 }
+
+const notCheckpointed = (architecture: string): ArgumentError =>
+  new ArgumentError(
+    "Decoder",
+    "checkpoint",
+    `checkpoint: true is not supported by ${architecture}, whose layers depend on each other; leave it out`,
+  );

@@ -32,8 +32,20 @@ export interface DecoderDescription {
   readonly logitScale?: number | undefined;
   /** Logits become softcap · tanh(logits / softcap). Default: none. */
   readonly logitSoftcap?: number | undefined;
+  /** Inputs of each layer besides the residual stream, computed from the tokens. Default: none. */
+  readonly layerInputs?: LayerInputsDescription | undefined;
+  /** The number of parallel residual streams, of which layers compute `active`. Default: one stream. */
+  readonly streams?: { readonly count: number; readonly active: number } | undefined;
   /** The blocks, in order. */
   readonly layers: readonly LayerDescription[];
+}
+
+/** The per-layer embeddings of Gemma 3n and Gemma 4: a table has a vector of each token for each layer. */
+export interface LayerInputsDescription {
+  /** The number of tokens in the table. Others have the vector of token 0. */
+  readonly vocabularySize: number;
+  /** The size of each vector. */
+  readonly width: number;
 }
 
 /** The normalization of a model. */
@@ -67,6 +79,31 @@ export interface LayerDescription {
   readonly feedForward: FeedForwardDescription;
   /** The dropout probability, in training, of the outputs of attention and feed-forward. Default: no dropout layer. */
   readonly dropout?: number | undefined;
+  /** The size and the activation of the layer's input besides the stream. Default: none. */
+  readonly layerInput?:
+    | { readonly width: number; readonly activation: FeedForwardDescription["activation"] }
+    | undefined;
+  /** Whether a learned number multiplies the output of the block. Default false. */
+  readonly scaled?: boolean | undefined;
+  /** Experts whose output is added to the feed-forward's, as in Gemma 4. Default: none. */
+  readonly beside?: FeedForwardDescription | undefined;
+  /** The block computes one of several streams. Default: there is one. */
+  readonly altUp?: AltUpDescription | undefined;
+}
+
+/**
+ * Gemma 3n's block: predicts all streams, computes one of them, and corrects the others by the difference.
+ *
+ * Source: C. Baykal et al., "Alternating updates for efficient transformers", 2023; for the low-rank residual
+ * G. Menghani et al., "LAuReL: learned augmented residual layer", 2024.
+ */
+export interface AltUpDescription {
+  readonly count: number;
+  readonly active: number;
+  /** Whether the computed stream is scaled by a learned vector before the layer's input is added. */
+  readonly scaled: boolean;
+  /** The rank of the low-rank residual. */
+  readonly rank: number;
 }
 
 /** A layer whose tokens are mixed by a state of fixed size. */
@@ -152,8 +189,11 @@ export interface AttentionDescription {
   readonly latent?: LatentDescription | undefined;
   /** Whether queries, keys and values are one projection, in this order. Default false. */
   readonly fused?: boolean | undefined;
-  /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
-  readonly queryKeyNorm?: "head" | "all" | undefined;
+  /**
+   * Normalizes queries and keys: RMSNorm of each head, or of all heads together; LayerNorm of each head with one weight
+   * and bias (`"headLayerNorm"`), or with a weight for each head (`"headLayerNorms"`). Default: none.
+   */
+  readonly queryKeyNorm?: "head" | "all" | "headLayerNorm" | "headLayerNorms" | undefined;
   /** Whether each head of queries and keys is normalized by RMSNorm without a weight after rotation. Default false. */
   readonly rotatedNorm?: boolean | undefined;
   /** Whether each head has a learned score that enters the softmax without a value. Default false. */
@@ -170,6 +210,15 @@ export interface AttentionDescription {
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */
   readonly softcap?: number | undefined;
+  /** Whether each head of values is normalized by RMSNorm without a weight. Default false. */
+  readonly valueNorm?: boolean | undefined;
+  /** Whether values are the projection of keys, before the norm and the rotation of keys. Default false. */
+  readonly keysAsValues?: boolean | undefined;
+  /**
+   * Keys and values that several layers share, by a name: one of them stores them, later ones attend to them. Default:
+   * each layer has separate ones.
+   */
+  readonly sharing?: { readonly name: string; readonly stores: boolean } | undefined;
   /** Whether a sigmoid of another projection of the input multiplies what heads return. Default false. */
   readonly gated?: boolean | undefined;
   /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
@@ -283,6 +332,11 @@ export interface FeedForwardDescription {
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
   readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
+  /**
+   * The share of the gate's elements that become 0 if they are normally distributed: relu(gate − mean − std · quantile)
+   * replaces the gate. Default: none.
+   */
+  readonly sparsity?: number | undefined;
   /** Factors of the gate before the activation, and of the output. Default: both 1. */
   readonly factors?: { readonly gate: number; readonly output: number } | undefined;
   /** Whether the projections have biases. */
@@ -314,6 +368,8 @@ export interface ExpertsDescription {
   readonly normalized: boolean;
   /** A number that is added to this sum. Default 0. */
   readonly epsilon?: number | undefined;
+  /** The minimum of this sum. Default: none. */
+  readonly leastSum?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
   /** Whether the router has a bias. Default false. */
@@ -327,6 +383,8 @@ export interface ExpertsDescription {
   readonly groups?: { readonly count: number; readonly chosen: number; readonly best: number } | undefined;
   /** Whether the weights of the chosen experts multiply their inputs instead of their outputs. Default false. */
   readonly scalesInputs?: boolean | undefined;
+  /** Whether a learned number for each expert multiplies its weight. Default false. */
+  readonly expertScales?: boolean | undefined;
   /** Factor of the weights of the chosen experts. Default 1. */
   readonly scale?: number | undefined;
   /** A feed-forward that computes every token, and whether a sigmoid gate scales its output. Default: none. */

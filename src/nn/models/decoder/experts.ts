@@ -5,6 +5,7 @@ import { toDType } from "../../../ops/copy/cast.ts";
 import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { eq } from "../../../ops/elementwise/comparison.ts";
 import { div } from "../../../ops/elementwise/division.ts";
 import { gather, indexSelect } from "../../../ops/indexing/gather.ts";
@@ -23,6 +24,7 @@ import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import type { ExpertsDescription } from "./description.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
+import { Parameter } from "./recurrent/mixer.ts";
 
 /** The bias that a router adds to the probabilities for the choice of experts. */
 class Correction extends Module<[probabilities: Tensor], Tensor> {
@@ -48,6 +50,7 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
  * |---|---|
  * | `router.weight`, `router.bias` | [experts, width], [experts]; usually without bias |
  * | `correction.bias` | [experts]; null without a correction |
+ * | `scales.weight` | [experts]; null without scales of experts |
  * | `experts.0. …` | see {@link DecoderFeedForward} |
  * | `shared. …` | the same; null without a shared expert |
  * | `sharedGate.weight` | [1, width]; null without a gate |
@@ -55,9 +58,10 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
  * Source: A. Q. Jiang et al., "Mixtral of experts", 2024, section 2.1; for groups, corrections and shared experts
  * DeepSeek-AI, "DeepSeek-V3 technical report", 2024, section 2.1.2.
  */
-export class Experts extends Module<[x: Tensor], Tensor> {
+export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
   readonly router: Linear;
   readonly correction: Correction | null;
+  readonly scales: Parameter | null;
   readonly experts: readonly DecoderFeedForward[];
   readonly shared: DecoderFeedForward | null;
   readonly sharedGate: Linear | null;
@@ -70,23 +74,37 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     const { count, corrected, shared, routerBias = false } = this.#description;
     this.router = new Linear(width, count, { ...layer, bias: routerBias });
     this.correction = corrected ? new Correction(count, layer) : null;
+    this.scales = this.#description.expertScales ? new Parameter(count, layer) : null;
     this.experts = Array.from({ length: count }, () => new DecoderFeedForward({ ...layer, width, feedForward }));
     const whole = shared && { ...feedForward, hidden: shared.hidden };
     this.shared = whole ? new DecoderFeedForward({ ...layer, width, feedForward: whole }) : null;
     this.sharedGate = shared?.gated ? new Linear(width, 1, { ...layer, bias: false }) : null;
   }
 
-  /** @param x [..., width] @returns [..., width] */
-  override forward(x: Tensor): Tensor {
+  /** @param x [..., width] @param routed the input of the router, by default x @returns [..., width] */
+  override forward(x: Tensor, routed = x): Tensor {
     const rows = reshape(x, [-1, x.shape.at(-1)!]);
     const { perToken, scale = 1, scalesInputs } = this.#description;
-    const { shares, indices } = this.choose(toDType(this.router.forward(rows), "float32"));
-    const scaled = toDType(scale === 1 ? shares : mul(shares, scale), x.dtype);
+    const { shares, indices } = this.choose(this.routerLogits(routed));
+    const scaled = toDType(this.scaled(scale === 1 ? shares : mul(shares, scale), indices), x.dtype);
     const found = this.outputsFor(rows, indices, scalesInputs ? reshape(scaled, [-1, 1]) : undefined);
     const outputs = reshape(found, [rows.shape[0]!, perToken, rows.shape[1]!]);
     const weighted = scalesInputs ? outputs : mul(outputs, unsqueeze(scaled, -1));
     const chosen = reshape(sum(weighted, { dim: 1 }), [...x.shape]);
     return this.shared ? add(chosen, this.sharedOf(x, this.shared)) : chosen;
+  }
+
+  private routerLogits(routed: Tensor): Tensor {
+    return toDType(this.router.forward(reshape(routed, [-1, routed.shape.at(-1)!])), "float32");
+  }
+
+  /** Multiplies the weights of experts by the learned numbers. */
+  private scaled(shares: Tensor, indices: Tensor): Tensor {
+    if (!this.scales) return shares;
+    return mul(
+      shares,
+      reshape(indexSelect(this.scales.forward(), 0, reshape(indices as Tensor<"int64">, [-1])), [...shares.shape]),
+    );
   }
 
   private sharedOf(x: Tensor, shared: DecoderFeedForward): Tensor {
@@ -96,13 +114,14 @@ export class Experts extends Module<[x: Tensor], Tensor> {
 
   /** Chooses experts by the router's logits: their weights and indices, [rows, perToken]. */
   private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
-    const { perToken, normalized, epsilon = 0, scores = "softmax" } = this.#description;
+    const { perToken, normalized, epsilon = 0, leastSum, scores = "softmax" } = this.#description;
     const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : sigmoid(logits);
     const largest = topk(this.ranked(probabilities), perToken, { dim: -1 });
     const values = this.correction ? gather(probabilities, -1, largest.indices) : largest.values;
-    const total = normalized ? sum(values, { dim: -1, keepdim: true }) : undefined;
-    const shares = total ? div(values, epsilon === 0 ? total : add(total, epsilon)) : values;
-    return { shares: shares, indices: largest.indices };
+    if (!normalized) return { shares: values, indices: largest.indices };
+    const total = sum(values, { dim: -1, keepdim: true });
+    const divisor = leastSum === undefined ? total : clamp(total, { min: leastSum });
+    return { shares: div(values, epsilon === 0 ? divisor : add(divisor, epsilon)), indices: largest.indices };
   }
 
   /**

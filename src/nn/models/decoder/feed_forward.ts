@@ -3,8 +3,11 @@ import { gelu } from "../../../ops/activation/gelu.ts";
 import { relu } from "../../../ops/activation/relu.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../ops/activation/silu.ts";
-import { add, mul, square } from "../../../ops/elementwise/arithmetic.ts";
+import { add, mul, square, sub } from "../../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
+import { erfinv } from "../../../ops/elementwise/erf.reference.ts";
+import { mean } from "../../../ops/reduction/mean.ts";
+import { std } from "../../../ops/reduction/variance.ts";
 import { split } from "../../../ops/view/split.ts";
 import { gatedProduct } from "../../../quant/matmul/swiglu.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -32,6 +35,13 @@ export const activations = {
   relu: (x: Tensor) => relu(x),
   reluSquared: (x: Tensor) => square(relu(x)),
 } as const;
+
+/** Returns relu(x − mean − std · quantile), for the quantile of the standard normal distribution at `sparsity`. */
+function sparse(x: Tensor, sparsity: number): Tensor {
+  const quantile = Math.SQRT2 * erfinv(2 * sparsity - 1);
+  const deviation = std(x, { dim: -1, keepdim: true, correction: 0 });
+  return relu(sub(x, add(mean(x, { dim: -1, keepdim: true }), mul(deviation, quantile))) as Tensor);
+}
 
 /** Returns gate and up. */
 const inOrder = ([first, second]: readonly Tensor[], fused: FeedForwardDescription["fused"]) =>
@@ -74,9 +84,10 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   }
 
   private activate(x: Tensor): Tensor {
-    const { activation, gated, hidden, fused, clamped } = this.#description;
+    const { activation, gated, hidden, fused, clamped, sparsity } = this.#description;
     if (!gated) return activations[activation](this.up!.forward(x));
     if (clamped) return this.clampedProduct(x, clamped);
+    if (sparsity) return mul(activations[activation](sparse(this.gate!.forward(x), sparsity)), this.up!.forward(x));
     const isApart = activation === "relu" || activation === "reluSquared" || activation === "quickGelu";
     if (!this.gateUp && !isApart) return gatedLayers(x, this.gate!, this.up!, activation);
     const [gate, up] = this.gateUp

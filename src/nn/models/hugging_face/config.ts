@@ -14,8 +14,13 @@ export function readConfig(operation: string, folder: string, name = "config.jso
   throw fail("expected a JSON object");
 }
 
-/** Replaces `Infinity`, which Python writes and JSON does not have, by a number that is too large for a double. */
+/**
+ * Replaces `Infinity`, which Python writes and JSON does not have, by a number that is too large for a double. Version
+ * 5 of `transformers` writes {"__float__": "Infinity"}.
+ */
 const withNumbers = (text: string): string =>
   text.includes("Infinity")
-    ? text.replace(/("(?:[^"\\]|\\.)*")|\bInfinity\b/g, (_, quoted?: string) => quoted ?? "1e999")
+    ? text
+        .replace(/\{\s*"__float__"\s*:\s*"(-?Infinity)"\s*\}/g, "$1")
+        .replace(/("(?:[^"\\]|\\.)*")|\bInfinity\b/g, (_, quoted?: string) => quoted ?? "1e999")
     : text;

@@ -9,17 +9,14 @@ const activations: Readonly<Record<string, FeedForwardDescription["activation"]>
   gelu_new: "geluTanh",
   gelu_pytorch_tanh: "geluTanh",
   quick_gelu: "quickGelu",
+  relu: "relu",
   relu2: "reluSquared",
 };
 
-/** OPT's activation, which no other decoder has. */
-const withRelu = { ...activations, relu: "relu" } as const;
-
 /** @internal Reads the name of an activation. @throws {ArgumentError} `unknownActivation` */
-export function activationOf(config: Settings, name: string, hasRelu = false): FeedForwardDescription["activation"] {
-  const known: typeof activations = hasRelu ? withRelu : activations;
+export function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
   const activationName = config.textIfAny(name) ?? "";
-  if (Object.hasOwn(known, activationName)) return known[activationName]!;
-  const list = Object.keys(known).join(", ");
+  if (Object.hasOwn(activations, activationName)) return activations[activationName]!;
+  const list = Object.keys(activations).join(", ");
   throw config.refused("unknownActivation", `expected ${name} to be one of ${list}, got "${activationName}"`);
 }

@@ -5,6 +5,7 @@
  */
 import type { Json } from "../../../io/json.ts";
 import type {
+  AttentionDescription,
   DecoderDescription,
   FeedForwardDescription,
   LayerDescription,
@@ -22,9 +23,11 @@ import {
   lfm2MoeFields,
   llama4Fields,
   minimaxFields,
+  qwen2MoeFields,
 } from "./derived_fields.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
 import { falconH1StateSpace } from "./falcon_h1.ts";
+import { gemma3nFields, gemma3nLayer, gemma3nParts, gemma4Fields, gemma4Layer, gemma4Parts } from "./gemma_next.ts";
 import {
   deltaNet,
   deltaNetApart,
@@ -108,8 +111,8 @@ export interface Architecture {
   readonly besideAttention?: boolean;
   /** Whether a sigmoid gate multiplies what heads return. */
   readonly gatedHeads?: boolean;
-  /** RMSNorm of queries and keys, per head or over all heads. */
-  readonly queryKeyNorm?: "head" | "all";
+  /** The norm of queries and keys. */
+  readonly queryKeyNorm?: NonNullable<AttentionDescription["queryKeyNorm"]>;
   /** The field that says whether there is such a norm. Default: there is one. */
   readonly queryKeyNormField?: string;
   /**
@@ -121,10 +124,16 @@ export interface Architecture {
   readonly fused?: boolean | "gateUp";
   /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
   readonly groupedHeads?: boolean;
+  /** Returns the settings of one layer, if layers differ. */
+  readonly ofLayer?: (config: Settings, index: number) => Settings;
+  /** Adds parts that Llama's layers lack. */
+  readonly parts?: (config: Settings, index: number, layer: LayerDescription) => LayerDescription;
   /** Computes fields whose names in the config differ from Llama's. */
   readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
   /** Whether queries, keys and values come from latent vectors. */
   readonly latent?: boolean;
+  /** Whether `head_dim` repeats the number of elements of a head that rotate. */
+  readonly latentHeadDim?: boolean;
   /** Whether each head has a learned score without a value. */
   readonly sinks?: boolean;
   /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
@@ -222,6 +231,8 @@ const gemma = {
   ...{ ...gemma1, norms: "both", queryScalar: true, activationField: "hidden_activation" },
 } as const satisfies Partial<Architecture>;
 
+const gemmaNext = { ...gemma, normsFromOne: false, queryKeyNorm: "head" } as const satisfies Partial<Architecture>;
+
 const glm = {
   ...{ interleaved: true, partialRotation: 0.5, fused: "gateUp", biases: { output: false, feedForward: false } },
 } as const satisfies Partial<Architecture>;
@@ -281,11 +292,12 @@ export const architectures = {
   phi: {
     ...{ title: "Phi-1, Phi-1.5, Phi-2", norm: { eps: "layer_norm_eps" }, parallel: { norms: 1 }, plain: true },
     ...{ activation: "geluTanh", partialRotation: 0.5 },
+    ...{ queryKeyNorm: "headLayerNorm", queryKeyNormField: "qk_layernorm" },
     biases: { queryKeyValue: true, output: true, feedForward: true, head: true },
   },
   glm: { ...glm, title: "GLM-4" },
   glm4: { ...glm, title: "GLM-4-0414", norms: "both" },
-  cohere: { ...cohere, title: "Command R" },
+  cohere: { ...cohere, title: "Command R", queryKeyNorm: "headLayerNorms", queryKeyNormField: "use_qk_norm" },
   cohere2: { ...cohere, title: "Command R7B, Command A", windows: { every: 4 }, unrotated: "unwindowed" },
   nemotron: {
     ...{ title: "Nemotron-4, Minitron", norm: { eps: "norm_eps" }, normsFromOne: true, plain: true },
@@ -296,6 +308,7 @@ export const architectures = {
   stablelm: {
     ...{ title: "StableLM", norm: { eps: "layer_norm_eps" }, partialRotation: 0.25 },
     ...{ parallel: { norms: 1, key: "use_parallel_residual" } },
+    ...{ queryKeyNorm: "headLayerNorms", queryKeyNormField: "qk_layernorm" },
     biases: { queryKeyValue: "use_qkv_bias", output: false, feedForward: false },
   },
   starcoder2: {
@@ -319,6 +332,7 @@ export const architectures = {
   },
   qwen2_moe: {
     ...{ title: "Qwen1.5-MoE, Qwen2-MoE", biases: { queryKeyValue: "qkv_bias", output: false } },
+    ...{ windows: "all", derived: qwen2MoeFields },
     experts: { shared: "shared_expert_intermediate_size" },
   },
   glm4_moe: {
@@ -328,7 +342,7 @@ export const architectures = {
   deepseek_v2: {
     ...{ title: "DeepSeek-V2", latent: true, interleaved: true, experts: { limited: true } },
   },
-  deepseek_v3: { title: "DeepSeek-V3, R1", latent: true, experts: { grouped: true } },
+  deepseek_v3: { title: "DeepSeek-V3, R1", latent: true, latentHeadDim: true, experts: { grouped: true } },
   gpt_neox: {
     ...{
       title: "GPT-NeoX, Pythia",
@@ -391,7 +405,7 @@ export const architectures = {
   glm4_moe_lite: {
     ...{ title: "GLM-4.7-Flash", latent: true, partialRotation: 1, derived: denseFirst, experts: { grouped: true } },
   },
-  youtu: { title: "Youtu-LLM", latent: true },
+  youtu: { title: "Youtu-LLM", latent: true, latentHeadDim: true },
   ernie4_5_moe: {
     ...{ title: "ERNIE 4.5 MoE", interleaved: true, biases: noBias, derived: ernieMoeFields },
     experts: { normalized: true, corrected: true },
@@ -412,6 +426,14 @@ export const architectures = {
     experts: { sigmoid: true, normalized: true },
   },
   qwen3_5_text: { ...qwenDelta, title: "Qwen3.5", recurrent: deltaNetApart, axes: true },
+  gemma3n_text: {
+    ...{ ...gemmaNext, title: "Gemma 3n", windows: { every: 5 }, localBase: "rope_local_base_freq" },
+    ...{ derived: gemma3nFields, ofLayer: gemma3nLayer, parts: gemma3nParts },
+  },
+  gemma4_text: {
+    ...{ ...gemmaNext, title: "Gemma 4", windows: { every: 6 }, localBase: 10_000 },
+    ...{ derived: gemma4Fields, ofLayer: gemma4Layer, parts: gemma4Parts },
+  },
   qwen3_5_moe_text: {
     ...{ ...qwenDelta, title: "Qwen3.5 MoE", recurrent: deltaNetApart, axes: true },
     experts: { normalized: true, shared: "shared_expert_intermediate_size" },

@@ -85,7 +85,6 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
   // notes of OpenAI's files, which other fields repeat
   gpt_oss: ["initial_context_length", "experts_per_token"],
-  qwen2_moe: ["max_window_layers", "sliding_window"],
   // multi-token prediction, which generation does not use; and settings of training and parallelism
   deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
   // transformers ignores norm_topk_prob of DeepSeek-V2
@@ -104,11 +103,13 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
   youtu: ["embedding_initializer_range"],
-  ernie4_5_moe: ["moe_norm_min"],
   // the precision of a sum
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
+  // training
+  gemma3n_text: ["altup_coef_clip", "hidden_act", "query_pre_attn_scalar"],
+  gemma4_text: ["hidden_act", "query_pre_attn_scalar"],
   gemma2: ["hidden_act", "sliding_window_size"],
   // The implementation of Gemma 3 ignores its softcap.
   gemma3_text: ["hidden_act", "attn_logit_softcapping"],
@@ -150,7 +151,8 @@ export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_in
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
-  ...["eoi_token_index", "image_token_index", "image_seq_length"],
+  ...["eoi_token_index", "image_token_index", "image_seq_length", "audio_config", "eoa_token_index"],
+  ...["audio_soft_tokens_per_image", "vision_soft_tokens_per_image"],
 ]);
 
 /**

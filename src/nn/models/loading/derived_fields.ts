@@ -20,6 +20,24 @@ export function internlm3Fields(config: Settings): Derived {
   return {};
 }
 
+/**
+ * Without `layer_types`, every second of the first `max_window_layers` layers has a window. Source: Hugging Face's
+ * `Qwen2MoeConfig`.
+ */
+export function qwen2MoeFields(config: Settings): Derived {
+  const [types, slides] = [config.get("layer_types"), config.flag("use_sliding_window")];
+  if (types === undefined) {
+    const most = slides ? config.whole("max_window_layers", 0) : 0;
+    const kinds = Array.from({ length: config.whole("num_hidden_layers") }, (_, index) =>
+      index % 2 === 0 && index < most ? "sliding_attention" : "full_attention",
+    );
+    return { layer_types: kinds };
+  }
+  if (!slides && Array.isArray(types) && types.includes("sliding_attention"))
+    throw config.wrong("layer_types", "a list without sliding_attention, since use_sliding_window is false", types);
+  return {};
+}
+
 /** Without `mlp_layer_types`, only the first layer has no experts. */
 export const denseFirst = (config: Settings): Derived =>
   config.get("mlp_layer_types") === undefined ? { first_k_dense_replace: 1 } : {};

@@ -21,7 +21,7 @@ export function expertsOf(row: NonNullable<Architecture["experts"]>, config: Set
     ...(grouped && groupedOf(config, count)),
     ...(sigmoid && { scores: "sigmoid", corrected: config.flag("use_expert_bias", true) }),
     ...(sigmoid && { scale: config.numberIfAny("routed_scaling_factor") }),
-    ...(corrected && { corrected }),
+    ...(corrected && { corrected, leastSum: config.positive("moe_norm_min") }),
   };
 }
 
@@ -83,6 +83,6 @@ export function isSparse(config: Settings, index: number): boolean {
 function isSparseKind(types: unknown, config: Settings, index: number): boolean {
   const count = config.whole("num_hidden_layers");
   const isKnown = (type: unknown) => type === "dense" || type === "sparse";
-  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return types[index] === "sparse";
+  if (Array.isArray(types) && types.length >= count && types.every(isKnown)) return types[index] === "sparse";
   throw config.wrong("mlp_layer_types", `a list of ${count} values, each dense or sparse`, types);
 }

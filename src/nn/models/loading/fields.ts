@@ -41,6 +41,12 @@ const gemma = {
   ...{ attention_bias: false, query_pre_attn_scalar: 256, sliding_window: 4096, layer_types: null },
 } as const satisfies Fields;
 
+const { query_pre_attn_scalar: ______, ...unscaledGemma } = gemma;
+
+const gemmaNext = {
+  ...{ ...unscaledGemma, sliding_window: 512, vocab_size_per_layer_input: 262_144, hidden_size_per_layer_input: 256 },
+} as const satisfies Fields;
+
 const { rms_norm_eps: _, ...withoutNorm } = llama;
 
 /** Fields of rows without their names for head sizes and rotations. */
@@ -58,7 +64,7 @@ const { head_dim: __, ...unheaded } = llama;
 
 const deepseek = {
   ...{ ...unheaded, kv_lora_rank: 512, q_lora_rank: 1536, qk_rope_head_dim: 64, v_head_dim: 128 },
-  ...{ qk_nope_head_dim: 128, attention_bias: false },
+  ...{ qk_nope_head_dim: 128, attention_bias: false, qk_head_dim: null },
 } as const satisfies Fields;
 
 const cohere = {
@@ -146,11 +152,11 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   },
   phi: {
     ...{ ...withoutNorm, vocab_size: 51_200, hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 24 },
-    ...{ hidden_act: "gelu_new", layer_norm_eps: 1e-5 },
+    ...{ hidden_act: "gelu_new", layer_norm_eps: 1e-5, qk_layernorm: false },
   },
   glm,
   glm4: glm,
-  cohere: { ...cohere, rope_theta: 500_000 },
+  cohere: { ...cohere, rope_theta: 500_000, use_qk_norm: false },
   cohere2: { ...cohere, sliding_window: 4096, layer_types: null, sliding_window_pattern: 4 },
   nemotron: {
     ...{ ...withoutNorm, vocab_size: 256_000, hidden_size: 6144, intermediate_size: 24_576 },
@@ -171,7 +177,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...headless, rope_theta: 10_000, partial_rotary_factor: null, vocab_size: 50_304, hidden_size: 2560 },
     ...{ intermediate_size: 6912, num_attention_heads: 32, num_key_value_heads: 32, hidden_act: "silu" },
     ...{ max_position_embeddings: 4096, layer_norm_eps: 1e-5, use_qkv_bias: false },
-    use_parallel_residual: false,
+    ...{ use_parallel_residual: false, qk_layernorm: false },
   },
   starcoder2: {
     ...{ ...withoutNorm, vocab_size: 49_152, hidden_size: 3072, intermediate_size: 12_288, num_hidden_layers: 30 },
@@ -213,6 +219,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_attention_heads: 16, num_key_value_heads: 16, max_position_embeddings: 32_768, qkv_bias: true },
     ...{ decoder_sparse_step: 1, moe_intermediate_size: 1408, shared_expert_intermediate_size: 5632 },
     ...{ num_experts_per_tok: 4, num_experts: 60, norm_topk_prob: false, mlp_only_layers: null },
+    ...{ use_sliding_window: false, sliding_window: 4096, max_window_layers: 28, layer_types: null },
   },
   glm4_moe: {
     ...{ ...llama, vocab_size: 151_552, intermediate_size: 10_944, num_hidden_layers: 46, num_attention_heads: 96 },
@@ -231,7 +238,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_attention_heads: 128, num_key_value_heads: 128, max_position_embeddings: 4096, num_experts_per_tok: 8 },
     first_k_dense_replace: 3,
     ...{ n_group: 8, topk_group: 4, n_routed_experts: 256, n_shared_experts: 1, routed_scaling_factor: 2.5 },
-    ...{ moe_intermediate_size: 2048, norm_topk_prob: true, rope_interleave: true },
+    ...{ moe_intermediate_size: 2048, norm_topk_prob: true, rope_interleave: true, head_dim: null },
   },
   gpt_neox: {
     ...{ ...headless, vocab_size: 50_432, hidden_size: 6144, intermediate_size: 24_576, num_hidden_layers: 44 },
@@ -356,12 +363,14 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   youtu: {
     ...{ ...deepseek, vocab_size: 128_256, hidden_size: 2048, intermediate_size: 6144, num_attention_heads: 16 },
     ...{ num_key_value_heads: 16, max_position_embeddings: 131_072, tie_word_embeddings: true, rope_interleave: true },
+    head_dim: null,
   },
   ernie4_5_moe: {
     ...{ ...llama, vocab_size: 103_424, hidden_size: 2560, intermediate_size: 12_288, num_hidden_layers: 28 },
     ...{ num_attention_heads: 20, num_key_value_heads: 4, max_position_embeddings: 131_072, rms_norm_eps: 1e-5 },
     ...{ tie_word_embeddings: true, rope_theta: 500_000, moe_intermediate_size: 1536, moe_k: 6, moe_num_experts: 64 },
     ...{ moe_num_shared_experts: 2, moe_layer_start_index: 1, moe_layer_end_index: -1, moe_layer_interval: 1 },
+    moe_norm_min: 1e-12,
   },
   flex_olmo: {
     ...{ ...llama, vocab_size: 100_352, max_position_embeddings: 4096, attention_bias: false, rope_theta: 500_000 },
@@ -392,6 +401,19 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 131_072, rms_norm_eps: 1e-5 },
     ...{ rope_theta: 11_158_840, attention_bias: false, num_experts: 192, num_experts_per_tok: 8 },
     ...{ num_shared_experts: 1, moe_intermediate_size: 1536, router_scaling_factor: 2.826, mlp_layer_types: null },
+  },
+  gemma3n_text: {
+    ...{ ...gemmaNext, vocab_size: 262_400, hidden_size: 2048, intermediate_size: 16_384, num_hidden_layers: 35 },
+    ...{ num_key_value_heads: 2, max_position_embeddings: 32_768, final_logit_softcapping: 30, altup_active_idx: 0 },
+    ...{ rope_theta: 1e6, rope_local_base_freq: 10_000, altup_correct_scale: true, altup_num_inputs: 4 },
+    ...{ num_kv_shared_layers: 15, laurel_rank: 64, activation_sparsity_pattern: null },
+  },
+  gemma4_text: {
+    ...{ ...gemmaNext, vocab_size: 262_144, num_hidden_layers: 30, max_position_embeddings: 131_072 },
+    ...{ final_logit_softcapping: null, use_bidirectional_attention: null, attention_k_eq_v: false },
+    ...{ num_kv_shared_layers: 0, enable_moe_block: false, use_double_wide_mlp: false, num_experts: null },
+    ...{ top_k_experts: null, moe_intermediate_size: null, global_head_dim: 512, num_global_key_value_heads: null },
+    per_layer_config: null,
   },
   qwen3_5_text: {
     ...{ ...llama, ...qwenDelta, vocab_size: 248_320, intermediate_size: 12_288, num_attention_heads: 16 },

@@ -79,7 +79,14 @@ const sameNames: Readonly<Record<string, ArchitectureName>> = { kimi_k2: "deepse
 
 /** Vision-language models whose text part can be loaded alone, with the architecture of this part. */
 const textParts: Readonly<Record<string, ArchitectureName>> = {
-  ...{ gemma3: "gemma3_text", llama4: "llama4_text", qwen3_5: "qwen3_5_text", qwen3_5_moe: "qwen3_5_moe_text" },
+  ...{
+    gemma3: "gemma3_text",
+    gemma3n: "gemma3n_text",
+    gemma4: "gemma4_text",
+    llama4: "llama4_text",
+    qwen3_5: "qwen3_5_text",
+    qwen3_5_moe: "qwen3_5_moe_text",
+  },
 };
 
 const aliases: Readonly<Record<string, ArchitectureName>> = { ...sameNames, ...textParts };
@@ -113,8 +120,8 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
   const text = settings.inner("text_config") ?? settings.with(new Map());
   checkAround(name, settings);
   const described = ofText(name, completed(name, text));
-  // Gemma 3 ties weights by default; the others have the default of PreTrainedConfig or of the text part
-  const tied = settings.flag("tie_word_embeddings", type === "gemma3");
+  // Gemma ties weights by default; the others have the default of PreTrainedConfig or of the text part
+  const tied = settings.flag("tie_word_embeddings", type.startsWith("gemma"));
   return { ...described, tied };
 }
 
@@ -134,7 +141,11 @@ export function ofText(name: ArchitectureName, config: Settings): DecoderDescrip
 function llamaLike(architecture: ArchitectureName, config: Settings, count: number): DecoderDescription {
   const row = rowOf(architecture);
   const width = config.whole("hidden_size");
-  const layers = Array.from({ length: count }, (_, index) => layerOf(row, config, index));
+  const layers = Array.from({ length: count }, (_, index) => {
+    const own = row.ofLayer?.(config, index) ?? config;
+    const layer = layerOf(row, own, index);
+    return row.parts?.(own, index, layer) ?? layer;
+  });
   const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
   return {
     ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
@@ -146,11 +157,17 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
         : row.scaledEmbeddings
           ? Math.sqrt(width)
           : undefined,
+    ...(layers[0]?.layerInput && { layerInputs: layerInputsOf(layers[0].layerInput.width, config) }),
+    ...(layers[0]?.altUp && { streams: layers[0].altUp }),
     headBias: row.biases?.head,
     logitScale: logitScaleOf(row, config),
     logitSoftcap: config.positiveIfAny("final_logit_softcapping"),
   };
 }
+
+const layerInputsOf = (width: number, config: Settings): DecoderDescription["layerInputs"] => ({
+  ...{ vocabularySize: config.whole("vocab_size_per_layer_input"), width },
+});
 
 /** Whether the head shares the embedding's weight. @throws {ArgumentError} if such a head has a bias. */
 function isTied({ biases }: Architecture, config: Settings): boolean {
@@ -204,6 +221,8 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
   if (keyValueHeads !== heads) throw config.wrong("num_key_value_heads", "equal to num_attention_heads", keyValueHeads);
   const rotated = config.whole("qk_rope_head_dim");
   const headWidth = config.whole("qk_nope_head_dim") + rotated;
+  checkSize(config, "qk_head_dim", headWidth, "qk_nope_head_dim + qk_rope_head_dim");
+  if (row.latentHeadDim) checkSize(config, "head_dim", rotated, "qk_rope_head_dim");
   const rotation = layerRope(row, config, false, rotated);
   const bias = config.flag("attention_bias");
   return {
@@ -226,6 +245,12 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
       interleaved: row.interleaved ?? config.flag("rope_interleave", false),
     },
   };
+}
+
+/** Checks a size that files of `transformers` 5 repeat. */
+function checkSize(config: Settings, name: string, size: number, formula: string): void {
+  const got = config.wholeIfAny(name);
+  if (got !== undefined && got !== size) throw config.wrong(name, `${formula}, ${size}`, got);
 }
 
 /** Returns the rotation. @throws {FileFormatError} if only a part of each head rotates. */
@@ -264,7 +289,7 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
     ...{ heads, keyValueHeads, headWidth, ...reachOf(config, window) },
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
     outputBias: hasBias(row.biases?.output, "attention_bias", config),
-    ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config) },
+    ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config, headWidth) },
     ...{ sinks: row.sinks, gated: row.gatedHeads },
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
@@ -276,8 +301,13 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
   };
 }
 
-const queryKeyNormOf = ({ queryKeyNorm, queryKeyNormField: field }: Architecture, config: Settings) =>
-  field === undefined || config.flag(field) ? queryKeyNorm : undefined;
+/** @throws {FileFormatError} for Phi's norm of heads of another size than width / heads, which it assumes. */
+function queryKeyNormOf({ queryKeyNorm, queryKeyNormField: field }: Architecture, config: Settings, headWidth: number) {
+  if (field !== undefined && !config.flag(field, false)) return undefined;
+  const width = Math.floor(config.whole("hidden_size") / config.whole("num_attention_heads"));
+  if (queryKeyNorm !== "headLayerNorm" || width === headWidth) return queryKeyNorm;
+  throw config.wrong(field!, `false, unless head_dim is hidden_size / num_attention_heads, ${width}`, true);
+}
 
 function scaleOf({ queryScalar, multipliers }: Architecture, config: Settings): number | undefined {
   if (queryScalar) return 1 / Math.sqrt(config.positive("query_pre_attn_scalar"));
@@ -356,12 +386,12 @@ function reachOf(config: Settings, size: number | undefined): Pick<AttentionDesc
 
 /** Returns the window of a layer; undefined if it attends to all tokens. */
 function windowOf({ windows }: Architecture, config: Settings, index: number): number | undefined {
-  const size = config.wholeIfAny("sliding_window");
   if (windows === undefined || !config.flag("use_sliding_window", true)) return undefined;
+  const size = config.wholeIfAny("sliding_window");
   const types = config.get("layer_types");
   if (windows === "all" && types === undefined) return size;
   if (types === undefined && windows === "upper")
-    return index >= config.whole("max_window_layers", 0) ? size : undefined;
+    return size !== undefined && index >= config.whole("max_window_layers", 0) ? size : undefined;
   if (types === undefined && windows === "unrotated") return isListed(config, index) ? undefined : size;
   const place = typeof windows === "object" && windows.first ? index : index + 1;
   const isSliding = types === undefined ? place % everyOf(windows, config) !== 0 : slides(types, config, index);

@@ -3,6 +3,32 @@ import type { ArchitectureName } from "./architectures.ts";
 
 type TopPath = "tokenEmbedding" | "positionEmbedding" | "embeddingNorm" | "finalNorm" | "head";
 
+/** The names of the layers that only Gemma 3n and Gemma 4 have, outside of the blocks; `#` is the index of a stream. */
+export const layerInputNames = {
+  "layerInputs.embedding": "embed_tokens_per_layer",
+  "layerInputs.projection": "per_layer_model_projection",
+  "layerInputs.norm": "per_layer_projection_norm",
+} as const;
+export const streamNames = {
+  "streams.expand.#": "altup_projections.#",
+  "streams.collapse.#": "altup_unembed_projections.#",
+} as const;
+
+/** The names of parts of a block that only Gemma 3n and Gemma 4 have. */
+export const gemmaParts = {
+  ...{ "layerInput.gate": "per_layer_input_gate", "layerInput.projection": "per_layer_projection" },
+  ...{ "layerInput.norm": "post_per_layer_input_norm", scale: "layer_scalar" },
+  ...{ "altUp.router": "altup.modality_router", "altUp.routerNorm": "altup.router_norm" },
+  ...{ "altUp.prediction": "altup.prediction_coefs", "altUp.correction": "altup.correction_coefs" },
+  ...{ "altUp.scale": "altup.correct_output_scale", "lowRank.left": "laurel.linear_left" },
+  ...{ "lowRank.right": "laurel.linear_right", "lowRank.norm": "laurel.post_laurel_norm" },
+  ...{ "beside.mlpNorm": "post_feedforward_layernorm_1", "beside.inputNorm": "pre_feedforward_layernorm_2" },
+  ...{ "beside.outputNorm": "post_feedforward_layernorm_2", "beside.routerScale": "router.scale" },
+  ...{ "beside.experts.router": "router.proj", "beside.experts.scales": "router.per_expert_scale" },
+  "beside.experts.experts.#.gateUp": "experts.gate_up_proj",
+  "beside.experts.experts.#.down": "experts.down_proj",
+} as const;
+
 /** The names of the layers outside of the blocks. */
 export type TopNames = Readonly<Record<TopPath, readonly string[]>>;
 
@@ -113,7 +139,14 @@ export const mixtralExperts = {
 
 /** Names that differ from Llama's. */
 export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
-  phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+  phi: {
+    ...{ "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+    ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
+  },
+  stablelm: {
+    "attention.queryNorm": "self_attn.q_layernorm.norms.#",
+    "attention.keyNorm": "self_attn.k_layernorm.norms.#",
+  },
   glm4: {
     ...{ attentionPostNorm: "post_self_attn_layernorm", feedForwardNorm: "post_attention_layernorm" },
     feedForwardPostNorm: "post_mlp_layernorm",

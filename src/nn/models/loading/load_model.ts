@@ -15,6 +15,7 @@ import { limitOfMemory, whatIsAllowed } from "../../../tensor/reserve.ts";
 import { memory } from "../../../tensor/usage.ts";
 import { floatDType } from "../../layers/kinds.ts";
 import { Decoder } from "../decoder/decoder.ts";
+import type { DecoderDescription } from "../decoder/description.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
@@ -199,7 +200,7 @@ function openFolder(path: string): Opened {
   const file = openFor("loadModel", path);
   const close = { [Symbol.dispose]: () => file.close() };
   try {
-    const source = withoutFurtherLayers(sourceOf(file, settings), described.description.layers.length);
+    const source = withoutUnused(sourceOf(file, settings), described.description.layers);
     const fields = config as Readonly<Record<string, unknown>>;
     return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: fields, ...about, ...close };
   } catch (cause) {
@@ -208,13 +209,18 @@ function openFolder(path: string): Opened {
   }
 }
 
-/** Ignores layers after the last block. They are for multi-token prediction, which generation does not use. */
-const withoutFurtherLayers = (source: WeightSource, count: number): WeightSource => ({
-  ...source,
-  isNeutral: (name) =>
-    Number(/^model\.(?:language_model\.)?layers\.(\d+)\./.exec(name)?.[1] ?? -1) >= count ||
-    (source.isNeutral?.(name) ?? false),
-});
+/**
+ * Ignores layers after the last block, which are for multi-token prediction, and keys and values of layers that attend
+ * to those of earlier layers.
+ */
+function withoutUnused(source: WeightSource, layers: DecoderDescription["layers"]): WeightSource {
+  const isUnused = (name: string) => {
+    const [, index, part = ""] = /^model\.(?:language_model\.)?layers\.(\d+)\.(.*)/.exec(name) ?? [];
+    if (index === undefined || Number(index) >= layers.length) return index !== undefined;
+    return layers[Number(index)]!.attention.sharing?.stores === false && /^self_attn\.[kv]_(proj|norm)\./.test(part);
+  };
+  return { ...source, isNeutral: (name) => isUnused(name) || (source.isNeutral?.(name) ?? false) };
+}
 
 function openGguf(path: string, mmproj?: string): Opened {
   const file = openGgufFor("loadModel", path);

@@ -1,7 +1,17 @@
 /** Where the weights of a {@link Decoder} are in checkpoints, by Hugging Face's and llama.cpp's names. */
 import type { DecoderDescription, LayerDescription, RecurrentDescription } from "../decoder/description.ts";
 import { type ArchitectureName, rowOf } from "./architectures.ts";
-import { further, furtherTop, layerPrefixes, mixtralExperts, qwenExperts, type TopNames } from "./layer_names.ts";
+import {
+  further,
+  furtherTop,
+  gemmaParts,
+  layerInputNames,
+  layerPrefixes,
+  mixtralExperts,
+  qwenExperts,
+  streamNames,
+  type TopNames,
+} from "./layer_names.ts";
 
 /** How a checkpoint's tensor is converted to a parameter. */
 export type Change =
@@ -82,10 +92,9 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
   if (attends && latent) {
     if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
     yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
-  } else if (attends)
-    yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
+  } else if (attends) yield* projectionsOf(attention);
   if (attention.sinks) yield "attention.sinks";
-  if (attends && attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
+  if (attends) yield* queryKeyNormsOf(attention);
   if (attends) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
   if (norms !== "before") yield "attentionPostNorm";
   if (feedForward.hidden === 0) return;
@@ -98,6 +107,29 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
   if (experts?.shared) yield* parts.map((part) => `feedForward.shared.${part}`);
   if (experts?.shared?.gated) yield "feedForward.sharedGate";
   if (norms !== "before") yield "feedForwardPostNorm";
+}
+
+function projectionsOf({ fused, sharing, keysAsValues }: LayerDescription["attention"]): string[] {
+  if (fused) return ["attention.queryKeyValue"];
+  const parts = sharing?.stores === false ? ["query"] : ["query", "key", ...(keysAsValues ? [] : ["value"])];
+  return parts.map((part) => `attention.${part}`);
+}
+
+/** Yields the parts of a block that only Gemma 3n and Gemma 4 have. */
+function* gemmaPathsOf({ layerInput, scaled, altUp, beside }: LayerDescription): Generator<string> {
+  const isHere = {
+    ...{ layerInput, altUp, lowRank: altUp, beside, scale: scaled },
+  } as Readonly<Record<string, unknown>>;
+  for (const path of Object.keys(gemmaParts)) if (isHere[path.split(".")[0]!]) yield path;
+}
+
+function* queryKeyNormsOf(attention: LayerDescription["attention"]): Generator<string> {
+  const { queryKeyNorm, heads, keyValueHeads, sharing } = attention;
+  if (queryKeyNorm === undefined) return;
+  const counts = { queryNorm: heads, ...(sharing?.stores !== false && { keyNorm: keyValueHeads }) };
+  for (const [part, count] of Object.entries(counts))
+    if (queryKeyNorm !== "headLayerNorms") yield `attention.${part}`;
+    else for (let head = 0; head < count; head++) yield `attention.${part}.norms.${head}`;
 }
 
 /** The style of names in a file. */
@@ -113,8 +145,9 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
     { ...top("tokenEmbedding"), names: [...names.top.tokenEmbedding, ...(tied ? names.top.head : [])] },
     ...(learnedPositions ? [top("positionEmbedding")] : []),
     ...(embeddingNorm ? [top("embeddingNorm")] : []),
+    ...furtherTops(description),
     ...layers.flatMap((layer, index) =>
-      [...pathsOf(layer)].flatMap((path) =>
+      [...pathsOf(layer), ...gemmaPathsOf(layer)].flatMap((path) =>
         path === "attention.queryKeyValue" && rowOf(name).fused !== true && !rowOf(name).groupedHeads
           ? projectionPlaces(names, layer, index)
           : blockPlaces(names, layer, index, path, headsOf(name, style, layer, path) ?? change(path)),
@@ -125,6 +158,18 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
   ];
 }
 
+/** Places of the layers outside of the blocks that only Gemma 3n and Gemma 4 have. */
+function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
+  const at = ([path, name]: readonly [string, string]) => ({
+    path,
+    names: modelPrefixes.map((prefix) => `${prefix}${name}`),
+  });
+  const numbered = Array.from({ length: (streams?.count ?? 1) - 1 }, (_, index) =>
+    Object.entries(streamNames).map((entry) => entry.map((text) => text.replace("#", `${index}`)) as [string, string]),
+  );
+  return [...(layerInputs ? Object.entries(layerInputNames) : []), ...numbered.flat()].map(at);
+}
+
 function blockPlaces(
   { block, prefixes }: Names,
   layer: LayerDescription,
@@ -132,10 +177,19 @@ function blockPlaces(
   path: string,
   change: Change | undefined,
 ): Place[] {
-  const tensorName = block(layer)[path]!;
+  const names = block(layer);
   const named = (at: string) => prefixes(index).map((prefix) => `${prefix}${at}`);
+  const [, norm, head] = /^(.*)\.norms\.(\d+)$/.exec(path) ?? [];
+  if (norm !== undefined) {
+    const own = names[norm]!.replace("#", head!);
+    // a weight for each head: one tensor for all heads, unless the name has the index of the head
+    const part = { kind: "part", index: Number(head) } as const;
+    return [{ path: `blocks.${index}.${path}`, names: named(own), change: own === names[norm] ? part : undefined }];
+  }
+  const tensorName = names[path]!;
   if (!path.includes("#")) return [{ path: `blocks.${index}.${path}`, names: named(tensorName), change }];
-  return Array.from({ length: layer.feedForward.experts!.count }, (_, expert) => ({
+  const experts = path.startsWith("beside.") ? layer.beside!.experts! : layer.feedForward.experts!;
+  return Array.from({ length: experts.count }, (_, expert) => ({
     path: `blocks.${index}.${path.replace("#", `${expert}`)}`,
     names: named(tensorName.replace("#", `${expert}`)),
     change: tensorName.includes("#") ? change : { ...change, kind: "part", index: expert },
@@ -250,6 +304,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     "feedForward.down": "mlp.down_proj",
     feedForwardPostNorm: "post_feedforward_layernorm",
     ...(feedForward.experts && (name === "mixtral" ? mixtralExperts : qwenExperts)),
+    ...gemmaParts,
     ...further[name],
     ...(attention.latent && { "attention.latent.query": `self_attn.q_${attention.latent.queryRank ? "b_" : ""}proj` }),
     ...(name === "falcon" && parallel === "separateNorms" && { attentionNorm: "ln_attn", feedForwardNorm: "ln_mlp" }),

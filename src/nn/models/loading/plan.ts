@@ -62,7 +62,7 @@ const isIgnored = (name: string): boolean =>
   [
     /\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$/,
     /^rope_(freqs|factors_\w+)\.weight$/,
-    /vision_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\./,
+    /(vision|audio)_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\.|embed_(vision|audio)\./,
     // multi-token prediction
     /^mtp\./,
   ].some((pattern) => pattern.test(name));
@@ -192,7 +192,8 @@ function wantedOf(
   // Norms are computed in float32, so their float32 weights are kept unconverted.
   const isNorm = /Norm$/.test(path);
   if (path.endsWith(".correction")) return "float32";
-  if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
+  if (isNorm && dtype !== "float64" && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module))
+    return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
     /^tower\.|\.(router|sharedGate)$/.test(path) ||

@@ -51,7 +51,21 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
     ...{ attentionFactor: yarnFactor(rope), truncate: Boolean(context.row.localBase) || rope.flag("truncate", true) },
   }),
   longrope: longRope,
+  proportional,
 };
+
+/** A factor by which a pair's frequency becomes 0 in any dtype. */
+const UNROTATED = 1e300;
+
+/** Only the fastest pairs of a head rotate. Source: Hugging Face's `_compute_proportional_rope_parameters`. */
+function proportional(rope: Settings, { row, headWidth }: ScalingContext): Scaling {
+  if (row.partialRotation !== undefined)
+    throw rope.wrong("rope_type", '"proportional" only if heads rotate as a whole', "proportional");
+  const [factor, share] = [rope.positiveIfAny("factor") ?? 1, rope.positiveIfAny("partial_rotary_factor") ?? 1];
+  const count = Math.floor((share * headWidth) / 2);
+  const factors = Array.from({ length: headWidth / 2 }, (_, pair) => (pair < count ? factor : UNROTATED));
+  return { type: "factors", factors };
+}
 
 /** Scalings of architectures whose only one is LongRoPE. */
 const longRopeAlone: typeof scalings = {
@@ -141,7 +155,7 @@ function rotatedOf(rope: Settings | undefined, type: string, { config, row, head
   const factor =
     rope?.positiveIfAny(name) ?? config.positiveIfAny(row.partialField ?? name) ?? row.partialRotation ?? 1;
   if (row.partialRotation !== undefined) return Math.floor(headWidth * factor);
-  if (type !== "default" && factor !== 1)
+  if (type !== "default" && type !== "proportional" && factor !== 1)
     throw settings.wrong(name, `1, the only supported value with rope_type "${type}"`, factor);
   return headWidth;
 }

@@ -1,7 +1,7 @@
 /** Describes decoders with other fields than Llama: GPT-2 and OPT with learned positions, Bloom and MPT, and GPT-J. */
 import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
 import { activationOf } from "./activations.ts";
-import { checkKeys } from "./config_fields.ts";
+import { checkKeys, hasNoEffectAnywhere } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 
 const layersOf = (count: number, layer: (index: number) => LayerDescription): LayerDescription[] =>
@@ -75,7 +75,7 @@ export function opt(config: Settings, count: number): DecoderDescription {
   only("_remove_final_layer_norm", false);
   only("word_embed_proj_dim", width);
   const bias = config.flag("enable_bias");
-  const activation = activationOf(config, "activation_function", true);
+  const activation = activationOf(config, "activation_function");
   const hasWeight = config.flag("layer_norm_elementwise_affine");
   return {
     ...{ architecture: "opt", vocabularySize: config.whole("vocab_size"), width },
@@ -145,7 +145,7 @@ export function bloom(config: Settings, count: number): DecoderDescription {
 }
 
 /** MPT's attention settings: those without an effect, and the only supported value of the others. */
-const mptUnused = ["attn_pdrop", "attn_impl", "model_type", "_name_or_path", "dtype", "torch_dtype"];
+const mptUnused = ["attn_pdrop", "attn_impl"];
 const mptOnly: Readonly<Record<string, unknown>> = {
   ...{ attn_type: "multihead_attention", prefix_lm: false, qk_ln: false, attn_uses_sequence_id: false },
   ...{ alibi: true, alibi_bias_max: 8 },
@@ -157,7 +157,8 @@ export function mpt(config: Settings, count: number): DecoderDescription {
   const headWidth = headWidthOf(config, width, heads, ["d_model", "n_heads"]);
   const attention = config.inner("attn_config") ?? config.with(new Map());
   const isRead = (key: string) => key === "clip_qkv" || key === "softmax_scale" || mptUnused.includes(key);
-  checkKeys(attention, (key) => isRead(key) || mptOnly[key] === attention.get(key), "has another value than MPT's");
+  const isKnown = (key: string) => isRead(key) || hasNoEffectAnywhere(key) || mptOnly[key] === attention.get(key);
+  checkKeys(attention, isKnown, "has another value than MPT's");
   const clip = attention.get("clip_qkv") === 0 ? undefined : attention.positiveIfAny("clip_qkv");
   return {
     ...{ architecture: "mpt", vocabularySize: config.whole("vocab_size"), width },

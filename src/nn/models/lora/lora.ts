@@ -11,6 +11,8 @@ import { QuantizedLinear } from "../../quantized/linear.ts";
 import { LoraLinear } from "../../quantized/lora_linear.ts";
 import { Decoder } from "../decoder/decoder.ts";
 import { Encoder } from "../encoder/encoder.ts";
+import { DualEncoder } from "../vision/dual_encoder.ts";
+import { VisionEncoder } from "../vision/vision_encoder.ts";
 
 /** Options of {@link lora}. */
 export interface LoraOptions {
@@ -30,10 +32,11 @@ export interface LoraOptions {
 }
 
 /** Models that can be adapted. */
-export type AdaptableModel = Decoder | Encoder;
+export type AdaptableModel = Decoder | Encoder | VisionEncoder | DualEncoder;
 
 const isAdaptable = (value: unknown): value is AdaptableModel =>
-  (value instanceof Decoder && value.constructor === Decoder) || value instanceof Encoder;
+  (value instanceof Decoder && value.constructor === Decoder) ||
+  [Encoder, VisionEncoder, DualEncoder].some((kind) => value instanceof kind);
 
 /** @internal Presets are rejected: the public types of their layers do not include adapters. */
 export const aLoadedModel: Kind<AdaptableModel> = {
@@ -56,7 +59,7 @@ const loraParameters = parameters("lora", {
  * Adds trained low-rank matrices to linear layers of a model, in place (LoRA). Everything else is frozen. Quantized
  * layers are supported (QLoRA); experts of a mixture are not. In an encoder, the head is frozen too.
  *
- * @param model a language model or an encoder that `loadModel` returned
+ * @param model a language model, or an encoder of texts, images or both, that `loadModel` returned
  *
  * @example
  * const adapter = nn.lora(model, { rank: 8, alpha: 16 });
@@ -97,7 +100,8 @@ export function linearLayers(model: AdaptableModel): Map<string, Linear | Quanti
         `expected a model without adapters, got one at ${path}; remove() it`,
       );
     const isLinear = module instanceof Linear || module instanceof QuantizedLinear;
-    if (isLinear && /^(decoder\.)?blocks\./.test(path) && !/\.experts\.|\.router$/.test(path)) found.set(path, module);
+    if (isLinear && /^((decoder|vision|text)\.)?blocks\./.test(path) && !/\.experts\.|\.router$/.test(path))
+      found.set(path, module);
   }
   return found;
 }

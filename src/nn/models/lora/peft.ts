@@ -17,6 +17,7 @@ import { reshape } from "../../../ops/view/reshape.ts";
 import { formatShape, sameShape } from "../../../tensor/shape.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { type Differences, type StateDict, StateDictError } from "../../layers/state_dict.ts";
+import { Decoder } from "../decoder/decoder.ts";
 import { Encoder } from "../encoder/encoder.ts";
 import { Settings } from "../loading/settings.ts";
 import { type AdaptableModel, aLoadedModel, LoraAdapter, layersOf, linearLayers } from "./lora.ts";
@@ -92,7 +93,8 @@ function configOf(
 
 /** PEFT's name of the model's task; null for heads that it has no name for. */
 function taskOf(model: AdaptableModel): string | null {
-  if (!(model instanceof Encoder)) return "CAUSAL_LM";
+  if (model instanceof Decoder) return "CAUSAL_LM";
+  if (!(model instanceof Encoder)) return null;
   if (model.task === undefined) return "FEATURE_EXTRACTION";
   return { classify: "SEQ_CLS", tag: "TOKEN_CLS", answer: "QUESTION_ANS", fillMask: null }[model.task];
 }
@@ -169,7 +171,7 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
  */
 function inOrder(model: AdaptableModel, path: string, rows: Tensor, order: "huggingFace" | "llamaCpp"): Tensor {
   const [, layer, name] = /^blocks\.(\d+)\.attention\.(query|key)$/.exec(path) ?? [];
-  if (layer === undefined || model instanceof Encoder) return rows;
+  if (layer === undefined || !(model instanceof Decoder)) return rows;
   const { attention } = model.description.layers[Number(layer)]!;
   if (attention.rope?.interleaved !== true) return rows;
   const { heads, keyValueHeads, headWidth } = attention;

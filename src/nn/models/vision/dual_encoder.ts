@@ -20,6 +20,7 @@ import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { Encoder } from "../encoder/encoder.ts";
+import { placesIn } from "../loading/vision/names.ts";
 import type { DualDescription } from "./description.ts";
 import type { ImageProcessor } from "./processor/processor.ts";
 import { VisionEncoder } from "./vision_encoder.ts";
@@ -91,6 +92,11 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
   /** The description that the model was built from. */
   get description(): DualDescription {
     return this.#description;
+  }
+
+  /** @internal Returns Hugging Face's names of the layers, by path in the model. */
+  huggingFaceNames(): Map<string, string> {
+    return new Map(placesIn(this).map(({ path, names }) => [path, names[0]!]));
   }
 
   /** @internal Encoders have no cache. */

@@ -21,6 +21,7 @@ import { newNorm } from "../decoder/block.ts";
 import { EncoderBlock } from "../encoder/block.ts";
 import { centeredRotation } from "../encoder/grid_rotation.ts";
 import type { EncoderLabels } from "../encoder/labels.ts";
+import { placesIn } from "../loading/vision/names.ts";
 import type { VisionDescription } from "./description.ts";
 import { gridOf, placesOf, positionsOn, tokensBefore, VisionEmbeddings } from "./embeddings.ts";
 import { AttentionPooling, DensePooling } from "./pooling.ts";
@@ -101,6 +102,12 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   /** The description that the model was built from. */
   get description(): VisionDescription {
     return this.#description;
+  }
+
+  /** @internal Returns Hugging Face's names of the layers, by path in the model. */
+  huggingFaceNames(): Map<string, string> {
+    // without a head, names have no prefix, which is the last choice
+    return new Map(placesIn(this).map(({ path, names }) => [path, names.at(this.head ? 0 : -1)!]));
   }
 
   /** @internal An image encoder has no cache. */

@@ -61,12 +61,9 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   gpt2: ["add_cross_attention"],
   gemma: ["use_bidirectional_attention"],
   gemma2: ["use_bidirectional_attention"],
-  phi: ["tie_word_embeddings", "qk_layernorm"],
-  stablelm: ["qk_layernorm"],
-  qwen2_moe: ["use_sliding_window"],
+  phi: ["tie_word_embeddings"],
   falcon: ["alibi"],
   deepseek_v2: ["mlp_bias"],
-  cohere: ["use_qk_norm"],
   opt: ["do_layer_norm_before", "_remove_final_layer_norm", "word_embed_proj_dim"],
   bloom: ["apply_residual_connection_post_layernorm", "slow_but_exact"],
   mamba2: ["hidden_act", "rescale_prenorm_residual"],
@@ -89,7 +86,7 @@ const readKeys: Readonly<Record<string, readonly string[]>> = { mpt: ["max_seq_l
 /** Whether a change is rejected for an accepted reason. */
 function isExpected(name: ArchitectureName, key: string, value: unknown): boolean {
   if (!(key in families[name].fields) && !["rope_scaling", "rope_theta"].includes(key)) return true;
-  if (key === "is_encoder_decoder" || value === "relu" || refusedFields[name]?.includes(key)) return true;
+  if (key === "is_encoder_decoder" || refusedFields[name]?.includes(key)) return true;
   if (!key.startsWith("rope_")) return false;
   // the unsupported type, Qwen's for images, GPT-2, and settings of all layers where Gemma 3 has two kinds
   const text = JSON.stringify(value);

@@ -28,9 +28,9 @@ const folder = testFolder("rows");
 test("docs/models.md lists every architecture", () => {
   const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
   const [, table] = /## Architectures\n(.*?)\n## /s.exec(page)!;
-  const listed = [...table!.matchAll(/^\| (?:`(?:gemma3|kimi_k2|llama4|qwen3_5|qwen3_5_moe)`, )?`(\w+)` \|/gm)].map(
-    ([, name]) => name!,
-  );
+  const listed = [
+    ...table!.matchAll(/^\| (?:`(?:gemma3|gemma3n|gemma4|kimi_k2|llama4|qwen3_5|qwen3_5_moe)`, )?`(\w+)` \|/gm),
+  ].map(([, name]) => name!);
   expect(listed.slice(1).toSorted()).toEqual(Object.keys(architectures).toSorted());
   expect(readFileSync(join(packageRoot, "README.md"), "utf8")).toContain(
     `[${Object.keys(architectures).length} architectures of language models](docs/models.md)`,

@@ -228,7 +228,7 @@ const textWeights = /^(text_model|text_projection|visual_projection|logit_scale|
 export const isWithoutUse = (name: string, isDual: boolean): boolean =>
   withoutUse.some((pattern) => pattern.test(name)) || (!isDual && textWeights.test(name));
 
-/** @internal For tests: the places of a model's weights. */
+/** @internal Returns the places of a model's weights. */
 export const placesIn = ({ description }: VisionEncoder | DualEncoder | ObjectDetector): Place[] =>
   "labels" in description
     ? detectorPlaces(description.architecture as VisionName, description)
