@@ -1,5 +1,5 @@
 /** Complex factorizations on the device: one threadgroup per matrix; see kernels/linalg/complex_factor.metal. */
-import type { MetalImplementation, OperationCall } from "../../backend/backend.ts";
+import type { MetalImplementation } from "../../backend/backend.ts";
 import type { ValuesOf } from "../../backend/fields.ts";
 import { launchBatch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
@@ -39,7 +39,7 @@ const threadsOf = ({ rows, columns }: Sizes): number =>
 /** Returns why another backend computes these matrices. */
 function elsewhere(
   operation: LargeOperation,
-  call: OperationCall<unknown>,
+  call: { readonly inputs: readonly Tensor[] },
   sizes: Sizes,
   work: number,
 ): string | undefined {

@@ -8,7 +8,7 @@ import { plane } from "../../tensor/planes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { contiguous } from "../copy/copy.ts";
-import { onesLike, zerosLike } from "../creation/full.ts";
+import { ones, onesLike, zerosLike } from "../creation/full.ts";
 import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { cat } from "../join/cat.ts";
 import { flip } from "../join/flip.ts";
@@ -57,7 +57,7 @@ define<ReductionAttributes>("prod", ([x], { axes }, { specs }) => {
   const count = axes.reduce((size, axis) => size * x!.shape[axis]!, 1);
   const last = kept.length;
   let rest: Tensor = reshape(permute(x!, [...kept, ...axes]), [...kept.map((axis) => x!.shape[axis]!), count]);
-  if (count === 0) return reshape(onesLike(reshape(rest, specs[0]!.shape)), specs[0]!.shape);
+  if (count === 0) return ones(specs[0]!.shape, { dtype: specs[0]!.dtype });
   for (let size = count; size > 1; size = Math.ceil(size / 2)) {
     const half = Math.floor(size / 2);
     const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half)) as Tensor;
