@@ -45,6 +45,12 @@ function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { spe
 }
 
 define("matmul", matrixProduct);
+/** The second operand is the transposed weight. */
+define<ProductScale>("linear", (inputs, scale, call) => {
+  const [, , bias] = inputs;
+  const product = matrixProduct(inputs, scale, call);
+  return bias === undefined ? product : (add(product, bias) as Tensor);
+});
 define<ProductScale>("addmm", (inputs, scale, call) => {
   const [, , input] = inputs;
   const product = matrixProduct(inputs, scale, call);
@@ -94,6 +100,11 @@ function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
 /** Defines a scan, which runs over reversed elements in the other direction. */
 function defineScan(primitive: string, scan: (x: Tensor, a: Tensor, axis: number) => Tensor): void {
   define<ScanAttributes>(primitive, ([x, a = x], { axis, reverse }) => {
+    if (axis >= x!.rank) {
+      // a scalar, or those of vmap's examples
+      const [values, factors] = [x!, a!].map((each) => reshape(each, [...each.shape, 1])) as [Tensor, Tensor];
+      return reshape(scan(values, factors, axis), x!.shape);
+    }
     if (!reverse) return scan(x!, a!, axis);
     return flip(scan(flip(x!, axis), flip(a!, axis), axis), axis);
   });

@@ -38,6 +38,24 @@ describe("complex calls", () => {
   });
 });
 
+describe("gradients of complex functions", () => {
+  const z = orchard.randn([3, 2], { dtype: "complex128", requiresGrad: true });
+  const w = orchard.randn([3, 2], { dtype: "complex128" });
+  const functions: Readonly<Record<string, (x: Tensor) => Tensor>> = {
+    ...{ silu: orchard.silu, softsign: orchard.softsign, sinc: orchard.sinc, tanhshrink: orchard.tanhshrink },
+    ...{ logsumexp: orchard.logsumexp, nanToNum: orchard.nanToNum, cov: orchard.cov, corrcoef: orchard.corrcoef },
+    logaddexp: (x) => orchard.logaddexp(x, w) as Tensor,
+    softmax: (x) => orchard.softmax(x, -1),
+    logcumsumexp: (x) => orchard.logcumsumexp(x, 0),
+    lerp: (x) => orchard.lerp(x, w, x) as Tensor,
+    addcdiv: (x) => orchard.addcdiv(w, x, x, { value: 0.5 }) as Tensor,
+    normalize: (x) => orchard.normalize(x),
+    trapezoid: (x) => orchard.trapezoid(x, w) as Tensor,
+  };
+  for (const [name, compute] of Object.entries(functions))
+    test(name, () => expect(orchard.gradcheck(compute as never, [z])).toBe(true));
+});
+
 describe("vmap", () => {
   const x = orchard.randn([3, 4, 5], { dtype: "complex128" });
   const warned = (body: () => void): string[] => {
