@@ -4,8 +4,9 @@
 //   for each pass, n = radix m s, p < m, q < s:
 //     y[q + s (radix p + k)] = e^(-2 pi i p k / (m radix)) sum over j of x[q + s (p + j m)] e^(-2 pi i j k / radix)
 //
-// Each threadgroup transforms `group` lines, and passes exchange two halves of its memory. Inverse transforms exchange
-// real and imaginary parts before and after.
+// Each threadgroup transforms `group` lines. A pass reads them into registers, and writes them back after a barrier, so
+// a line takes 8 bytes per element of threadgroup memory. Inverse transforms exchange real and imaginary parts before
+// and after.
 //
 // Operands are [outer][row][inner] complex numbers. Line (outer, mid, inner) has the elements mid * in_mid + j *
 // in_step of the row. So one kernel computes rows, columns, and both steps of a longer transform, whose first step
@@ -16,7 +17,7 @@ using namespace metal;
 
 #include "fft/roots.h"
 
-#define ELEMENTS 2048
+#define PER_THREAD 8  // the most elements of a thread, but for the last incomplete group of RADIX
 #define MAX_PASSES 12
 #define REAL_INPUT 1     // x is real
 #define HALF_INPUT 2     // x has the first half of a spectrum, of row_length / 2 + 1 elements
@@ -111,55 +112,61 @@ inline void stored(
     }
 }
 
-inline void transform_few(thread float2 *x, uint radix) {
-    switch (radix) {
+template <uint RADIX> inline void transform_few(thread float2 *x) {
+    switch (RADIX) {
     case 2: transform_2(x); break;
     case 3: transform_3(x); break;
     case 4: transform_4(x); break;
     case 5: transform_5(x); break;
+    case 7: transform_7(x); break;
     default: transform_8(x); break;
     }
 }
 
-// One pass of all lines of a threadgroup, whose elements are adjacent.
-inline void run_pass(
-    threadgroup const float2 *x,
-    threadgroup float2 *y,
-    uint elements,
-    uint radix,
-    uint m,
-    uint s,
-    uint thread_index,
-    uint threads) {
-    const uint length = radix * m * s;
-    for (uint each = thread_index; each < elements / radix; each += threads) {
-        const uint first = each / (m * s) * length;
-        const uint within = each % (m * s);
-        const uint p = within / s;
-        const uint q = within % s;
-        float2 held[8];
-        for (uint j = 0; j < radix; j += 1) held[j] = x[first + q + s * (p + j * m)];
-        transform_few(held, radix);
-        for (uint k = 0; k < radix; k += 1) {
-            const float2 value = p * k == 0 ? held[k] : complex_product(held[k], root_of_unity(p * k, m * radix));
-            y[first + q + s * (radix * p + k)] = value;
+// One pass of all lines of a threadgroup, whose elements are adjacent. Ends with a barrier.
+template <uint RADIX>
+inline void run_pass(threadgroup float2 *x, uint elements, uint m, uint s, uint thread_index, uint threads) {
+    const uint turns = (PER_THREAD + RADIX - 1) / RADIX;
+    const uint length = RADIX * m * s;
+    float2 held[turns * RADIX];
+    for (uint turn = 0; turn < turns; turn += 1) {
+        const uint each = thread_index + turn * threads;
+        if (each < elements / RADIX) {
+            const uint first = each / (m * s) * length + each % (m * s);
+            for (uint j = 0; j < RADIX; j += 1) held[turn * RADIX + j] = x[first + s * j * m];
         }
     }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint turn = 0; turn < turns; turn += 1) {
+        const uint each = thread_index + turn * threads;
+        if (each < elements / RADIX) {
+            const uint within = each % (m * s);
+            const uint p = within / s;
+            const uint first = each / (m * s) * length + within % s + s * RADIX * p;
+            transform_few<RADIX>(held + turn * RADIX);
+            for (uint k = 0; k < RADIX; k += 1) {
+                const float2 value = held[turn * RADIX + k];
+                x[first + s * k] = p * k == 0 ? value : complex_product(value, root_of_unity(p * k, m * RADIX));
+            }
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
 // x      [[buffer(0)]]  complex numbers as pairs, or real numbers
 // table  [[buffer(1)]]  pairs; any buffer without CHIRP_INPUT and CHIRP_OUTPUT
 // out    [[buffer(2)]]
-// One threadgroup per `group` lines.
+// lines_of_team [[threadgroup(0)]]  group × length float2
+// One threadgroup per `group` lines, with at least a thread per PER_THREAD elements.
 kernel void fft(
     device const float *x [[buffer(0)]],
     device const float *table [[buffer(1)]],
     device float *out [[buffer(2)]],
     constant Fft &given [[buffer(3)]],
+    threadgroup float2 *lines_of_team [[threadgroup(0)]],
     uint team [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint threads [[threads_per_threadgroup]]) {
-    threadgroup float2 halves[2 * ELEMENTS];
     const uint length = uint(given.length);
     const uint group = uint(given.group);
     const ulong first = ulong(team) * group;
@@ -169,23 +176,27 @@ kernel void fft(
         const bool across = has(given, LINES_FIRST);
         const uint line = across ? each % lines : each / length;
         const uint j = across ? each / lines : each % length;
-        halves[line * length + j] = loaded(given, x, table, line_of(given, first + line), j);
+        lines_of_team[line * length + j] = loaded(given, x, table, line_of(given, first + line), j);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    uint from = 0;
     uint s = 1;
     for (uint pass = 0; pass < uint(given.passes); pass += 1) {
         const uint radix = uint(given.radices[pass]);
         const uint m = length / (s * radix);
-        run_pass(halves + from, halves + (ELEMENTS - from), elements, radix, m, s, thread_index, threads);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
+        switch (radix) {
+        case 2: run_pass<2>(lines_of_team, elements, m, s, thread_index, threads); break;
+        case 3: run_pass<3>(lines_of_team, elements, m, s, thread_index, threads); break;
+        case 4: run_pass<4>(lines_of_team, elements, m, s, thread_index, threads); break;
+        case 5: run_pass<5>(lines_of_team, elements, m, s, thread_index, threads); break;
+        case 7: run_pass<7>(lines_of_team, elements, m, s, thread_index, threads); break;
+        default: run_pass<8>(lines_of_team, elements, m, s, thread_index, threads); break;
+        }
         s *= radix;
-        from = ELEMENTS - from;
     }
     for (uint each = thread_index; each < elements; each += threads) {
         const bool across = has(given, LINES_LAST);
         const uint line = across ? each % lines : each / length;
         const uint k = across ? each / lines : each % length;
-        stored(given, out, table, line_of(given, first + line), k, halves[from + line * length + k]);
+        stored(given, out, table, line_of(given, first + line), k, lines_of_team[line * length + k]);
     }
 }

@@ -81,6 +81,34 @@ inline void transform_5(thread float2 *x) {
     x[4] = a - p;
 }
 
+inline void transform_7(thread float2 *x) {
+    const float c1 = 0.62348980185873353f;
+    const float s1 = 0.78183148246802981f;
+    const float c2 = -0.22252093395631440f;
+    const float s2 = 0.97492791218182361f;
+    const float c3 = -0.90096886790241913f;
+    const float s3 = 0.43388373911755812f;
+    const float2 t1 = x[1] + x[6];
+    const float2 t2 = x[2] + x[5];
+    const float2 t3 = x[3] + x[4];
+    const float2 d1 = turned(x[1] - x[6]);
+    const float2 d2 = turned(x[2] - x[5]);
+    const float2 d3 = turned(x[3] - x[4]);
+    const float2 a = x[0] + c1 * t1 + c2 * t2 + c3 * t3;
+    const float2 b = x[0] + c2 * t1 + c3 * t2 + c1 * t3;
+    const float2 c = x[0] + c3 * t1 + c1 * t2 + c2 * t3;
+    const float2 p = s1 * d1 + s2 * d2 + s3 * d3;
+    const float2 q = s2 * d1 - s3 * d2 - s1 * d3;
+    const float2 r = s3 * d1 - s1 * d2 + s2 * d3;
+    x[0] = x[0] + t1 + t2 + t3;
+    x[1] = a + p;
+    x[2] = b + q;
+    x[3] = c + r;
+    x[4] = c - r;
+    x[5] = b - q;
+    x[6] = a - p;
+}
+
 inline void transform_8(thread float2 *x) {
     const float half_root = 0.70710678118654752f;
     float2 even[4] = {x[0] + x[4], x[1] + x[5], x[2] + x[6], x[3] + x[7]};

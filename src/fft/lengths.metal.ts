@@ -2,14 +2,14 @@
 import { getOrMake } from "../core/collections.ts";
 import { transformed } from "./definition.ts";
 
-/** Elements in threadgroup memory: `ELEMENTS` in the kernel. */
-export const MOST_ELEMENTS = 2048;
+/** The most elements of a line in threadgroup memory, which has 32 KB. */
+export const MOST_ELEMENTS = 4096;
 
-/** Returns the radices of a kernel's passes; none for a length with a prime factor above 5. */
+/** Returns the radices of a kernel's passes; none for a length with a prime factor above 7. */
 export function radicesOf(length: number): readonly number[] {
   const radices: number[] = [];
   let rest = length;
-  for (const radix of [8, 4, 2, 3, 5]) for (; rest % radix === 0 && rest > 1; rest /= radix) radices.push(radix);
+  for (const radix of [8, 4, 2, 3, 5, 7]) for (; rest % radix === 0 && rest > 1; rest /= radix) radices.push(radix);
   return rest === 1 ? radices : [];
 }
 

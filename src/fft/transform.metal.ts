@@ -6,7 +6,10 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { MOST_ELEMENTS, paddedLength, radicesOf, splitOf } from "./lengths.metal.ts";
 import { type ComplexTransform, fftParameters, partsOf, type RealTransform } from "./primitive.ts";
 
-const THREADS = 256;
+/** Elements per thread: PER_THREAD in the kernel. */
+const PER_THREAD = 8;
+/** Several lines share a threadgroup up to this many elements, so that short lines use many threadgroups. */
+const GROUP_ELEMENTS = 2048;
 
 /** The kernel's flags. */
 const REAL_INPUT = 1;
@@ -60,7 +63,7 @@ function launchLines(operands: Operands, rows: Rows, steps: Steps): TicketRange 
   const { x, table, out } = operands;
   const { outer, inner, from, to, rowLength, scale, tableStart } = rows;
   const lines = outer * steps.mid * inner;
-  const group = Math.max(1, Math.min(lines, Math.floor(MOST_ELEMENTS / steps.length)));
+  const group = Math.max(1, Math.min(lines, Math.floor(GROUP_ELEMENTS / steps.length)));
   const radices = radicesOf(steps.length);
   const across = (step: number) => inner > 1 || step > 1;
   const flags =
@@ -75,7 +78,8 @@ function launchLines(operands: Operands, rows: Rows, steps: Steps): TicketRange 
       ...{ rowLength, tableStart, group, passes: radices.length, radices, flags, scale },
     }),
     threadgroups: [Math.ceil(lines / group)],
-    threadgroup: THREADS,
+    threadgroup: Math.ceil((group * steps.length) / PER_THREAD / 32) * 32,
+    threadgroupMemory: [Math.ceil((group * steps.length) / 2) * 16], // pairs of float32
   });
 }
 

@@ -6,7 +6,6 @@ import { type Needed, operand, optional, parameters, required } from "../core/pa
 import { asComplex, complexLine, realLine, spectrumLine } from "../fft/lines.ts";
 import type { RealFrom } from "../fft/one.ts";
 import type { ComplexFrom } from "../ops/complex/parts.ts";
-import { real } from "../ops/complex/parts.ts";
 import { fold } from "../ops/convolution/unfold.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
@@ -166,7 +165,7 @@ export function istft(...values: unknown[]): Tensor {
       const spectra = transpose(x.rank === 2 ? unsqueeze(x, 0) : x, -2, -1);
       const scale = normalized ? 1 / Math.sqrt(given.nFft) : 1 / given.nFft;
       const line = { operation: "istft", axis: 2, length: given.nFft, inverse: true, scale };
-      const signals = onesided ? realLine(spectra, line) : real(complexLine(spectra, line));
+      const signals = realLine(spectra, line); // as in PyTorch, the second half of a whole spectrum is not read
       const result = added(signals, frames, { center, length });
       return x.rank === 2 ? squeeze(result, { dim: 0 }) : result;
     }),

@@ -3,48 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
 import * as orchard from "../../src/index.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { operandIn } from "../ops/complex/layouts.ts";
+import { type ComplexName, drawn, identity, mH, residual, wide } from "./complex_matrices.ts";
 import { mulberry32 } from "./random.ts";
 
-const { abs, add, conj, eye, linalg, matmul, mul, sub, toDType } = orchard;
-type ComplexName = "complex64" | "complex128";
-
-const mH = (x: Tensor): Tensor => conj(orchard.transpose(x, -2, -1));
-const identity = (n: number): Tensor => eye(n, { dtype: "complex128" });
-const wide = (x: Tensor): Tensor => toDType(x, "complex128");
-
-/** A product of drawn factors with the given inner size, times a scale, in a drawn layout. */
-function drawn(
-  random: () => number,
-  shape: readonly number[],
-  rank: number,
-  dtype: ComplexName,
-  scale: number,
-): Tensor {
-  const [rows, columns] = shape.slice(-2) as [number, number];
-  const batch = shape.slice(0, -2);
-  const draw = (sizes: readonly number[]): Tensor => {
-    const count = sizes.reduce((product, size) => product * size, 2);
-    const numbers = Array.from({ length: count }, () => random() * 2 - 1);
-    return operandIn(Math.floor(random() * 12), numbers, sizes, "complex128");
-  };
-  const whole = rank >= Math.min(rows, columns);
-  const matrix = whole ? draw(shape) : matmul(draw([...batch, rows, rank]), draw([...batch, rank, columns]));
-  const numbers = [...toDType(mul(matrix, scale) as Tensor, "complex128").dataSync()].map(Number);
-  return operandIn(Math.floor(random() * 12), numbers, shape, dtype);
-}
-
-const epsilons = { complex64: 2 ** -23, complex128: 2 ** -52 } as const;
-
-/** The largest element of a difference in units of ε · n · the largest element of A. */
-function residual(a: Tensor, b: Tensor, like: Tensor, dtype: ComplexName): number {
-  if (a.size === 0) return 0;
-  const largest = (x: Tensor): number => (x.size === 0 ? 0 : Number((abs(x) as Tensor).amax().item()));
-  const error = largest(sub(wide(a), wide(b)) as Tensor);
-  const unit = epsilons[dtype] * Math.max(1, largest(wide(like))) * Math.max(...like.shape.slice(-2));
-  return error / unit;
-}
-
+const { abs, add, conj, linalg, matmul, mul, sub, toDType } = orchard;
 interface Drawing {
   readonly a: Tensor;
   readonly dtype: ComplexName;
@@ -249,15 +211,15 @@ describe("eig", () => {
   });
 });
 
-test("metal runs complex linear algebra on cpu, and records why", () => {
+test("metal runs complex eigenvalues and singular values on cpu, and records why", () => {
   const z = orchard.randn([3, 3], { dtype: "complex64" });
-  const { q, r } = withBackend("metal", () => {
+  const { u, s, vh } = withBackend("metal", () => {
     orchard.resetCodepaths();
-    const found = linalg.qr(z);
-    expect(JSON.stringify(orchard.codepaths())).toContain("only cpu computes with complex matrices");
+    const found = linalg.svd(z);
+    expect(JSON.stringify(orchard.codepaths())).toContain("only cpu computes this of complex matrices");
     return found;
   });
-  close({ a: z, dtype: "complex64", random: Math.random }, matmul(q, r), z, z);
+  close({ a: z, dtype: "complex64", random: Math.random }, matmul(mul(u, s.unsqueeze(-2)) as Tensor, vh), z, z);
 });
 
 test("the gradient of cholesky is Hermitian", () => {

@@ -123,7 +123,7 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
         "operation that returns a new tensor",
     );
   const { byteLength } = storage.memory;
-  const count = byteLength / bytesOf(dtype);
+  const count = Math.floor(byteLength / bytesOf(dtype)); // the memory of an empty tensor may have a few bytes
   const copies = empty([level.size, count], dtype, {}, operation);
   if (storage.isAbstract) makeAbstract(copies.storage);
   else {
@@ -131,7 +131,7 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
     executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
     old.dispose();
   }
-  storage.moveTo(new BatchedMemory(copies.storage, level, byteLength, byteLength));
+  storage.moveTo(new BatchedMemory(copies.storage, level, count * bytesOf(dtype), byteLength));
   copies.dispose();
 }
 

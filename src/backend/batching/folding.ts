@@ -4,15 +4,52 @@ import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
 import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
 
-/** Primitives whose attributes have a number of planes or of batches, and whose operands are dense. */
+/**
+ * Primitives whose attributes have a number of planes or of batches, and whose operands are dense.
+ *
+ * @param own the operands that have these planes; the others must be the same for all examples
+ */
 const byCount =
   (name: string, own: readonly number[]): Rule =>
   (operands, _, attributes) => {
     const count = countOf(operands);
-    if (operands.some(({ isBatched }, at) => isBatched !== own.includes(at))) return null;
-    const inputs = operands.map(({ tensor, isBatched }) => (isBatched ? dense(tensor) : tensor));
+    if (operands.some(({ isBatched }, at) => isBatched && !own.includes(at))) return null;
+    const inputs = operands.map((operand, at) =>
+      own.includes(at) ? dense(repeatedFor(operand, count)) : operand.tensor,
+    );
     return { inputs, attributes: { ...attributes, [name]: (attributes[name] as number) * count } };
   };
+
+/**
+ * Convolutions whose weights differ between examples, and gradients of weights: the examples become groups of channels.
+ *
+ * @param images the operands [batch, channels, …]
+ * @param isImage whether the result is one too
+ */
+const asGroups =
+  (images: readonly number[], isImage: boolean): Rule =>
+  (operands, [result], attributes) => {
+    const count = countOf(operands);
+    const inputs = operands.map((operand, at) => {
+      const all = repeatedFor(operand, count);
+      return dense(images.includes(at) ? swapped(all) : all);
+    });
+    const grouped = { ...attributes, groups: (attributes["groups"] as number) * count };
+    if (!isImage) return { inputs, attributes: grouped };
+    const { shape, dtype } = result!;
+    return {
+      inputs,
+      attributes: grouped,
+      specs: [{ shape: [shape[0]!, count, ...shape.slice(1)], dtype }],
+      finish: ([found]) => [swapped(found!)],
+    };
+  };
+
+/** Tries rules in order. */
+const firstOf =
+  (...rules: readonly Rule[]): Rule =>
+  (...call) =>
+    rules.reduce<ReturnType<Rule>>((found, rule) => found ?? rule(...call), null);
 
 /** Operands by the names in the attributes. */
 const named = (operands: readonly Operand[], attributes: Readonly<Record<string, unknown>>) =>
@@ -50,8 +87,8 @@ const attention: Rule = (operands, results, attributes) => {
   };
 };
 
-/** Distances of points [batch, m, k] and [batch, n, k]. */
-const distances: Rule = (operands, results, attributes) => {
+/** Primitives whose operands and results have a batch axis first, such as distances of points [batch, n, k]. */
+const batches: Rule = (operands, results, attributes) => {
   if (attributes["isTriangle"] === true) return null;
   const count = countOf(operands);
   return {
@@ -121,14 +158,16 @@ export const folding: Readonly<Record<string, Rule>> = {
   maxPool: byCount("planes", [0]),
   maxPoolGradient: byCount("planes", [0, 1]),
   resample: byCount("planes", [0]),
-  convolution: byCount("batch", [0]),
-  convolutionTransposed: byCount("batch", [0]),
+  convolution: firstOf(byCount("batch", [0]), asGroups([0], true)),
+  convolutionTransposed: firstOf(byCount("batch", [0]), asGroups([0], true)),
+  convolutionWeight: asGroups([0, 1], false),
+  fold: batches,
   normalizationForward: rowsOf,
   normalizationBackward: rowsOf,
   attentionForward: attention,
   attentionBackward: attention,
-  cdist: distances,
-  cdistGradient: distances,
+  cdist: batches,
+  cdistGradient: batches,
   loss,
   crossEntropy: crossEntropy(2),
   crossEntropyGradient: crossEntropy(4),

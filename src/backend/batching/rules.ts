@@ -47,13 +47,22 @@ const product: Rule = (operands, [result], attributes) => {
   };
 };
 
+/** Fourier transforms: a second operand is a table, which no example changes. */
+const fourier: Rule = ([x, ...tables], _, attributes) => {
+  if (tables.some(({ isBatched }) => isBatched)) return null;
+  return {
+    inputs: [dense(x!.tensor), ...tables.map(({ tensor }) => tensor)],
+    attributes: shifted(attributes, ["axis"]),
+  };
+};
+
 const table = new Map<string, Rule>(Object.entries(folding));
 
 function rules(rule: Rule, ...names: readonly string[]): void {
   for (const name of names) table.set(name, rule);
 }
 
-rules(broadcasting, "copy", "swigluGradient");
+rules(broadcasting, "copy", "fill", "swigluGradient");
 rules(alongAxes("axes"), "sum", "mean", "prod", "amax", "amin", "all", "any", "max", "min", "norm0", "norm1", "norm2");
 rules(alongAxes("axes"), "normInf", "normNegInf", "normP", "var", "std", "logsumexp");
 rules(alongAxes("axis"), "softmax", "logSoftmax", "softmaxGradient", "logSoftmaxGradient", "selectAt");
@@ -63,6 +72,7 @@ rules(alongAxes("dim"), "sort");
 rules(alongAxes("axis"), "shiftedRecurrence");
 rules(alongAxes("dim"), "orderStatistic");
 rules(alongAxes("dim", "axes"), "gather", "scatter", "scatterOthers");
+rules(fourier, "fft", "realFft");
 rules(product, "matmul", "addmm", "linear");
 rules(broadcasting, "reductionDerivative");
 rules(leading, "triangle", "oneHot", "lossGradient");
@@ -86,9 +96,10 @@ export function ruleOf(
   operands: readonly Operand[],
   results: readonly Result[],
 ): Prepared | null {
-  if (!operands.some(({ isBatched }) => isBatched)) return null;
+  const rule = family === "elementwise" ? broadcasting : table.get(name);
+  // a result may be batched without any operand: a copy of the same values into each example
+  if (rule !== broadcasting && !operands.some(({ isBatched }) => isBatched)) return null;
   if (results.some(({ shape }) => shape.length >= MAX_RANK)) return null;
   if (operands.some(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0) >= MAX_RANK)) return null;
-  const rule = family === "elementwise" ? broadcasting : table.get(name);
   return rule ? rule(operands, results, (attributes ?? {}) as Readonly<Record<string, unknown>>) : null;
 }

@@ -2,20 +2,24 @@
  * Primitives of complex linear algebra. Their operands are real tensors: [batch, m, 2 n] for complex matrices of m rows
  * and n columns, whose elements are pairs of numbers. The lowerings of this folder call them.
  */
-import type { Implementation } from "../../backend/backend.ts";
+import type { Implementation, MetalImplementation } from "../../backend/backend.ts";
 import { type CpuCall, cpuCall } from "../../backend/cpu/call.ts";
 import { dtype, type Field, flag, type ValuesOf, whole } from "../../backend/fields.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { choleskyMetal, luMetal, qrMetal, triangularMetal } from "./factors.metal.ts";
+import { choleskyFields, luFields, qrFields, sizes, triangularFields } from "./fields.ts";
 
-const elsewhere = { missing: "only cpu computes with complex matrices" } as const;
+const elsewhere = { missing: "only cpu computes this of complex matrices" } as const;
+const unsupported = { missing: "only cpu and metal compute with complex matrices" } as const;
 
-/** Defines a primitive that runs on cpu alone. Its attributes are the fields of its call. */
-function onCpu<Fields extends Readonly<Record<string, Field<never>>>>(
+/** Defines a primitive that runs on cpu, and on metal if it is implemented. Attributes are the fields of its call. */
+function define<Fields extends Readonly<Record<string, Field<never>>>>(
   name: string,
   fields: Fields,
   operands: readonly string[],
+  metal?: MetalImplementation<ValuesOf<Fields>>,
 ) {
   const call = cpuCall(name, { dtype, ...fields }, operands) as CpuCall<{ readonly dtype: DType } & ValuesOf<Fields>>;
   const cpu: Implementation<ValuesOf<Fields>> = {
@@ -26,28 +30,24 @@ function onCpu<Fields extends Readonly<Record<string, Field<never>>>>(
   return definePrimitive<ValuesOf<Fields>>({
     name,
     family: "linalg",
-    implementations: { metal: elsewhere, cpu, reference: elsewhere },
+    implementations: { metal: metal ?? elsewhere, cpu, reference: metal ? unsupported : elsewhere },
   });
 }
 
-const sizes = { batch: whole, rows: whole, columns: whole } as const;
-
 /** L of A = L Lᴴ, from the lower triangle of A; info as of `cholesky`. */
-export const complexCholesky = onCpu("complexCholesky", sizes, ["a", "factor", "info"]);
+export const complexCholesky = define("complexCholesky", choleskyFields, ["a", "factor", "info"], choleskyMetal);
 
 /** A = P L U, pivots and info, as of `luFactor`. */
-export const complexLu = onCpu("complexLu", { ...sizes, pivot: flag }, ["a", "lu", "pivots", "info"]);
+export const complexLu = define("complexLu", luFields, ["a", "lu", "pivots", "info"], luMetal);
 
 /** X of A X = B for a triangle of A; `columns` are those of B. */
-export const complexTriangular = onCpu("complexTriangular", { ...sizes, upper: flag, unitDiagonal: flag }, [
-  ...["a", "b", "x"],
-]);
+export const complexTriangular = define("complexTriangular", triangularFields, ["a", "b", "x"], triangularMetal);
 
 /** The first `width` columns of Q, and R with a diagonal that is real and at least 0. */
-export const complexQr = onCpu("complexQr", { ...sizes, width: whole }, ["a", "q", "r"]);
+export const complexQr = define("complexQr", qrFields, ["a", "q", "r"], qrMetal);
 
 /** A Hermitian A = Q T Qᴴ with a real, tridiagonal T; info is the first row that is not finite, counted from 1. */
-export const complexTridiagonal = onCpu("complexTridiagonal", { batch: whole, size: whole, upper: flag }, [
+export const complexTridiagonal = define("complexTridiagonal", { batch: whole, size: whole, upper: flag }, [
   ...["a", "t", "q", "info"],
 ]);
 
@@ -55,12 +55,12 @@ export const complexTridiagonal = onCpu("complexTridiagonal", { batch: whole, si
  * A = Q B Pᴴ with at least as many rows as columns and a real, upper bidiagonal B. With a `width` of 0, Q and Pᴴ are
  * not computed.
  */
-export const complexBidiagonal = onCpu("complexBidiagonal", { ...sizes, width: whole }, ["a", "b", "q", "ph"]);
+export const complexBidiagonal = define("complexBidiagonal", { ...sizes, width: whole }, ["a", "b", "q", "ph"]);
 
 /**
  * Eigenvalues and eigenvectors of a real or complex matrix as pairs of numbers; info is 1 for an element that is not
  * finite, 2 if the iteration did not converge.
  */
-export const complexEig = onCpu("complexEig", { batch: whole, size: whole, complex: flag, vectors: flag }, [
+export const complexEig = define("complexEig", { batch: whole, size: whole, complex: flag, vectors: flag }, [
   ...["a", "values", "info", "vectors"],
 ]);

@@ -8,7 +8,7 @@ import type { SumOf } from "../../ops/reduction/sum.ts";
 import { cumprod } from "../../ops/scan/cumsum.ts";
 import { expand } from "../../ops/view/expand.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -35,7 +35,7 @@ export function vander(...values: unknown[]): Tensor {
   if (x.rank === 0) throw new ShapeError("vander", "wrongRank", `expected at least one axis, got ${x.describe()}`);
   if (x.dtype === "bool") throw new DTypeError("vander", "bool", `expected numbers, got ${x.describe()}`);
   if (n < 2) throw new ArgumentError("vander", "invalidOption", `expected n to be at least 2, got ${n}`);
-  const numbers = isFloat(x.dtype) ? x : toDType(x, "int64");
+  const numbers = hasGradients(x.dtype) ? x : toDType(x, "int64");
   const factors = expand(unsqueeze(numbers, -1), [...x.shape, n - 1]);
   return cat([ones([...x.shape, 1], { dtype: numbers.dtype }), cumprod(factors, -1)], -1);
 }

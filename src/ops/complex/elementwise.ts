@@ -5,7 +5,7 @@ import { isComplexTensor, plane } from "../../tensor/planes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { neg, square } from "../elementwise/arithmetic.ts";
-import { eq, ne } from "../elementwise/comparison.ts";
+import { eq, ge, lt, ne } from "../elementwise/comparison.ts";
 import { exp, exp2, expm1 } from "../elementwise/exponential.ts";
 import { hypot } from "../elementwise/hypot.ts";
 import { logicalAnd, logicalNot, logicalOr, logicalXor } from "../elementwise/logic.ts";
@@ -24,11 +24,11 @@ import {
   scaled,
 } from "./formulas.ts";
 import { joinedParts } from "./planewise.ts";
-import { filledLike, minus, type Parts, plus, times } from "./real_operations.ts";
+import { choose, filledLike, minus, over, type Parts, plus, times } from "./real_operations.ts";
 import * as trigonometry from "./trigonometry.ts";
 
 /** Computes a function of complex numbers: its parts, or a real result. */
-type Formula = (x: Parts, y: Parts) => Parts | Tensor;
+type Formula = (x: Parts, y: Parts, z: Parts) => Parts | Tensor;
 
 const one = (like: Parts): Parts => ({ re: filledLike(like.re, 1), im: filledLike(like.im, 0) });
 const isNotZero = ({ re, im }: Parts): Tensor => logicalOr(re, im);
@@ -46,6 +46,47 @@ const exponentialLessOne = ({ re, im }: Parts): Parts => ({
 function logistic(z: Parts): Parts {
   const { re, im } = exponential({ re: neg(z.re), im: neg(z.im) });
   return quotient(one(z), { re: plus(re, 1), im });
+}
+
+const sum = (x: Parts, y: Parts): Parts => ({ re: plus(x.re, y.re), im: plus(x.im, y.im) });
+const difference = (x: Parts, y: Parts): Parts => ({ re: minus(x.re, y.re), im: minus(x.im, y.im) });
+const chosen = (condition: Tensor, x: Parts, y: Parts): Parts => ({
+  re: choose(condition, x.re, y.re),
+  im: choose(condition, x.im, y.im),
+});
+
+/** a + w (b − a), or b − (b − a)(1 − w) for |w| ≥ ½. */
+function interpolation(a: Parts, b: Parts, weight: Parts): Parts {
+  const step = difference(b, a);
+  const near = sum(a, product(weight, step));
+  const far = difference(b, product(step, difference(one(weight), weight)));
+  return chosen(lt(hypot(weight.re, weight.im), 0.5), near, far);
+}
+
+/** ln(eˣ + eʸ) = x + ln(1 + eʸ⁻ˣ) with the larger real part in x. */
+function logarithmOfExponentials(x: Parts, y: Parts): Parts {
+  const isFirstLarger = ge(x.re, y.re);
+  const [larger, smaller] = [chosen(isFirstLarger, x, y), chosen(isFirstLarger, y, x)];
+  return sum(larger, logarithmOfSum(exponential(difference(smaller, larger))));
+}
+
+/** sin(πz) / (πz); 1 for 0. */
+function cardinalSine(z: Parts): Parts {
+  const angle = scaled(z, Math.PI);
+  const isZero = logicalAnd(eq(z.re, 0), eq(z.im, 0));
+  return chosen(isZero, one(z), quotient(trigonometry.sine(angle), angle));
+}
+
+/** The derivative of z σ(z), times g: σ (1 + z (1 − σ)). */
+function siluGradient(g: Parts, z: Parts): Parts {
+  const share = logistic(z);
+  return product(g, product(share, sum(one(z), product(z, difference(one(z), share)))));
+}
+
+/** z / (1 + |z|). */
+function softsign(z: Parts): Parts {
+  const size = plus(hypot(z.re, z.im), 1);
+  return { re: over(z.re, size), im: over(z.im, size) };
 }
 
 const formulas: Readonly<Record<string, Formula>> = {
@@ -78,6 +119,15 @@ const formulas: Readonly<Record<string, Formula>> = {
   acosh: trigonometry.hyperbolicArccosine,
   atanh: trigonometry.hyperbolicArctangent,
   sigmoid: logistic,
+  silu: (z) => product(z, logistic(z)),
+  siluGradient,
+  softsign,
+  tanhshrink: (z) => difference(z, trigonometry.hyperbolicTangent(z)),
+  sinc: cardinalSine,
+  logaddexp: logarithmOfExponentials,
+  addcmul: (x, a, b) => sum(x, product(a, b)),
+  addcdiv: (x, a, b) => sum(x, quotient(a, b)),
+  lerp: interpolation,
   eq: (x, y) => logicalAnd(eq(x.re, y.re), eq(x.im, y.im)),
   ne: (x, y) => logicalOr(ne(x.re, y.re), ne(x.im, y.im)),
   isnan: ({ re, im }) => logicalOr(isnan(re), isnan(im)),
@@ -94,8 +144,8 @@ function define(primitive: string, formula: Formula): void {
     compute: ({ operation, inputs }) =>
       noGrad(() =>
         tidy(() => {
-          const [x, y] = inputs.map(partsOf);
-          const result = formula(x!, y!);
+          const [x, y, z] = inputs.map(partsOf);
+          const result = formula(x!, y!, z!);
           return ["re" in result ? joinedParts(result.re, result.im, operation) : result];
         }),
       ),

@@ -1,4 +1,5 @@
 /** Lowerings of primitives that move, add or select elements: they run on the real and on the imaginary parts. */
+import { noGrad } from "../../autograd/modes.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { empty, executeInto, executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
@@ -7,7 +8,7 @@ import { isComplexTensor, type Part, plane, realView } from "../../tensor/planes
 import type { Scalar } from "../../tensor/promotion.ts";
 import { MAX_RANK, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { copyPrimitive } from "../copy/copy.ts";
+import { contiguous, copyPrimitive } from "../copy/copy.ts";
 import { fillPrimitive } from "../creation/fill.ts";
 import type { ScatterAttributes } from "../indexing/primitive.ts";
 
@@ -38,7 +39,6 @@ export function joinedParts(re: Tensor, im: Tensor, operation: string): Tensor<C
   return joined;
 }
 
-/** Runs the primitive on each part. Operands that are not complex, such as indices, go to both calls. */
 /** Ways of scattering whose parts are independent. */
 const scatterings: ReadonlySet<string> = new Set(["sum", "last"]);
 
@@ -54,17 +54,25 @@ function computePlanewise(call: ComplexCall): Tensor[] {
   return computeParts(call);
 }
 
-function computeParts({ operation, primitive, inputs, specs, attributes }: ComplexCall): Tensor[] {
+/**
+ * Runs the primitive on each part. Operands that are not complex, such as indices, go to both calls.
+ *
+ * @param prepare changes the operands of a part
+ */
+function computeParts(
+  { operation, primitive, inputs, specs, attributes }: ComplexCall,
+  prepare = (planes: Tensor[]): Tensor[] => planes,
+): Tensor[] {
   const real: OutputSpec[] = specs.map(({ shape, dtype }) => ({ shape, dtype: realDType(dtype) }));
   const [re, im] = parts.map((part) =>
-    withPlanes(inputs, part, (planes) => executeMany(primitive, planes, real, attributes, operation)),
+    withPlanes(inputs, part, (planes) => executeMany(primitive, prepare(planes), real, attributes, operation)),
   ) as [Tensor[], Tensor[]];
   return specs.map((_, at) => interleaved(re[at]!, im[at]!, operation));
 }
 
 /** The primitives that compute the real part from real parts and the imaginary part from imaginary parts. */
 const planewise = [
-  ...["add", "sub", "neg", "sum", "mean", "cumsum", "where", "gather", "scatter", "maskedSelect", "maskedScatter"],
+  ...["add", "sub", "neg", "sum", "mean", "cumsum", "where", "gather", "scatter", "maskedSelect"],
   ...["triangle", "fold", "selectAt"],
 ];
 
@@ -111,6 +119,12 @@ const filled = (
 
 planewise.forEach((name) => {
   defineLowering(name, { compute: computePlanewise });
+});
+
+/** The source is read as dense memory, which a part is not. */
+defineLowering("maskedScatter", {
+  compute: (call) =>
+    computeParts(call, ([x, mask, source, ...rest]) => [x!, mask!, noGrad(() => contiguous(source!)), ...rest]),
 });
 
 defineLowering("copy", {

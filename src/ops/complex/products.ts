@@ -8,7 +8,7 @@ import { plane } from "../../tensor/planes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { contiguous } from "../copy/copy.ts";
-import { onesLike, zerosLike } from "../creation/full.ts";
+import { ones, onesLike, zerosLike } from "../creation/full.ts";
 import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { cat } from "../join/cat.ts";
 import { flip } from "../join/flip.ts";
@@ -45,6 +45,12 @@ function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { spe
 }
 
 define("matmul", matrixProduct);
+/** The second operand is the transposed weight. */
+define<ProductScale>("linear", (inputs, scale, call) => {
+  const [, , bias] = inputs;
+  const product = matrixProduct(inputs, scale, call);
+  return bias === undefined ? product : (add(product, bias) as Tensor);
+});
 define<ProductScale>("addmm", (inputs, scale, call) => {
   const [, , input] = inputs;
   const product = matrixProduct(inputs, scale, call);
@@ -57,7 +63,7 @@ define<ReductionAttributes>("prod", ([x], { axes }, { specs }) => {
   const count = axes.reduce((size, axis) => size * x!.shape[axis]!, 1);
   const last = kept.length;
   let rest: Tensor = reshape(permute(x!, [...kept, ...axes]), [...kept.map((axis) => x!.shape[axis]!), count]);
-  if (count === 0) return reshape(onesLike(reshape(rest, specs[0]!.shape)), specs[0]!.shape);
+  if (count === 0) return ones(specs[0]!.shape, { dtype: specs[0]!.dtype });
   for (let size = count; size > 1; size = Math.ceil(size / 2)) {
     const half = Math.floor(size / 2);
     const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half)) as Tensor;
@@ -94,6 +100,11 @@ function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
 /** Defines a scan, which runs over reversed elements in the other direction. */
 function defineScan(primitive: string, scan: (x: Tensor, a: Tensor, axis: number) => Tensor): void {
   define<ScanAttributes>(primitive, ([x, a = x], { axis, reverse }) => {
+    if (axis >= x!.rank) {
+      // a scalar, or those of vmap's examples
+      const [values, factors] = [x!, a!].map((each) => reshape(each, [...each.shape, 1])) as [Tensor, Tensor];
+      return reshape(scan(values, factors, axis), x!.shape);
+    }
     if (!reverse) return scan(x!, a!, axis);
     return flip(scan(flip(x!, axis), flip(a!, axis), axis), axis);
   });

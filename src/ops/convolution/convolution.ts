@@ -2,11 +2,12 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { ofBatch } from "./batch.ts";
 import { convolve } from "./bilinear.ts";
+import { ofParts } from "./complex.ts";
 import {
   alongAxes,
   checkBias,
@@ -118,6 +119,7 @@ function convolution(
   rank: number,
 ): Tensor {
   const { x, weight, bias } = call;
+  if (isComplex(x.dtype)) return ofParts(operation, call, (own) => convolution(operation, { ...call, ...own }, rank));
   checkOperands(operation, bias ? [x, weight, bias] : [x, weight], { takesIntegers: true });
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);

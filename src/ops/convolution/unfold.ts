@@ -7,7 +7,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { computationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -215,7 +215,7 @@ function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
     noGrad(() => {
       if (firstBackend() === "cpu" && isFloat(x.dtype))
         return execute(foldPrimitive, [contiguous(x)], shape, x.dtype, windows, "fold");
-      const wide = accumulationDType(x.dtype);
+      const wide = computationDType(x.dtype);
       const total = filled(shape, wide, 0, "fold");
       for (let row = 0; row < kernel[0]!; row++)
         for (let column = 0; column < kernel[1]!; column++) {

@@ -4,7 +4,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { accumulationDType, computationDType, type DType, isComplex, isFloat, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -43,7 +43,7 @@ export interface DistOptions {
 export function dist<D extends DType>(a: Tensor<D>, b: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
 export function dist(...values: unknown[]): Tensor {
   const { a, b, p } = distParameters(values);
-  checkFloats("dist", [a, b]);
+  checkFloats("dist", [a, b], true);
   broadcastShapes("dist", a.shape, b.shape);
   return underName("dist", () => tidy(() => normOfDifference(a, b, p)));
 }
@@ -100,13 +100,14 @@ function pairsByKernel(x: Tensor, p: number): Tensor {
 }
 
 function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {
-  const [left, right] = [a, b].map((each) => toDType(each, accumulationDType(a.dtype)));
-  return toDType(norm(sub(left!, right!), { p, dim }), a.dtype);
+  const [left, right] = [a, b].map((each) => toDType(each, computationDType(a.dtype)));
+  return toDType(norm(sub(left!, right!), { p, dim }), realDType(a.dtype));
 }
 
-function checkFloats(operation: string, operands: readonly Tensor[]): void {
+function checkFloats(operation: string, operands: readonly Tensor[], takesComplex = false): void {
   checkSameDType(operation, operands);
-  if (isFloat(operands[0]!.dtype)) return;
+  const { dtype } = operands[0]!;
+  if (isFloat(dtype) || (takesComplex && isComplex(dtype))) return;
   const given = operands.map((each) => each.describe()).join(" and ");
   throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; convert with toDType(x, "float32")`);
 }

@@ -3,7 +3,7 @@ import { DTypeError } from "../../core/errors.ts";
 import { aNumber, axes } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { computationDType, type DType, hasGradients } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -41,7 +41,7 @@ export function normalize<D extends DType>(
 ): Tensor<D>;
 export function normalize(...values: unknown[]): Tensor {
   const { x, p, dim, eps } = normalizeParameters(values);
-  if (!isFloat(x.dtype))
+  if (!hasGradients(x.dtype))
     throw new DTypeError(
       "normalize",
       "notAFloat",
@@ -50,7 +50,7 @@ export function normalize(...values: unknown[]): Tensor {
   for (const axis of [dim].flat()) normalizeAxis("normalize", axis, x.rank);
   return underName("normalize", () =>
     tidy(() => {
-      const wide = toDType(x, accumulationDType(x.dtype));
+      const wide = toDType(x, computationDType(x.dtype));
       return toDType(div(wide, clamp(norm(wide, { p, dim, keepdim: true }), { min: eps })), x.dtype);
     }),
   );

@@ -2,7 +2,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { computationDType, type DType, hasGradients, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -64,7 +64,10 @@ export function distanceOf(
   x2: Tensor,
   { p, eps, keepdim = false }: { readonly p: number; readonly eps: number; readonly keepdim?: boolean },
 ): Tensor {
-  const [a, b] = [x1, x2].map((each) => (isFloat(each.dtype) ? toDType(each, accumulationDType(each.dtype)) : each));
-  const dtype = isFloat(x1.dtype) ? x1.dtype : "float32"; // integer differences wrap around first, as in PyTorch
-  return toDType(norm(add(toDType(sub(a!, b!), accumulationDType(dtype)), eps), { p, dim: -1, keepdim }), dtype);
+  const [a, b] = [x1, x2].map((each) =>
+    hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
+  );
+  const dtype = hasGradients(x1.dtype) ? x1.dtype : "float32"; // integer differences wrap around first, as in PyTorch
+  const difference = toDType(sub(a!, b!), computationDType(dtype));
+  return toDType(norm(add(difference, eps), { p, dim: -1, keepdim }), realDType(dtype));
 }

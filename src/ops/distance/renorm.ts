@@ -3,7 +3,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis as axisKind } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { computationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -36,13 +36,13 @@ const EPS = 1e-7;
 export function renorm<D extends DType>(x: Tensor<D>, p: number, dim: number, maxnorm: number): Tensor<D>;
 export function renorm(...values: unknown[]): Tensor {
   const { x, p, dim, maxnorm } = renormParameters(values);
-  const input = floatOperand("renorm", x, undefined);
+  const input = floatOperand("renorm", x, undefined, true);
   const axis = axisOf("renorm", x, dim);
   if (x.rank < 2) throw new ShapeError("renorm", "wrongRank", `expected at least two axes, got ${x.describe()}`);
   const others = x.shape.map((_, other) => other).filter((other) => other !== axis);
   return underName("renorm", () =>
     tidy(() => {
-      const wide = toDType(input, accumulationDType(x.dtype));
+      const wide = toDType(input, computationDType(x.dtype));
       const norms = norm(wide, { p, dim: others, keepdim: true });
       const factors = where(gt(norms, maxnorm), div(maxnorm, add(norms, EPS)), 1);
       return toDType(mul(wide, factors), x.dtype);

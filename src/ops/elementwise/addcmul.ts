@@ -4,7 +4,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
+import { accumulationDType, hasGradients, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -69,7 +69,7 @@ export function addcdiv<X extends Operand, A extends Operand>(
 export function addcdiv(...values: unknown[]): Tensor {
   const { x, a, b, value } = addcdivParameters(values);
   const factors = [a, b].filter((factor) => factor instanceof Tensor);
-  if (factors.length > 0 && !factors.some(({ dtype }) => isFloat(dtype)))
+  if (factors.length > 0 && !factors.some(({ dtype }) => hasGradients(dtype)))
     throw new DTypeError(
       "addcdiv",
       "notAFloat",
@@ -111,7 +111,7 @@ function scaled(
     tidy(() => {
       const promoted = promoteOperands(operation, operands, "numbers");
       const { dtype } = promoted[0]!;
-      if (!isFloat(dtype) && !Number.isInteger(value))
+      if (!hasGradients(dtype) && !Number.isInteger(value))
         throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       if (hasOnePass(promoted, value)) {
         const [x, a, b] = promoted as [Tensor, Tensor, Tensor];
@@ -128,6 +128,6 @@ function scaled(
 /** 16-bit floats with a factor or a gradient need intermediate results in float32. */
 function hasOnePass(operands: readonly Tensor[], value: number): boolean {
   const { dtype } = operands[0]!;
-  if (dtype === "float32" || dtype === "float64") return true;
+  if (dtype === "float32" || dtype === "float64" || isComplex(dtype)) return true;
   return isFloat(dtype) && value === 1 && !needsGradient(...operands);
 }

@@ -1,5 +1,6 @@
 import { underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { type ComplexDType, isComplex } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -18,6 +19,7 @@ import type { Operand } from "./types.ts";
  *
  * @throws {ShapeError} if the shapes can't be broadcast together.
  */
+export function floatPower(a: Tensor<ComplexDType>, b: Operand): Tensor<"complex128">;
 export function floatPower(a: Operand, b: Operand): Tensor<"float64">;
 export function floatPower(...values: unknown[]): Tensor {
   const { a, b } = floatPowerParameters(values);
@@ -28,4 +30,7 @@ export function floatPower(...values: unknown[]): Tensor {
 floatPower.method = "declared" as const;
 const floatPowerParameters = parameters("floatPower", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
 
-const wide = (given: Operand): Tensor => toDType(promoteOperands("floatPower", [given])[0], "float64");
+function wide(given: Operand): Tensor {
+  const [x] = promoteOperands("floatPower", [given]);
+  return toDType(x, isComplex(x.dtype) ? "complex128" : "float64");
+}

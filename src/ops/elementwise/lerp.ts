@@ -1,6 +1,6 @@
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { hasGradients } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { mul, sub } from "./arithmetic.ts";
@@ -35,7 +35,7 @@ export function lerp(...values: unknown[]): Tensor {
   const { a, b, weight } = lerpParameters(values);
   const operands = promoteOperands("lerp", [a, b, weight]);
   for (const operand of [a, b])
-    if (operand instanceof Tensor && !isFloat(operand.dtype))
+    if (operand instanceof Tensor && !hasGradients(operand.dtype))
       throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; convert with toDType()`);
   return interpolate(operands as unknown as [Tensor, Tensor, Tensor]);
 }

@@ -1,12 +1,12 @@
 import { underName } from "../../backend/dispatch.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { complexOf, imag, real } from "../complex/parts.ts";
 import { clone } from "../copy/copy.ts";
-import { checkReal } from "../creation/create.ts";
 import { abs } from "./arithmetic.ts";
 import { clampAs } from "./clamp.ts";
 import { eq, le } from "./comparison.ts";
@@ -45,7 +45,10 @@ export function nanToNum<D extends DType>(
 ): Tensor<D>;
 export function nanToNum(...values: unknown[]): Tensor {
   const { x, nan, posinf, neginf } = nanToNumParameters(values);
-  checkReal("nanToNum", x.dtype);
+  if (isComplex(x.dtype)) {
+    const part = (own: Tensor): Tensor => nanToNum(own, { nan, posinf, neginf });
+    return complexOf("nanToNum", part(real(x)), part(imag(x)));
+  }
   if (!isFloat(x.dtype)) return clone(x);
   const largest = LARGEST[x.dtype]!;
   return underName("nanToNum", () =>

@@ -1,17 +1,23 @@
 import type { DType } from "../../tensor/dtype.ts";
+import { zerosLike } from "../creation/full.ts";
+import { eq } from "./comparison.ts";
 import { defineBinary } from "./define.ts";
 import type { BinaryOperation } from "./types.ts";
+import { where } from "./where.ts";
 
 /**
  * Returns the next representable number after a toward b, for each pair of elements, with broadcasting; b if they are
- * equal, NaN if either is NaN. Integers become float32. It has no gradient. @see {@link add}
+ * equal, NaN if either is NaN. Integers become float32. The gradient goes to a where it differs from b. @see
+ * {@link add}
  *
  * @example
  * nextafter(tensor([1, 1], { dtype: "float16" }), tensor([2, 0], { dtype: "float16" })); // float16 [1.00098, 0.999512]
  */
 export const nextafter: BinaryOperation = defineBinary("nextafter", {
   takes: "floats",
+  saves: "operands",
   reference: { floatOf: nextOf },
+  gradient: (g, a, b, needs) => [needs[0] ? where(eq(a, b), 0, g) : null, needs[1] ? zerosLike(g) : null],
 });
 
 /** For each dtype: bits of the fraction, exponent of the smallest normal number, and the largest number. */

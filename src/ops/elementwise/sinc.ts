@@ -1,8 +1,8 @@
-import { accumulationDType } from "../../tensor/dtype.ts";
+import { accumulationDType, isComplex } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, square, sub } from "./arithmetic.ts";
-import { lt } from "./comparison.ts";
+import { eq, lt } from "./comparison.ts";
 import { defineUnary } from "./define.ts";
 import { div } from "./division.ts";
 import { zerosLike } from "./operands.ts";
@@ -20,8 +20,18 @@ export const sinc: FloatOperation = defineUnary("sinc", {
   takes: "floats",
   saves: "input",
   reference: { float: sincOf },
-  gradient: (g, x) => mul(g, toDType(derivative(toDType(x, accumulationDType(x.dtype))), g.dtype)),
+  gradient: (g, x) =>
+    isComplex(x.dtype)
+      ? mul(g, complexDerivative(x))
+      : mul(g, toDType(derivative(toDType(x, accumulationDType(x.dtype))), g.dtype)),
 });
+
+/** Computes (cos πz − sinc z)/z, and 0 for 0, as PyTorch does. */
+function complexDerivative(z: Tensor): Tensor {
+  const isZero = eq(z, 0);
+  const divisor = where(isZero, 1, z);
+  return where(isZero, 0, div(sub(cos(mul(z, Math.PI)), sinc(z)), divisor));
+}
 
 /** Computes (cos πx − sinc x)/x; for |x| < ¼, where that cancels, by its series. */
 function derivative(x: Tensor): Tensor {

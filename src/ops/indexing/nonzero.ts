@@ -6,7 +6,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -30,7 +30,8 @@ import { coordinatesOfSet, hasMasks, selectSet } from "./masks.ts";
  */
 export function nonzero(x: Tensor): Tensor<"int64">;
 export function nonzero(...values: unknown[]): Tensor<"int64"> {
-  const { x } = nonzeroParameters(values);
+  const { x: given } = nonzeroParameters(values);
+  const x = isComplex(given.dtype) ? (noGrad(() => ne(given, 0)) as Tensor) : given;
   if (hasMasks()) return tidy(() => coordinatesOfSet("nonzero", x, x.shape));
   return underName("nonzero", () => {
     const places = placesOf(x);

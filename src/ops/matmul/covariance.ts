@@ -2,10 +2,21 @@ import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import { type DType, type FloatDType, isFloat, isInteger } from "../../tensor/dtype.ts";
+import {
+  computationDType,
+  type DType,
+  type FloatDType,
+  hasGradients,
+  isComplex,
+  isFloat,
+  isInteger,
+  realDType,
+} from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { conjugate } from "../complex/part.ts";
+import { complexOf, imag, real } from "../complex/parts.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
@@ -77,18 +88,18 @@ const covParameters = parameters("cov", {
 export function corrcoef<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
 export function corrcoef(...values: unknown[]): Tensor {
   const { x } = corrcoefParameters(values);
-  const dtype = isFloat(x.dtype) ? x.dtype : "float32";
-  const wide = x.dtype === "bool" ? x : toDType(x, accumulationOf(dtype));
+  const dtype = hasGradients(x.dtype) ? x.dtype : "float32";
+  const wide = x.dtype === "bool" ? x : toDType(x, computationDType(dtype));
   const c = covariances("corrcoef", wide, { correction: 1, fweights: undefined, aweights: undefined });
   if (c.rank === 0) return toDType(div(c, c), dtype);
-  const deviation = sqrt(diagonal(c));
+  const deviation = sqrt(real(diagonal(c)) as Tensor);
   const scaled = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
-  return toDType(clamp(scaled, { min: -1, max: 1 }), dtype);
+  const clamped = (part: Tensor): Tensor => clamp(part, { min: -1, max: 1 });
+  if (isComplex(dtype)) return complexOf("corrcoef", clamped(real(scaled)), clamped(imag(scaled)));
+  return toDType(clamped(scaled), dtype);
 }
 corrcoef.method = "declared" as const;
 const corrcoefParameters = parameters("corrcoef", { x: operand(aTensor) });
-
-const accumulationOf = (dtype: DType): DType => (dtype === "float64" ? "float64" : "float32");
 
 interface Weights {
   readonly correction: number;
@@ -100,16 +111,16 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   if (x.rank > 2) throw new ShapeError(operation, "wrongRank", `expected at most two axes, got ${x.describe()}`);
   if (x.dtype === "bool")
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
-  const plain = isFloat(x.dtype) ? x.dtype : "float32";
-  const target = aweights && isFloat(aweights.dtype) ? (promote(plain, aweights.dtype) as FloatDType) : plain;
-  const wide = toDType(x, accumulationOf(target));
+  const plain = hasGradients(x.dtype) ? x.dtype : "float32";
+  const target = aweights && isFloat(aweights.dtype) ? promote(plain, aweights.dtype) : plain;
+  const wide = toDType(x, computationDType(target));
   const rows = x.rank === 2 ? wide : reshape(wide, [1, x.size]);
   const n = rows.shape[1]!;
-  const counts = fweights && checkWeights(operation, "fweights", fweights, n, wide.dtype);
-  const importances = aweights && checkWeights(operation, "aweights", aweights, n, wide.dtype);
+  const counts = fweights && checkWeights(operation, "fweights", fweights, n, realDType(wide.dtype));
+  const importances = aweights && checkWeights(operation, "aweights", aweights, n, realDType(wide.dtype));
   const w = counts && importances ? mul(counts, importances) : (counts ?? importances);
   const total = w && sum(w);
-  if (total && total.item() === 0)
+  if (total && !total.storage.batch && total.item() === 0)
     throw new ArgumentError(
       operation,
       "noWeight",
@@ -118,7 +129,7 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values);
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }), total ?? n);
   const centered = sub(rows, mean);
-  const products = matmul(weighted(centered), transpose(centered, 0, 1));
+  const products = matmul(weighted(centered), conjugate(transpose(centered, 0, 1)));
   return toDType(squeeze(div(products, normalization(n, w, total, importances, correction))), target);
 }
 

@@ -1,16 +1,20 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, isComplex, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { partOf } from "../complex/part.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul, sub } from "../elementwise/arithmetic.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
 import { exp } from "../elementwise/exponential.ts";
+import { log } from "../elementwise/logarithm.ts";
+import { isfinite } from "../elementwise/predicates.ts";
 import type { FloatOf } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 import { reshape } from "../view/reshape.ts";
 import { expandResult } from "./expand_result.ts";
+import { amax } from "./extrema.ts";
 import { fold, planReduction, type ReductionArguments, type ReductionPlan, reductionParameters } from "./reduce.ts";
 import { sum } from "./sum.ts";
 
@@ -26,6 +30,7 @@ import { sum } from "./sum.ts";
 export function logsumexp<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<FloatOf<D>>;
 export function logsumexp(...values: unknown[]): Tensor {
   const { x, dim, keepdim } = logsumexpParameters(values);
+  if (isComplex(x.dtype)) return logOfComplexSum(x, { dim, keepdim });
   const input: Tensor = isFloat(x.dtype) ? x : toDType(x, "float32");
   const plan = planReduction("logsumexp", input, { dim, keepdim });
   const output = fold("logsumexp", input, plan, input.dtype);
@@ -40,6 +45,18 @@ export function logsumexp(...values: unknown[]): Tensor {
 }
 const logsumexpParameters = reductionParameters("logsumexp");
 logsumexp.method = "float" as const;
+
+/** ln Σ eᶻ = m + ln Σ eᶻ⁻ᵐ with the largest real part m. */
+function logOfComplexSum(x: Tensor, { dim, keepdim }: Parameters<typeof planReduction>[2]): Tensor {
+  const re = partOf("real", x, 0);
+  if (re.size === 0) return log(sum(exp(x), { dim, keepdim }));
+  const most = noGrad(() => {
+    const found = amax(re, { dim, keepdim: true });
+    return where(isfinite(found), found, 0) as Tensor;
+  });
+  const sums = log(sum(exp(sub(x, most)), { dim, keepdim }));
+  return add(sums, reshape(most, sums.shape));
+}
 
 /**
  * Sums the parts. Dividing by this sum makes the shares exact: for large elements, rounding the logarithm costs far

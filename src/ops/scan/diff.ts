@@ -3,7 +3,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { computationDType, type DType, hasGradients, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -178,7 +178,7 @@ function areas(
   return underName(operation, () =>
     tidy(() => {
       const [values, at] = [y, places].map((each) =>
-        each && isFloat(each.dtype) ? toDType(each, accumulationDType(each.dtype)) : each,
+        each && hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
       );
       const length = Math.max(y.shape[axis]! - 1, 0);
       const [later, earlier] = [Math.min(1, y.shape[axis]!), 0].map((first) => narrow(values!, axis, first, length));
@@ -187,7 +187,7 @@ function areas(
         together === "sum" && !at && isFloat(y.dtype)
           ? mul(add(sum(later!, { dim: axis }), sum(earlier!, { dim: axis })), dx) // without the heights in memory
           : combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx), axis);
-      return toDType(div(twice, 2), isFloat(y.dtype) ? y.dtype : "float32");
+      return toDType(div(twice, 2), hasGradients(y.dtype) ? y.dtype : "float32");
     }),
   );
 }

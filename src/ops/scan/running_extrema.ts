@@ -6,7 +6,7 @@ import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { computationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -161,12 +161,12 @@ function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tenso
 export function logcumsumexp<D extends DType>(x: Tensor<D>, ...options: Along<RunningOptions>): Tensor<D>;
 export function logcumsumexp(...values: unknown[]): Tensor {
   const { x, dim } = logcumsumexpParameters(values);
-  const input = floatOperand("logcumsumexp", x, undefined);
+  const input = floatOperand("logcumsumexp", x, undefined, true);
   const axis = normalizeAxis("logcumsumexp", dim, x.rank);
   return underName("logcumsumexp", () =>
     tidy(() => {
       const size = x.shape[axis] ?? 1;
-      let result: Tensor = toDType(input, accumulationDType(x.dtype));
+      let result: Tensor = toDType(input, computationDType(x.dtype));
       for (let step = 1; step < size; step *= 2) {
         const part = (start: number): Tensor => narrow(result, axis, start, size - step);
         result = cat([narrow(result, axis, 0, step), logaddexp(part(step), part(0))], axis);

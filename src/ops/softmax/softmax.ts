@@ -1,15 +1,16 @@
 import { record } from "../../autograd/record.ts";
-import { execute } from "../../backend/dispatch.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { named, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { exp } from "../elementwise/exponential.ts";
+import { logsumexp } from "../reduction/logsumexp.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { sum } from "../reduction/sum.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes } from "./primitive.ts";
@@ -50,6 +51,7 @@ export function softmax<D extends DType, E extends DType = D>(
 ): Tensor<E>;
 export function softmax(...values: unknown[]): Tensor {
   const { input, axis } = operands("softmax", softmaxParameters(values));
+  if (isComplex(input.dtype)) return exp(complexLogSoftmax("softmax", input, axis));
   const output = run("softmax", [input], axis);
   record("softmax", [input], [output], [output], ([gradient], [y]) => [softmaxGradient(gradient, y, axis)]);
   return output;
@@ -73,6 +75,7 @@ export function logSoftmax<D extends DType, E extends DType = D>(
 ): Tensor<E>;
 export function logSoftmax(...values: unknown[]): Tensor {
   const { input, axis } = operands("logSoftmax", logSoftmaxParameters(values));
+  if (isComplex(input.dtype)) return complexLogSoftmax("logSoftmax", input, axis);
   const output = run("logSoftmax", [input], axis);
   record("logSoftmax", [input], [output], [output], ([gradient], [y]) => [logSoftmaxGradient(gradient, y, axis)]);
   return output;
@@ -85,8 +88,12 @@ const logSoftmaxParameters = parameters("logSoftmax", declared);
 
 function operands(operation: string, { x, dim, dtype }: Parsed<typeof declared>) {
   const axis = normalizeAxis(operation, dim, x.rank);
-  return { input: floatOperand(operation, x, dtype), axis };
+  return { input: floatOperand(operation, x, dtype, true), axis };
 }
+
+/** z − ln Σ eᶻ. */
+const complexLogSoftmax = (operation: string, x: Tensor, axis: number): Tensor =>
+  underName(operation, () => sub(x, x.rank === 0 ? x : logsumexp(x, { dim: axis, keepdim: true })));
 
 const run = (name: SoftmaxName, inputs: readonly Tensor[], axis: number): Tensor =>
   execute(primitives[name], inputs, inputs[0]!.shape, inputs[0]!.dtype, { axis });

@@ -6,13 +6,14 @@ import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { checkRank, type Shape } from "../../tensor/shape.ts";
+import { checkRank, normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add_ } from "../copy/inplace.ts";
 import { filled } from "./embed.ts";
-import { axisOf, select, slice } from "./slice.ts";
+import { reshape } from "./reshape.ts";
+import { narrow, select, slice } from "./slice.ts";
 import { viewOf } from "./view.ts";
 
 /**
@@ -33,7 +34,8 @@ import { viewOf } from "./view.ts";
 export function slidingWindows<D extends DType>(x: Tensor<D>, dim: number, size: number, step: number): Tensor<D>;
 export function slidingWindows(...values: unknown[]): Tensor {
   const { x, dim, size, step } = slidingWindowsParameters(values);
-  const axis = axisOf("slidingWindows", x, dim);
+  const axis = normalizeAxis("slidingWindows", dim, x.rank);
+  const length = x.shape[axis] ?? 1; // a scalar is a window
   for (const [name, value, least] of [
     ["size", size, 0],
     ["step", step, 1],
@@ -44,12 +46,13 @@ export function slidingWindows(...values: unknown[]): Tensor {
         "invalidSize",
         `expected ${name} to be a whole number of at least ${least}, got ${value}`,
       );
-  if (size > x.shape[axis]!)
+  if (size > length)
     throw new ShapeError(
       "slidingWindows",
       "windowTooLarge",
-      `expected size to be at most ${x.shape[axis]}, the size of axis ${axis} of ${x.describe()}, got ${size}`,
+      `expected size to be at most ${length}, the size of axis ${axis} of ${x.describe()}, got ${size}`,
     );
+  if (x.rank === 0) return narrow(reshape(x, [1]), 0, 0, size);
   checkRank("slidingWindows", [...x.shape, size]);
   return windowsAlong(x, axis, size, step);
 }
