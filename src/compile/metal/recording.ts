@@ -30,6 +30,8 @@ export interface DeviceCall {
   /** Whether the kernel writes each operand. */
   readonly writes: readonly boolean[];
   readonly kernel: CapturedDispatch["kernel"];
+  /** The source of a generated kernel. */
+  readonly source?: string;
   /** The byte offset of each binding in the block. */
   readonly bindings: readonly number[];
   readonly inline: readonly Inline[];
