@@ -41,6 +41,7 @@ export class Program implements ProgramFacts {
   readonly draws: readonly ProgramDraw[];
   readonly calls: readonly RecordedCall[];
   readonly performed: ProgramFacts["performed"];
+  readonly sources = [];
   private readonly fusions: readonly Fusion[];
   readonly arenaBytes: number;
   /** Bytes that the calls read and write, counted by operand, without and with fusion. */

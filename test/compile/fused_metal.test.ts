@@ -1,8 +1,11 @@
 /** Tests the generated kernels of metal: groups, products with chains, and products with normalizations. */
 import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import * as orchard from "../../src/index.ts";
 import { compile, nn, optim, randint, randn, type Tensor, withBackend } from "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
 
 const onMetal = (body: () => void) => () => withBackend("metal", () => orchard.tidy(body));
 
@@ -105,6 +108,19 @@ describe("a product and the normalization of its rows are one dispatch", () => {
     }),
   );
 });
+
+test("the sources of generated kernels are written to a folder", () =>
+  withBackend("metal", () => {
+    const folder = join(testFolder("compile_dump").path, "sources");
+    const compiled = compile((x: Tensor) => x.matmul(x).relu(), { dump: folder });
+    for (let call = 0; call < 3; call++) compiled(randn([40, 40]));
+    const [name, ...others] = readdirSync(folder);
+    expect([others, name]).toEqual([[], expect.stringMatching(/^compiled_chain-[0-9a-f]{12}\.metal$/)]);
+    expect(readFileSync(join(folder, name!), "utf8")).toContain("kernel void compiled_chain(");
+    const unwritable = compile((x: Tensor) => x.neg().exp(), { dump: join(folder, name!) });
+    unwritable(randn([3]));
+    expect(() => unwritable(randn([3]))).toThrow(orchard.FileError);
+  }));
 
 describe("training steps", () => {
   test.each([

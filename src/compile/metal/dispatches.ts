@@ -141,7 +141,7 @@ export function dispatchOf(what: Generated): Planned | undefined {
   }).slice();
   const { name, place } = replaces[0]!;
   return {
-    ...{ name, place, block, kernel: undefined, source },
+    ...{ name, place, block, kernel: undefined, generated: { kernel, text: source } },
     operands: ranges.map(({ entry }) => entry),
     writes: buffers.writes,
     bindings: placesOf(block, "bindings", layouts.binding),

@@ -28,6 +28,7 @@ const TWO_32 = 2 ** 32;
 export class DeviceProgram implements ProgramFacts {
   readonly calls: readonly DeviceCall[];
   readonly performed: ProgramFacts["performed"];
+  readonly sources: ProgramFacts["sources"];
   readonly arenaBytes: number;
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
   readonly list: Uint8Array;
@@ -53,6 +54,7 @@ export class DeviceProgram implements ProgramFacts {
     const entries = [...recording.entries, ...tables];
     this.dispatches = calls;
     this.performed = calls.map(({ from }) => from);
+    this.sources = calls.flatMap(({ generated }) => generated ?? []);
     this.places = placesOfCalls(calls);
     this.list = this.makeList();
     this.words = new Uint32Array(this.list.buffer);
