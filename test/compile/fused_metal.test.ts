@@ -65,6 +65,19 @@ describe("a product and the operations on its elements are one dispatch", () => 
     }),
   );
 
+  test("with contraction, a scaled product and the sum with it round twice", () =>
+    withBackend("metal", () => {
+      metalContext().configure("contract", true);
+      try {
+        type Triple = Readonly<Record<"x" | "y" | "z", Tensor>>;
+        const draw = (): Triple => ({ x: randn([40, 40]), y: randn([40, 40]), z: randn([40, 40]) });
+        const scaled = ({ x, y, z }: Triple) => [orchard.addmm(z, x, y, { alpha: 0.7, beta: 0 }).add(z)];
+        expect(compared(scaled, draw)).toEqual({ plain: 2, compiled: 1 });
+      } finally {
+        metalContext().configure("contract", false);
+      }
+    }));
+
   test(
     "but not if the first operation reads another part of the product, or a factor is its result",
     onMetal(() => {
@@ -105,6 +118,32 @@ describe("a product and the normalization of its rows are one dispatch", () => {
       ];
       const found = compared(plainRows, draw);
       expect([found.plain, found.compiled]).toEqual([2, 1]);
+    }),
+  );
+});
+
+describe("a product, the normalization of its rows and a product of them are one dispatch", () => {
+  test.each([
+    [64, 48, 128, 300, "float32"],
+    [70, 24, 100, 40, "bfloat16"],
+  ] as const)("%p x %p x %p x %p, %s", (rows, k, width, out, dtype) =>
+    withBackend("metal", () => {
+      const drawn = (...shape: number[]): Tensor => randn(shape).to(dtype);
+      const draw = () => ({
+        ...{ x: drawn(rows, k), weight: drawn(width, k), scale: drawn(width), second: drawn(out, width) },
+        ...{ residual: drawn(rows, out) },
+      });
+      type Drawn = ReturnType<typeof draw>;
+      const plain = ({ x, weight, scale, second }: Drawn) => [
+        orchard.linear(orchard.rmsNorm(orchard.linear(x, weight), [width], { weight: scale }), second),
+      ];
+      expect(compared(plain, draw)).toEqual({ plain: 3, compiled: 1 });
+      const activated = (values: Drawn) => [orchard.silu(plain(values)[0]!).add(values.residual)];
+      expect(compared(activated, draw)).toEqual({ plain: 5, compiled: 1 });
+      const transposed = ({ x, weight, scale }: Drawn) => [
+        orchard.rmsNorm(orchard.linear(x, weight), [width], { weight: scale }).transpose(0, 1).matmul(x),
+      ];
+      compared(transposed, draw);
     }),
   );
 });

@@ -6,12 +6,18 @@ import { extents, type Size, threadCount } from "../../backend/metal/encode.ts";
 import { pipelineOfText } from "../../backend/metal/launch.ts";
 import { layouts } from "../../backend/metal/layouts.ts";
 import type { Entry } from "../recording.ts";
+import type { Chain } from "./chains.ts";
 import { type DeviceCall, inlineOf, placesOf } from "./recording.ts";
+import type { RowsPlan } from "./rows.ts";
 
 /** A dispatch of a program. */
 export interface Planned extends DeviceCall {
   /** The indices of the recorded dispatches that it replaces. */
   readonly from: readonly number[];
+  /** What a generated kernel computes, if another product may follow. */
+  readonly rows?: RowsPlan;
+  /** What a generated kernel computes, if it begins with a product. */
+  readonly chain?: Chain;
 }
 
 /** Bytes that a dispatch binds. For an argument, the offset is relative to its first byte. */

@@ -4,16 +4,14 @@
  * are normalized (`rows.ts`), become one dispatch.
  */
 import { elementGrid } from "../../backend/metal/loop.ts";
-import { MAX_RANK } from "../../tensor/shape.ts";
 import { placeInArena } from "../arena.ts";
 import type { Entry } from "../recording.ts";
 import { type Chain, chainsOf } from "./chains.ts";
-import { Buffers, dispatchOf, gridOf, type Planned, parametersOf, rangesOf } from "./dispatches.ts";
-import { besideProducts, groupDispatch, groupsOf, type Memory } from "./groups.ts";
-import type { Nest } from "./instructions.ts";
+import { Buffers, dispatchOf, gridOf, type Planned, parametersOf } from "./dispatches.ts";
+import { besideProducts, conflicts, groupDispatch, groupsOf, type Memory } from "./groups.ts";
 import type { DeviceCall } from "./recording.ts";
-import { rowsDispatch } from "./rows.ts";
-import { CHAIN, sourceOf } from "./source.ts";
+import { rowsDispatch, secondProductDispatch } from "./rows.ts";
+import { CHAIN, chainParameters, placesIn, sourceOf } from "./source.ts";
 import { usesOf } from "./uses.ts";
 
 /** The dispatches of a program after fusion. */
@@ -24,10 +22,13 @@ export interface Fused {
 }
 
 /**
- * The shares of the plain order's memory that an order for groups may need. The first one is used whose arena, with
- * the gaps between results, is not larger than the plain order's.
+ * How much memory delayed dispatches may cost, relative to the recorded order's arena. Plain calls need more: they keep
+ * results until their tensors are released, and not only until the last use.
  */
-const SHARES = [1, 0.98, 0.96, 0.94, 0.92, 0.9, 0.85, 0.8] as const;
+const MOST_MEMORY = 1.125;
+
+/** The limits of live bytes to try, relative to the recorded order. The first is used whose arena is small enough. */
+const LIMITS = [MOST_MEMORY, 1.06, 1, 0.96, 0.92, 0.88, 0.8] as const;
 
 /** Returns dispatches without fusion. */
 export const unfused = (recorded: readonly DeviceCall[]): Planned[] =>
@@ -48,12 +49,12 @@ export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) 
   };
   const calls = unfused(recorded);
   const memory = memoryOf(calls, isLasting);
-  const most = arenaBytes(calls, isLasting);
+  const most = MOST_MEMORY * arenaBytes(calls, isLasting);
   const peak = Math.max(0, ...memory.live);
-  const lists = SHARES.values().map((share) => groupsOf(calls, memory, share * peak));
+  const lists = LIMITS.values().map((limit) => groupsOf(calls, memory, limit * peak));
   const groups = lists.find((list) => arenaBytes(list.flat(), isLasting, list) <= most) ?? calls.map((call) => [call]);
   const grouped = groups.flatMap((group) => (group.length > 1 && groupDispatch(group, makeTable)) || group);
-  return { calls: withChains(withRows(besideProducts(grouped)), isLasting), tables };
+  return { calls: withSecondProducts(withChains(withRows(besideProducts(grouped)), isLasting)), tables };
 }
 
 function memoryOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Memory {
@@ -99,6 +100,23 @@ function withRows(calls: readonly Planned[]): Planned[] {
   return result;
 }
 
+/** How far a product may be behind the rows that it reads, to be moved next to them. */
+const NEAR = 6;
+
+function withSecondProducts(calls: readonly Planned[]): Planned[] {
+  const result = [...calls];
+  for (let at = 0; at < result.length; at++) {
+    for (let next = at + 1; next <= at + NEAR && next < result.length; next++) {
+      const both = result[at]!.rows && secondProductDispatch(result[at]!, result[next]!);
+      if (!both || result.slice(at + 1, next).some((between) => conflicts(between, result[next]!))) continue;
+      result[at] = both;
+      result.splice(next, 1);
+      break;
+    }
+  }
+  return result;
+}
+
 function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
   const uses = usesOf(calls);
   const chains = new Map(
@@ -122,31 +140,15 @@ function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => bool
 function chainDispatch(chain: Chain, replaces: readonly Planned[]): Planned | undefined {
   const { instructions, head } = chain;
   const buffers = new Buffers();
-  const loads = chain.loads.map((place) => buffers.add(place, false));
-  const stores = chain.stores.map((at) => buffers.add(instructions[at]!.output, true));
-  const operands = head ? rangesOf(head.call).slice(0, head.isStored ? 4 : 3) : [];
-  const ofHead = operands.map((range, at) => buffers.add(range, at === 3));
-  const source = sourceOf(chain, { buffers, loads, stores, head: ofHead });
+  const source = sourceOf(chain, placesIn(buffers, chain));
   const parameters = chainParameters(chain);
   const common = { kernel: CHAIN, source, buffers, replaces };
   if (!head)
     return dispatchOf({ ...common, inline: [parameters], ...elementGrid(instructions[0]!.count), gridKind: "threads" });
   const { threadgroups, threads } = gridOf(head.call);
-  return dispatchOf({
+  const call = dispatchOf({
     ...{ ...common, inline: [parameters, parametersOf(head.call)] },
     ...{ grid: threadgroups!, gridKind: "threadgroups", threadgroup: threads },
   });
+  return call && { ...call, chain };
 }
-
-/** Returns the bytes of the kernel's struct `Chain`: the count, a zero, and a `Nest<1>` for each strided operand. */
-function chainParameters({ instructions, loads }: Chain): Uint8Array {
-  const nests = loads.flatMap(({ nest }) => nest ?? []);
-  const count = BigInt(instructions[0]!.count);
-  const longs = [count, 0n, ...nests.flatMap((nest) => longsOf(nest, count))];
-  return new Uint8Array(new BigInt64Array(longs).buffer);
-}
-
-const longsOf = ({ shape, strides, start }: Nest, count: bigint): bigint[] => {
-  const padded = (values: readonly bigint[]) => Array.from({ length: MAX_RANK }, (_, at) => values[at] ?? 0n);
-  return [...padded(shape), ...padded(strides), start, count, BigInt(shape.length)];
-};

@@ -97,7 +97,7 @@ export function besideProducts(calls: readonly Planned[]): Planned[] {
 }
 
 /** Whether one of two dispatches writes memory that the other accesses. */
-function conflicts(a: Planned, b: Planned): boolean {
+export function conflicts(a: Planned, b: Planned): boolean {
   return a.operands.some((entry, at) =>
     b.operands.some((other, place) => entry === other && (a.writes[at]! || b.writes[place]!)),
   );

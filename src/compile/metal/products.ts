@@ -11,11 +11,15 @@ export interface ProductFacts {
   readonly elements: number;
   readonly splits: number;
   readonly hasInput: boolean;
-  /** Whether there is one matrix, whose rows are contiguous and adjacent. */
+  readonly k: number;
+  /** Whether there is one matrix. */
+  readonly isSingle: boolean;
+  /** Whether there is one result, and its rows are contiguous and adjacent; and the same of the first factor. */
   readonly isRowMajor: boolean;
+  readonly isFactorRowMajor: boolean;
 }
 
-const OUT = 3;
+const [A, OUT] = [0, 3];
 
 export function productOf(call: DeviceCall): ProductFacts {
   const bytes = parametersOf(call);
@@ -26,13 +30,16 @@ export function productOf(call: DeviceCall): ProductFacts {
   const loop = members["batch"]!;
   const batch = Number(view.getBigInt64(loop.offset + loop.field.members!["count"]!.offset, true));
   const starts = loop.offset + loop.field.members!["start"]!.offset;
+  const isRowMajor = (operand: number, columns: number) =>
+    batch === 1 &&
+    long("rowStrides", operand) === columns &&
+    long("columnStrides", operand) === 1 &&
+    view.getBigInt64(starts + 8 * operand, true) === 0n;
+  const k = long("k");
   return {
-    ...{ m, n, elements: m * n * batch, splits: long("splits") },
+    ...{ m, n, k, elements: m * n * batch, splits: long("splits"), isSingle: batch === 1 },
     hasInput: view.getUint32(members["hasInput"]!.offset, true) !== 0,
-    isRowMajor:
-      batch === 1 &&
-      long("rowStrides", OUT) === n &&
-      long("columnStrides", OUT) === 1 &&
-      view.getBigInt64(starts + 8 * OUT, true) === 0n,
+    isRowMajor: isRowMajor(OUT, n),
+    isFactorRowMajor: isRowMajor(A, k),
   };
 }

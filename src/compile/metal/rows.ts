@@ -1,14 +1,17 @@
 /**
  * Finds products whose rows the next dispatch normalizes, or of which it computes the gradient of a normalization. One
- * kernel does both: each threadgroup computes whole rows of the product, and then their normalization.
+ * kernel does both: each threadgroup computes whole rows of the product, then their normalization, and then the same
+ * rows of a product of the normalized rows, if it is next.
  */
 
 import type { Tile } from "../../ops/matmul/tiles.ts";
 import { normalizationParameters } from "../../ops/normalization/primitive.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import { productMemory, productStatements, type TiledCall, tiledCall } from "./bodies.ts";
+import type { Chain } from "./chains.ts";
 import { attribute, Buffers, dispatchOf, gridOf, type Planned, parametersOf, rangesOf } from "./dispatches.ts";
 import { productOf } from "./products.ts";
+import { chainParameters, placesIn, productParts } from "./source.ts";
 
 const ROWS = "compiled_rows";
 
@@ -31,6 +34,8 @@ interface RowKernel {
   readonly pointers: readonly string[];
   /** The operands with rows, in the order of the loop over rows. */
   readonly rows: readonly number[];
+  /** The operand with the normalized rows, or with their gradient. */
+  readonly out: number;
   readonly memory: readonly string[];
   /** @param p the parameters @param group the threadgroup's number */
   statement(pointers: readonly string[], p: string, group: string): string;
@@ -46,14 +51,14 @@ function rowKernel({ kernel }: Planned): RowKernel | undefined {
   const writes = (of: string) => `device ${of} *`;
   if (name === "normalize")
     return {
-      ...{ header: "normalization/normalize.h", rows: [0, 1] },
+      ...{ header: "normalization/normalize.h", rows: [0, 1], out: 4 },
       pointers: [...[type, type, vector, vector].map(reads), ...[type, type, "float", "float"].map(writes)],
       memory: ["float row_parts[2 * SIMDGROUPS]", "float2 row_pairs[2 * SIMDGROUPS]"],
       statement: (pointers, p, group) =>
         `normalize_rows(${[...pointers, p, "row_parts", "row_pairs", group, "thread_index"].join(", ")});`,
     };
   return {
-    ...{ header: "normalization/normalize_gradient.h", rows: [0, 1, 2] },
+    ...{ header: "normalization/normalize_gradient.h", rows: [0, 1, 2], out: 6 },
     pointers: [...[type, type, type, vector, "float", "float"].map(reads), ...[type, "float"].map(writes)],
     memory: ["float2 row_sums[2]", "float2 row_pairs[2 * SIMDGROUPS]"],
     statement(pointers, p, group) {
@@ -64,54 +69,140 @@ function rowKernel({ kernel }: Planned): RowKernel | undefined {
   };
 }
 
+/** A product, and the normalization of its rows. */
+export interface RowsPlan {
+  readonly product: Planned;
+  readonly next: Planned;
+  readonly tiled: TiledCall;
+  readonly kernel: RowKernel;
+}
+
+/** A product of normalized rows, and the chain that follows it. */
+interface Second {
+  readonly product: Planned;
+  readonly tiled: TiledCall;
+  readonly chain: Chain | undefined;
+}
+
 /** Returns one dispatch for a product and the next dispatch; undefined if it does not normalize the product's rows. */
 export function rowsDispatch(product: Planned, next: Planned): Planned | undefined {
   const tiled = tiledCall(product);
   const kernel = tiled && rowKernel(next);
   const tile = kernel && tileFor(product, tiled, next, kernel);
   if (!tile) return undefined;
-  const call: TiledCall = { ...tiled, tile: { ...tile, fits: () => false } };
+  const plan: RowsPlan = { product, next, kernel, tiled: { ...tiled, tile: { ...tile, fits: () => false } } };
+  const call = planDispatch(plan, undefined, [product, next]);
+  return call && { ...call, rows: plan };
+}
+
+/** The most columns of a second product. Its threadgroups compute all columns of their rows, one tile after another. */
+const MOST_SECOND = 512;
+
+/** Returns one dispatch for normalized rows and a product of them; undefined if they can't be one kernel. */
+export function secondProductDispatch(rows: Planned, call: Planned): Planned | undefined {
+  const { product, next, tiled, kernel } = rows.rows!;
+  const chain = call.chain?.head ? call.chain : undefined;
+  const second = chain ? chain.head!.call : call;
+  const found = tiledCall(second);
+  if (!found || found.type !== tiled.type) return undefined;
+  const facts = productOf(second);
+  const { m, n } = productOf(product);
+  if (facts.splits !== 1 || !facts.isFactorRowMajor || facts.m !== m || facts.k !== n || facts.n > MOST_SECOND)
+    return undefined;
+  const [a] = rangesOf(second);
+  const normalized = rangesOf(next)[kernel.out]!;
+  if (a!.entry !== normalized.entry || a!.offset !== normalized.offset) return undefined;
+  // other threadgroups may have written the other operands only before this dispatch, and read them until its end
+  const others = call.operands.filter((_, at) => !call.writes[at]).filter((entry) => entry !== normalized.entry);
+  const isWritten = (entry: Planned["operands"][number]) =>
+    rows.operands.some((e, at) => e === entry && rows.writes[at]);
+  if (others.some(isWritten)) return undefined;
+  if (call.operands.some((entry, at) => call.writes[at] && rows.operands.includes(entry))) return undefined;
+  const wide = { product: second, chain, tiled: { ...found, tile: tiled.tile } };
+  return planDispatch(rows.rows!, wide, [rows, call]);
+}
+
+/** Metal allows 31 buffers, of which up to 4 are parameters. */
+const MAX_BUFFERS = 26;
+
+function planDispatch(plan: RowsPlan, second: Second | undefined, replaces: readonly Planned[]): Planned | undefined {
+  const { product, next, tiled, kernel } = plan;
   const buffers = new Buffers();
   const added = (of: Planned) => rangesOf(of).map((range, at) => buffers.add(range, of.writes[at]!));
   const [factors, operands] = [added(product), added(next)];
-  const { type, out } = tiled;
-  const [a, b] = factors.slice(0, 2).map((at) => buffers.pointer(at, `device const ${type} *`)) as [string, string];
-  const input = buffers.pointer(factors[2]!, `device const ${out} *`);
-  const result = `const ProductResult<${out}> result = {${input}, ${buffers.pointer(factors[3]!, `device ${out} *`)}};`;
+  const parts = second && secondParts(second, buffers);
+  if (buffers.ranges.length > MAX_BUFFERS) return undefined;
   const pointers = kernel.pointers.map((of, at) => buffers.pointer(operands[at]!, of));
-  const count = buffers.ranges.length;
-  const each = tile.rows / rowsOfGroup(next);
-  const { m } = productOf(product);
+  const structs = [["Product", "product"], ["Normalization", "p"], ...(parts?.structs ?? [])];
+  const parameters = structs.map(
+    ([type, name], at) => `constant ${type} &${name} ${attribute(`buffer(${buffers.ranges.length + at})`)}`,
+  );
+  const memory = new Set([productMemory(tiled), ...kernel.memory, ...(second ? [productMemory(second.tiled)] : [])]);
+  const { rows } = tiled.tile;
+  const each = rows / rowsOfGroup(next);
   return dispatchOf({
-    ...{ kernel: ROWS, constants: next.kernel!.constants!, buffers, gridKind: "threadgroups" },
+    ...{ kernel: ROWS, constants: next.kernel!.constants!, buffers, gridKind: "threadgroups", replaces },
     source: `// A product of a compiled function, and the normalization of its rows.
 
 #include "elementwise/chain.h"
 #include "matmul/tiled.h"
 #include "${kernel.header}"
-
+${parts?.declarations ?? ""}
 kernel void ${ROWS}(
-    ${buffers.declarations().join(",\n    ")},
-    constant Product &product ${attribute(`buffer(${count})`)},
-    constant Normalization &p ${attribute(`buffer(${count + 1})`)},
-    uint3 group ${attribute("threadgroup_position_in_grid")},
+    ${[...buffers.declarations(), ...parameters].join(",\n    ")},
+    uint3 position ${attribute("threadgroup_position_in_grid")},
     uint thread_index ${attribute("thread_index_in_threadgroup")},
     uint simdgroup_index ${attribute("simdgroup_index_in_threadgroup")},
     uint lane ${attribute("thread_index_in_simdgroup")}) {
-    ${[productMemory(call), ...kernel.memory].map((array) => `threadgroup ${array};`).join("\n    ")}
-    {${productStatements(call, [a, b], "product", result)}
+    ${[...memory].map((array) => `threadgroup ${array};`).join("\n    ")}
+    {
+        const uint3 group = position;${plainProduct(tiled, factors, "product", buffers)}
     }
     threadgroup_barrier(mem_flags::mem_device);  // wait until the rows were written
     for (uint part = 0; part < ${each}; part += 1) {
-        ${kernel.statement(pointers, "p", `group.y * ${each} + part`)}
-    }
+        ${kernel.statement(pointers, "p", `position.y * ${each} + part`)}
+    }${parts?.statements ?? ""}
 }
 `,
-    inline: [parametersOf(product), parametersOf(next)],
-    grid: [1, Math.ceil(m / tile.rows)],
+    inline: [parametersOf(product), parametersOf(next), ...(parts?.inline ?? [])],
+    grid: [1, Math.ceil(productOf(product).m / rows)],
     threadgroup: TEAMS * LANES,
-    replaces: [product, next],
   });
+}
+
+/** Returns the statements of a product that is stored. @param at the buffers of its operands */
+function plainProduct(tiled: TiledCall, at: readonly number[], product: string, buffers: Buffers): string {
+  const { type, out } = tiled;
+  const factors = at.slice(0, 2).map((factor) => buffers.pointer(factor, `device const ${type} *`));
+  const input = buffers.pointer(at[2]!, `device const ${out} *`);
+  const output = buffers.pointer(at[3]!, `device ${out} *`);
+  return productStatements(tiled, factors, product, `const ProductResult<${out}> result = {${input}, ${output}};`);
+}
+
+/** The parts of a kernel that compute a second product. */
+interface SecondParts {
+  readonly structs: readonly (readonly [type: string, name: string])[];
+  readonly inline: readonly Uint8Array[];
+  readonly declarations: string;
+  readonly statements: string;
+}
+
+function secondParts({ product, tiled, chain }: Second, buffers: Buffers): SecondParts {
+  const parts = chain && productParts(chain, chain.head!, placesIn(buffers, chain));
+  const places = chain ? [] : rangesOf(product).map((range, at) => buffers.add(range, product.writes[at]!));
+  const statements = parts
+    ? productStatements(tiled, parts.factors, "second", parts.result)
+    : plainProduct(tiled, places, "second", buffers);
+  return {
+    structs: [["Product", "second"], ...(chain ? ([["Chain", "chain"]] as const) : [])],
+    inline: [parametersOf(product), ...(chain ? [chainParameters(chain)] : [])],
+    declarations: parts?.declarations ?? "",
+    statements: `
+    threadgroup_barrier(mem_flags::mem_device);  // wait until the normalized rows were written
+    for (uint column = 0; column * ${tiled.tile.columns} < uint(second.n); column += 1) {
+        const uint3 group = {column, position.y, 0};${statements}
+    }`,
+  };
 }
 
 const longsIn = (call: Planned) => {

@@ -2,10 +2,11 @@
  * Generates the Metal Shading Language of a chain: one line per instruction, for one element. Without a product, each
  * thread computes one element.
  */
+import { MAX_RANK } from "../../tensor/shape.ts";
 import { productMemory, productStatements } from "./bodies.ts";
 import { type Chain, type Head, isSamePlace } from "./chains.ts";
-import { attribute, type Buffers } from "./dispatches.ts";
-import type { Place } from "./instructions.ts";
+import { attribute, type Buffers, rangesOf } from "./dispatches.ts";
+import type { Nest, Place } from "./instructions.ts";
 
 /** The kernel's name. */
 export const CHAIN = "compiled_chain";
@@ -20,6 +21,30 @@ export interface ChainPlaces {
   /** The operands of the product. */
   readonly head: readonly number[];
 }
+
+/** Binds the operands of a chain. */
+export function placesIn(buffers: Buffers, { loads, stores, instructions, head }: Chain): ChainPlaces {
+  const operands = head ? rangesOf(head.call).slice(0, head.isStored ? 4 : 3) : [];
+  return {
+    buffers,
+    loads: loads.map((place) => buffers.add(place, false)),
+    stores: stores.map((at) => buffers.add(instructions[at]!.output, true)),
+    head: operands.map((range, at) => buffers.add(range, at === 3)),
+  };
+}
+
+/** Returns the bytes of the kernel's struct `Chain`: the count, a zero, and a `Nest<1>` for each strided operand. */
+export function chainParameters({ instructions, loads }: Chain): Uint8Array {
+  const nests = loads.flatMap(({ nest }) => nest ?? []);
+  const count = BigInt(instructions[0]!.count);
+  const longs = [count, 0n, ...nests.flatMap((nest) => longsOf(nest, count))];
+  return new Uint8Array(new BigInt64Array(longs).buffer);
+}
+
+const longsOf = ({ shape, strides, start }: Nest, count: bigint): bigint[] => {
+  const padded = (values: readonly bigint[]) => Array.from({ length: MAX_RANK }, (_, at) => values[at] ?? 0n);
+  return [...padded(shape), ...padded(strides), start, count, BigInt(shape.length)];
+};
 
 /** Returns the source of a kernel. It contains no sizes, so that chains of other shapes can share it. */
 export const sourceOf = (chain: Chain, places: ChainPlaces): string =>
@@ -41,11 +66,18 @@ kernel void ${CHAIN}(
 `;
 }
 
-function sourceWithProduct(
-  chain: Chain,
-  { tiled, isStored }: Head,
-  { buffers, loads, stores, head }: ChainPlaces,
-): string {
+/** The parts of a kernel that computes a chain for the elements of a product. */
+export interface ProductParts {
+  /** The headers, and the structs `Chain` and `ChainResult`. */
+  readonly declarations: string;
+  /** The pointers to the factors. */
+  readonly factors: readonly string[];
+  /** The declaration of the variable `result`, for which `chain` is in scope. */
+  readonly result: string;
+}
+
+export function productParts(chain: Chain, { tiled, isStored }: Head, places: ChainPlaces): ProductParts {
+  const { buffers, loads, stores, head } = places;
   const { out, type } = tiled;
   const fields = [
     ...loads.map((at, load) => [at, `device const ${chain.loads[load]!.type} *`, `input_${load}`] as const),
@@ -64,11 +96,11 @@ function sourceWithProduct(
       stores.map((_, at) => `output_${at}`),
     ).map((line) => line.replaceAll("chain.", "chain->")),
   ];
-  const factors = head.slice(0, 2).map((at) => buffers.pointer(at, `device const ${type} *`));
-  const next = buffers.ranges.length;
   const values = [...fields.map(([at, pointer]) => buffers.pointer(at, pointer)), "&chain"];
-  const result = `const ChainResult result = {${values.join(", ")}};`;
-  return `${startOf(chain, ["matmul/tiled.h"])}
+  return {
+    factors: head.slice(0, 2).map((at) => buffers.pointer(at, `device const ${type} *`)),
+    result: `const ChainResult result = {${values.join(", ")}};`,
+    declarations: `${startOf(chain, ["matmul/tiled.h"])}
 // Computes the chain for the elements of a product.
 struct ChainResult {
     ${[...fields.map(([, pointer, name]) => `${pointer}${name};`), "constant Chain *chain;"].join("\n    ")}
@@ -78,7 +110,15 @@ struct ChainResult {
         ${lines.join("\n        ")}
     }
 };
+`,
+  };
+}
 
+function sourceWithProduct(chain: Chain, head: Head, places: ChainPlaces): string {
+  const { buffers } = places;
+  const { declarations, factors, result } = productParts(chain, head, places);
+  const next = buffers.ranges.length;
+  return `${declarations}
 kernel void ${CHAIN}(
     ${buffers.declarations().join(",\n    ")},
     constant Chain &chain ${attribute(`buffer(${next})`)},
@@ -87,7 +127,7 @@ kernel void ${CHAIN}(
     uint thread_index ${attribute("thread_index_in_threadgroup")},
     uint simdgroup_index ${attribute("simdgroup_index_in_threadgroup")},
     uint lane ${attribute("thread_index_in_simdgroup")}) {
-    threadgroup ${productMemory(tiled)};${productStatements(tiled, factors, "product", result)}
+    threadgroup ${productMemory(head.tiled)};${productStatements(head.tiled, factors, "product", result)}
 }
 `;
 }
