@@ -72,7 +72,18 @@ inline long element_offset(constant Product &product, ProductOperand operand, lo
     return row * product.row_strides[operand] + column * product.column_strides[operand];
 }
 
-// Writes one element of a matrix. The sum is in float32, and the result is rounded once.
+// Returns one element of a matrix. The sum is in float32, and the result is rounded once.
+template <typename Out>
+inline Out product_element(
+    constant Product &product, device const Out *input_matrix, long row, long column, float sum) {
+    float value = product.alpha * sum;
+    if (product.has_input) {
+        value += product.beta * float(input_matrix[element_offset(product, PRODUCT_INPUT, row, column)]);
+    }
+    return Out(value);
+}
+
+// Writes one element of a matrix.
 template <typename Out>
 inline void write_element(
     constant Product &product,
@@ -81,11 +92,8 @@ inline void write_element(
     long row,
     long column,
     float sum) {
-    float value = product.alpha * sum;
-    if (product.has_input) {
-        value += product.beta * float(input_matrix[element_offset(product, PRODUCT_INPUT, row, column)]);
-    }
-    out_matrix[element_offset(product, PRODUCT_OUT, row, column)] = Out(value);
+    out_matrix[element_offset(product, PRODUCT_OUT, row, column)] =
+        product_element(product, input_matrix, row, column, sum);
 }
 
 #endif

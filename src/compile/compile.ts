@@ -29,10 +29,16 @@ export interface CompileOptions {
   /** The maximum number of programs, for different layouts of arguments. Default 8; the oldest is dropped. */
   variants?: number | undefined;
   /**
-   * Whether to fuse chains of elementwise operations. On cpu, a chain runs on blocks that fit the L1 cache; on metal,
-   * it is one generated kernel. Default true.
+   * Whether to fuse operations. On cpu, a chain of elementwise operations runs on blocks that fit the L1 cache; on
+   * metal, a generated kernel computes a chain, a product with the operations that follow, or independent products.
+   * Default true.
    */
   fuse?: boolean | undefined;
+  /**
+   * A folder to which the Metal Shading Language of generated kernels is written, one file per kernel. It is created if
+   * necessary. Only programs on metal have generated kernels. Default: none is written.
+   */
+  dump?: string | undefined;
 }
 
 /** A function from {@link compile}. */
@@ -61,7 +67,7 @@ const anyState: Kind<CompileState> = {
 
 const compileParameters = parameters("compile", {
   fn: operand(aFunction<(...values: never[]) => unknown>()),
-  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true) },
+  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true), dump: named(aPath) },
 });
 
 const saveParameters = parameters("CompiledFunction.save", { path: operand(aPath) });
@@ -88,7 +94,7 @@ const saveParameters = parameters("CompiledFunction.save", { path: operand(aPath
  *
  * @throws {ArgumentError} for state of another kind, and for an optimizer that can't be compiled. Calls throw a
  * {@link CompileError} if `fn` can't be recorded: `read`, `writes`, `notState`, `random`, `seeded`, `async`, `changes`,
- * `diverged`.
+ * `diverged`. @throws {FileError} if `dump` can't be written.
  */
 export function compile<Arguments extends readonly unknown[], Result>(
   fn: (...values: Arguments) => Result,
@@ -118,7 +124,11 @@ class Compiled {
   constructor(
     private readonly fn: (...values: never[]) => unknown,
     private readonly state: State,
-    private readonly options: { readonly variants: number; readonly fuse: boolean },
+    private readonly options: {
+      readonly variants: number;
+      readonly fuse: boolean;
+      readonly dump?: string | undefined;
+    },
   ) {}
 
   call(values: readonly unknown[]): unknown {
@@ -160,7 +170,13 @@ class Compiled {
     const unusable = leavesOf(treeOf(values, (tensor) => tensor)).some((tensor) => !isUsable(tensor, seam));
     if (unusable) return "an argument is in the memory of another device, or disposed";
     this.count(why);
-    const made = new Variant(this.fn, this.state, { inputs, modes, seam, isFused: this.options.fuse });
+    const made = new Variant(this.fn, this.state, {
+      inputs,
+      modes,
+      seam,
+      isFused: this.options.fuse,
+      dump: this.options.dump,
+    });
     made.mismatch(values, modes); // finds the tensors
     for (const dropped of this.variants.slice(this.options.variants - 1)) dropped.dispose();
     this.variants = [made, ...this.variants].slice(0, this.options.variants);

@@ -9,22 +9,14 @@ export function explain(variants: readonly Variant[], reasons: ReadonlyMap<strin
 
 function describe({ program, replays, why }: Variant): string {
   if (!program) return `not recorded twice yet${why === "" ? "" : ` (${why})`}`;
-  const { calls, fusions, arenaBytes, bytesMoved } = program;
-  const fused = fusions.reduce((sum, { calls: chain }) => sum + chain.length, 0);
+  const { calls, performed, arenaBytes, bytesMoved } = program;
+  const fusions = performed.filter(({ length }) => length > 1);
+  const fused = fusions.reduce((sum, { length }) => sum + length, 0);
   return (
     `${calls.length} calls, ${fused} of them fused into ${fusions.length}; ${bytesMoved.plain} bytes of operands, ` +
     `${bytesMoved.fused} with fusion; arena ${arenaBytes} bytes; ${replays} replays`
   );
 }
 
-function callsOf({ program }: Variant): string[] {
-  if (!program) return [];
-  const chains = new Map(program.fusions.map((fusion) => [fusion.calls[0], fusion.calls]));
-  const lines: string[] = [];
-  for (let at = 0; at < program.calls.length; at++) {
-    const chain = chains.get(at) ?? [at];
-    lines.push(`  ${chain.map((index) => program.calls[index]!.name).join(" + ")}`);
-    at = chain.at(-1)!;
-  }
-  return lines;
-}
+const callsOf = ({ program }: Variant): string[] =>
+  program?.performed.map((of) => `  ${of.map((index) => program.calls[index]!.name).join(" + ")}`) ?? [];

@@ -40,7 +40,9 @@ export class Program implements ProgramFacts {
   readonly steps: readonly ProgramStep[];
   readonly draws: readonly ProgramDraw[];
   readonly calls: readonly RecordedCall[];
-  readonly fusions: readonly Fusion[];
+  readonly performed: ProgramFacts["performed"];
+  readonly sources = [];
+  private readonly fusions: readonly Fusion[];
   readonly arenaBytes: number;
   /** Bytes that the calls read and write, counted by operand, without and with fusion. */
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
@@ -58,6 +60,9 @@ export class Program implements ProgramFacts {
     const { calls, entries } = recording;
     this.calls = calls;
     this.fusions = isFused ? fuse(recording, results) : [];
+    const ofFusion = new Map(this.fusions.flatMap(({ calls: chain }) => chain.map((call) => [call, chain] as const)));
+    const single = (call: number) => (ofFusion.has(call) ? [] : [[call]]);
+    this.performed = calls.flatMap((_, at) => (ofFusion.get(at)?.[0] === at ? [ofFusion.get(at)!] : single(at)));
     const local = new Set(this.fusions.flatMap(({ locals }) => [...locals.keys()]));
     const doubles = this.placeBlocks();
     this.blocks = new Float64Array(Math.max(doubles, 1));

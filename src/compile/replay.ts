@@ -73,12 +73,21 @@ export interface ReplayOptions {
   readonly isFused: boolean;
 }
 
+/** The text of a generated kernel. */
+export interface GeneratedSource {
+  readonly kernel: string;
+  readonly text: string;
+}
+
 /** A program as text: see `explain.ts`. */
 export interface ProgramFacts {
   readonly calls: readonly { readonly name: string }[];
-  readonly fusions: readonly { readonly calls: readonly number[] }[];
+  /** The recorded calls that each call of the program performs, in the program's order. */
+  readonly performed: readonly (readonly number[])[];
+  /** The generated kernels. */
+  readonly sources: readonly GeneratedSource[];
   readonly arenaBytes: number;
-  /** Bytes that the calls read and write, counted by operand, without and with fusion. */
+  /** Bytes that the calls read and write, without and with fusion: of each call, the bytes of its operands. */
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
 }
 

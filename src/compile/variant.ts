@@ -4,6 +4,7 @@ import { detach } from "../ops/gradient/backward.ts";
 import type { MemoryDevice } from "../tensor/memory.ts";
 import type { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { dumpSources } from "./dump.ts";
 import { CompileError } from "./errors.ts";
 import {
   fromFirst,
@@ -30,6 +31,8 @@ export interface VariantOptions {
   readonly inputs: Tree<Layout>;
   readonly modes: number;
   readonly isFused: boolean;
+  /** The folder for the sources of generated kernels. */
+  readonly dump: string | undefined;
   readonly seam: Seam;
 }
 
@@ -111,12 +114,13 @@ export class Variant {
     this.recordings++;
     this.whyNever = taken.recording.why;
     if (this.whyNever !== undefined) return taken.value;
-    const { seam, isFused } = this.options;
+    const { seam, isFused, dump } = this.options;
     const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken, seam)) : "it has run once";
     if (why === undefined) {
       this.replay = seam.compile(taken, { parameters: this.parameters, isFused });
       this.replay.bind();
       this.compiled = taken;
+      if (dump !== undefined) dumpSources(dump, this.replay.program.sources);
     }
     this.why = why ?? "";
     this.last = this.compiled ? null : taken;

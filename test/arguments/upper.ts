@@ -180,7 +180,7 @@ export const calls: Calls = {
   keep: [orchard.keep as Call, () => [zeros([2])]],
   compile: [
     orchard.compile as Call,
-    () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false }],
+    () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false, dump: folder }],
   ],
   "CompiledFunction.save": [
     (...values) => {

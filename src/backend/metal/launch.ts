@@ -182,29 +182,36 @@ export function pipelineFor(context: MetalContext, kernel: KernelName): Pipeline
   return getOrMake(known, key, () => compile(context, kernel));
 }
 
-function compile(context: MetalContext, { file, name, constants = [] }: KernelName): Pipeline {
-  const values = constants.map((value, index) => ({
+const compile = (context: MetalContext, { file, name, constants = [] }: KernelName): Pipeline =>
+  finishPipeline(context, name, libraryOf(context, file), name, constantValues(constants));
+
+const constantValues = (constants: readonly number[]) =>
+  constants.map((value, index) => ({
     name: "",
     index,
     type: dataTypes.uint,
     value: new Uint8Array(new Uint32Array([value]).buffer),
   }));
-  return finishPipeline(context, name, libraryOf(context, file), name, values);
-}
 
 const generated = new WeakMap<MetalContext, Map<string, Pipeline>>();
 
 /**
- * Returns the pipeline of a generated kernel. The first call with a text compiles it.
+ * Returns the pipeline of a generated kernel. The first call with a text and constants compiles it.
  *
  * @param name the name of the kernel in the text
+ * @param constants values of the function constants 0, 1, 2, …
  * @throws {KernelCompileError}
  */
-export function pipelineOfText(context: MetalContext, name: string, text: string): Pipeline {
+export function pipelineOfText(
+  context: MetalContext,
+  name: string,
+  text: string,
+  constants: readonly number[] = [],
+): Pipeline {
   const known = getOrMake(generated, context, () => new Map<string, Pipeline>());
-  return getOrMake(known, text, () => {
+  return getOrMake(known, `${constants.join(" ")} ${text}`, () => {
     const library = createLibrary(context, name, { source: text, headers: kernelHeaders(), fileName: `${name}.metal` });
-    return finishPipeline(context, name, library, name, []);
+    return finishPipeline(context, name, library, name, constantValues(constants));
   });
 }
 

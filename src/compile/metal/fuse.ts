@@ -1,84 +1,154 @@
-/** Replaces chains of elementwise dispatches by dispatches of generated kernels. */
-import { Access, GridKind } from "../../backend/metal/abi.ts";
-import { writeBlock } from "../../backend/metal/block.ts";
-import { metalContext } from "../../backend/metal/context.ts";
-import { extents, threadCount } from "../../backend/metal/encode.ts";
-import { pipelineOfText } from "../../backend/metal/launch.ts";
-import { layouts } from "../../backend/metal/layouts.ts";
+/**
+ * Replaces dispatches by fewer ones of generated kernels, in two passes: independent dispatches become groups
+ * (`groups.ts`); then chains of elementwise operations, possibly after a product (`chains.ts`), and products whose rows
+ * are normalized (`rows.ts`), become one dispatch.
+ */
 import { elementGrid } from "../../backend/metal/loop.ts";
-import { MAX_RANK } from "../../tensor/shape.ts";
+import { placeInArena } from "../arena.ts";
 import type { Entry } from "../recording.ts";
 import { type Chain, chainsOf } from "./chains.ts";
-import type { Nest, Place } from "./instructions.ts";
-import { type DeviceCall, inlineOf, placesOf } from "./recording.ts";
-import { CHAIN, sourceOf } from "./source.ts";
+import { Buffers, dispatchOf, gridOf, type Planned, parametersOf } from "./dispatches.ts";
+import { besideProducts, conflicts, groupDispatch, groupsOf, type Memory } from "./groups.ts";
+import type { DeviceCall } from "./recording.ts";
+import { rowsDispatch, secondProductDispatch } from "./rows.ts";
+import { CHAIN, chainParameters, placesIn, sourceOf } from "./source.ts";
+import { usesOf } from "./uses.ts";
 
 /** The dispatches of a program after fusion. */
 export interface Fused {
-  readonly calls: readonly DeviceCall[];
-  /** The index in {@link calls} of the dispatch that replaces each recorded one. */
-  readonly places: readonly number[];
-  readonly fusions: readonly { readonly calls: readonly number[] }[];
+  readonly calls: readonly Planned[];
+  /** Entries with constant contents that fusion has added. */
+  readonly tables: readonly Entry[];
 }
 
-/** Returns the dispatches with chains fused. @param isLasting whether an entry outlives the function */
-export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Fused {
-  const chains = new Map(chainsOf(recorded, isLasting).map((chain) => [chain.first, chain]));
-  const calls: DeviceCall[] = [];
-  const places: number[] = [];
-  const fusions: { readonly calls: readonly number[] }[] = [];
-  while (places.length < recorded.length) {
-    const first = places.length;
-    const chain = chains.get(first);
-    const call = chain && dispatchOf(chain, recorded[first]!);
-    const length = call ? chain.instructions.length : 1;
-    places.push(...new Array<number>(length).fill(calls.length));
-    calls.push(call ?? recorded[first]!);
-    if (call) fusions.push({ calls: Array.from({ length }, (_, at) => first + at) });
+/**
+ * How much memory delayed dispatches may cost, relative to the recorded order's arena. Plain calls need more: they keep
+ * results until their tensors are released, and not only until the last use.
+ */
+const MOST_MEMORY = 1.125;
+
+/** The limits of live bytes to try, relative to the recorded order. The first is used whose arena is small enough. */
+const LIMITS = [MOST_MEMORY, 1.06, 1, 0.96, 0.92, 0.88, 0.8] as const;
+
+/** Returns dispatches without fusion. */
+export const unfused = (recorded: readonly DeviceCall[]): Planned[] =>
+  recorded.map((call, at) => ({ ...call, from: [at] }));
+
+/**
+ * Returns the dispatches with fusion.
+ *
+ * @param isLasting whether an entry outlives the function
+ * @param entries the number of entries
+ */
+export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) => boolean, entries: number): Fused {
+  const tables: Entry[] = [];
+  const makeTable = (contents: Uint8Array): Entry => {
+    const table = constantEntry(entries + tables.length, contents);
+    tables.push(table);
+    return table;
+  };
+  const calls = unfused(recorded);
+  const memory = memoryOf(calls, isLasting);
+  const most = MOST_MEMORY * arenaBytes(calls, isLasting);
+  const peak = Math.max(0, ...memory.live);
+  const lists = LIMITS.values().map((limit) => groupsOf(calls, memory, limit * peak));
+  const groups = lists.find((list) => arenaBytes(list.flat(), isLasting, list) <= most) ?? calls.map((call) => [call]);
+  const grouped = groups.flatMap((group) => (group.length > 1 && groupDispatch(group, makeTable)) || group);
+  return { calls: withSecondProducts(withChains(withRows(besideProducts(grouped)), isLasting)), tables };
+}
+
+function memoryOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Memory {
+  const isIntermediate = (entry: Entry) => !isLasting(entry) && entry.contents === null;
+  const uses = new Map(
+    usesOf(calls)
+      .entries()
+      .filter(([entry]) => isIntermediate(entry)),
+  );
+  const live = new Array<number>(calls.length).fill(0);
+  for (const [{ bytes }, { first, last }] of uses) for (let at = first; at <= last; at++) live[at]! += bytes;
+  return { live, uses };
+}
+
+/** Returns the size of the arena. @param groups lists of dispatches that run at the same time */
+export function arenaBytes(
+  calls: readonly DeviceCall[],
+  isLasting: (entry: Entry) => boolean,
+  groups: readonly (readonly DeviceCall[])[] = calls.map((call) => [call]),
+): number {
+  const steps = new Map(groups.flatMap((group, step) => group.map((call) => [call, step] as const)));
+  const inArena = usesOf(calls)
+    .entries()
+    .filter(([entry]) => !isLasting(entry) && entry.contents === null);
+  const lifetimes = inArena.map(([{ bytes }, { first, last }]) => ({
+    ...{ bytes, first: steps.get(calls[first]!)!, last: steps.get(calls[last]!)! },
+  }));
+  return placeInArena([...lifetimes]).bytes;
+}
+
+const constantEntry = (id: number, contents: Uint8Array): Entry => ({
+  ...{ source: "host", id, index: 0, bytes: contents.length, storage: null, version: 0, contents },
+  ...{ after: null, first: 0, last: 0, changes: 0 },
+});
+
+function withRows(calls: readonly Planned[]): Planned[] {
+  const result: Planned[] = [];
+  for (const call of calls) {
+    const both = result.length > 0 ? rowsDispatch(result.at(-1)!, call) : undefined;
+    if (both) result[result.length - 1] = both;
+    else result.push(call);
   }
-  return { calls, places, fusions };
+  return result;
+}
+
+/** How far a product may be behind the rows that it reads, to be moved next to them. */
+const NEAR = 6;
+
+function withSecondProducts(calls: readonly Planned[]): Planned[] {
+  const result = [...calls];
+  for (let at = 0; at < result.length; at++) {
+    for (let next = at + 1; next <= at + NEAR && next < result.length; next++) {
+      const both = result[at]!.rows && secondProductDispatch(result[at]!, result[next]!);
+      if (!both || result.slice(at + 1, next).some((between) => conflicts(between, result[next]!))) continue;
+      result[at] = both;
+      result.splice(next, 1);
+      break;
+    }
+  }
+  return result;
+}
+
+function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
+  const uses = usesOf(calls);
+  const chains = new Map(
+    chainsOf(calls, (entry, first, end) => {
+      const use = uses.get(entry)!;
+      return isLasting(entry) || use.last >= end || use.first < first;
+    }).map((chain) => [chain.first, chain]),
+  );
+  const result: Planned[] = [];
+  for (let at = 0; at < calls.length; ) {
+    const chain = chains.get(at);
+    const replaced = calls.slice(at, at + (chain?.length ?? 1));
+    const call = chain && chainDispatch(chain, replaced);
+    result.push(...(call ? [call] : replaced));
+    at += replaced.length;
+  }
+  return result;
 }
 
 /** Returns the dispatch of a chain; undefined if a threadgroup is too large for the kernel's pipeline. */
-function dispatchOf(chain: Chain, { place, name }: DeviceCall): DeviceCall | undefined {
-  const { instructions, loads, stores } = chain;
-  const pipeline = pipelineOfText(metalContext(), CHAIN, sourceOf(chain));
-  const { grid, threadgroup } = elementGrid(instructions[0]!.count);
-  if (threadCount(threadgroup) > pipeline.info.maxTotalThreads) return undefined;
-  const outputs = stores.map((at) => instructions[at]!.output);
-  const operands = [...loads, ...outputs];
-  const bindingOf = ({ offset, length }: Place, index: number) => ({
-    ...{ buffer: 0, offset, length, index },
-    access: index < loads.length ? Access.read : Access.write,
+function chainDispatch(chain: Chain, replaces: readonly Planned[]): Planned | undefined {
+  const { instructions, head } = chain;
+  const buffers = new Buffers();
+  const source = sourceOf(chain, placesIn(buffers, chain));
+  const parameters = chainParameters(chain);
+  const common = { kernel: CHAIN, source, buffers, replaces };
+  if (!head)
+    return dispatchOf({ ...common, inline: [parameters], ...elementGrid(instructions[0]!.count), gridKind: "threads" });
+  const { threadgroups, threads } = gridOf(head.call);
+  const call = dispatchOf({
+    ...{ ...common, inline: [parameters, parametersOf(head.call)] },
+    ...{ grid: threadgroups!, gridKind: "threadgroups", threadgroup: threads },
   });
-  const written = writeBlock(layouts.dispatch, {
-    pipeline: pipeline.handle,
-    ...{ grid: extents(grid), gridKind: GridKind.threads, threadgroup: extents(threadgroup) },
-    bindings: { layout: layouts.binding, items: operands.map(bindingOf) },
-    inlineBytes: { layout: layouts.inline, items: [{ index: operands.length, bytes: parametersOf(chain) }] },
-    threadgroupMemory: { layout: layouts.threadgroupMemory, items: [] },
-    label: CHAIN,
-    work: 0,
-  });
-  const block = written.slice();
-  return {
-    ...{ name, place, block, kernel: undefined },
-    operands: operands.map(({ entry }) => entry),
-    writes: operands.map((_, at) => at >= loads.length),
-    bindings: placesOf(block, "bindings", layouts.binding),
-    inline: inlineOf(block),
-  };
+  return call && { ...call, chain };
 }
-
-/** Returns the bytes of the kernel's struct `Chain`: the count, a zero, and a `Nest<1>` for each strided operand. */
-function parametersOf({ instructions, loads }: Chain): Uint8Array {
-  const nests = loads.flatMap(({ nest }) => nest ?? []);
-  const count = BigInt(instructions[0]!.count);
-  const longs = [count, 0n, ...nests.flatMap((nest) => longsOf(nest, count))];
-  return new Uint8Array(new BigInt64Array(longs).buffer);
-}
-
-const longsOf = ({ shape, strides, start }: Nest, count: bigint): bigint[] => {
-  const padded = (values: readonly bigint[]) => Array.from({ length: MAX_RANK }, (_, at) => values[at] ?? 0n);
-  return [...padded(shape), ...padded(strides), start, count, BigInt(shape.length)];
-};

@@ -1,17 +1,12 @@
 /** Decodes dispatches of elementwise kernels: the operation, and the location of each operand's elements. */
-import { layouts } from "../../backend/metal/layouts.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
-import type { Entry } from "../recording.ts";
+import { type Range, rangesOf } from "./dispatches.ts";
 import type { DeviceCall } from "./recording.ts";
 
 /** An operand of an elementwise kernel. */
-export interface Place {
-  readonly entry: Entry;
+export interface Place extends Range {
   /** The Metal Shading Language type of the elements. */
   readonly type: string;
-  /** The offset and length of the bound bytes. For an argument, the offset is relative to its first byte. */
-  readonly offset: number;
-  readonly length: number;
   /** The loop over the operand's elements; null if they are contiguous: element n is at index n. */
   readonly nest: Nest | null;
 }
@@ -67,19 +62,12 @@ function meaningOf({ file, name, constants = [] }: NonNullable<DeviceCall["kerne
 }
 
 /** Returns the operation of a dispatch; undefined if the kernel is not elementwise or its result is not contiguous. */
-export function instructionOf({ kernel, block, bindings, operands, inline }: DeviceCall): Instruction | undefined {
+export function instructionOf(call: DeviceCall): Instruction | undefined {
+  const { kernel, block, operands, inline } = call;
   const meaning = kernel && meaningOf(kernel);
   if (!meaning || operands.length !== meaning.types.length) return undefined;
-  const view = new DataView(block.buffer, block.byteOffset);
-  const loop = loopIn(view, inline[0]!.at);
-  const placeOf = (entry: Entry, at: number): Place => {
-    const start = bindings[at]!;
-    const number = (name: "offset" | "length") =>
-      Number(view.getBigInt64(start + layouts.binding.offsets[name]!, true));
-    const type = meaning.types[at]!;
-    return { entry, type, offset: number("offset"), length: number("length"), nest: nestOf(loop, at) };
-  };
-  const places = operands.map(placeOf);
+  const loop = loopIn(new DataView(block.buffer, block.byteOffset), inline[0]!.at);
+  const places = rangesOf(call).map((range, at) => ({ ...range, type: meaning.types[at]!, nest: nestOf(loop, at) }));
   const output = places.pop()!;
   if (output.nest !== null || loop.count === 0n) return undefined;
   return { ...meaning, inputs: places, output, count: Number(loop.count) };

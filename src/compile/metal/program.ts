@@ -6,8 +6,10 @@ import type { PhiloxKey } from "../../random/philox.ts";
 import { placeInArena } from "../arena.ts";
 import type { Entry } from "../recording.ts";
 import type { ProgramDraw, ProgramFacts } from "../replay.ts";
-import { type Fused, fuse } from "./fuse.ts";
+import { bytesMoved, type Planned } from "./dispatches.ts";
+import { type Fused, fuse, unfused } from "./fuse.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
+import { usesOf } from "./uses.ts";
 
 /** A binding that each replay writes. */
 interface Moving {
@@ -25,7 +27,8 @@ const TWO_32 = 2 ** 32;
 /** A recording as a list of dispatches. */
 export class DeviceProgram implements ProgramFacts {
   readonly calls: readonly DeviceCall[];
-  readonly fusions: ProgramFacts["fusions"];
+  readonly performed: ProgramFacts["performed"];
+  readonly sources: ProgramFacts["sources"];
   readonly arenaBytes: number;
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
   readonly list: Uint8Array;
@@ -35,7 +38,7 @@ export class DeviceProgram implements ProgramFacts {
   readonly firstBytes: Float64Array;
   private readonly words: Uint32Array;
   /** The dispatches after fusion, and the index of the one that replaces each recorded one. */
-  private readonly dispatches: readonly DeviceCall[];
+  private readonly dispatches: readonly Planned[];
   private readonly places: readonly number[];
   private readonly starts: number[] = [];
   private readonly moving: readonly Moving[];
@@ -44,21 +47,24 @@ export class DeviceProgram implements ProgramFacts {
 
   /** @param isMoving whether an entry's memory may differ in each replay */
   constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean, isFused: boolean) {
-    const { entries, draws } = recording;
+    const { draws } = recording;
     this.calls = recording.calls;
-    const unfused: Fused = { calls: this.calls, places: [...this.calls.keys()], fusions: [] };
-    const { calls, places, fusions } = isFused ? fuse(this.calls, isMoving) : unfused;
-    [this.dispatches, this.places, this.fusions] = [calls, places, fusions];
-    const used = new Set(calls.flatMap(({ operands }) => operands));
+    const plain: Fused = { calls: unfused(this.calls), tables: [] };
+    const { calls, tables } = isFused ? fuse(this.calls, isMoving, recording.entries.length) : plain;
+    const entries = [...recording.entries, ...tables];
+    this.dispatches = calls;
+    this.performed = calls.map(({ from }) => from);
+    this.sources = calls.flatMap(({ generated }) => generated ?? []);
+    this.places = placesOfCalls(calls);
     this.list = this.makeList();
     this.words = new Uint32Array(this.list.buffer);
     this.handles = new Float64Array(entries.length);
     this.firstBytes = new Float64Array(entries.length);
     const fixed = entries.filter((entry) => !isMoving(entry));
     for (const { id, contents } of fixed) if (contents) this.handles[id] = this.constant(contents);
-    const inArena = fixed.filter((entry) => entry.contents === null && used.has(entry));
-    const lifetimeOf = ({ bytes, first, last }: Entry) => ({ bytes, first: places[first]!, last: places[last]! });
-    const { offsets, bytes } = placeInArena(inArena.map(lifetimeOf));
+    const uses = usesOf(calls);
+    const inArena = fixed.filter((entry) => entry.contents === null && uses.has(entry));
+    const { offsets, bytes } = placeInArena(inArena.map((entry) => ({ bytes: entry.bytes, ...uses.get(entry)! })));
     this.arenaBytes = bytes;
     this.arena = bytes > 0 ? new MetalMemory(metalContext(), bytes, { label: "compiled function" }) : null;
     for (const [at, { id }] of inArena.entries()) {
@@ -76,9 +82,9 @@ export class DeviceProgram implements ProgramFacts {
     this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]!));
     this.draws = draws.map(({ generator, ahead, places: ofDraw }) => ({
       ...{ generator, ahead },
-      places: ofDraw.map(({ call, at }) => (this.starts[places[call]!]! + at) / 4),
+      places: ofDraw.map(({ call, at }) => (this.starts[this.places[call]!]! + at) / 4),
     }));
-    this.bytesMoved = { plain: bytesOf(this.calls), fused: bytesOf(calls) };
+    this.bytesMoved = { plain: bytesMoved(this.calls), fused: bytesMoved(calls) };
   }
 
   private makeList(): Uint8Array {
@@ -136,9 +142,12 @@ export class DeviceProgram implements ProgramFacts {
   }
 }
 
-/** Returns the total bytes of the operands of dispatches. */
-const bytesOf = (calls: readonly DeviceCall[]): number =>
-  calls.reduce((sum, { operands }) => sum + operands.reduce((part, { bytes }) => part + bytes, 0), 0);
+/** Returns the index of the dispatch that performs each recorded one. */
+function placesOfCalls(calls: readonly Planned[]): number[] {
+  const places: number[] = [];
+  for (const [at, { from }] of calls.entries()) for (const recorded of from) places[recorded] = at;
+  return places;
+}
 
 function write64(words: Uint32Array, at: number, value: number): void {
   words[at] = value % TWO_32;

@@ -10,7 +10,7 @@ import type { Storage } from "../../tensor/storage.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { CompileError, placeIn } from "../errors.ts";
 import type { Entry } from "../recording.ts";
-import type { Recorded } from "../replay.ts";
+import type { GeneratedSource, Recorded } from "../replay.ts";
 import type { State } from "../state.ts";
 import { Tracking } from "../tracking.ts";
 
@@ -30,6 +30,7 @@ export interface DeviceCall {
   /** Whether the kernel writes each operand. */
   readonly writes: readonly boolean[];
   readonly kernel: CapturedDispatch["kernel"];
+  readonly generated?: GeneratedSource;
   /** The byte offset of each binding in the block. */
   readonly bindings: readonly number[];
   readonly inline: readonly Inline[];

@@ -1,0 +1,228 @@
+/** Groups: independent dispatches of kernels with bodies, which one dispatch of a generated kernel performs. */
+import type { Entry } from "../recording.ts";
+import { type Body, bodyOf, tiledCall } from "./bodies.ts";
+import { attribute, Buffers, dispatchOf, gridOf, type Planned, parametersOf, rangesOf } from "./dispatches.ts";
+import type { Use } from "./uses.ts";
+
+const GROUP = "compiled_group";
+
+/** Metal allows 31 buffers. One is the table. */
+const MAX_BUFFERS = 28;
+const MAX_MEMBERS = 24;
+/** Kernels with different code in a group. Each one makes the generated kernel larger. */
+const MAX_BODIES = 3;
+
+/** The memory of a list of dispatches. */
+export interface Memory {
+  /** The bytes of intermediate results during each dispatch. */
+  readonly live: readonly number[];
+  /** The dispatches between which each intermediate result is needed. */
+  readonly uses: ReadonlyMap<Entry, Use>;
+}
+
+/** A dispatch that may join a group. */
+interface Member {
+  readonly call: Planned;
+  readonly body: Body;
+  readonly index: number;
+}
+
+/** A dispatch whose result is needed by one of so many following ones is not delayed. */
+const URGENT = 6;
+
+/**
+ * Reorders dispatches so that independent ones with bodies of one header are adjacent: each is delayed until a
+ * dispatch needs its result. Returns lists of dispatches to merge.
+ *
+ * @param live the bytes of intermediate results at each dispatch. Delayed dispatches keep their operands alive
+ * @param most the bytes that intermediate results may have at any dispatch
+ */
+export function groupsOf(calls: readonly Planned[], { live, uses }: Memory, most: number): Planned[][] {
+  const needed = firstConflicts(calls);
+  const groups: Planned[][] = [];
+  const open = new Map<string, Member[]>();
+  const close = (key: string) => {
+    groups.push(open.get(key)!.map(({ call }) => call));
+    open.delete(key);
+  };
+  /** The bytes of operands that only delayed dispatches need. */
+  const keptAt = (index: number) => {
+    const operands = new Set([...open.values()].flatMap((members) => members.flatMap(({ call }) => call.operands)));
+    let bytes = 0;
+    for (const entry of operands) if (uses.has(entry) && uses.get(entry)!.last < index) bytes += entry.bytes;
+    return bytes;
+  };
+  for (const [index, call] of calls.entries()) {
+    for (const [key, members] of open) if (members.some((member) => needed[member.index] === index)) close(key);
+    while (open.size > 0 && live[index]! + keptAt(index) > most) close([...open.keys()][0]!);
+    const body = needed[index]! - index > URGENT ? bodyOf(call) : undefined;
+    if (!body || !gridOf(call).threadgroups) {
+      groups.push([call]);
+      continue;
+    }
+    const key = [body.header, gridOf(call).threads, ...body.constants].join(" ");
+    const member = { call, body, index };
+    if (open.has(key) && !fits([...open.get(key)!, member])) close(key);
+    open.set(key, [...(open.get(key) ?? []), member]);
+  }
+  for (const key of [...open.keys()]) close(key);
+  return groups;
+}
+
+/** A dispatch that uses the result of another may follow it at this distance, to be moved next to it. */
+const NEAR = 6;
+
+/**
+ * Moves the dispatches between a product and the next one that reads its result before the product, or else behind
+ * that dispatch, if they do not conflict. Before the product is better: their operands are freed earlier.
+ */
+export function besideProducts(calls: readonly Planned[]): Planned[] {
+  const result = [...calls];
+  for (let at = 0; at < result.length; at++) {
+    const product = result[at]!;
+    if (!tiledCall(product)) continue;
+    const written = product.operands[3]!;
+    const count = result.slice(at + 1, at + 1 + NEAR).findIndex(({ operands }) => operands.includes(written));
+    if (count < 1) continue;
+    const between = result.slice(at + 1, at + 1 + count);
+    const next = result[at + 1 + count]!;
+    const order = between.every((each) => !conflicts(each, product))
+      ? [...between, product, next]
+      : between.every((each) => !conflicts(each, next)) && [product, next, ...between];
+    if (!order) continue;
+    result.splice(at, order.length, ...order);
+    at = result.indexOf(next);
+  }
+  return result;
+}
+
+/** Whether one of two dispatches writes memory that the other accesses. */
+export function conflicts(a: Planned, b: Planned): boolean {
+  return a.operands.some((entry, at) =>
+    b.operands.some((other, place) => entry === other && (a.writes[at]! || b.writes[place]!)),
+  );
+}
+
+/** Returns for each dispatch the first later one that must run after it. */
+function firstConflicts(calls: readonly Planned[]): number[] {
+  const conflicts = new Array<number>(calls.length).fill(Infinity);
+  const accesses = new Map<Entry, { readonly index: number; readonly isWritten: boolean }[]>();
+  for (const [index, { operands, writes }] of calls.entries())
+    for (const [at, entry] of operands.entries()) {
+      const isWritten = writes[at]!;
+      const earlier = accesses.get(entry) ?? [];
+      for (const before of earlier)
+        if (before.index < index && (isWritten || before.isWritten))
+          conflicts[before.index] = Math.min(conflicts[before.index]!, index);
+      // an access before a write can't be the first to conflict with later dispatches
+      const kept = isWritten ? earlier.filter((before) => before.index === index) : earlier;
+      accesses.set(entry, [...kept, { index, isWritten }]);
+    }
+  return conflicts;
+}
+
+function fits(members: readonly Member[]): boolean {
+  const buffers = new Buffers();
+  for (const { call } of members) for (const range of rangesOf(call)) buffers.add(range, false);
+  const bodies = new Set(members.map(({ body: { key } }) => key)).size;
+  return buffers.ranges.length <= MAX_BUFFERS && members.length <= MAX_MEMBERS && bodies <= MAX_BODIES;
+}
+
+/**
+ * Returns one dispatch for a group; undefined if its pipeline supports fewer threads.
+ *
+ * @param makeTable returns an entry for constant contents
+ */
+export function groupDispatch(
+  calls: readonly Planned[],
+  makeTable: (contents: Uint8Array) => Entry,
+): Planned | undefined {
+  const members = calls.map((call) => ({ call, body: bodyOf(call)!, grid: gridOf(call) }));
+  const bodies = [...Map.groupBy(members, ({ body }) => body.key).values()];
+  const ordered = bodies.flat();
+  const buffers = new Buffers();
+  const places = ordered.map(({ call }) => rangesOf(call).map((range, at) => buffers.add(range, call.writes[at]!)));
+  const groups = ordered.map(({ grid: { threadgroups } }) => threadgroups!);
+  const counts = groups.map(([width, height, depth]) => width * height * depth);
+  const firsts = counts.map((_, at) => counts.slice(0, at).reduce((sum, count) => sum + count, 0));
+  const contents = tableOf(
+    [...firsts, ...groups.map(([width]) => width), ...groups.map(([, height]) => height)],
+    ordered.map(({ call }) => parametersOf(call)),
+  );
+  const table = makeTable(contents);
+  const at = buffers.add({ entry: table, offset: 0, length: contents.length }, false);
+  const declared = buffers.declarations();
+  declared[at] = `constant Group &table ${attribute(`buffer(${at})`)}`;
+  let first = 0;
+  const cases = bodies.map((of) => {
+    const text = statementsOf(of[0]!.body, places.slice(first, first + of.length), first, buffers);
+    const end = first + of.length;
+    first = end;
+    return end === ordered.length
+      ? `{\n        ${text}\n    }`
+      : `if (member < ${end}) {\n        ${text}\n    } else `;
+  });
+  const kinds = bodies.map(([member]) => member!.body);
+  return dispatchOf({
+    ...{ kernel: GROUP, constants: kinds[0]!.constants, buffers, inline: [], gridKind: "threadgroups" },
+    source: `// ${ordered.length} dispatches of a compiled function.
+
+#include "elementwise/chain.h"
+#include "${kinds[0]!.header}"
+
+struct Group {
+    uint firsts[${ordered.length}];  // the first threadgroup of each member
+    uint widths[${ordered.length}];
+    uint heights[${ordered.length}];
+${bodies.map((of, index) => `    ${of[0]!.body.parameters} of_body_${index}[${of.length}];`).join("\n")}
+};
+
+kernel void ${GROUP}(
+    ${declared.join(",\n    ")},
+    uint position ${attribute("threadgroup_position_in_grid")},
+    uint thread_index ${attribute("thread_index_in_threadgroup")},
+    uint simdgroup_index ${attribute("simdgroup_index_in_threadgroup")},
+    uint lane ${attribute("thread_index_in_simdgroup")}) {
+    ${[...new Set(kinds.flatMap(({ memory }) => memory))].map((array) => `threadgroup ${array};`).join("\n    ")}
+    uint member = 0;
+    while (member + 1 < ${ordered.length} && position >= table.firsts[member + 1]) member += 1;
+    const uint index = position - table.firsts[member];
+    const uint width = table.widths[member];
+    const uint height = table.heights[member];
+    const uint3 place = {index % width, index / width % height, index / width / height};
+    ${cases.map((text, body) => text.replaceAll("PARAMETERS", `table.of_body_${body}`)).join("")}
+}
+`,
+    grid: counts.reduce((sum, count) => sum + count, 0),
+    threadgroup: ordered[0]!.grid.threads,
+    replaces: ordered.map(({ call }) => call),
+  });
+}
+
+/** Returns the statements of members with one body. @param places the buffers of each member's operands */
+function statementsOf(body: Body, places: readonly (readonly number[])[], first: number, buffers: Buffers): string {
+  const pointers = body.pointers.map((type, operand) => {
+    const chosen = places.map((of) => buffers.pointer(of[operand]!, type));
+    const [last, ...others] = chosen.toReversed();
+    return others
+      .toReversed()
+      .reduceRight((rest, text, at) => (text === rest ? rest : `(member == ${first + at} ? ${text} : ${rest})`), last!);
+  });
+  const named = body.pointers.map((type, at) => `${type}const pointer_${at} = ${pointers[at]};`);
+  const parameters = `PARAMETERS[member${first === 0 ? "" : ` - ${first}`}]`;
+  const names = named.map((_, at) => `pointer_${at}`);
+  return [...named, body.statements(names, parameters, "place")].join("\n        ");
+}
+
+/** Returns the bytes of the struct `Group`. */
+function tableOf(numbers: readonly number[], parameters: readonly Uint8Array[]): Uint8Array {
+  const start = Math.ceil((4 * numbers.length) / 8) * 8;
+  const table = new Uint8Array(start + parameters.reduce((sum, { length }) => sum + length, 0));
+  table.set(new Uint8Array(new Uint32Array(numbers).buffer));
+  let at = start;
+  for (const bytes of parameters) {
+    table.set(bytes, at);
+    at += bytes.length;
+  }
+  return table;
+}
