@@ -14,7 +14,10 @@ class Given {
 
 /** A frozen array with its unfrozen copy. */
 class FrozenList extends Given {
+  static #made = 0;
   readonly #plain: readonly number[];
+  /** Differs between lists, so that caches can find a slot without reading elements. */
+  readonly #serial = FrozenList.#made++;
   #rowMajor: readonly number[] | null = null;
 
   private constructor(plain: readonly number[]) {
@@ -34,6 +37,10 @@ class FrozenList extends Given {
 
   static plainOf(list: FrozenList): readonly number[] {
     return list.#plain;
+  }
+
+  static serialOf(list: FrozenList): number {
+    return list.#serial;
   }
 
   static rowMajorOf(list: FrozenList): readonly number[] {
@@ -62,6 +69,9 @@ export function freezeList(list: readonly number[]): readonly number[] {
 /** Returns the unfrozen copy, which is fast to read. Don't modify it or return it to callers. */
 export const plainList = (list: readonly number[]): readonly number[] =>
   FrozenList.has(list) ? FrozenList.plainOf(list) : list;
+
+/** Returns a number that differs between frozen lists; 0 for other lists. */
+export const serialOf = (list: readonly number[]): number => (FrozenList.has(list) ? FrozenList.serialOf(list) : 0);
 
 /** Returns the row-major strides of a frozen shape, frozen and cached. */
 export const frozenRowMajor = (shape: readonly number[]): readonly number[] =>
