@@ -23,6 +23,7 @@ class FrozenList extends Given {
   private constructor(plain: readonly number[]) {
     super([...plain]);
     this.#plain = plain;
+    Object.setPrototypeOf(this, fastMethods);
     Object.freeze(this);
   }
 
@@ -48,6 +49,58 @@ class FrozenList extends Given {
     return list.#rowMajor;
   }
 }
+
+type Each<Result> = (number: number, at: number, list: readonly number[]) => Result;
+type Sizes = readonly number[];
+
+/**
+ * Methods of frozen lists that read the unfrozen copy, which takes a fifth of the time. They are in the lists'
+ * prototype, which inherits from the prototype of arrays, so that a list is equal to an array of its numbers. Callbacks
+ * get the frozen list.
+ */
+const methods = {
+  at(this: Sizes, at: number) {
+    return plainList(this).at(at);
+  },
+  every(this: Sizes, holds: Each<unknown>, self?: unknown) {
+    const plain = plainList(this);
+    for (let at = 0; at < plain.length; at++) if (!holds.call(self, plain[at]!, at, this)) return false;
+    return true;
+  },
+  filter(this: Sizes, holds: Each<unknown>, self?: unknown) {
+    const plain = plainList(this);
+    const result: number[] = [];
+    for (let at = 0; at < plain.length; at++) if (holds.call(self, plain[at]!, at, this)) result.push(plain[at]!);
+    return result;
+  },
+  includes(this: Sizes, number: number, from?: number) {
+    return plainList(this).includes(number, from);
+  },
+  map(this: Sizes, compute: Each<unknown>, self?: unknown) {
+    const plain = plainList(this);
+    const result = new Array<unknown>(plain.length);
+    for (let at = 0; at < plain.length; at++) result[at] = compute.call(self, plain[at]!, at, this);
+    return result;
+  },
+  slice(this: Sizes, start?: number, end?: number) {
+    return plainList(this).slice(start, end);
+  },
+  some(this: Sizes, holds: Each<unknown>, self?: unknown) {
+    const plain = plainList(this);
+    for (let at = 0; at < plain.length; at++) if (holds.call(self, plain[at]!, at, this)) return true;
+    return false;
+  },
+  toSpliced(this: Sizes, ...change: [start: number, skipped: number, ...added: number[]]) {
+    return plainList(this).toSpliced(...change);
+  },
+  with(this: Sizes, at: number, number: number) {
+    return plainList(this).with(at, number);
+  },
+};
+const fastMethods: object = Object.create(
+  Array.prototype,
+  Object.fromEntries(Object.entries(methods).map(([name, value]) => [name, { value, enumerable: false }])),
+);
 
 /** Number of cache slots, one list per hash. Lists that collide are created again. */
 const SLOTS = 2048;
