@@ -79,8 +79,8 @@ export class GraphNode {
   ) {
     this.targets = inputs.map(gradientTarget);
     this.outputs = outputs.map(outputOf);
-    for (const [output, tensor] of outputs.entries())
-      if (isDifferentiable(tensor)) tensor.edge = { node: this, output };
+    for (let output = 0; output < outputs.length; output++)
+      if (isDifferentiable(outputs[output]!)) outputs[output]!.edge = { node: this, output };
     this.saved = save.map((tensor) => new SavedTensor(tensor));
   }
 
@@ -117,9 +117,10 @@ export class GraphNode {
   backward(
     gradients: readonly (Tensor | null)[],
     needs: readonly boolean[] = this.targets.map((target) => target !== null),
-    change: (saved: Tensor) => Tensor = (saved) => saved,
+    change?: (saved: Tensor) => Tensor,
   ): readonly (Tensor | null)[] {
-    return this.rule(gradients, this.unpacked().map(change), needs);
+    const saved = this.unpacked();
+    return this.rule(gradients, change ? saved.map(change) : saved, needs);
   }
 
   /** Runs the rule of tangents, if it has one. @throws {AutogradError} as {@link backward}. */
@@ -151,8 +152,9 @@ export class GraphNode {
 }
 
 export function runHooks(hooks: readonly GradientHook[] | null | undefined, gradient: Tensor): Tensor {
+  if (!hooks?.length) return gradient;
   let result = gradient;
-  for (const hook of [...(hooks ?? [])]) result = replaced(result, hook(result)); // a hook may remove itself
+  for (const hook of [...hooks]) result = replaced(result, hook(result)); // a hook may remove itself
   return result;
 }
 

@@ -163,9 +163,9 @@ class BackwardPass {
     const gradients = arrived.map((gradient, output) => gradient && this.arriveAt({ node, output }, gradient));
     const needs = this.paths?.get(node);
     const results = this.paths && !needs ? [] : this.compute(node, gradients, needs);
-    for (const [index, target] of node.targets.entries()) {
+    for (let index = 0; index < results.length; index++) {
       const result = results[index];
-      if (result && (needs?.[index] ?? true)) this.send(target, result);
+      if (result && (needs?.[index] ?? true)) this.send(node.targets[index] ?? null, result);
     }
     if (!this.retainGraph) node.free();
     for (const gradient of gradients) if (gradient) this.references.release(gradient);

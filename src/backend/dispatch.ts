@@ -99,7 +99,7 @@ export function executeInto<Attributes>(
   attributes: Attributes,
 ): void {
   for (const output of outputs) output.checkAlive(primitive.name);
-  const lifting = liftingOf([...inputs, ...outputs], attributes);
+  const lifting = liftingOf(inputs, attributes, outputs);
   if (lifting) {
     liftedInto(lifting, primitive, inputs, outputs, attributes);
     return;
@@ -131,9 +131,9 @@ export function executeUpdate<Attributes>(
   attributes: Attributes,
   operation: string = primitive.name,
 ): void {
-  if (liftingOf([...targets, ...inputs], attributes))
+  if (liftingOf(targets, attributes, inputs))
     throw new BackendError(operation, "lifted", "it can't update tensors inside of vmap or of a function under jvp");
-  if (involvesComplex([...targets, ...inputs]))
+  if (involvesComplex(targets) || involvesComplex(inputs))
     loweringOf(complexCall(operation, primitive, inputs, targets, attributes));
   let before = targets;
   const operandsOn = (backend: Backend) => {
@@ -316,7 +316,7 @@ function runOn<Attributes>(
     for (const input of inputs) backend.makeResident(input);
     for (const output of outputs) backend.makeResident(output);
     const call: OperationCall<Attributes> = { operation: primitive.name, inputs, outputs, attributes };
-    if (outputs.every(({ size }) => size === 0)) return outputs; // nothing to compute
+    if (areEmpty(outputs)) return outputs; // nothing to compute
     const launched = implementation.run(call) ?? undefined;
     backend.ran?.(call, launched, () => recompute(primitive, call, backend.name));
     return outputs;
@@ -324,6 +324,11 @@ function runOn<Attributes>(
     discard(operands); // the next backend allocates new outputs
     throw typedMemoryError(primitive.name, error);
   }
+}
+
+function areEmpty(tensors: readonly Tensor[]): boolean {
+  for (let at = 0; at < tensors.length; at++) if (tensors[at]!.size > 0) return false;
+  return true;
 }
 
 /** Converts JavaScript's out-of-memory errors in the reference backend, which computes in JavaScript arrays. */

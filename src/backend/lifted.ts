@@ -48,8 +48,13 @@ export function liftBatched(lifting: Lifting): void {
 }
 
 /** @internal Returns what runs a call with these operands; undefined if a backend can. */
-export function liftingOf(operands: readonly Tensor[], attributes: unknown): Lifting | undefined {
+export function liftingOf(
+  first: readonly Tensor[],
+  attributes: unknown,
+  others: readonly Tensor[] = [],
+): Lifting | undefined {
   if (!isInUse) return undefined;
+  const operands = [...first, ...others];
   if (batchedCalls?.lifts(operands, attributes)) return batchedCalls; // a batched tensor may be abstract
   return abstractCalls.lifts(operands, attributes) ? abstractCalls : undefined;
 }

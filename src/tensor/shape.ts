@@ -149,7 +149,11 @@ export function normalizeAxes(operation: string, dims: number | readonly number[
     allAxes[rank] ??= Array.from({ length: rank }, (_, axis) => axis);
     return allAxes[rank].slice();
   }
-  const axes = (typeof dims === "number" ? [dims] : dims).map((dim) => normalizeAxis(operation, dim, rank));
+  if (typeof dims === "number") {
+    const axis = normalizeAxis(operation, dims, rank);
+    return rank === 0 ? [] : [axis];
+  }
+  const axes = dims.map((dim) => normalizeAxis(operation, dim, rank));
   if (axes.length === 1) return rank === 0 ? [] : axes;
   if (new Set(axes).size !== axes.length)
     throw new ShapeError(operation, "axisTwice", `dim [${axes.join(", ")}] names an axis twice`);

@@ -16,10 +16,15 @@ export class TidyScope {
   }
 
   /** Disposes of the collected tensors except kept ones, which move to the enclosing scope. Returns the kept ones. */
-  close(kept: ReadonlySet<Tensor>, around: TidyScope | null): Tensor[] {
-    const staying = this.made.filter((tensor) => kept.has(tensor));
-    for (const tensor of this.made) if (!kept.has(tensor) && !tensor.isKept && !isParameter(tensor)) tensor.dispose();
-    for (const tensor of staying) around?.add(tensor);
+  close(kept: ReadonlySet<Tensor> | Tensor, around: TidyScope | null): Tensor[] {
+    const staying: Tensor[] = [];
+    const { made } = this;
+    for (let at = 0; at < made.length; at++) {
+      const tensor = made[at]!;
+      if (kept === tensor || (kept instanceof Set && kept.has(tensor))) staying.push(tensor);
+      else if (!tensor.isKept && !isParameter(tensor)) tensor.dispose();
+    }
+    if (around !== null) for (let at = 0; at < staying.length; at++) around.add(staying[at]!);
     this.made = [];
     return staying;
   }
@@ -42,7 +47,7 @@ export function tidy<Result>(body: () => Result, ...others: unknown[]): Result {
   checkTidy(body, others);
   const scope = new TidyScope();
   const around = tidyScope.get();
-  const close = (result: unknown) => void scope.close(tensorsIn(result), around);
+  const close = (result: unknown) => void scope.close(isTensorObject(result) ? result : tensorsIn(result), around);
   let result: Result;
   try {
     result = tidyScope.run(scope, body);
@@ -106,5 +111,8 @@ function isTensorValue(value: unknown): boolean {
     return false; // a proxy, or an object that only has a tensor's prototype
   }
 }
+
+const isTensorObject = (value: unknown): value is Tensor =>
+  typeof value === "object" && value !== null && isTensorLike(value);
 
 const isTensorLike = (value: object): value is Tensor => "storage" in value && "dispose" in value && "strides" in value;

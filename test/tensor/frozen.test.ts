@@ -166,4 +166,39 @@ describe("frozen lists", () => {
       [1 + 2 ** 32, 2],
     ]);
   });
+
+  test("methods have the results and the callbacks of an array's", () => {
+    const [list, plain] = [freezeList([2, 3, 3, 7]), [2, 3, 3, 7]];
+    const uses: readonly ((x: readonly number[]) => unknown)[] = [
+      (x) => [x.at(0), x.at(-1), x.at(4), x.at(-5)],
+      (x) => [x.slice(), x.slice(1), x.slice(-2), x.slice(1, -1), x.slice(9)],
+      (x) => [
+        x.with(1, 9),
+        x.with(-1, 9),
+        x.toSpliced(1, 2),
+        x.toSpliced(2),
+        x.toSpliced(1, 0, 5, 6),
+        x.toSpliced(-1, 1),
+      ],
+      (x) => [x.includes(3), x.includes(4), x.includes(2, 1), x.includes(7, -1)],
+      (x) => [
+        x.every((size) => size > 1),
+        x.every((size) => size > 2),
+        x.some((size) => size > 6),
+        x.some(Number.isNaN),
+      ],
+      (x) => [x.map((size, at, all) => [size, at, all === x]), x.filter((size, at, all) => size > at && all === x)],
+      (x) =>
+        x.map(function (this: number, size) {
+          return size * this;
+        }, 3),
+      (x) => [[...x], x.indexOf(3), x.reduce((sum, size) => sum + size), x.concat([1]), JSON.stringify(x)],
+    ];
+    for (const use of uses) expect(use(list)).toStrictEqual(use(plain));
+    expect(list).toStrictEqual(plain);
+    expect(Bun.inspect(list)).toBe(Bun.inspect(plain));
+    expect(() => list.with(4, 1)).toThrow(RangeError);
+    for (const use of [() => list.map(() => 1), () => list.slice()]) (use() as number[])[0] = 99; // a copy
+    expect([...list]).toEqual(plain);
+  });
 });

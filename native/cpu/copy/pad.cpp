@@ -124,17 +124,40 @@ public:
     }
   }
 
-  // Returns the offset of a row of the result, in row-major order, or `is_constant`.
-  int64_t of_row(int64_t row) const {
-    int64_t offset = 0;
-    for (int axis = all_.rank - 2; axis >= 0; axis--) {
-      const int64_t total = all_.axes[axis].total(), part = first_[axis][row % total];
-      if (part == is_constant) return is_constant;
-      offset += part;
-      row /= total;
+  // Rows of the result in row-major order, beginning with some row. Only the first one takes divisions, which would
+  // take longer than copying a short row.
+  class Walk {
+  public:
+    Walk(const Sources &sources, int64_t row) : sources_(sources) {
+      for (int axis = sources.all_.rank - 2; axis >= 0; axis--) {
+        const int64_t total = sources.all_.axes[axis].total();
+        at_[axis] = row % total;
+        row /= total;
+      }
+      add_up(0);
     }
-    return offset;
-  }
+
+    // The offset of the row's elements in x, or `is_constant`.
+    int64_t offset() const { return offsets_[sources_.all_.rank - 1]; }
+
+    void next() {
+      int axis = sources_.all_.rank - 2;
+      while (axis >= 0 && ++at_[axis] == sources_.all_.axes[axis].total()) at_[axis--] = 0;
+      if (axis >= 0) add_up(axis);
+    }
+
+  private:
+    // offsets_[axis + 1] is the offset along the axes up to this one.
+    void add_up(int axis) {
+      for (; axis < sources_.all_.rank - 1; axis++) {
+        const int64_t before = offsets_[axis], part = sources_.first_[axis][at_[axis]];
+        offsets_[axis + 1] = before == is_constant || part == is_constant ? is_constant : before + part;
+      }
+    }
+
+    const Sources &sources_;
+    int64_t at_[max_rank], offsets_[max_rank] = {};
+  };
 
 private:
   static int64_t count(const Axes &all) {
@@ -172,6 +195,24 @@ void write_row(const Axis &axis, PadMode mode, const T *x, T value, T *row, int6
   border(std::max(begin, inside), end);
 }
 
+// The elements of x in each row of the result, for short rows whose border consists of copies.
+class RowSources {
+public:
+  RowSources(const Axis &axis, PadMode mode) : count_(mode == PadMode::constant ? 0 : axis.total()) {
+    if (!are_used()) return;
+    for (int64_t at = 0; at < count_; at++) offsets_[at] = axis.source(mode, at) * axis.stride;
+  }
+
+  bool are_used() const { return count_ > 0 && count_ <= most; }
+  template <class T> void copy(const T *x, T *row) const {
+    for (int64_t at = 0; at < count_; at++) row[at] = x[offsets_[at]];
+  }
+
+private:
+  static constexpr int64_t most = 24;
+  int64_t count_, offsets_[most];
+};
+
 template <class T> void pad_elements(const PadBlock &block, const Operands &operands) {
   Axes all(block);
   const Extent padded = all.padded();
@@ -185,13 +226,20 @@ template <class T> void pad_elements(const PadBlock &block, const Operands &oper
   const Axis &last = all.axes[all.rank - 1];
   const int64_t length = last.total(), pieces = (length - 1) / task_elements + 1;
   const int64_t piece = (length - 1) / pieces + 1, rows = padded.count() / length;
+  const RowSources row_sources(last, all.mode);
   parallel_for(rows * pieces, std::max<int64_t>(1, task_elements / piece), [&](int64_t begin, int64_t end) {
+    int64_t row = begin / pieces, part = begin % pieces;
+    Sources::Walk walk(sources, row);
     for (int64_t task = begin; task < end; task++) {
-      const int64_t row = task / pieces, from = task % pieces * piece, to = std::min(from + piece, length);
-      const int64_t offset = sources.of_row(row);
+      const int64_t from = part * piece, to = std::min(from + piece, length), offset = walk.offset();
       T *at = out + row * length;
       if (offset == is_constant) std::fill(at + from, at + std::max(from, to), value);
+      else if (row_sources.are_used()) row_sources.copy(x + offset, at);
       else write_row(last, all.mode, x + offset, value, at, from, to);
+      if (++part < pieces) continue;
+      part = 0;
+      row++;
+      walk.next();
     }
   });
 }

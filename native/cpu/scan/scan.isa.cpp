@@ -59,6 +59,7 @@ template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(con
 template <Scan code, class T> void scan(const SliceBatch &batch) {
   if (batch.across[0] == 1 && batch.across[2] == 1 && batch.slices > 1) walk<code, T, true>(batch);
   else if (batch.slices == slices_together) walk<code, T, false, slices_together>(batch);
+  else if (batch.slices == 1) walk<code, T, false, 1>(batch);
   else walk<code, T, false>(batch);
 }
 

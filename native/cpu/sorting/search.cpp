@@ -14,29 +14,49 @@ constexpr int64_t task_steps = 1 << 14; // comparisons, about 20 µs
 
 // Returns how many elements, from the first on, come before the value. Elements that equal it do if `is_right`.
 // Comparisons with NaN are false: a NaN comes before everything, and everything before a NaN.
-template <bool is_right, class T, class Value> int64_t place_of(const T *sorted, int64_t size, Value value) {
-  int64_t low = 0, high = size;
-  while (low < high) {
-    const int64_t middle = (low + high) / 2;
-    const Value element = load(sorted[middle]);
-    const bool is_after = is_right ? element > value : element >= value;
-    low = is_after ? low : middle + 1;
-    high = is_after ? middle : high;
+//
+// Several values are searched for at once: without branches, whose outcomes a processor can't predict, and so that it
+// need not wait for one element before it reads the next.
+template <bool is_right, int values, class T>
+void find_places(const T *sorted, int64_t size, int steps, const T *wanted, int64_t *places) {
+  int64_t low[values] = {}, high[values];
+  Compute<T> value[values];
+  for (int i = 0; i < values; i++) high[i] = size, value[i] = load(wanted[i]);
+  for (int step = 0; step < steps; step++) {
+    for (int i = 0; i < values; i++) {
+      const int64_t middle = (low[i] + high[i]) / 2;
+      const Compute<T> element = load(sorted[std::min(middle, size - 1)]);
+      const bool is_after = is_right ? element > value[i] : element >= value[i], is_open = low[i] < high[i];
+      low[i] += (middle + 1 - low[i]) & -int64_t(is_open & !is_after);
+      high[i] += (middle - high[i]) & -int64_t(is_open & is_after);
+    }
   }
-  return low;
+  for (int i = 0; i < values; i++) places[i] = low[i];
+}
+
+template <bool is_right, class T>
+void find_all(const T *sorted, int64_t size, int steps, const T *wanted, int64_t *places, int64_t count) {
+  constexpr int at_once = 8;
+  int64_t i = 0;
+  for (; i + at_once <= count; i += at_once)
+    find_places<is_right, at_once>(sorted, size, steps, wanted + i, places + i);
+  for (; i < count; i++) find_places<is_right, 1>(sorted, size, steps, wanted + i, places + i);
 }
 
 template <class T>
 void search(const SearchSortedBlock &block, const T *sorted, const T *values, int64_t *places, int64_t lists) {
   const int64_t size = block.size, count = block.count;
   const bool is_right = block.right;
-  int64_t steps = 1;
+  if (size == 0) return void(std::fill_n(places, lists * count, int64_t(0)));
+  int steps = 1;
   while (int64_t(1) << steps <= size) steps++;
   parallel_for(lists * count, std::max<int64_t>(1, task_steps / steps), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i++) {
-      const T *list = sorted + i / count * size;
-      const auto value = load(values[i]);
-      places[i] = is_right ? place_of<true>(list, size, value) : place_of<false>(list, size, value);
+    for (int64_t i = begin; i < end;) {
+      const int64_t list = i / count, number = std::min(end, (list + 1) * count) - i;
+      const T *from = sorted + list * size;
+      if (is_right) find_all<true>(from, size, steps, values + i, places + i, number);
+      else find_all<false>(from, size, steps, values + i, places + i, number);
+      i += number;
     }
   });
 }

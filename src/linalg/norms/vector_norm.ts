@@ -1,7 +1,10 @@
 import { noGrad } from "../../autograd/modes.ts";
+import { capturing } from "../../backend/capture.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { aNumber, axes, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { capture } from "../../observe/capture.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { abs, mul } from "../../ops/elementwise/arithmetic.ts";
 import { gt } from "../../ops/elementwise/comparison.ts";
@@ -50,9 +53,27 @@ export function vectorNorm(...values: unknown[]): Tensor {
   const converted = toDType(x, floatOperand("vectorNorm", x, dtype, true).dtype);
   const input = isComplex(converted.dtype) ? abs(converted) : converted;
   const isScaled = input.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || input.size === 0;
-  return underName("vectorNorm", () =>
-    isScaled ? norm(input, { p: ord, dim, keepdim }) : scaledNorm(input, ord, dim, keepdim),
-  );
+  return underName("vectorNorm", () => {
+    if (isScaled) return norm(input, { p: ord, dim, keepdim });
+    return exactNorm(input, ord, dim, keepdim) ?? scaledNorm(input, ord, dim, keepdim);
+  });
+}
+
+/** Results whose squares and their sums are far from overflow and underflow. */
+const LEAST = 1e-140;
+const MOST = 1e140;
+/** Checking more results would take longer than scaling. */
+const MOST_RESULTS = 4096;
+
+/** Returns the Euclidean norm without scaling; undefined if a square may have overflowed or underflowed. */
+function exactNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor | undefined {
+  // calls that are recorded or lifted have no values to check
+  if (p !== 2 || capture !== null || capturing() !== undefined || liftingOf([x], undefined)) return undefined;
+  const result = norm(x, { dim, keepdim });
+  if (result.size <= MOST_RESULTS && (result.dataSync() as Float64Array).every((y) => y > LEAST && y < MOST))
+    return result;
+  result.dispose();
+  return undefined;
 }
 
 /**

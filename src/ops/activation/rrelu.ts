@@ -13,6 +13,7 @@ import { where } from "../elementwise/where.ts";
 import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
 import { uniform } from "../random/rand.ts";
 import { floatOperand } from "../reduction/reduce.ts";
+import { leakyRelu } from "./leaky_relu.ts";
 
 /** Options of {@link rrelu}. */
 export interface RReluOptions extends GeneratorOptions {
@@ -46,13 +47,13 @@ export function rrelu(...values: unknown[]): Tensor {
   const input = floatOperand("rrelu", x, undefined);
   if (lower > upper)
     throw new ArgumentError("rrelu", "invalidRange", `expected lower ≤ upper, got ${lower} and ${upper}`);
-  return underName("rrelu", () =>
-    tidy(() => {
-      const dtype = x.dtype as FloatDType;
-      const slopes = training ? uniform(lower, upper, x.shape, { dtype, generator }) : (lower + upper) / 2;
+  return underName("rrelu", () => {
+    if (!training) return leakyRelu(input, (lower + upper) / 2);
+    return tidy(() => {
+      const slopes = uniform(lower, upper, x.shape, { dtype: x.dtype as FloatDType, generator });
       return where(le(input, 0), mul(input, slopes), input);
-    }),
-  );
+    });
+  });
 }
 rrelu.method = "same" as const;
 const rreluParameters = parameters("rrelu", {

@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { underName } from "../../backend/dispatch.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
@@ -8,6 +8,7 @@ import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { expand } from "../view/expand.ts";
 import { add, mul, neg, sub } from "./arithmetic.ts";
 import { eq, ge, lt } from "./comparison.ts";
@@ -15,6 +16,7 @@ import { div } from "./division.ts";
 import { exp } from "./exponential.ts";
 import { lgamma } from "./gamma.ts";
 import { gammaIntegrals } from "./gamma_integrals.ts";
+import { hasIncompleteGamma, incompleteGammaPrimitive } from "./incomplete_gamma.cpu.ts";
 import { log, log1p } from "./logarithm.ts";
 import { logicalAnd, logicalOr } from "./logic.ts";
 import { promoteOperands } from "./operands.ts";
@@ -66,6 +68,8 @@ function powerSeries(a: Tensor, x: Tensor): Tensor {
 
 /** P(a, x) or Q(a, x) = 1 − P(a, x), of floats. */
 function share(a: Tensor, x: Tensor, isUpper: boolean): Tensor {
+  if (hasIncompleteGamma(a, x))
+    return execute(incompleteGammaPrimitive, [contiguous(a), contiguous(x)], x.shape, x.dtype, { isUpper });
   const isSmall = lt(x, 1);
   const isRegular = logicalAnd(lt(x, Number.POSITIVE_INFINITY), lt(a, Number.POSITIVE_INFINITY));
   const isInside = logicalAnd(isRegular, logicalAnd(ge(x, 0), ge(a, 0)));

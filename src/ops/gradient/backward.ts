@@ -92,9 +92,13 @@ export function grad(...values: unknown[]): Tensor[] {
   const seeded = roots.map((root, index) => ({ root, seed: checkRoot("grad", root, options.gradOutputs?.[index]) }));
   const results = new Array<Tensor | null>(inputs.length).fill(null);
   const observe = (target: NonNullable<GradientTarget>, incoming: Tensor): boolean => {
-    const found = [...inputs.keys()].filter((index) => isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target));
-    for (const index of found) results[index] = incoming;
-    return found.length > 0;
+    let isFound = false;
+    for (let index = 0; index < inputs.length; index++) {
+      if (!isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target)) continue;
+      results[index] = incoming;
+      isFound = true;
+    }
+    return isFound;
   };
   passBackward(seeded, options, { add: addGradients, addExamples, observe });
   const unused = results.indexOf(null);

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { IndexDType } from "./indices.ts";
@@ -7,7 +8,8 @@ import { gatherCall, type IndexAttributes } from "./primitive.ts";
 import { errorWithRange } from "./range.cpu.ts";
 
 export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tensor]> = {
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, wraps = false, ...caller } }) {
+  run({ inputs: [x, index], outputs: [output], attributes }) {
+    const { operation, dim, wraps = false } = attributes;
     const size = x.shape[dim]!;
     const operands = [x, index, output];
     const status = gatherCall.status(
@@ -18,13 +20,14 @@ export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tenso
         size,
         stride: x.strides[dim]!,
         wraps,
-        nest: collapse(output.shape, [x.strides.with(dim, 0), index.strides, output.strides]),
+        nest: collapse(output.shape, [plainList(x.strides).with(dim, 0), index.strides, output.strides]),
       },
       operands,
     );
     if (status === 0) return;
+    const { wraps: _, ...caller } = attributes;
     const error = gatherCall.error(operation, status);
     if (wraps) checkSignedRange(operation, index as Tensor<IndexDType>, size);
-    throw errorWithRange(error, { operation, index: index, size, ...caller });
+    throw errorWithRange(error, { ...caller, index, size });
   },
 };

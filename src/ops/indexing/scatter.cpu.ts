@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import type { OrchardError } from "../../core/errors.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
@@ -15,7 +16,7 @@ export const scatterCpu: Implementation<ScatterAttributes, [Tensor, Tensor, Tens
   run({ inputs: [x, index, source], outputs: [output], attributes }) {
     const { operation, way, includesSelf } = attributes;
     const operands = [x, index, source, output];
-    const block = { ...slicesOf(operands, attributes), way, includesSelf };
+    const block = Object.assign(slicesOf(operands, attributes), { way, includesSelf });
     const status = scatterCall.status(block, operands);
     if (status !== 0) throw refusal(scatterCall.error(operation, status), operands, attributes);
   },
@@ -34,10 +35,14 @@ export const scatterOthersCpu: Implementation<ScatterOthersAttributes, [Tensor, 
 /** Describes the slices along an axis: size and strides along it, and the loops over all other axes. */
 function slicesOf(operands: readonly Tensor[], { dim }: IndexAttributes) {
   const [x, index, source] = operands as [Tensor, Tensor, Tensor];
-  const all = operands.map(({ strides }) => strides);
+  const all = operands.map(({ strides }) => plainList(strides));
   return {
-    ...{ dtype: x.dtype, indexDtype: index.dtype, offsets: operands.map(({ offset }) => offset) },
-    ...{ length: source.shape[dim]!, size: x.shape[dim]!, strides: all.map((strides) => strides[dim]!) },
+    dtype: x.dtype,
+    indexDtype: index.dtype,
+    offsets: operands.map(({ offset }) => offset),
+    length: source.shape[dim]!,
+    size: x.shape[dim]!,
+    strides: all.map((strides) => strides[dim]!),
     slices: collapse(x.shape.with(dim, 1), all),
   };
 }

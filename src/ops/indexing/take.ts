@@ -4,13 +4,14 @@ import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aScalar, aTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { full } from "../creation/full.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
@@ -124,7 +125,9 @@ export function indexFill(...values: unknown[]): Tensor {
   const places = checkVector("indexFill", index);
   return underName("indexFill", () =>
     tidy(() => {
-      const source = expand(full([], value, { dtype: x.dtype }), x.shape.with(axis, places.size));
+      const isPlain = typeof value === "number" && isFloat(x.dtype);
+      const one = isPlain ? scalarTensor(value, x.dtype, "indexFill") : full([], value, { dtype: x.dtype });
+      const source = expand(one, x.shape.with(axis, places.size));
       return scatterAlong("indexFill", x, alongAxis(places, axis, source), source, axis);
     }),
   );

@@ -1,4 +1,4 @@
-import { record } from "../../autograd/record.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
 import { empty } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
@@ -8,7 +8,7 @@ import { plainList } from "../../tensor/frozen.ts";
 import { tensorList } from "../../tensor/kinds.ts";
 import { promote } from "../../tensor/promotion.ts";
 import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { copyInto } from "../copy/copy.ts";
 import { reshape } from "../view/reshape.ts";
@@ -50,14 +50,23 @@ function joined<D extends DType>(
   model: Tensor,
   axis: number,
 ): Tensor<D> {
-  const sizes = tensors.map((x) => (isNothing(x) ? 0 : x.shape[axis]!));
-  const starts = sizes.map((_, index) => sizes.slice(0, index).reduce((sum, size) => sum + size, 0));
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  const output = empty(plainList(model.shape).with(axis, total), commonDType(tensors), {}, operation) as Tensor<D>;
-  for (const [index, x] of tensors.entries()) {
-    using part = narrow(output, axis, starts[index]!, sizes[index]!);
-    if (x.size > 0) copyInto(part, x);
+  const [sizes, starts]: [number[], number[]] = [[], []];
+  let total = 0;
+  for (const x of tensors) {
+    const size = isNothing(x) ? 0 : plainList(x.shape)[axis]!;
+    sizes.push(size);
+    starts.push(total);
+    total += size;
   }
+  const shape = plainList(model.shape).with(axis, total);
+  const output = empty(shape, commonDType(tensors), {}, operation) as Tensor<D>;
+  for (const [index, x] of tensors.entries()) {
+    if (x.size === 0) continue;
+    const offset = starts[index]! * plainList(output.strides)[axis]!;
+    using part = new Tensor(output.storage, output.dtype, shape.with(axis, sizes[index]!), output.strides, offset);
+    copyInto(part, x);
+  }
+  if (!needsGradient(...tensors)) return output;
   const specs = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
   record(operation, tensors, [output], [], ([gradient], _, needs) =>
     specs.map(({ shape, dtype }, index) => {

@@ -13,7 +13,7 @@ import { relu } from "../activation/relu.ts";
 import { toDType } from "../copy/cast.ts";
 import { zerosLike } from "../creation/full.ts";
 import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
-import { eq, ge, gt, ne } from "../elementwise/comparison.ts";
+import { ge, gt, ne } from "../elementwise/comparison.ts";
 import { logaddexp } from "../elementwise/logaddexp.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
 import { checkNoBools } from "../elementwise/operands.ts";
@@ -21,7 +21,7 @@ import { where } from "../elementwise/where.ts";
 import { wholeIndices } from "../embedding/rows.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
 import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
-import { maskedFill } from "../indexing/masked_fill.ts";
+import { scatter } from "../indexing/scatter.ts";
 import { scatterAdd } from "../indexing/scatter_add.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { mean } from "../reduction/mean.ts";
@@ -207,8 +207,8 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
     const short = relu(sub(margin, sub(gather(scores, index, { dim: -1 }), scores)) as Tensor);
     const powers = p === 1 ? short : (square(short) as Tensor);
     // exclude the target's term, which is marginᵖ
-    const isTarget = gt(scatterAdd(zerosLike(scores), index, onesOf(index, scores), { dim: -1 }), 0);
-    const total = mul(sum(maskedFill(powers, isTarget, 0), { dim: -1 }), 1 / count) as Tensor;
+    const others = scatter(powers, -1, index as Tensor<IndexDType>, 0) as Tensor;
+    const total = mul(sum(others, { dim: -1 }), 1 / count) as Tensor;
     if (!weight) return total;
     const factors = indexSelect(toDType(weight, total.dtype), flatten(classes) as Tensor<IndexDType>, { dim: 0 });
     return mul(total, reshape(factors, classes.shape)) as Tensor;
@@ -222,8 +222,6 @@ const multiMarginParameters = parameters("multiMarginLoss", {
   weight: optional(aTensor),
   reduction: reductionParameter,
 });
-
-const onesOf = (index: Tensor, { dtype }: Tensor): Tensor => toDType(eq(index, index), dtype);
 
 /**
  * Computes Σ max(1 − x[y] + x[c], 0) / classes over each target y and each class c that is not a target, averaged over

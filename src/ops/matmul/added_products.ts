@@ -1,13 +1,13 @@
 /** Scaled products added to an input: the relatives of `addmm`. */
 import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { toDType } from "../copy/cast.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
@@ -148,15 +148,15 @@ export function baddbmm(...values: unknown[]): Tensor {
   const [batch, m, , n] = checkBatches("baddbmm", input, a, b);
   checkInput("baddbmm", input, [batch, m, n]);
   checkScale("baddbmm", { beta, alpha }, a.dtype);
-  return underName("baddbmm", () =>
-    tidy(() => {
-      const wide = isFloat(a.dtype) ? accumulationDType(a.dtype) : a.dtype;
-      const [added, left, right] = [input, a, b].map((each) => toDType(each, wide));
-      const products = product(left!, right!, alpha);
-      if (beta === 0) return toDType(products, a.dtype); // the input is ignored, even if it is NaN
-      return toDType(add(products, beta === 1 ? added! : mul(added!, beta)), a.dtype);
-    }),
-  );
+  return underName("baddbmm", () => {
+    if (!isComplex(a.dtype) && !liftingOf([input, a, b], undefined))
+      return productWithInput(input, a, b, { alpha, beta });
+    return tidy(() => {
+      const products = product(a, b, alpha);
+      if (beta === 0) return products; // the input is ignored, even if it is NaN
+      return add(products, beta === 1 ? input : mul(input, beta));
+    });
+  });
 }
 baddbmm.method = "same" as const;
 const baddbmmParameters = parameters("baddbmm", addition);

@@ -40,14 +40,17 @@ export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1):
   return output;
 }
 
-/** Computes alpha · a · b + beta · input of matrices; the input broadcasts. The caller checks the operands. */
+/**
+ * Computes alpha · a · b + beta · input of matrices, or of batches of one shape; the input broadcasts. The caller
+ * checks the operands.
+ */
 export function productWithInput<D extends DType>(
   input: Tensor<D>,
   a: Tensor<D>,
   b: Tensor<D>,
   { alpha, beta }: ProductScale,
 ): Tensor<D> {
-  const shape = [a.shape[0]!, b.shape[1]!];
+  const shape = [...plainList(a.shape).slice(0, -1), plainList(b.shape).at(-1)!];
   using expanded = broadcastTo(input, shape);
   // An input with beta = 0 is ignored, so that its NaNs do not reach the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });

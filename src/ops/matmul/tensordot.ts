@@ -13,6 +13,7 @@ import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkSameDType, factors } from "./checks.ts";
 import { product } from "./product.ts";
+import { asColumns, asNumbers, asRows } from "./views.ts";
 
 /** Options of {@link tensordot}. */
 export interface TensordotOptions {
@@ -140,6 +141,7 @@ export function inner(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected last axes of equal size, got ${a.describe()} and ${b.describe()}`,
     );
+  if (a.rank === 1 && b.rank === 1) return underName("inner", () => asNumbers(product(asRows(a), asColumns(b))));
   return underName("inner", () => tidy(() => summedOver(a, b, [a.rank - 1], [b.rank - 1])));
 }
 inner.method = "same" as const;

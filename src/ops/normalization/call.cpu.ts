@@ -10,12 +10,13 @@ export function rowValues(
   { inputs: { x }, isCentered, eps, vectorDType }: NormalizationProblem,
   operands: readonly Optional[],
 ) {
-  const given = Array.from({ length: ROW_OPERANDS }, (_, at) => operands[at]);
-  return {
-    ...{ dtype: x.dtype, vectorDType, isCentered, eps },
-    rows: rowsOf(given.map((operand) => operand ?? x)),
-    isPresent: given.map((operand) => operand !== undefined),
-  };
+  const given = new Array<Tensor>(ROW_OPERANDS);
+  const isPresent = new Array<boolean>(ROW_OPERANDS);
+  for (let at = 0; at < ROW_OPERANDS; at++) {
+    given[at] = operands[at] ?? x;
+    isPresent[at] = operands[at] !== undefined;
+  }
+  return { dtype: x.dtype, vectorDType, isCentered, eps, rows: rowsOf(given), isPresent };
 }
 
 export const weightValues = (weight: Optional) => ({

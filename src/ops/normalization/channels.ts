@@ -1,7 +1,9 @@
 /** Normalization of channels: one primitive for each pass, and the gradients. */
-import { record } from "../../autograd/record.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -17,6 +19,7 @@ import { batchNormCpu, batchNormGradientCpu } from "./batch_norm.cpu.ts";
 import { batchNormGradientMetal, batchNormMetal } from "./batch_norm.metal.ts";
 import { batchNormGradientReference, batchNormReference } from "./batch_norm.reference.ts";
 import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
+import { normalize } from "./normalize.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
 import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
 
@@ -220,6 +223,17 @@ export function checkChannels(
   }
 }
 
+/** At least this many groups of at most this many elements are normalized as rows, many at a time. */
+const [MANY, SHORT] = [16, 4096];
+/** In elements: fewer are multiplied and added to in less time than the call for both takes. */
+const FEWEST = 2048;
+
+/** Whether weight and bias are applied in one pass. Gradients are those of a product and a sum. */
+const isAppliedAtOnce = (x: Tensor, ...vectors: readonly (Tensor | undefined)[]): boolean => {
+  const operands = [x, ...vectors.filter((vector) => vector !== undefined)];
+  return x.size >= FEWEST && !needsGradient(...operands) && liftingOf(operands, undefined) === undefined;
+};
+
 /**
  * Normalizes groups of channels: each group of each batch element becomes a channel of a batch of one. Weight and bias
  * are applied afterwards.
@@ -236,8 +250,16 @@ export function ofGroups(
 ): Tensor {
   const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
   const count = x.shape[0]! * groups;
-  const lines = reshape(wide, [1, count, x.size / Math.max(count, 1)]);
-  const normalized = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
+  const length = x.size / Math.max(count, 1);
+  const out =
+    count >= MANY && length > 0 && length <= SHORT && firstBackend() === "cpu"
+      ? normalize({ operation, isCentered: true, eps, operands: { x: reshape(wide, [count, length]) } }).out
+      : ofChannels(operation, reshape(wide, [1, count, length]), { eps }).out;
+  const normalized = reshape(out, x.shape);
+  if ((weight || bias) && isAppliedAtOnce(normalized, weight, bias)) {
+    const [mean, variance] = [0, 1].map((value) => filled([x.shape[1]!], normalized.dtype, value)) as [Tensor, Tensor];
+    return toDType(withStatistics(operation, normalized, { eps: 0, mean, variance, weight, bias }), x.dtype);
+  }
   const product = weight ? (mul(normalized, alongChannels(weight, normalized)) as Tensor) : normalized;
   return toDType(bias ? (add(product, alongChannels(bias, normalized)) as Tensor) : product, x.dtype);
 }

@@ -24,8 +24,8 @@ import { type LayerNormOptions, normalizedSizes } from "./options.ts";
  */
 export function layerNorm<D extends DType>(x: Tensor<D>, ...options: LayerNormArguments): Tensor<D>;
 export function layerNorm(...values: unknown[]): Tensor {
-  const { x, ...options } = layerNormParameters(values);
-  return normalizeLastAxes("layerNorm", true, { x }, options).out;
+  const given = layerNormParameters(values);
+  return normalizeLastAxes("layerNorm", true, given, given).out;
 }
 layerNorm.method = "same" as const;
 
@@ -59,8 +59,8 @@ export function addLayerNorm<D extends DType>(
   ...options: LayerNormArguments
 ): SumAndNorm<D>;
 export function addLayerNorm(...values: unknown[]): SumAndNorm<DType> {
-  const { x, residual, ...options } = addLayerNormParameters(values);
-  return normalizeLastAxes("addLayerNorm", true, { x, residual }, options) as SumAndNorm<DType>;
+  const given = addLayerNormParameters(values);
+  return normalizeLastAxes("addLayerNorm", true, given, given) as SumAndNorm<DType>;
 }
 const addLayerNormParameters = parameters("addLayerNorm", {
   x: operand(aTensor),

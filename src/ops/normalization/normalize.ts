@@ -1,5 +1,5 @@
 /** Code shared by the normalizations: one primitive for each pass, and the gradients. */
-import { record } from "../../autograd/record.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
@@ -53,11 +53,26 @@ export interface SumAndNorm<D extends DType = DType> {
  * numbers for each row.
  */
 export function normalize(call: NormalizationCall): Normalized {
-  const { operation, operands } = call;
+  const { operands } = call;
   if (plainList(operands.x.shape).at(-1) === 0) return rowsOfNothing(operands);
   const inputs = present(operands);
+  const { out, sum, mean, scale } = forward(call, inputs);
+  if (needsGradient(...inputs.tensors)) recordRows(call, inputs, { out, sum, mean, scale });
+  mean?.dispose(); // the graph holds references
+  scale.dispose();
+  return { out, sum };
+}
+
+type Present<Name extends string> = ReturnType<typeof present<Name>>;
+type ForwardResults = Named<"sum" | "mean"> & Record<"out" | "scale", Tensor>;
+
+function recordRows(
+  call: NormalizationCall,
+  inputs: Present<OperandName>,
+  { out, sum, mean, scale }: ForwardResults,
+): void {
+  const { operation, operands } = call;
   const vectorDType = (operands.weight ?? operands.bias ?? operands.x).dtype;
-  const { out, sum, mean, scale } = forward(call);
   const saved = present({ x: sum ?? operands.x, mean, scale, weight: operands.weight });
   const outputs = sum ? [out, sum] : [out];
   record(operation, inputs.tensors, outputs, saved.tensors, ([gradOut, gradSum], tensors, needs) => {
@@ -68,29 +83,28 @@ export function normalize(call: NormalizationCall): Normalized {
       : { x: gradSum };
     return inputs.names.map((name) => gradients[sourceOf(name)] ?? null);
   });
-  mean?.dispose(); // the graph holds references
-  scale.dispose();
-  return { out, sum };
 }
 
 /** Maps an operand to its gradient: x and the residual share one. */
 const sourceOf = (name: OperandName): GradientSource => (name === "residual" ? "x" : name);
 
-function forward({ operation, isCentered, eps, operands }: NormalizationCall) {
-  const { x, residual } = operands;
-  const inputs = present(operands);
+/** The results of a forward pass, in the order of the native function. */
+const resultNames = {
+  centered: { alone: ["out", "mean", "scale"], added: ["out", "sum", "mean", "scale"] },
+  plain: { alone: ["out", "scale"], added: ["out", "sum", "scale"] },
+} as const;
+
+function forward(
+  { operation, isCentered, eps, operands: { x, residual } }: NormalizationCall,
+  inputs: Present<OperandName>,
+): ForwardResults {
+  const whole = { shape: x.shape, dtype: x.dtype };
   const row = { shape: plainList(x.shape).slice(0, -1), dtype: accumulationDType(x.dtype) };
-  const specs = { out: x, ...(residual && { sum: x }), ...(isCentered && { mean: row }), scale: row };
-  const outputs = Object.keys(specs) as (keyof typeof specs)[];
+  const outputs = resultNames[isCentered ? "centered" : "plain"][residual ? "added" : "alone"];
+  const specs = outputs.map((name) => (name === "out" || name === "sum" ? whole : row));
   const attributes = { inputs: inputs.names, outputs, isCentered, eps };
-  const results = executeMany(
-    normalizationForward,
-    inputs.tensors,
-    Object.values(specs).map(({ shape, dtype }) => ({ shape, dtype })),
-    attributes,
-    operation,
-  );
-  return namedTensors(outputs, results) as Named<"sum" | "mean"> & Record<"out" | "scale", Tensor>;
+  const results = executeMany(normalizationForward, inputs.tensors, specs, attributes, operation);
+  return namedTensors(outputs, results) as ForwardResults;
 }
 
 /** Returns the empty results of empty rows, connected to all operands in the graph. */

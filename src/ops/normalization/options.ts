@@ -3,6 +3,7 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { shapeList } from "../../tensor/kinds.ts";
 import { formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -60,9 +61,11 @@ export function checkOperand(operation: string, x: Tensor): void {
 }
 
 /** Returns the shape over which x is normalized. @throws {ShapeError} if it is not the sizes of the last axes of x. */
-export function checkNormalizedShape(operation: string, x: Tensor, normalizedShape: Shape = x.shape.slice(-1)): Shape {
+export function checkNormalizedShape(operation: string, x: Tensor, given: Shape | undefined): Shape {
+  const sizes = plainList(x.shape);
+  const normalizedShape = given ?? sizes.slice(-1);
   const isLast = Array.isArray(normalizedShape) && normalizedShape.length > 0 && normalizedShape.length <= x.rank;
-  if (isLast && sameShape(x.shape.slice(-normalizedShape.length), normalizedShape)) return normalizedShape;
+  if (isLast && sameShape(sizes.slice(-normalizedShape.length), normalizedShape)) return normalizedShape;
   const got = Array.isArray(normalizedShape) ? formatShape(normalizedShape) : String(normalizedShape);
   throw new ShapeError(
     operation,
@@ -88,6 +91,7 @@ export function checkParameters(
   shape: Shape,
   parameters: Readonly<Record<string, Tensor | undefined>>,
 ): void {
+  if (isEmpty(parameters)) return;
   const given = Object.entries(parameters).flatMap(([name, tensor]) => (tensor ? [{ name, tensor }] : []));
   for (const { name, tensor } of given) {
     tensor.checkAlive(operation);
@@ -114,6 +118,11 @@ export function checkParameters(
       `expected ${first.name} and ${second.name} to have one dtype, ` +
         `got ${first.tensor.dtype} and ${second.tensor.dtype}`,
     );
+}
+
+function isEmpty(parameters: Readonly<Record<string, Tensor | undefined>>): boolean {
+  for (const name in parameters) if (parameters[name] !== undefined) return false;
+  return true;
 }
 
 const expectedDType = ({ dtype }: Tensor): string =>

@@ -50,18 +50,16 @@ export function problemOf({
   const { isCentered, eps } = attributes;
   const x = inputs[0]!;
   const length = plainList(x.shape).at(-1)!;
-  const named = { ...namedTensors(attributes.inputs, inputs), x };
+  const named = namedTensors(attributes.inputs, inputs) as Named<InputName> & { readonly x: Tensor };
   const results = namedTensors(attributes.outputs, outputs);
   const vector = named.weight ?? named.bias ?? results.gradWeight ?? results.gradBias;
-  return {
-    ...{ isCentered, eps, length, rows: x.size / length, vectorDType: (vector ?? x).dtype },
-    ...{ inputs: named, outputs: results },
-  };
+  const { dtype: vectorDType } = vector ?? x;
+  return { isCentered, eps, length, rows: x.size / length, vectorDType, inputs: named, outputs: results };
 }
 
 export function namedTensors<Name extends string>(names: readonly Name[], tensors: readonly Tensor[]): Named<Name> {
   const named: { [Key in Name]?: Tensor } = {};
-  for (const [at, name] of names.entries()) named[name] = tensors[at]!;
+  for (let at = 0; at < names.length; at++) named[names[at]!] = tensors[at]!;
   return named;
 }
 

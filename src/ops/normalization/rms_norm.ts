@@ -23,8 +23,8 @@ import { normalizedSizes, type RmsNormOptions } from "./options.ts";
  */
 export function rmsNorm<D extends DType>(x: Tensor<D>, ...options: RmsNormArguments): Tensor<D>;
 export function rmsNorm(...values: unknown[]): Tensor {
-  const { x, ...options } = rmsNormParameters(values);
-  return normalizeLastAxes("rmsNorm", false, { x }, options).out;
+  const given = rmsNormParameters(values);
+  return normalizeLastAxes("rmsNorm", false, given, given).out;
 }
 rmsNorm.method = "same" as const;
 
@@ -59,8 +59,8 @@ export function addRmsNorm<D extends DType>(
   ...options: RmsNormArguments
 ): SumAndNorm<D>;
 export function addRmsNorm(...values: unknown[]): SumAndNorm<DType> {
-  const { x, residual, ...options } = addRmsNormParameters(values);
-  return normalizeLastAxes("addRmsNorm", false, { x, residual }, options) as SumAndNorm<DType>;
+  const given = addRmsNormParameters(values);
+  return normalizeLastAxes("addRmsNorm", false, given, given) as SumAndNorm<DType>;
 }
 const addRmsNormParameters = parameters("addRmsNorm", {
   x: operand(aTensor),

@@ -1,5 +1,5 @@
-import { plainList } from "../../tensor/frozen.ts";
-import { collapse, type LoopNest } from "../../tensor/shape.ts";
+import { plainList, serialOf } from "../../tensor/frozen.ts";
+import { collapse, type LoopNest, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** The two loop nests of a reduction: over the results, and over the elements of one result. */
@@ -15,8 +15,32 @@ export interface ReductionNests {
  * With `isOrdered` the reduced axes keep their order, for reductions that return an index. Results are row-major, as
  * `execute` allocates them.
  */
-export function reductionNests(input: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
-  const [sizes, strides] = [plainList(input.shape), plainList(input.strides)];
+export function reductionNests({ shape, strides }: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
+  let key = isOrdered ? 1 : 0;
+  for (let at = 0; at < axes.length; at++) key |= 2 << axes[at]!;
+  const hash = Math.imul(Math.imul(serialOf(shape), 0x9e3779b1) ^ serialOf(strides), 0x9e3779b1) + key;
+  const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
+  const found = known[slot]!;
+  if (found !== null && found.shape === shape && found.strides === strides && found.key === key) return found.nests;
+  const nests = split(shape, strides, axes, isOrdered);
+  known[slot] = { shape, strides, key, nests };
+  return nests;
+}
+
+/** Number of cached pairs of nests, one per hash. A small sum would spend a third of its time on computing them. */
+const SLOTS = 256;
+const known = new Array<Known | null>(SLOTS).fill(null);
+
+/** Nests with what they were computed from. */
+interface Known {
+  readonly shape: Shape;
+  readonly strides: readonly number[];
+  readonly key: number;
+  readonly nests: ReductionNests;
+}
+
+function split(shape: Shape, steps: readonly number[], axes: readonly number[], isOrdered: boolean): ReductionNests {
+  const [sizes, strides] = [plainList(shape), plainList(steps)];
   const [kept, reduced]: [number[], number[]] = [[], []];
   for (let axis = 0; axis < sizes.length; axis++) (axes.includes(axis) ? reduced : kept).push(axis);
   const outStrides = resultStrides(sizes, kept);

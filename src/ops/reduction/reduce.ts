@@ -77,13 +77,16 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
   x.checkAlive(operation);
   const reduced = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
   const sizes = plainList(x.shape);
-  const kept = [...sizes];
+  const [kept, shape]: [number[], number[]] = [[], []];
   let count = 1;
-  for (const axis of reduced) {
-    count *= sizes[axis]!;
-    kept[axis] = 1;
+  for (let axis = 0; axis < sizes.length; axis++) {
+    const size = sizes[axis]!;
+    const isReduced = reduced.includes(axis);
+    if (isReduced) count *= size;
+    else shape.push(size);
+    kept.push(isReduced ? 1 : size);
   }
-  return { axes: reduced, kept, shape: keepdim ? kept : sizes.filter((_, axis) => !reduced.includes(axis)), count };
+  return { axes: reduced, kept, shape: keepdim ? kept : shape, count };
 }
 
 /** In elements: smaller reductions take no longer than the view of {@link isOfOne}. */

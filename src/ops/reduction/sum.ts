@@ -1,14 +1,18 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { named, parameters } from "../../core/parameters.ts";
 import { type ComplexDType, type DType, type FloatDType, hasGradients } from "../../tensor/dtype.ts";
 import { aDType } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
+import { copyOf } from "../copy/copy.ts";
+import { reshape } from "../view/reshape.ts";
 import { expandResult } from "./expand_result.ts";
 import type { FoldName } from "./primitive.ts";
 import {
   axesParameters,
   fold,
+  isOfOne,
   planReduction,
   type ReductionArguments,
   type ReductionOptions,
@@ -56,9 +60,17 @@ export function foldParameters(operation: string) {
   return parameters(operation, { ...axesParameters, dtype: named(aDType) });
 }
 
+/** Returns the sums or products of one element each. */
+function copied(name: FoldName, x: Tensor, { shape }: ReductionPlan, dtype: DType): Tensor {
+  const view = reshape(x, shape);
+  return view.dtype === dtype ? copyOf(name, view) : toDType(view, dtype);
+}
+
 /** @internal Computes a sum or product in `dtype` if that is a float, else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
   const input = hasGradients(dtype) || hasGradients(x.dtype) ? toDType(x, dtype) : x;
-  const output = fold(name, input, plan, hasGradients(dtype) ? dtype : "int64");
+  const to = hasGradients(dtype) ? dtype : "int64";
+  const isCopy = (name === "sum" || name === "prod") && isOfOne(input, plan);
+  const output = isCopy ? noGrad(() => copied(name, input, plan, to)) : fold(name, input, plan, to);
   return { input, output };
 }

@@ -17,7 +17,7 @@ import type { FloatOf } from "../elementwise/types.ts";
 import { cat } from "../join/cat.ts";
 import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
-import { axisOf, narrow } from "../view/slice.ts";
+import { axisOf, narrow, select } from "../view/slice.ts";
 import { cumsum } from "./cumsum.ts";
 
 /** Options of {@link diff}. */
@@ -181,15 +181,21 @@ function areas(
         each && hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
       );
       const length = Math.max(y.shape[axis]! - 1, 0);
+      if (together === "sum" && !at && isFloat(y.dtype) && length > 0)
+        return toDType(mul(sumOfMeans(values!, axis), dx), y.dtype);
       const [later, earlier] = [Math.min(1, y.shape[axis]!), 0].map((first) => narrow(values!, axis, first, length));
       // integers wrap around before they become floats, as in PyTorch
-      const twice =
-        together === "sum" && !at && isFloat(y.dtype)
-          ? mul(add(sum(later!, { dim: axis }), sum(earlier!, { dim: axis })), dx) // without the heights in memory
-          : combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx), axis);
+      const twice = combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx), axis);
       return toDType(div(twice, 2), hasGradients(y.dtype) ? y.dtype : "float32");
     }),
   );
+}
+
+/** Sums the means of neighbors along an axis: the elements between the ends, and half of each end. */
+function sumOfMeans(y: Tensor, axis: number): Tensor {
+  const last = y.shape[axis]! - 1;
+  const within = sum(narrow(y, axis, 1, last - 1), { dim: axis });
+  return add(within, mul(add(select(y, axis, 0), select(y, axis, last)), 0.5));
 }
 
 /** Reshapes a vector to lie along an axis of a tensor of rank `rank`. */

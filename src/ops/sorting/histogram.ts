@@ -21,7 +21,7 @@ import { logicalAnd } from "../elementwise/logic.ts";
 import { where } from "../elementwise/where.ts";
 import { scatterAddAlong } from "../indexing/adjoint.ts";
 import { anIndex, type IndexDType } from "../indexing/indices.ts";
-import { max } from "../reduction/extrema.ts";
+import { amax } from "../reduction/extrema.ts";
 import { sum } from "../reduction/sum.ts";
 import { aminmax } from "../reduction/without_nan.ts";
 import { diff } from "../scan/diff.ts";
@@ -78,7 +78,7 @@ export function bincount(...values: unknown[]): Tensor {
   checkElements("bincount", [x]);
   return underName("bincount", () =>
     tidy(() => {
-      const largest = x.size === 0 ? -1 : Number(noGrad(() => max(x)).item());
+      const largest = x.size === 0 ? -1 : Number(noGrad(() => amax(x)).item());
       const length = Math.max(largest + 1, minlength, x.size > 0 ? 1 : 0);
       const factors = weights ? toDType(weights, weights.dtype === "float32" ? "float32" : "float64") : undefined;
       const out = factors?.dtype ?? "int64";
