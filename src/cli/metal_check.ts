@@ -15,8 +15,12 @@ export interface CheckOptions extends KernelOptions {
   readonly jobs?: number | undefined;
 }
 
+/** The language version of files for which none is given: the newest without tensors, as macOS 15 has it. */
+const defaultVersion = "metal3.2";
+
 /** Prints the diagnostics of each file, and of each `.metal` file in each folder. Returns the exit code. */
-export function checkKernels(paths: readonly string[], options: CheckOptions): Promise<number> {
+export function checkKernels(paths: readonly string[], given: CheckOptions): Promise<number> {
+  const options = { ...given, std: given.std ?? defaultVersion };
   return reportErrors(async () => {
     const files = paths.flatMap(filesOf);
     if (files.length === 0) {

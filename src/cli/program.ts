@@ -97,7 +97,7 @@ function addMetalCommand(program: Command): void {
     .argument("<file.metal...>", ".metal files, or folders of them")
     .option("-I, --include <folder>", "search this folder for included files (repeatable)", several)
     .option("-D, --define <name=value>", "define a macro (repeatable)", several)
-    .option("--std <version>", "language version, such as metal3.1")
+    .option("--std <version>", "language version, such as metal3.1 (default: metal3.2)")
     .addOption(new Option("--format <format>", "format of the report").choices(formats).default("text"))
     .option("--jobs <n>", "number of files to compile in parallel", parseNumber)
     .action(async (files: readonly string[], options: CheckOptions) => {

@@ -1,4 +1,4 @@
-// What the Swift forms of Accelerate read and write: arrays, slices of them, and buffer pointers.
+// Operands of the Swift forms of Accelerate: arrays, array slices and buffer pointers.
 
 public protocol AccelerateBuffer {
     associatedtype Element

@@ -14,11 +14,7 @@ public class MTLHeapDescriptor: NSObject, NSCopying {
 
     public var resourceOptions: MTLResourceOptions {
         get { MTLResourceOptions(cpuCacheMode, storageMode, hazardTrackingMode) }
-        set {
-            cpuCacheMode = newValue.cpuCacheMode
-            storageMode = newValue.storageMode
-            hazardTrackingMode = newValue.hazardTrackingMode
-        }
+        set { (cpuCacheMode, storageMode, hazardTrackingMode) = newValue.parts }
     }
 
     public func copy(with zone: NSZone? = nil) -> Any {

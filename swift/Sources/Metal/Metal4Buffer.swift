@@ -24,7 +24,7 @@ final class Metal4Allocator: NSObject, MTL4CommandAllocator, @unchecked Sendable
     func end() { running.withLock { $0 -= 1 } }
 }
 
-/// A command buffer of Metal 4: a list of what its encoders recorded, which the queue encodes again at commit.
+/// A command buffer of Metal 4: the list of recorded commands, which the queue encodes at commit.
 final class Metal4Buffer: NSObject, MTL4CommandBuffer {
     /// What an encoder records.
     enum Operation {

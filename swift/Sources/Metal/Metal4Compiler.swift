@@ -1,4 +1,4 @@
-// Compilers of Metal 4, and the descriptors of what they compile.
+// Compilers of Metal 4, and the descriptors of libraries, functions and pipelines.
 
 public class MTL4FunctionDescriptor: NSObject, NSCopying {
     override init() {}
@@ -118,7 +118,7 @@ extension MTL4Compiler {
     }
 }
 
-/// Compiles when it is called: the software device has no tasks that run beside the program.
+/// Compiles before each call returns: the software device has no compiler tasks in the background.
 final class SoftwareCompiler: NSObject, MTL4Compiler, @unchecked Sendable {
     let label: String?
     private let softwareDevice: SoftwareDevice

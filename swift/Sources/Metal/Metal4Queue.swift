@@ -105,7 +105,7 @@ private final class Metal4Feedback: NSObject, MTL4CommitFeedback, @unchecked Sen
     }
 }
 
-/// What the residency sets of a queue and a command buffer contain.
+/// The allocations in the residency sets of a queue and a command buffer.
 struct Residents {
     let allocations: [any MTLAllocation]
     private let memory: Set<UnsafeRawPointer>

@@ -7,6 +7,10 @@ extension MTLResourceOptions {
     var storageMode: MTLStorageMode { MTLStorageMode(rawValue: rawValue >> 4 & 0xf) ?? .shared }
     var hazardTrackingMode: MTLHazardTrackingMode { MTLHazardTrackingMode(rawValue: rawValue >> 8 & 3) ?? .default }
 
+    var parts: (MTLCPUCacheMode, MTLStorageMode, MTLHazardTrackingMode) {
+        (cpuCacheMode, storageMode, hazardTrackingMode)
+    }
+
     /// Whether only known bits are set, and each part has a known value.
     var isValid: Bool {
         rawValue & 0xf <= 1 && rawValue >> 4 & 0xf <= 3 && rawValue >> 8 & 3 <= 2 && rawValue >> 10 == 0

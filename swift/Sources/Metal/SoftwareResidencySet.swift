@@ -7,7 +7,7 @@ final class SoftwareResidencySet: NSObject, MTLResidencySet, @unchecked Sendable
 
     init(label: String?) { self.label = label }
 
-    /// What the last `commit()` made resident.
+    /// The allocations that the last `commit()` made resident.
     var resident: [any MTLAllocation] { lock.withLock { committed } }
     var device: any MTLDevice { SoftwareDevice.shared }
     var allocatedSize: UInt64 { lock.withLock { committed.reduce(0) { $0 + UInt64($1.allocatedSize) } } }

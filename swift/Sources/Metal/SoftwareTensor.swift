@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// A tensor in memory of its own, or in that of a buffer. Kernels read its sizes and strides through the handle.
+/// A tensor in newly allocated memory, or in the memory of a buffer. Kernels read its sizes and strides from `handle`.
 final class SoftwareTensor: NSObject, MTLTensor, @unchecked Sendable {
     let memory: DeviceMemory
     let layout: TensorLayout
@@ -10,7 +10,7 @@ final class SoftwareTensor: NSObject, MTLTensor, @unchecked Sendable {
     let resourceOptions: MTLResourceOptions
     let softwareBuffer: SoftwareBuffer?
     let bufferOffset: Int
-    /// What the handle refers to. Its address never changes, since argument buffers contain it.
+    /// The sizes and strides that the handle points to. Their address never changes, since argument buffers contain it.
     let state: UnsafeMutablePointer<MrtTensor>
 
     var label: String? {
@@ -168,7 +168,7 @@ extension SoftwareDevice {
         return MTLSizeAndAlign(size: TensorLayout(descriptor).byteCount!, align: Self.tensorAlignment)
     }
 
-    /// The alignment of machine learning, which holds for all others.
+    /// The strictest alignment, which tensors for machine learning require; it satisfies every other usage.
     static let tensorAlignment = 64
 
     func checkTensor(_ descriptor: MTLTensorDescriptor, hasBuffer: Bool) throws {

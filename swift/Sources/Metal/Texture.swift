@@ -73,11 +73,7 @@ public class MTLTextureDescriptor: NSObject, NSCopying {
 
     public var resourceOptions: MTLResourceOptions {
         get { MTLResourceOptions(cpuCacheMode, storageMode, hazardTrackingMode) }
-        set {
-            cpuCacheMode = newValue.cpuCacheMode
-            storageMode = newValue.storageMode
-            hazardTrackingMode = newValue.hazardTrackingMode
-        }
+        set { (cpuCacheMode, storageMode, hazardTrackingMode) = newValue.parts }
     }
 
     public class func texture2DDescriptor(pixelFormat: MTLPixelFormat, width: Int, height: Int, mipmapped: Bool)

@@ -1,7 +1,7 @@
 /// Decides which batches run again after a command buffer was dropped: that one, and those behind it.
 ///
-/// A batch that runs again must compute what it would have computed the first time. So everything that it reads must be
-/// unchanged, and no later operation may have seen memory without its results:
+/// A repeated batch must compute the results of a first run. So its operands must be unchanged, and no later operation
+/// may have read memory without its results:
 ///
 /// - A batch that failed is an error, and is not repeated. A batch that reads memory last written by a failed batch is
 ///   an error too, since those bytes are missing.
@@ -23,7 +23,7 @@ struct RepeatPlan {
     }
 
     enum Verdict: Equatable {
-        /// It completed, or failed because of its own work.
+        /// It completed, or one of its dispatches caused the failure.
         case stands
         case again
         /// It can't be run again.

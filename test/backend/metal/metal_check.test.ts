@@ -55,6 +55,8 @@ test("includes come from -I, macros from -D, and the language from --std", () =>
   const words = ["-I", join(folder, "headers"), "-D", "FACTOR=3.0f", "-DTWO=2", "--std=macos-metal2.4"];
   expect(check(...words, user)).toEqual({ out: `${user}: no problems\n`, err: "", exitCode: 0 });
   expect(check(user).exitCode).toBe(1);
+  const newest = file("newest.metal", "#if __METAL_VERSION__ != 320\n#error version\n#endif\nkernel void k() {}\n");
+  expect(check(newest)).toEqual({ out: `${newest}: no problems\n`, err: "", exitCode: 0 });
   expect(check("--std=c++17", good)).toMatchObject({ exitCode: 1, err: expect.stringContaining("such as metal3.1") });
 });
 

@@ -9,26 +9,29 @@
 namespace mrt {
 namespace {
 
-constexpr std::string_view builtins[] = {"thread_position_in_grid",
-                                         "thread_position_in_threadgroup",
-                                         "thread_index_in_threadgroup",
-                                         "threadgroup_position_in_grid",
-                                         "threads_per_grid",
-                                         "threads_per_threadgroup",
-                                         "threadgroups_per_grid",
-                                         "dispatch_threads_per_threadgroup",
-                                         "thread_index_in_simdgroup",
-                                         "simdgroup_index_in_threadgroup",
-                                         "simdgroups_per_threadgroup",
-                                         "dispatch_simdgroups_per_threadgroup",
-                                         "threads_per_simdgroup",
-                                         "thread_execution_width",
-                                         "thread_index_in_quadgroup",
-                                         "quadgroup_index_in_threadgroup",
-                                         "quadgroups_per_threadgroup",
-                                         "dispatch_quadgroups_per_threadgroup",
-                                         "grid_origin",
-                                         "grid_size"};
+// The attributes of kernel parameters that name positions, sizes and indices (MSL 5.2.3.6).
+constexpr std::string_view kernel_inputs[] = {
+    "thread_position_in_grid",
+    "thread_position_in_threadgroup",
+    "thread_index_in_threadgroup",
+    "threadgroup_position_in_grid",
+    "threads_per_grid",
+    "threads_per_threadgroup",
+    "threadgroups_per_grid",
+    "dispatch_threads_per_threadgroup",
+    "thread_index_in_simdgroup",
+    "simdgroup_index_in_threadgroup",
+    "simdgroups_per_threadgroup",
+    "dispatch_simdgroups_per_threadgroup",
+    "threads_per_simdgroup",
+    "thread_execution_width",
+    "thread_index_in_quadgroup",
+    "quadgroup_index_in_threadgroup",
+    "quadgroups_per_threadgroup",
+    "dispatch_quadgroups_per_threadgroup",
+    "grid_origin",
+    "grid_size",
+};
 constexpr std::string_view unsupported_inputs[] = {"stage_in",    "imageblock_data", "payload", "vertex_id",
                                                    "instance_id", "position",        "color"};
 
@@ -99,7 +102,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
     if (one_of(name, unsupported_inputs))
       rewriter.error(attribute.name, "attribute '" + std::string(name) +
                                          "' is not supported: this device runs compute kernels on buffers");
-    if (one_of(name, builtins)) parameter.source = std::string(name);
+    if (one_of(name, kernel_inputs)) parameter.source = std::string(name);
     if (one_of(name, {"buffer", "threadgroup", "texture", "sampler"})) {
       parameter.source = std::string(name);
       if (attribute.arguments.exists()) parameter.index = rewriter.text(attribute.arguments);
@@ -433,7 +436,7 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
 
 } // namespace
 
-bool is_kernel_input(std::string_view attribute) { return one_of(attribute, builtins); }
+bool is_kernel_input(std::string_view attribute) { return one_of(attribute, kernel_inputs); }
 
 void rewrite_kernels(Rewriter &rewriter) {
   for (uint32_t position = 0; position < rewriter.program.declarations.size(); position++) {

@@ -32,26 +32,6 @@ constexpr std::string_view dropped_attributes[] = {"kernel",
                                                    "fragment",
                                                    "mesh",
                                                    "object",
-                                                   "thread_position_in_grid",
-                                                   "thread_position_in_threadgroup",
-                                                   "thread_index_in_threadgroup",
-                                                   "threadgroup_position_in_grid",
-                                                   "threads_per_grid",
-                                                   "threads_per_threadgroup",
-                                                   "threadgroups_per_grid",
-                                                   "dispatch_threads_per_threadgroup",
-                                                   "thread_index_in_simdgroup",
-                                                   "simdgroup_index_in_threadgroup",
-                                                   "simdgroups_per_threadgroup",
-                                                   "dispatch_simdgroups_per_threadgroup",
-                                                   "threads_per_simdgroup",
-                                                   "thread_execution_width",
-                                                   "thread_index_in_quadgroup",
-                                                   "quadgroup_index_in_threadgroup",
-                                                   "quadgroups_per_threadgroup",
-                                                   "dispatch_quadgroups_per_threadgroup",
-                                                   "grid_origin",
-                                                   "grid_size",
                                                    "stage_in",
                                                    "texture",
                                                    "sampler",
@@ -73,7 +53,7 @@ void rewrite_attribute(Rewriter &rewriter, uint32_t index) {
     bool scoped = tokens.is(attribute.name - 1, "::");
     if (scoped || one_of(name, kept_attributes)) continue;
     keep = false;
-    if (!one_of(name, dropped_attributes))
+    if (!one_of(name, dropped_attributes) && !is_kernel_input(name))
       rewriter.report(attribute.name, Diagnostic::warning, "unknown attribute '" + std::string(name) + "' ignored");
   }
   if (!keep) return rewriter.erase(index, tokens[index].partner + 1);

@@ -8,38 +8,19 @@
 namespace metal {
 
 enum class coord { normalized = 0, pixel = 1 };
-enum class address {
-  clamp_to_edge = MRT_CLAMP_TO_EDGE,
-  mirror_clamp_to_edge = MRT_MIRROR_CLAMP_TO_EDGE,
-  repeat = MRT_REPEAT,
-  mirrored_repeat = MRT_MIRRORED_REPEAT,
-  clamp_to_zero = MRT_CLAMP_TO_ZERO,
-  clamp_to_border = MRT_CLAMP_TO_BORDER
-};
-enum class s_address {
-  clamp_to_edge = MRT_CLAMP_TO_EDGE,
-  mirror_clamp_to_edge = MRT_MIRROR_CLAMP_TO_EDGE,
-  repeat = MRT_REPEAT,
-  mirrored_repeat = MRT_MIRRORED_REPEAT,
-  clamp_to_zero = MRT_CLAMP_TO_ZERO,
-  clamp_to_border = MRT_CLAMP_TO_BORDER
-};
-enum class t_address {
-  clamp_to_edge = MRT_CLAMP_TO_EDGE,
-  mirror_clamp_to_edge = MRT_MIRROR_CLAMP_TO_EDGE,
-  repeat = MRT_REPEAT,
-  mirrored_repeat = MRT_MIRRORED_REPEAT,
-  clamp_to_zero = MRT_CLAMP_TO_ZERO,
-  clamp_to_border = MRT_CLAMP_TO_BORDER
-};
-enum class r_address {
-  clamp_to_edge = MRT_CLAMP_TO_EDGE,
-  mirror_clamp_to_edge = MRT_MIRROR_CLAMP_TO_EDGE,
-  repeat = MRT_REPEAT,
-  mirrored_repeat = MRT_MIRRORED_REPEAT,
-  clamp_to_zero = MRT_CLAMP_TO_ZERO,
-  clamp_to_border = MRT_CLAMP_TO_BORDER
-};
+#define MRT_ADDRESS_MODES(NAME)                                                                                        \
+  enum class NAME {                                                                                                    \
+    clamp_to_edge = MRT_CLAMP_TO_EDGE,                                                                                 \
+    mirror_clamp_to_edge = MRT_MIRROR_CLAMP_TO_EDGE,                                                                   \
+    repeat = MRT_REPEAT,                                                                                               \
+    mirrored_repeat = MRT_MIRRORED_REPEAT,                                                                             \
+    clamp_to_zero = MRT_CLAMP_TO_ZERO,                                                                                 \
+    clamp_to_border = MRT_CLAMP_TO_BORDER                                                                              \
+  };
+MRT_ADDRESS_MODES(address)
+MRT_ADDRESS_MODES(s_address)
+MRT_ADDRESS_MODES(t_address)
+MRT_ADDRESS_MODES(r_address)
 enum class filter { nearest = 0, linear = 1, bicubic = 2 };
 enum class mag_filter { nearest = 0, linear = 1, bicubic = 2 };
 enum class min_filter { nearest = 0, linear = 1, bicubic = 2 };
