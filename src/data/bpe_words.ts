@@ -27,7 +27,7 @@ export const { byteCharacters, sortedBytes } = (() => {
     characters.push(String.fromCharCode(isVisible ? byte : 0x100 + hidden.length));
     (isVisible ? visible : hidden).push(byte);
   }
-  return { byteCharacters: characters as readonly string[], sortedBytes: [...visible, ...hidden] as readonly number[] };
+  return { byteCharacters: characters, sortedBytes: [...visible, ...hidden] };
 })();
 
 let bytesOfCharacters: ReadonlyMap<string, number> | undefined;

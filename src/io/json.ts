@@ -28,7 +28,7 @@ export function parseJson(
   if (duplicate === tooDeep) throw fail("tooDeep", `nested more than ${maxDepth} deep`);
   let json: Json;
   try {
-    json = JSON.parse(text) as Json;
+    json = JSON.parse(text);
   } catch (cause) {
     throw fail("notJson", (cause as Error).message);
   }
@@ -103,7 +103,7 @@ function isKey(text: string, end: number): boolean {
 function unescaped(key: string): string {
   if (!key.includes("\\")) return key.slice(1, -1);
   try {
-    return JSON.parse(key) as string;
+    return JSON.parse(key);
   } catch {
     return key; // not JSON, which the parser will report
   }

@@ -150,7 +150,7 @@ function fillDiagonal(x: Tensor, value: Scalar, wrap: boolean): void {
     throw new ShapeError("fillDiagonal_", "shapesDiffer", problem);
   }
   checkTarget("fillDiagonal_", x, []);
-  const [rows, columns] = x.shape as unknown as [number, number];
+  const [rows, columns] = x.shape as [number, number];
   if (x.rank > 2) {
     const step = x.strides.reduce((sum, stride) => sum + stride, 0);
     fill_(asStrided(x, [rows], [step], { storageOffset: x.offset }), value);
@@ -174,7 +174,7 @@ export const pytorchMethods: { readonly [Name in keyof PyTorchMethods<DType>]: M
   byte: converting("byte", "uint8"),
   char: converting("char", "int8"),
   clip: clamp as unknown as Method,
-  clip_: inPlace("clip_", clamp as never, "clamp") as Method,
+  clip_: inPlace("clip_", clamp, "clamp"),
   detach_: fact("detach_", (x) => {
     x.edge = null;
     x.requiresGrad = false;

@@ -233,8 +233,8 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         ({ parameter: { grad, size } }): Tensor =>
           grad ? toDType(reshape(grad, [size]), dtype) : zeros([size], { dtype }),
       ),
-    ) as Tensor;
-    return maximize ? (neg(flat) as Tensor) : flat;
+    );
+    return maximize ? neg(flat) : flat;
   }
 
   /** Adds t · direction to the parameters. */
@@ -245,7 +245,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         for (const { parameter } of this.slots) {
           const part = reshape(narrow(direction, 0, from, parameter.size), parameter.shape);
           from += parameter.size;
-          copyInto(parameter, add(toDType(parameter, stateDType(parameter)), mul(part, t)) as Tensor);
+          copyInto(parameter, add(toDType(parameter, stateDType(parameter)), mul(part, t)));
         }
       }),
     );
@@ -257,8 +257,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const before = this.#memory;
     const next = noGrad(() =>
       tidy((): Memory => {
-        if (before === null)
-          return { direction: keep(neg(gradient) as Tensor), stepSize: 0, gradient, changes: [], scale: 1 };
+        if (before === null) return { direction: keep(neg(gradient)), stepSize: 0, gradient, changes: [], scale: 1 };
         const { changes, scale } = withChange(before, gradient, historySize);
         return { direction: keep(directionOf(gradient, changes, scale)), stepSize: 0, gradient, changes, scale };
       }),
@@ -309,7 +308,7 @@ interface Step {
 }
 
 const numberOf = (of: () => Tensor): number => Number(noGrad(() => tidy(() => of().item())));
-const largest = (x: Tensor): number => numberOf(() => amax(abs(x)) as Tensor);
+const largest = (x: Tensor): number => numberOf(() => amax(abs(x)));
 
 /** Adds the change of the last iteration if the curvature along it is positive. */
 function withChange(
@@ -327,16 +326,16 @@ function withChange(
 
 /** −H g by the two-loop recursion: algorithm 7.4 of Nocedal and Wright, "Numerical Optimization", 2006. */
 function directionOf(gradient: Tensor, changes: readonly Change[], scale: number): Tensor {
-  let q = neg(gradient) as Tensor;
+  let q: Tensor = neg(gradient);
   const factors = changes.toReversed().map(({ gradient: y, parameters: s, product }) => {
     const factor: Tensor = mul(dot(s, q), 1 / product);
-    q = sub(q, mul(y, factor)) as Tensor;
+    q = sub(q, mul(y, factor));
     return factor;
   });
   let r: Tensor = mul(q, scale);
   for (const [at, { gradient: y, parameters: s, product }] of changes.entries()) {
     const factor: Tensor = mul(dot(y, r), 1 / product);
-    r = add(r, mul(s, sub(factors[changes.length - 1 - at]!, factor))) as Tensor;
+    r = add(r, mul(s, sub(factors[changes.length - 1 - at]!, factor)));
   }
   return r;
 }

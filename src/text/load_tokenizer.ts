@@ -58,14 +58,14 @@ function ofFolder(folder: string, name: string): PretrainedTokenizer {
   const json = parsed(path, contents);
   if (typeof json["model"] !== "object" || json["model"] === null)
     throw new FileFormatError("loadTokenizer", "notATokenizer", path, "expected a model");
-  const tokenizer = new PretrainedTokenizer(json as unknown as TokenizerJson, { config, name });
-  if (place !== undefined) writePacked(place, json as unknown as TokenizerJson); // after it has been validated
+  const tokenizer = new PretrainedTokenizer(json as TokenizerJson, { config, name });
+  if (place !== undefined) writePacked(place, json as TokenizerJson); // after it has been validated
   return tokenizer;
 }
 
 function configOf(folder: string): TokenizerConfig {
   const path = join(folder, "tokenizer_config.json");
-  return statSync(path, { throwIfNoEntry: false }) ? (parsed(path, readContents(path)) as TokenizerConfig) : {};
+  return statSync(path, { throwIfNoEntry: false }) ? parsed(path, readContents(path)) : {};
 }
 
 const readContents = (path: string): Buffer => withFileErrors("loadTokenizer", path, () => readFileSync(path));

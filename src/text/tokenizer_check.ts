@@ -235,7 +235,7 @@ export const checkConfig = (given: object): void => config(given, "tokenizer_con
 function knownTokens({ model, added_tokens: added }: TokenizerJson): (content: string) => boolean {
   const contents = new Set(added?.map(({ content }) => content));
   const { vocab } = model;
-  if (Array.isArray(vocab)) for (const [content] of vocab as [string, number][]) contents.add(content);
+  if (Array.isArray(vocab)) for (const [content] of vocab) contents.add(content);
   return (content) => contents.has(content) || (isObject(vocab) && Object.hasOwn(vocab, content));
 }
 
@@ -244,8 +244,7 @@ function addedByProcessor(section: unknown): string[] {
   if (!isObject(section)) return [];
   const { type, single, pair: two, sep, cls, processors } = section;
   if (type === "Sequence") return (processors as unknown[]).flatMap(addedByProcessor);
-  if (type !== "TemplateProcessing")
-    return [sep, cls].flatMap((item) => (Array.isArray(item) ? [item[0] as string] : []));
+  if (type !== "TemplateProcessing") return [sep, cls].flatMap((item) => (Array.isArray(item) ? [item[0]] : []));
   const items = [single, two ?? []].flat() as { readonly SpecialToken?: { readonly id: string } }[];
   return items.flatMap(({ SpecialToken: token }) => token?.id ?? []);
 }

@@ -119,7 +119,7 @@ function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, 
 
 /** Returns the arguments to differentiate, and `f` as a function of these alone. */
 export function choose(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]) {
-  const places = [argnums].flat() as number[];
+  const places = [argnums].flat();
   const missing = places.find((at) => at >= primals.length || flatten(primals[at], operation).leaves.length === 0);
   if (missing !== undefined)
     throw new ArgumentError(

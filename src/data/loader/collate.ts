@@ -120,7 +120,7 @@ function ofObjects(items: readonly object[], path: string): Record<string, unkno
     names.map((name) => [
       name,
       collated(
-        items.map((item) => Reflect.get(item, name) as unknown),
+        items.map((item) => Reflect.get(item, name)),
         `${path}.${name}`,
       ),
     ]),

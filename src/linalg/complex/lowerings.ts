@@ -80,7 +80,7 @@ function run<Attributes>(
     specs.map((spec) => (isComplex(spec.dtype) ? pairsSpec(spec.shape, spec.dtype) : spec)),
     attributes,
     operation,
-  ) as Tensor[];
+  );
   return specs.map(({ shape, dtype }, at) => (isComplex(dtype) ? ofPairs(results[at]!, shape) : results[at]!));
 }
 
@@ -150,7 +150,7 @@ function timesReal(a: Tensor, b: Tensor, operation: string): Tensor {
 /** The phase of the element of largest absolute value in each column, the first on ties; […, 1, n]. */
 function phasesOf(x: Tensor): Tensor {
   const largest = argmax(abs(x), { dim: -2, keepdim: true });
-  return sign(gather(x, -2, largest)) as Tensor;
+  return sign(gather(x, -2, largest));
 }
 
 define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, { operation }) => {
@@ -178,11 +178,11 @@ define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, {
     ],
     { upper: false, vectors } as never,
     operation,
-  ) as Tensor[];
-  const info = where(gt(notFinite, 0), notFinite, found[1]!) as Tensor;
+  );
+  const info = where(gt(notFinite, 0), notFinite, found[1]!);
   if (!vectors) return [found[0]!, info];
   const columns = timesReal(q, found[2]!, operation);
-  return [found[0]!, info, a!.size === 0 ? columns : (mul(columns, conjugate(phasesOf(columns))) as Tensor)];
+  return [found[0]!, info, a!.size === 0 ? columns : mul(columns, conjugate(phasesOf(columns)))];
 });
 
 interface Decomposition {
@@ -236,13 +236,13 @@ function oriented(u: Tensor, vh: Tensor): [u: Tensor, vh: Tensor] {
   const [left, right] = [u.shape.at(-1)!, vh.shape.at(-2)!];
   const count = Math.min(left, right);
   const ofU = u.size === 0 ? undefined : phasesOf(u);
-  const turned = ofU ? (mul(u, conjugate(ofU)) as Tensor) : u;
+  const turned = ofU ? mul(u, conjugate(ofU)) : u;
   if (vh.size === 0) return [turned, vh];
   const first = narrow(vh, -2, 0, count);
-  const parts = [ofU && count > 0 ? (mul(first, mT(narrow(ofU, -1, 0, count))) as Tensor) : first];
+  const parts = [ofU && count > 0 ? mul(first, mT(narrow(ofU, -1, 0, count))) : first];
   if (right > count) {
     const rest = narrow(vh, -2, count, right - count);
-    parts.push(mul(rest, conjugate(mT(phasesOf(mT(rest))))) as Tensor);
+    parts.push(mul(rest, conjugate(mT(phasesOf(mT(rest))))));
   }
   return [turned, parts.length === 1 ? parts[0]! : cat(parts, -2)];
 }
@@ -268,7 +268,7 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
     Tensor,
     Tensor,
   ];
-  const pairs = stack([cat([re, im], -2), cat([neg(im) as Tensor, re], -2)], -1);
+  const pairs = stack([cat([re, im], -2), cat([neg(im), re], -2)], -1);
   const matrix = reshape(pairs, [batch, 2 * rows, 2 * columns]);
   const right = ([0, 1] as const).map((part) => reshape(partOf(b!, part), [batch, rows, sides]));
   const [x, rank, info] = executeMany(
@@ -283,7 +283,7 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
   ) as [Tensor, Tensor, Tensor];
   const found = reshape(x, [batch, columns, 2, sides]);
   const solution = joinedParts(select(found, 2, 0), select(found, 2, 1), operation);
-  const halved = (counts: Tensor): Tensor => floorDivide(add(counts, 1) as Tensor, 2) as Tensor;
+  const halved = (counts: Tensor): Tensor => floorDivide(add(counts, 1), 2);
   return [solution, halved(rank), halved(info)].map((result, at) => reshape(result, specs[at]!.shape));
 });
 

@@ -97,6 +97,6 @@ function degree18(powers: readonly Tensor[]): Tensor {
 
 /** Σ factor · matrix, skipping factors of 0. */
 function combined(factors: readonly number[], matrices: readonly Tensor[]): Tensor {
-  const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at]!, factor) as Tensor]));
-  return terms.reduce((total, term) => add(total, term) as Tensor);
+  const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at]!, factor)]));
+  return terms.reduce((total, term) => add(total, term));
 }

@@ -117,7 +117,7 @@ export function lstsq(...values: unknown[]): LstsqResult {
     solution: toDType(isVector ? squeeze(solution, -1) : solution, a.dtype),
     residuals: result(residuals) as Tensor<RealDType>,
     rank: rank ? toDType(rank, "int64") : empty([0], { dtype: "int64" }),
-    singularValues: toDType(singularValues ?? empty([0]), realDType(a.dtype) as RealDType),
+    singularValues: toDType(singularValues ?? empty([0]), realDType(a.dtype)),
   };
 }
 const lstsqParameters = parameters("lstsq", {

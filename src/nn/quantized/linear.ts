@@ -88,7 +88,7 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
 
 /** @internal Returns the sizes of a quantized matrix. @throws {ShapeError} `wrongRank` */
 export function matrixSizes(operation: string, { shape }: QuantizedTensor): readonly [number, number] {
-  if (shape.length === 2) return shape as unknown as readonly [number, number];
+  if (shape.length === 2) return shape as readonly [number, number];
   throw new ShapeError(operation, "wrongRank", `expected a quantized matrix, got [${shape.join(", ")}]`);
 }
 

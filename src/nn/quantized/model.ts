@@ -93,7 +93,7 @@ const quantizeModelParameters = parameters("quantizeModel", {
   exclude: named(patterns, []),
   calibration: named<Calibration | undefined>({
     expected: "the result of calibrate()",
-    parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
+    parse: (value) => (value instanceof Map ? value : undefined),
   }),
   rounding: named(choice("nearest", "leastSquares", "gptq")),
   precision: named(aPrecision, "exact"),

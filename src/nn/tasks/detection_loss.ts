@@ -192,14 +192,13 @@ const LARGEST = 1e30;
 /** Computes the generalized intersection over union (GIoU) of each pair of boxes: [count]. */
 function overlapOf(a: Tensor, b: Tensor): Tensor {
   const corners = (x: Tensor): [Tensor, Tensor] => {
-    const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5) as Tensor];
-    return [sub(center, half) as Tensor, add(center, half) as Tensor];
+    const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5)];
+    return [sub(center, half), add(center, half)];
   };
   const [[firstA, lastA], [firstB, lastB]] = [corners(a), corners(b)];
-  const areaOf = (first: Tensor, last: Tensor): Tensor =>
-    prod(clamp(sub(last, first) as Tensor, { min: 0 }), { dim: 1 });
+  const areaOf = (first: Tensor, last: Tensor): Tensor => prod(clamp(sub(last, first), { min: 0 }), { dim: 1 });
   const common = areaOf(maximum(firstA, firstB), minimum(lastA, lastB));
-  const union = sub(add(areaOf(firstA, lastA), areaOf(firstB, lastB)), common) as Tensor;
+  const union = sub(add(areaOf(firstA, lastA), areaOf(firstB, lastB)), common);
   const around = areaOf(minimum(firstA, firstB), maximum(lastA, lastB));
-  return sub(div(common, union), div(sub(around, union), around)) as Tensor;
+  return sub(div(common, union), div(sub(around, union), around));
 }

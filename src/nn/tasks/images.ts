@@ -50,8 +50,8 @@ export const aDetector: Kind<ObjectDetector | Detr | RtDetr> = either(
 export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
 
 /** @internal */
-export const anImage: Kind<ImageInput> = either(text, aTensor as Kind<Tensor>);
-const list = listOf(anImage, "a list of images: paths, or tensors [channels, height, width]") as Kind<ImageInput[]>;
+export const anImage: Kind<ImageInput> = either(text, aTensor);
+const list = listOf(anImage, "a list of images: paths, or tensors [channels, height, width]");
 /** @internal */
 export const someImages: Kind<ImageInput[]> = {
   expected: list.expected,
@@ -153,7 +153,7 @@ export async function overPlanes<Result>(
   batch: number,
   resultOf: (row: Float32Array, grid: Sides, size: Sides) => Result,
 ): Promise<Result | Result[]> {
-  const images = isArray(image) ? (image as readonly ImageInput[]) : [image as ImageInput];
+  const images = isArray(image) ? image : [image];
   const [sizes, grids]: [Sides[], Sides[]] = [[], []];
   const compute = (pixels: Tensor) => model.forward(pixels);
   const rows = await overImages(operation, model, images, batch, compute, { sizes, grids });

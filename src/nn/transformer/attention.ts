@@ -233,7 +233,7 @@ export class MultiheadAttention extends Module<
       const added = (row: Tensor) => cat([x, expand(row, [x.shape[0]!, 1, this.embedDim])], 1);
       const whole = bias ? added(bias) : x;
       if (!this.addZeroAttn) return whole;
-      return cat([whole, zeros([x.shape[0]!, 1, this.embedDim], { dtype: x.dtype })], 1) as Tensor;
+      return cat([whole, zeros([x.shape[0]!, 1, this.embedDim], { dtype: x.dtype })], 1);
     };
     const heads = (x: Tensor) => transpose(unflatten(x, 2, [this.numHeads, this.headDim]), 1, 2);
     return { q: heads(q), k: heads(more(k, this.bias_k)), v: heads(more(v, this.bias_v)), keys: k.shape[1]! };
@@ -269,7 +269,7 @@ export class MultiheadAttention extends Module<
     }
     const scores: Tensor = matmul(mul(q, 1 / Math.sqrt(this.headDim)), transpose(k, -1, -2));
     const chances = softmax(
-      masks.reduce((sum, mask) => add(sum, addedMask(mask, dtype)) as Tensor, scores),
+      masks.reduce((sum, mask) => add(sum, addedMask(mask, dtype)), scores),
       -1,
     );
     const weights: Tensor = p > 0 ? dropout(chances, p) : chances;

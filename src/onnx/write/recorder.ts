@@ -246,7 +246,7 @@ const rowMajor = (shape: readonly number[]): number[] =>
 
 function arrayFor<Arrays extends object>(arrays: Arrays, dtype: DType): Arrays[keyof Arrays] {
   if (!Object.hasOwn(arrays, dtype)) throw new Unwritable(`constants of ${dtype}`);
-  return arrays[dtype as unknown as keyof Arrays];
+  return arrays[dtype as keyof Arrays];
 }
 
 /** The elements of a tensor in row-major order. */

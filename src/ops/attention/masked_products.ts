@@ -40,9 +40,9 @@ class WeightedSums extends Function {
   static forward(context: FunctionContext, weights: Tensor, rows: Tensor): Tensor {
     context.saveForBackward(weights, rows);
     const areFinite = eq(mul(rows, 0), 0);
-    const finite = matmul(weights, where(areFinite, rows, 0) as Tensor);
+    const finite = matmul(weights, where(areFinite, rows, 0));
     const counts = matmul(toDType(ne(weights, 0), weights.dtype), toDType(logicalNot(areFinite), weights.dtype));
-    return where(eq(counts, 0), finite, matmul(weights, rows)) as Tensor;
+    return where(eq(counts, 0), finite, matmul(weights, rows));
   }
 
   static backward(context: FunctionContext, gradient: Tensor | null): (Tensor | null)[] {

@@ -37,18 +37,14 @@ function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { spe
   const [[are, aim], [bre, bim]] = [partsOf(a!), partsOf(b!)];
   const times = (x: Tensor, y: Tensor): Tensor =>
     execute(primitives.get("matmul")!, [x, y], shape, realDType(dtype), { alpha, beta: 0 } as never, operation);
-  return joinedParts(
-    sub(times(are, bre), times(aim, bim)) as Tensor,
-    add(times(are, bim), times(aim, bre)) as Tensor,
-    operation,
-  );
+  return joinedParts(sub(times(are, bre), times(aim, bim)), add(times(are, bim), times(aim, bre)), operation);
 }
 
 define("matmul", matrixProduct);
 define<ProductScale>("addmm", (inputs, scale, call) => {
   const [, , input] = inputs;
   const product = matrixProduct(inputs, scale, call);
-  return input === undefined ? product : (add(product, mul(input, scale.beta)) as Tensor);
+  return input === undefined ? product : add(product, mul(input, scale.beta));
 });
 
 /** Multiplies the elements along axes in pairs, as a tree. An empty product is 1. */
@@ -60,7 +56,7 @@ define<ReductionAttributes>("prod", ([x], { axes }, { specs }) => {
   if (count === 0) return reshape(onesLike(reshape(rest, specs[0]!.shape)), specs[0]!.shape);
   for (let size = count; size > 1; size = Math.ceil(size / 2)) {
     const half = Math.floor(size / 2);
-    const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half)) as Tensor;
+    const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half));
     rest = size % 2 === 0 ? pairs : cat([pairs, narrow(rest, last, size - 1, 1)], last);
   }
   return reshape(rest, specs[0]!.shape);
@@ -85,8 +81,8 @@ function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
       (of: Tensor) => narrow(of, axis, step, size - step),
     ];
     const joined = (of: Tensor, changed: Tensor) => cat([narrow(of, axis, 0, step), changed], axis);
-    if (sums !== null) sums = joined(sums, add(mul(later(factors), first(sums)), later(sums)) as Tensor);
-    factors = joined(factors, mul(later(factors), first(factors)) as Tensor);
+    if (sums !== null) sums = joined(sums, add(mul(later(factors), first(sums)), later(sums)));
+    factors = joined(factors, mul(later(factors), first(factors)));
   }
   return sums ?? factors;
 }

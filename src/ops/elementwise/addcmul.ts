@@ -120,7 +120,7 @@ function scaled(
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
       const [x, a, b] = promoted.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
       const combined = combine(a, b);
-      return toDType(add(x, value === 1 ? combined : mul(combined, value)) as Tensor, dtype);
+      return toDType(add(x, value === 1 ? combined : mul(combined, value)), dtype);
     }),
   );
 }

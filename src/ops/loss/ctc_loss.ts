@@ -116,7 +116,7 @@ interface Labels {
 
 const numbersOf = (given: Lengths): number[] => {
   if (typeof given === "number") return [given];
-  return given instanceof Tensor ? Array.from(given.dataSync() as ArrayLike<number | bigint>, Number) : [...given];
+  return given instanceof Tensor ? Array.from(given.dataSync(), Number) : [...given];
 };
 
 function labelsOf(
@@ -144,7 +144,7 @@ function labelsOf(
   const { blank } = given;
   if (!Number.isInteger(blank) || blank < 0 || blank >= classes)
     throw new ArgumentError("ctcLoss", "invalidClass", `expected blank to be from 0 to ${classes - 1}, got ${blank}`);
-  const values = Array.from(targets.dataSync() as ArrayLike<number | bigint>, Number);
+  const values = Array.from(targets.dataSync(), Number);
   const width = 2 * Math.max(...counts, 0) + 1;
   const stretched = new BigInt64Array(batch * width).fill(BigInt(blank));
   let start = 0;

@@ -64,11 +64,11 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
     );
   broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
   return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
-    const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right) as Tensor, { dim: -1 }) as Tensor;
-    const [ofA, ofB] = [a, b].map((each) => add(sum(square(each) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
-    const cosine = div(product(a, b), sqrt(mul(ofA!, ofB!) as Tensor));
+    const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right), { dim: -1 });
+    const [ofA, ofB] = [a, b].map((each) => add(sum(square(each), { dim: -1 }), COSINE_EPS));
+    const cosine = div(product(a, b), sqrt(mul(ofA!, ofB!)));
     const near = where(eq(t, 1), sub(1, cosine), 0);
-    return add(near, where(eq(t, -1), relu(sub(cosine, margin) as Tensor), 0)) as Tensor;
+    return add(near, where(eq(t, -1), relu(sub(cosine, margin)), 0));
   });
 }
 const cosineParameters = parameters("cosineEmbeddingLoss", {
@@ -202,6 +202,6 @@ interface TripletDistances {
 
 function tripletLoss(a: Tensor, near: Tensor, far: Tensor, { distance, margin, swap }: TripletDistances): Tensor {
   const toFar = distance(a, far);
-  const apart = swap ? (minimum(toFar, distance(near, far)) as Tensor) : toFar;
-  return relu(add(sub(distance(a, near), apart), margin) as Tensor);
+  const apart = swap ? minimum(toFar, distance(near, far)) : toFar;
+  return relu(add(sub(distance(a, near), apart), margin));
 }

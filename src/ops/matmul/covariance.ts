@@ -101,7 +101,7 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   if (x.dtype === "bool")
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
   const plain = isFloat(x.dtype) ? x.dtype : "float32";
-  const target = aweights && isFloat(aweights.dtype) ? (promote(plain, aweights.dtype) as FloatDType) : plain;
+  const target = aweights && isFloat(aweights.dtype) ? promote(plain, aweights.dtype) : plain;
   const wide = toDType(x, accumulationOf(target));
   const rows = x.rank === 2 ? wide : reshape(wide, [1, x.size]);
   const n = rows.shape[1]!;

@@ -90,5 +90,5 @@ export function distancesOfPairs(x: Tensor, p: number): Tensor {
 export function pulledPoints(weights: Tensor, x: Tensor, y: Tensor): Tensor {
   if (isOnCpu() && !needsGradient(weights, x, y))
     return execute(cdistGradientPrimitive, [weights, contiguous(x), contiguous(y)], x.shape, x.dtype, undefined);
-  return sum(mul(unsqueeze(weights, 3), sub(unsqueeze(x, 2), unsqueeze(y, 1)) as Tensor), { dim: 2 });
+  return sum(mul(unsqueeze(weights, 3), sub(unsqueeze(x, 2), unsqueeze(y, 1))), { dim: 2 });
 }

@@ -105,13 +105,13 @@ function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Na
   const { names, tensors } = present(vectors);
   return namedTensors(
     names,
-    tensors.map((vector) => contiguous(toDType(vector, dtype) as Tensor)),
+    tensors.map((vector) => contiguous(toDType(vector, dtype))),
   );
 }
 
 /** Returns the empty result of an empty x, connected to all operands in the graph. */
 function ofNothing(x: Tensor, vectors: Named<string>): Tensor {
-  const total = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)) as Tensor, x);
+  const total = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)), x);
   return toDType(total, x.dtype);
 }
 
@@ -151,8 +151,8 @@ function gradientsOf(
 function channelsFor(operation: string, eps: number, { mean: average, variance }: Statistics): NormalizedRows {
   const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
   return {
-    ...{ isCentered: true, eps, spread, scale: spread(rsqrt(add(variance, eps) as Tensor)) },
-    mean: (x) => mean(x, { dim: [0, 2], keepdim: true }) as Tensor,
+    ...{ isCentered: true, eps, spread, scale: spread(rsqrt(add(variance, eps))) },
+    mean: (x) => mean(x, { dim: [0, 2], keepdim: true }),
     gradient: (x, v) =>
       gradientsOf(operation, eps, { x, mean: average, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,
   };
@@ -170,22 +170,22 @@ function gradientsOfGiven(
   eps: number,
   needed: ReadonlySet<string>,
 ): Gradients & Named<"mean" | "variance"> {
-  const x = toDType(input, variance.dtype) as Tensor;
-  const gradient = toDType(given, variance.dtype) as Tensor;
-  const scale = rsqrt(add(variance, eps) as Tensor);
-  const factor = weight ? (mul(scale, weight) as Tensor) : scale;
-  const total = (terms: Tensor): Tensor => sum(terms, { dim: [0, 2] }) as Tensor;
+  const x = toDType(input, variance.dtype);
+  const gradient = toDType(given, variance.dtype);
+  const scale = rsqrt(add(variance, eps));
+  const factor = weight ? mul(scale, weight) : scale;
+  const total = (terms: Tensor): Tensor => sum(terms, { dim: [0, 2] });
   const ofBias = total(gradient);
   const isOfX = needed.size === 1 && needed.has("x");
-  const centered = isOfX ? undefined : (sub(x, alongChannels(average, x)) as Tensor);
-  const products = centered && total(mul(gradient, centered) as Tensor);
+  const centered = isOfX ? undefined : sub(x, alongChannels(average, x));
+  const products = centered && total(mul(gradient, centered));
   return {
-    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)) as Tensor, input.dtype) : null,
+    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)), input.dtype) : null,
     bias: ofBias,
     ...(products && {
-      weight: mul(products, scale) as Tensor,
-      mean: neg(mul(ofBias, factor)) as Tensor,
-      variance: mul(mul(products, mul(factor, mul(scale, scale))), -0.5) as Tensor,
+      weight: mul(products, scale),
+      mean: neg(mul(ofBias, factor)),
+      variance: mul(mul(products, mul(factor, mul(scale, scale))), -0.5),
     }),
   };
 }
@@ -234,10 +234,10 @@ export function ofGroups(
     eps,
   }: { readonly weight: Tensor | undefined; readonly bias: Tensor | undefined; readonly eps: number },
 ): Tensor {
-  const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+  const wide = toDType(x, accumulationDType(x.dtype));
   const count = x.shape[0]! * groups;
   const lines = reshape(wide, [1, count, x.size / Math.max(count, 1)]);
   const normalized = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
-  const product = weight ? (mul(normalized, alongChannels(weight, normalized)) as Tensor) : normalized;
-  return toDType(bias ? (add(product, alongChannels(bias, normalized)) as Tensor) : product, x.dtype);
+  const product = weight ? mul(normalized, alongChannels(weight, normalized)) : normalized;
+  return toDType(bias ? add(product, alongChannels(bias, normalized)) : product, x.dtype);
 }

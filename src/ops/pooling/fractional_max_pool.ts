@@ -126,8 +126,8 @@ function placesAlong(
   const start = unsqueeze(sample, -1);
   const at = arange(output, { dtype: "float32" });
   const moved = sub(floor(mul(add(at, start), step)), floor(mul(start, step)));
-  const starts = toDType(where(eq(at, output - 1), size - kernel, moved) as Tensor, "int64");
-  return add(unsqueeze(starts, -1), arange(kernel, { dtype: "int64" })) as Tensor<"int64">;
+  const starts = toDType(where(eq(at, output - 1), size - kernel, moved), "int64");
+  return add(unsqueeze(starts, -1), arange(kernel, { dtype: "int64" }));
 }
 
 function outputOf(

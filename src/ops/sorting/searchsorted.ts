@@ -155,10 +155,7 @@ function places(operation: string, sorted: Tensor, values: Tensor | Scalar, righ
           const element = gather(expand(sorted, [...lead, size]), at, { dim: -1 });
           const isBelow = logicalNot(right ? gt(element, vector) : ge(element, vector));
           const goesOn = logicalAnd(isBelow, lt(middle, high));
-          [low, high] = [
-            where(goesOn, add(middle, 1n), low) as Tensor<"int64">,
-            where(goesOn, high, middle) as Tensor<"int64">,
-          ];
+          [low, high] = [where(goesOn, add(middle, 1n), low) as Tensor<"int64">, where(goesOn, high, middle)];
         }
         return reshape(low, wanted.shape);
       }),

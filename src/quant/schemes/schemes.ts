@@ -38,7 +38,7 @@ const perTensorParameters = parameters("quantizePerTensor", {
 
 /** float32 values on the host. @throws {ArgumentError} `notFinite` */
 function finiteValues(operation: string, x: Tensor): Float32Array {
-  const values = tidy(() => noGrad(() => toDType(x, "float32").dataSync())) as Float32Array;
+  const values = tidy(() => noGrad(() => toDType(x, "float32").dataSync()));
   const at = values.findIndex((value) => !Number.isFinite(value));
   if (at < 0) return values;
   throw new ArgumentError(operation, "notFinite", `expected finite values, got ${values[at]} as value ${at}`);

@@ -112,7 +112,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
       ofKeys: ofKeys ? project(shared ? this.key : this.distanceKey) : undefined,
       ofQueries: ofQueries ? project(shared ? this.query : this.distanceQuery) : undefined,
     });
-    return bias && scores ? (add(scores, bias) as Tensor) : (scores ?? bias);
+    return bias && scores ? add(scores, bias) : (scores ?? bias);
   }
 
   /** @internal */

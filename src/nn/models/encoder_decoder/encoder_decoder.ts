@@ -220,7 +220,7 @@ export class EncoderDecoder extends Module<
     checkTokenMatrix("EncoderDecoder", labels);
     const { startToken, paddingToken, shiftsLast } = this.#description;
     const count = labels.shape[1]!;
-    const numbers: readonly number[] = Array.from<number | bigint, number>(labels.dataSync() as Int32Array, Number);
+    const numbers: readonly number[] = Array.from<number | bigint, number>(labels.dataSync(), Number);
     const given = numbers.map((label) => (label === ignoreIndex ? paddingToken : label));
     const first = (row: number): number | undefined =>
       shiftsLast ? given.slice(row, row + count).findLast((label) => label !== paddingToken) : startToken;

@@ -202,7 +202,7 @@ function wholeWeight(norms: Tensor, directions: Tensor): Tensor {
   return tidy(() => {
     const [g, v] = [norms, directions].map((x) => toDType(x, "float32")) as [Tensor, Tensor];
     const lengths = sqrt(sum(mul(v, v), { dim: [0, 1], keepdim: true }));
-    return toDType(mul(v, div(g, lengths) as Tensor) as Tensor, directions.dtype as "float32");
+    return toDType(mul(v, div(g, lengths)), directions.dtype as "float32");
   });
 }
 

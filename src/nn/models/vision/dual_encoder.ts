@@ -147,7 +147,7 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
   score(images: Tensor, texts: Tensor): Tensor {
     return tidy(() => {
       const [first, second] = [images, texts].map((x) => normalize(x, { dim: 1 })) as [Tensor, Tensor];
-      return this.scale.forward(matmul(first, transpose(second, 0, 1)) as Tensor);
+      return this.scale.forward(matmul(first, transpose(second, 0, 1)));
     });
   }
 

@@ -149,7 +149,7 @@ function blockMask(
 ): Tensor<"bool"> {
   const keys = position + count;
   const attends = new Uint8Array(batch * count * keys);
-  const isToken = mask?.dataSync() as ArrayLike<unknown> | undefined;
+  const isToken = mask?.dataSync();
   for (let row = 0; row < batch; row++)
     for (let query = 0; query < count; query++) {
       const image = images[row * count + query]!;

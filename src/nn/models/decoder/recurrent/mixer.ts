@@ -57,10 +57,10 @@ export class TokenConvolution extends Module<[x: Tensor, cache?: States], Tensor
     states?.write("convolution", narrow(all, 1, all.shape[1]! - kernel + 1, kernel - 1));
     let sum: Tensor | undefined;
     for (let at = 0; at < kernel; at++) {
-      const term = mul(narrow(all, 1, at, count), select(this.weight, 1, at)) as Tensor;
-      sum = sum ? (add(sum, term) as Tensor) : term;
+      const term = mul(narrow(all, 1, at, count), select(this.weight, 1, at));
+      sum = sum ? add(sum, term) : term;
     }
-    return this.bias ? (add(sum!, this.bias) as Tensor) : sum!;
+    return this.bias ? add(sum!, this.bias) : sum!;
   }
 }
 
@@ -101,5 +101,5 @@ export function withoutPadding(x: Tensor, { mask, bounds }: Pick<AttentionInputs
   if (!mask) return x;
   const [batch, count] = x.shape as readonly [number, number];
   const isText = reshape(narrow(mask, 3, mask.shape[3]! - count, count), [batch, count, 1]);
-  return mul(x, toDType(isText, x.dtype)) as Tensor;
+  return mul(x, toDType(isText, x.dtype));
 }

@@ -40,8 +40,8 @@ export class ShortConvolution extends Module<[x: Tensor, inputs?: AttentionInput
     const states = new States(inputs.cache);
     const parts = split(this.input.forward(withoutPadding(x, inputs)), x.shape[2]!, { dim: -1 });
     const [b, c, own] = parts as [Tensor, Tensor, Tensor];
-    const mixed = this.convolution.forward(mul(b, own) as Tensor, states);
+    const mixed = this.convolution.forward(mul(b, own), states);
     states.advance(x.shape[1]!);
-    return this.output.forward(mul(c, mixed) as Tensor);
+    return this.output.forward(mul(c, mixed));
   }
 }

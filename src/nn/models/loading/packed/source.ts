@@ -71,7 +71,7 @@ export function matrixOf(
   dtypes: readonly string[],
 ): readonly [rows: number, columns: number] {
   const { dtype, shape } = file.info(name);
-  if (shape.length === 2 && dtypes.includes(dtype)) return shape as unknown as readonly [number, number];
+  if (shape.length === 2 && dtypes.includes(dtype)) return shape as readonly [number, number];
   throw settings.fail(`expected ${name} as a matrix of ${dtypes.join(" or ")}, got ${dtype}${formatShape(shape)}`);
 }
 

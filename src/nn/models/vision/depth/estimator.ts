@@ -93,7 +93,7 @@ export class DepthEstimator extends ImageModel {
         ...{ size: [...this.outputSize(size)], mode: "bilinear", alignCorners: true },
       });
       const found = this.head.forward(relu(this.convolution2.forward(whole)));
-      return mul(select(depth.kind === "metric" ? sigmoid(found) : relu(found), 1, 0), scale) as Tensor;
+      return mul(select(depth.kind === "metric" ? sigmoid(found) : relu(found), 1, 0), scale);
     });
   }
 

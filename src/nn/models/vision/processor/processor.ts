@@ -56,7 +56,7 @@ const readDescription = parameters("ImageProcessor", {
 
 const readSize = parameters("ImageProcessor.sizeOf", { image: operand(twoOf(aSide)) });
 const readProcess = parameters("ImageProcessor.process", {
-  images: operand(either(aTensor as Kind<Tensor>, listOf(aTensor, "a list of tensors") as Kind<Tensor[]>)),
+  images: operand(either(aTensor, listOf(aTensor, "a list of tensors"))),
 });
 
 /**

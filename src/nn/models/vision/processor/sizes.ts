@@ -28,7 +28,7 @@ export const anImageSize: Kind<ImageSize> = {
   expected: `an object with a kind (${Object.keys(fields).join(", ")}) and its whole numbers above 0`,
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
-    const given = { ...value } as Record<string, unknown>;
+    const given: Record<string, unknown> = { ...value };
     const { kind } = given;
     if (typeof kind !== "string" || !Object.hasOwn(fields, kind)) return undefined;
     const rules = Object.entries(fields[kind as ImageSize["kind"]]);

@@ -89,7 +89,7 @@ export class DeformableAttention extends Module<[x: Tensor, boxes: Tensor, memor
     const [batch, queries] = x.shape as [number, number];
     const offsets = reshape(this.offsets.forward(x), [batch, queries, heads, levels, points, 2]);
     const part = (start: number) => reshape(narrow(boxes, 2, start, 2), [batch, queries, 1, 1, 1, 2]);
-    const scaled = mul(mul(offsets, part(2)), 0.5 / points) as Tensor;
-    return sub(mul(add(part(0), scaled), 2), 1) as Tensor;
+    const scaled = mul(mul(offsets, part(2)), 0.5 / points);
+    return sub(mul(add(part(0), scaled), 2), 1);
   }
 }

@@ -124,8 +124,8 @@ export class SamBlock extends Module<[x: Tensor], Tensor> {
       const size = this.#window;
       const attended =
         size === 0 ? this.attention.forward(normed) : wholeOf(this.attention.forward(partsOf(normed, size)), x.shape);
-      const sum = add(x, attended) as Tensor;
-      return add(sum, this.feedForward.forward(this.feedForwardNorm.forward(sum))) as Tensor;
+      const sum = add(x, attended);
+      return add(sum, this.feedForward.forward(this.feedForwardNorm.forward(sum)));
     });
   }
 }
@@ -173,7 +173,7 @@ export class SamImageEncoder extends Module<[pixels: Tensor], Tensor> {
     return tidy(() => {
       const patches = permute(this.patch.forward(pixels), [0, 2, 3, 1]);
       const placed = this.position ? add(patches, reshape(this.position.weight, patches.shape.slice(1))) : patches;
-      const states = this.blocks.reduce<Tensor>((x, block) => block.forward(x), placed as Tensor);
+      const states = this.blocks.reduce<Tensor>((x, block) => block.forward(x), placed);
       const projected = overChannels(this.projectionNorm, this.projection.forward(permute(states, [0, 3, 1, 2])));
       return overChannels(this.smoothingNorm, this.smoothing.forward(projected));
     });
