@@ -1,7 +1,9 @@
 /** The text encoder of CLIP. */
+
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
 import { named, operand, parameters, required } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { Embedding } from "../nn/layers/embedding.ts";
 import { type LayerOptions, layerOptions } from "../nn/layers/initialization.ts";
 import { epsilon, layerCount, layerParameters, size } from "../nn/layers/kinds.ts";
@@ -80,9 +82,12 @@ class SelfAttention extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
-    const [q, k, v] = [this.qProj, this.kProj, this.vProj].map((layer) =>
-      ops.transpose(ops.unflatten(layer.forward(x), 2, [this.#heads, -1]), 1, 2),
-    ) as [Tensor, Tensor, Tensor];
+    const [q, k, v] = tupleOf(
+      [this.qProj, this.kProj, this.vProj].map((layer) =>
+        ops.transpose(ops.unflatten(layer.forward(x), 2, [this.#heads, -1]), 1, 2),
+      ),
+      3,
+    );
     const attended = ops.flashAttention(q, k, v, { causal: true });
     return this.outProj.forward(ops.flatten(ops.transpose(attended, 1, 2), 2));
   }

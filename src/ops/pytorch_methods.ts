@@ -1,7 +1,9 @@
 /** Methods that PyTorch has, and that are other names or short forms of what is here. */
+
 import { ShapeError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { operand, optional, type Parameters, type Parsed, required, unlisted } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { bytesOf, type DType, type ElementOf, isFloat } from "../tensor/dtype.ts";
 import {
   aScalar,
@@ -150,7 +152,7 @@ function fillDiagonal(x: Tensor, value: Scalar, wrap: boolean): void {
     throw new ShapeError("fillDiagonal_", "shapesDiffer", problem);
   }
   checkTarget("fillDiagonal_", x, []);
-  const [rows, columns] = x.shape as [number, number];
+  const [rows, columns] = tupleOf(x.shape, 2);
   if (x.rank > 2) {
     const step = x.strides.reduce((sum, stride) => sum + stride, 0);
     fill_(asStrided(x, [rows], [step], { storageOffset: x.offset }), value);

@@ -3,6 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { checkNumber, count, notNegative } from "../core/options.ts";
 import { type Given, reading } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, copyInto } from "../ops/copy/copy.ts";
 import { zeros } from "../ops/creation/full.ts";
@@ -149,7 +150,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         "noClosure",
         `expected a function that computes the loss and its gradients, got ${describeValue(closure)}`,
       );
-    const [group] = this.groups as readonly [ParameterGroup<LBFGSOptions>];
+    const [group] = tupleOf(this.groups, 1);
     this.checkOptions(group);
     for (const { parameter } of this.slots) parameter.checkAlive(this.name);
     const { first, ...point } = this.evaluate(closure);
@@ -347,19 +348,25 @@ function memoryOf(
   size: number,
 ): { readonly memory: Memory; readonly evaluations: number } {
   const names = ["direction", "previousGradient", "numbers", "gradientChanges", "parameterChanges"] as const;
-  const [direction, gradient, numbers, ys, ss] = names.map((name) => {
-    const given: unknown = tensors[name];
-    const isRows = name.endsWith("Changes");
-    const fits =
-      Tensor.isTensor(given) && given.rank === (isRows ? 2 : 1) && (name === "numbers" || given.shape.at(-1) === size);
-    if (fits) return given;
-    const expected = name === "numbers" ? "a vector" : `a ${isRows ? "matrix of rows" : "vector"} of ${size} elements`;
-    throw new ArgumentError(
-      operation,
-      "stateDiffers",
-      `the state does not match this optimizer:\n  tensor ${name}: expected ${expected}, got ${describeValue(given)}`,
-    );
-  }) as [Tensor, Tensor, Tensor, Tensor, Tensor];
+  const [direction, gradient, numbers, ys, ss] = tupleOf(
+    names.map((name) => {
+      const given: unknown = tensors[name];
+      const isRows = name.endsWith("Changes");
+      const fits =
+        Tensor.isTensor(given) &&
+        given.rank === (isRows ? 2 : 1) &&
+        (name === "numbers" || given.shape.at(-1) === size);
+      if (fits) return given;
+      const expected =
+        name === "numbers" ? "a vector" : `a ${isRows ? "matrix of rows" : "vector"} of ${size} elements`;
+      throw new ArgumentError(
+        operation,
+        "stateDiffers",
+        `the state does not match this optimizer:\n  tensor ${name}: expected ${expected}, got ${describeValue(given)}`,
+      );
+    }),
+    5,
+  );
   const [stepSize = 0, scale = 1, evaluations = 0, ...products] = Array.from(numbers.dataSync() as Float64Array);
   return noGrad(() => {
     const copies = (x: Tensor) => unbind(x).map((row) => keep(clone(row)));

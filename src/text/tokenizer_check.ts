@@ -2,8 +2,10 @@
  * Checks a `tokenizer.json` before `@huggingface/tokenizers` reads it, which would accept values of wrong types and
  * fail later. The package itself rejects unknown types of steps, with an error that names them.
  */
+
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { tupleOf } from "../core/tuples.ts";
 import type { TokenizerJson } from "./tokenizer_file.ts";
 
 /** Throws if a value has the wrong type. @param path such as `model.vocab` */
@@ -46,7 +48,7 @@ const aNumber = kind("a finite number", Number.isFinite);
 const anId = kind(`a token from 0 to ${MOST_IDS - 1}`, isId);
 const aLength = kind("a whole number of at least 1", (value) => Number.isInteger(value) && (value as number) > 0);
 const aCount = kind("a whole number of at least 0", (value) => Number.isInteger(value) && (value as number) >= 0);
-const [text, flag, number] = [aText, aFlag, aNumber].map(optional) as [Check, Check, Check];
+const [text, flag, number] = tupleOf([aText, aFlag, aNumber].map(optional), 3);
 const one = (...values: readonly string[]): Check =>
   kind(`one of ${values.join(", ")}`, (choice) => values.includes(choice as string));
 

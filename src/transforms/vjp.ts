@@ -3,6 +3,7 @@ import type { Root } from "../autograd/pass.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, aNumber, either, listOf } from "../core/kinds.ts";
 import { operand, optional, parameters } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { ones } from "../ops/creation/full.ts";
 import { gradientsToward } from "../ops/gradient/toward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -105,7 +106,7 @@ const gradParameters = parameters("transforms.grad", {
 function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]): unknown {
   const { chosen, of } = choose(operation, f, argnums, primals);
   const traced = trace(operation, of, chosen);
-  const [loss] = traced.outputs.leaves as [Tensor];
+  const [loss] = tupleOf(traced.outputs.leaves, 1);
   if (traced.outputs.leaves.length !== 1 || loss.size !== 1)
     throw new ArgumentError(
       operation,

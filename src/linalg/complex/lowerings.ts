@@ -1,10 +1,12 @@
 /** Lowerings of linear algebra: what its primitives compute for complex matrices. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { primitives } from "../../backend/primitive.ts";
 import type { Operands } from "../../core/operands.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { conjugate } from "../../ops/complex/part.ts";
 import { joinedParts } from "../../ops/complex/planewise.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
@@ -61,7 +63,7 @@ const ofPairs = ({ storage, dtype }: Tensor, shape: Shape): Tensor =>
 
 /** The spec of complex results, as pairs of numbers. */
 function pairsSpec(shape: Shape, dtype: DType): OutputSpec {
-  const [rows, columns] = shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(shape.slice(-2), 2);
   const batch = shape.slice(0, -2).reduce((product, size) => product * size, 1);
   return { shape: [batch, rows, 2 * columns], dtype: realDType(dtype) };
 }
@@ -125,13 +127,10 @@ define("solve", ([a, b], _, { specs, operation }) => {
     { shape: a!.shape.slice(0, -1), dtype: "int32" },
     { shape: batch, dtype: "int32" },
   ];
-  const [lu, pivots, info] = run(
-    complexLu,
-    [pairsOf(a!)],
-    factorSpecs,
-    { ...matricesOf(a!), pivot: true },
-    operation,
-  ) as [Tensor, Tensor, Tensor];
+  const [lu, pivots, info] = tupleOf(
+    run(complexLu, [pairsOf(a!)], factorSpecs, { ...matricesOf(a!), pivot: true }, operation),
+    3,
+  );
   const right = b ?? expand(eye(a!.shape.at(-1)!, { dtype: a!.dtype }), a!.shape);
   const x = substituted(lu, pivots, right, false, operation);
   return [x, info, lu, pivots].slice(0, specs.length);
@@ -157,17 +156,20 @@ define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, {
   const { batch, rows: size } = matricesOf(a!);
   const { shape } = a!;
   const lead = shape.slice(0, -2);
-  const [t, q, notFinite] = run(
-    complexTridiagonal,
-    [pairsOf(a!)],
-    [
-      { shape, dtype: realDType(a!.dtype) },
-      { shape, dtype: a!.dtype },
-      { shape: lead, dtype: "int32" },
-    ],
-    { batch, size, upper },
-    operation,
-  ) as [Tensor, Tensor, Tensor];
+  const [t, q, notFinite] = tupleOf(
+    run(
+      complexTridiagonal,
+      [pairsOf(a!)],
+      [
+        { shape, dtype: realDType(a!.dtype) },
+        { shape, dtype: a!.dtype },
+        { shape: lead, dtype: "int32" },
+      ],
+      { batch, size, upper },
+      operation,
+    ),
+    3,
+  );
   const found = executeMany(
     primitives.get("eigh")!,
     [t],
@@ -199,17 +201,20 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
   const square = [...lead, columns, columns];
   const width = vectors ? (full ? rows : columns) : 0;
   const real = realDType(a.dtype);
-  const [b, q, ph] = run(
-    complexBidiagonal,
-    [pairsOf(a)],
-    [
-      { shape: square, dtype: real },
-      { shape: [...lead, rows, width], dtype: a.dtype },
-      { shape: [...lead, columns, vectors ? columns : 0], dtype: a.dtype },
-    ],
-    { batch, rows, columns, width },
-    operation,
-  ) as [Tensor, Tensor, Tensor];
+  const [b, q, ph] = tupleOf(
+    run(
+      complexBidiagonal,
+      [pairsOf(a)],
+      [
+        { shape: square, dtype: real },
+        { shape: [...lead, rows, width], dtype: a.dtype },
+        { shape: [...lead, columns, vectors ? columns : 0], dtype: a.dtype },
+      ],
+      { batch, rows, columns, width },
+      operation,
+    ),
+    3,
+  );
   const values = { shape: [...lead, columns], dtype: real };
   const info = { shape: lead, dtype: "int32" } as const;
   const sides = { shape: square, dtype: real };
@@ -264,10 +269,10 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
   const { batch, rows, columns } = matricesOf(a!);
   const { columns: sides } = matricesOf(b!);
   const partOf = (x: Tensor, part: Part): Tensor => contiguous(plane(x, part));
-  const [re, im] = ([0, 1] as const).map((part) => reshape(partOf(a!, part), [batch, rows, columns])) as [
-    Tensor,
-    Tensor,
-  ];
+  const [re, im] = tupleOf(
+    ([0, 1] as const).map((part) => reshape(partOf(a!, part), [batch, rows, columns])),
+    2,
+  );
   const pairs = stack([cat([re, im], -2), cat([neg(im), re], -2)], -1);
   const matrix = reshape(pairs, [batch, 2 * rows, 2 * columns]);
   const right = ([0, 1] as const).map((part) => reshape(partOf(b!, part), [batch, rows, sides]));

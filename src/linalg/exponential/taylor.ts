@@ -3,6 +3,7 @@
  * and 18. Source: P. Bader, S. Blanes and F. Casas, "Computing the Matrix Exponential with an Optimized Taylor
  * Polynomial Approximation", Mathematics 7 (2019). A test expands the polynomials.
  */
+import { tupleOf } from "../../core/tuples.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
@@ -69,7 +70,10 @@ const factors12 = [
 ] as const;
 
 function degree12(powers: readonly Tensor[]): Tensor {
-  const [b1, b2, b3, b4] = factors12.map((factors) => combined(factors, powers)) as [Tensor, Tensor, Tensor, Tensor];
+  const [b1, b2, b3, b4] = tupleOf(
+    factors12.map((factors) => combined(factors, powers)),
+    4,
+  );
   const a6 = add(b3, matmul(b4, b4));
   return add(b1, matmul(add(b2, a6), a6));
 }
@@ -84,13 +88,10 @@ const factors18 = [
 ] as const;
 
 function degree18(powers: readonly Tensor[]): Tensor {
-  const [b1, b2, b3, b4, b5] = factors18.map((factors) => combined(factors, powers)) as [
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-  ];
+  const [b1, b2, b3, b4, b5] = tupleOf(
+    factors18.map((factors) => combined(factors, powers)),
+    5,
+  );
   const a9 = add(matmul(b1, b5), b4);
   return add(b2, matmul(add(b3, a9), a9));
 }

@@ -1,4 +1,5 @@
 /** Shared code of this folder: the compact form of reflections (V and T), and gradients. */
+import { tupleOf } from "../../core/tuples.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, neg } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
@@ -84,7 +85,7 @@ export function reflectionGradients(
  * Roberts, "QR and LQ decomposition matrix backpropagation algorithms", 2020, 4.
  */
 export function qrGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {
-  const [rows, columns] = r.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(r.shape.slice(-2), 2);
   if (rows >= columns) return tallGradient(q, r, ofQ, ofR);
   const w = lastColumns(r, rows);
   const ofW = ofR && lastColumns(ofR, rows);

@@ -1,8 +1,10 @@
 /** The loss for training detectors such as DETR, which predict a set of objects. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, isArray, listOf } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { full, ones } from "../../ops/creation/full.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
@@ -109,7 +111,7 @@ export function detectionLoss(...values: unknown[]): Tensor {
   const { detections, targets, ...options } = readCall(values);
   const { logits, boxes } = detections;
   checkTargets(detections, targets);
-  const [batch, queries, outputs] = logits.shape as readonly [number, number, number];
+  const [batch, queries, outputs] = tupleOf(logits.shape, 3);
   return tidy(() => {
     const matches = noGrad(() => matchesOf(detections, targets, options));
     const labels = new Int32Array(batch * queries).fill(outputs - 1);
@@ -165,7 +167,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
 
 /** Matches each object to a query. Costs that are not finite count as very large. */
 function matchesOf({ logits, boxes }: Detections, targets: readonly DetectionTarget[], costs: Costs): Match[] {
-  const [, queries, outputs] = logits.shape as readonly [number, number, number];
+  const [, queries, outputs] = tupleOf(logits.shape, 3);
   return targets.flatMap(({ labels, boxes: wanted }, image) => {
     if (labels.length === 0) return [];
     const probabilities = softmax(toDType(select(logits, 0, image), "float32"), { dim: -1 }).dataSync();

@@ -1,8 +1,10 @@
 /** Pictures of what image models find. */
+
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, anObject, listOf, text } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -129,7 +131,7 @@ function boxOf(object: DetectedObject, color: readonly number[], height: number)
 const escaped = (value: string): string => Bun.escapeHTML(value);
 
 function sidesOf(operation: string, x: Tensor): readonly [height: number, width: number] {
-  if (x.rank === 2) return x.shape as readonly [number, number];
+  if (x.rank === 2) return tupleOf(x.shape, 2);
   throw new ShapeError(operation, "wrongShape", `expected [height, width], got ${x.describe()}`);
 }
 

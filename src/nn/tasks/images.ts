@@ -1,9 +1,11 @@
 /** Runs images through an image encoder in batches of equal sizes. */
+
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { either, instanceOf, isArray, listOf, text } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { type FloatDType, isFloat } from "../../tensor/dtype.ts";
@@ -120,7 +122,7 @@ export async function overImages(
     result.dispose();
     for (const [row, { at }] of members.entries()) {
       found[at] = rows[row]!;
-      if (grids) grids[at] = result.shape.slice(-2) as [number, number];
+      if (grids) grids[at] = tupleOf(result.shape.slice(-2), 2);
     }
   };
   try {
@@ -169,13 +171,13 @@ export async function pixelsOf(
 ): Promise<Tensor> {
   if (typeof image !== "string") {
     const pixels = processor.process(image);
-    onSize(image.shape.slice(1) as [number, number]);
+    onSize(tupleOf(image.shape.slice(1), 2));
     return pixels;
   }
   const { loadImage } = await import("../../io/image/load.ts");
   const loaded = await loadImage(image);
   const pixels = processor.process(loaded);
-  onSize(loaded.shape.slice(1) as [number, number]);
+  onSize(tupleOf(loaded.shape.slice(1), 2));
   loaded.dispose();
   return pixels;
 }

@@ -1,7 +1,9 @@
 /** PyTorch's attention layer: self-attention and cross-attention with masks, under PyTorch's names. */
+
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { dropout } from "../../ops/activation/dropout.ts";
 import { scaledDotProductAttention } from "../../ops/attention/scaled_dot_product_attention.ts";
 import { ones, zeros } from "../../ops/creation/full.ts";
@@ -243,15 +245,18 @@ export class MultiheadAttention extends Module<
   private projections(query: Tensor, key: Tensor, value: Tensor, steps: (x: Tensor) => Tensor) {
     const { in_proj_weight: whole, in_proj_bias: bias, embedDim } = this;
     if (whole && query === key && key === value)
-      return split(linear(steps(query), whole, bias), embedDim, { dim: -1 }) as [Tensor, Tensor, Tensor];
+      return tupleOf(split(linear(steps(query), whole, bias), embedDim, { dim: -1 }), 3);
     const weights = whole ? split(whole, embedDim) : [this.q_proj_weight, this.k_proj_weight, this.v_proj_weight];
     const biases = bias ? split(bias, embedDim) : [];
-    return [query, key, value].map((x, at) => linear(steps(x), weights[at]!, biases[at])) as [Tensor, Tensor, Tensor];
+    return tupleOf(
+      [query, key, value].map((x, at) => linear(steps(x), weights[at]!, biases[at])),
+      3,
+    );
   }
 
   private attend({ q, k, v, keys }: Projected, call: Call, isBatch: boolean): { out: Tensor; weights: Tensor | null } {
     const { attnMask, keyPaddingMask, needWeights, averageAttnWeights, isCausal } = call;
-    const [batch, heads, queries] = q.shape as [number, number, number];
+    const [batch, heads, queries] = tupleOf(q.shape, 3);
     const dtype = q.dtype as FloatDType;
     const sizes: MaskSizes = { batch, heads, queries, keys, dtype };
     const maskList = [

@@ -1,4 +1,5 @@
 /** Attention, and rotary positions. */
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -62,10 +63,10 @@ function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
   const past = call.optional(4)?.shape[2];
   const offset: Offset = past ?? (ends ? ends.map((end) => end - queries) : 0);
   const { attributes } = call;
-  const [left, right] = ["left_window_size", "right_window_size"].map((name) => attributes.number(name, -1)) as [
-    number,
-    number,
-  ];
+  const [left, right] = tupleOf(
+    ["left_window_size", "right_window_size"].map((name) => attributes.number(name, -1)),
+    2,
+  );
   const parts: Tensor[] = [];
   const mask = call.optional(3);
   if (mask) parts.push(maskBias(mask, keys, q));

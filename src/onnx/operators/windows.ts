@@ -1,6 +1,7 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
 
 import { getBackend } from "../../backend/policy.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { convolutionWithPads } from "../../ops/convolution/convolution.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -341,7 +342,7 @@ function columnsToImage(call: Call): Tensor {
     const span = (block[at]! - 1) * dilation[at]! + 1;
     return Math.floor((size + pads[at]! + pads[at + rank]! - span) / stride[at]!) + 1;
   });
-  const [batch, rows] = x.shape as [number, number];
+  const [batch, rows] = tupleOf(x.shape, 2);
   const cells = block.reduce((product, size) => product * size, 1);
   const channels = rows / cells;
   const grid = ops.reshape(x, [batch, channels, cells, counts.reduce((product, size) => product * size, 1)]);

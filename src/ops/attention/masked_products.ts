@@ -4,6 +4,7 @@
  * for gradients of every order.
  */
 
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -46,7 +47,7 @@ class WeightedSums extends Function {
   }
 
   static backward(context: FunctionContext, gradient: Tensor | null): (Tensor | null)[] {
-    const [weights, rows] = context.savedTensors as [Tensor, Tensor];
+    const [weights, rows] = tupleOf(context.savedTensors, 2);
     const [needsWeights, needsRows] = context.needsInputGrad;
     return [
       needsWeights ? sumTo(pairProducts(gradient!, rows), weights.shape) : null,
@@ -62,7 +63,7 @@ class PairProducts extends Function {
   }
 
   static backward(context: FunctionContext, gradient: Tensor | null): (Tensor | null)[] {
-    const [a, b] = context.savedTensors as [Tensor, Tensor];
+    const [a, b] = tupleOf(context.savedTensors, 2);
     const [needsA, needsB] = context.needsInputGrad;
     return [
       needsA ? sumTo(weightedSums(gradient!, b), a.shape) : null,

@@ -1,7 +1,9 @@
 /** Lowerings of primitives that move, add or select elements: they run on the real and on the imaginary parts. */
+
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { empty, executeInto, executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type Complex, type ComplexDType, complexDType, isComplex, realDType } from "../../tensor/dtype.ts";
 import { isComplexTensor, type Part, plane, realView } from "../../tensor/planes.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
@@ -56,9 +58,12 @@ function computePlanewise(call: ComplexCall): Tensor[] {
 
 function computeParts({ operation, primitive, inputs, specs, attributes }: ComplexCall): Tensor[] {
   const real: OutputSpec[] = specs.map(({ shape, dtype }) => ({ shape, dtype: realDType(dtype) }));
-  const [re, im] = parts.map((part) =>
-    withPlanes(inputs, part, (planes) => executeMany(primitive, planes, real, attributes, operation)),
-  ) as [Tensor[], Tensor[]];
+  const [re, im] = tupleOf(
+    parts.map((part) =>
+      withPlanes(inputs, part, (planes) => executeMany(primitive, planes, real, attributes, operation)),
+    ),
+    2,
+  );
   return specs.map((_, at) => interleaved(re[at]!, im[at]!, operation));
 }
 

@@ -1,8 +1,10 @@
 /** Lowerings of matrix products, products along axes and scans. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { primitives } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { realDType } from "../../tensor/dtype.ts";
 import { plane } from "../../tensor/planes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -32,8 +34,12 @@ function define<Attributes>(
 
 /** Computes alpha · a · b by four real products of contiguous parts. */
 function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { specs, operation }: ComplexCall): Tensor {
-  const [{ shape, dtype }] = specs as [ComplexCall["specs"][0]];
-  const partsOf = (x: Tensor) => ([0, 1] as const).map((part) => contiguous(plane(x, part))) as [Tensor, Tensor];
+  const [{ shape, dtype }] = tupleOf(specs, 1);
+  const partsOf = (x: Tensor) =>
+    tupleOf(
+      ([0, 1] as const).map((part) => contiguous(plane(x, part))),
+      2,
+    );
   const [[are, aim], [bre, bim]] = [partsOf(a!), partsOf(b!)];
   const times = (x: Tensor, y: Tensor): Tensor =>
     execute(primitives.get("matmul")!, [x, y], shape, realDType(dtype), { alpha, beta: 0 } as never, operation);

@@ -2,6 +2,7 @@
  * The primitive `finish`, on cpu only and without gradients: what follows a convolution in inference, in one pass over
  * its result. On other backends it is composed of other operations.
  */
+
 import { needsGradient } from "../../autograd/record.ts";
 import { searchedFor } from "../../backend/anomaly.ts";
 import type { Implementation } from "../../backend/backend.ts";
@@ -12,6 +13,7 @@ import { array, dtype, flag, oneOf, real, whole } from "../../backend/fields.ts"
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { hardswish } from "../activation/hardswish.ts";
 import { leakyRelu } from "../activation/leaky_relu.ts";
@@ -64,7 +66,7 @@ const finishCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [y], attributes }) {
     const bias = attributes.hasBias ? inputs[0] : undefined;
     const added = attributes.hasAdded ? inputs.at(-1) : undefined;
-    const [batch, channels] = y.shape as [number, number];
+    const [batch, channels] = tupleOf(y.shape, 2);
     const planes = batch * channels;
     const offsets = [bias?.offset ?? 0, added?.offset ?? 0, y.offset];
     const columns = planes === 0 ? 0 : y.size / planes;

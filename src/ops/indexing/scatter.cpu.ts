@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import type { OrchardError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
@@ -33,7 +34,7 @@ export const scatterOthersCpu: Implementation<ScatterOthersAttributes, [Tensor, 
 
 /** Describes the slices along an axis: size and strides along it, and the loops over all other axes. */
 function slicesOf(operands: readonly Tensor[], { dim }: IndexAttributes) {
-  const [x, index, source] = operands as [Tensor, Tensor, Tensor];
+  const [x, index, source] = tupleOf(operands, 3);
   const all = operands.map(({ strides }) => strides);
   return {
     ...{ dtype: x.dtype, indexDtype: index.dtype, offsets: operands.map(({ offset }) => offset) },

@@ -1,4 +1,5 @@
 /** Connectionist temporal classification (CTC): the loss of label sequences without alignment. */
+
 import { isGradEnabled } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
@@ -6,6 +7,7 @@ import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -124,7 +126,7 @@ function labelsOf(
   targets: Tensor,
   given: { inputLengths: Lengths; targetLengths: Lengths; blank: number },
 ): Labels {
-  const [length, batch, classes] = shape as [number, number, number];
+  const [length, batch, classes] = tupleOf(shape, 3);
   const times = checkedLengths("inputLengths", numbersOf(given.inputLengths), batch, length);
   const isMatrix = targets.rank === 2;
   const counts = checkedLengths(
@@ -205,7 +207,7 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
 
 /** Computes the losses with other operations from the forward variables α, differentiable to any order. */
 function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Labels): Tensor {
-  const [length, batch] = logProbs.shape as [number, number];
+  const [length, batch] = tupleOf(logProbs.shape, 2);
   const { dtype } = logProbs;
   const index = expand(unsqueeze(tensor(classes, { shape: [batch, width] }), 0), [length, batch, width]);
   const taken = gatherAlong("ctcLoss", maximum(logProbs, NEVER), index, 2);

@@ -1,8 +1,10 @@
 /** Losses that pull pairs of vectors together or push them apart. */
+
 import { ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
@@ -51,7 +53,7 @@ export function cosineEmbeddingLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
   const { target: given, margin, reduction, ...vectors } = cosineParameters(values);
-  const [x1, x2] = promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2].map(asFloat)) as [Tensor, Tensor];
+  const [x1, x2] = tupleOf(promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2].map(asFloat)), 2);
   checkBroadcast("cosineEmbeddingLoss", { x1, x2 });
   const target = toDType(given, x1.dtype);
   const shape = checkVectors("cosineEmbeddingLoss", x1, x2);

@@ -1,8 +1,10 @@
 /** Normalization of channels: one primitive for each pass, and the gradients. */
+
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -65,7 +67,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
   const outputs = ["out", "mean", "variance"] as const;
   const call = { inputs: inputs.names, outputs, eps };
   const results = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation);
-  const [out, average, variance] = results as [Tensor, Tensor, Tensor];
+  const [out, average, variance] = tupleOf(results, 3);
   const saved = present({ x: lines, mean: average, variance, weight: vectors.weight });
   record(operation, inputs.tensors, [out], saved.tensors, ([gradOut], tensors, needs) => {
     const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut) };
@@ -83,7 +85,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
   const call = { inputs: inputs.names, outputs: ["out"] as const, eps };
   const lines = inputs.tensors[0]!;
   const specs = [{ shape: lines.shape, dtype: x.dtype }];
-  const [out] = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation) as [Tensor];
+  const [out] = tupleOf(executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation), 1);
   record(operation, inputs.tensors, [out], inputs.tensors, ([gradOut], tensors, needs) => {
     const kept = namedTensors(inputs.names, tensors) as Given;
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
@@ -95,7 +97,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
 
 /** Returns x as contiguous [batch, channels, inner]. */
 const linesOf = (x: Tensor): Tensor => {
-  const [batch, channels] = x.shape as [number, number];
+  const [batch, channels] = tupleOf(x.shape, 2);
   return reshape(contiguous(x), [batch, channels, x.size / (batch * channels)]);
 };
 

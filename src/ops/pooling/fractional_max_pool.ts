@@ -1,9 +1,11 @@
 /** Fractional max pooling. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -69,7 +71,7 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
   const kernel = alongAxes(NAME, "kernelSize", kernelSize, 2, 1);
   const output = outputOf(x, sizes);
   const planes = x.shape.slice(0, -2);
-  const [height, width] = x.shape.slice(-2) as [number, number];
+  const [height, width] = tupleOf(x.shape.slice(-2), 2);
   for (const [at, size] of [height, width].entries()) {
     const needed = output[at]! + kernel[at]! - 1;
     const axis = x.rank - 2 + at;

@@ -1,8 +1,10 @@
 /** Derivatives of sampled functions by finite differences. */
+
 import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, axes, either, isListed, listOf } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { bytesOf, type DType, hasGradients, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { reserve } from "../../tensor/reserve.ts";
@@ -131,7 +133,10 @@ function alongAxis(x: Tensor, axis: number, spacing: Spacing, isSecondOrder: boo
   const distances = Tensor.isTensor(spacing) ? distancesOf(x, axis, spacing) : undefined;
   const step = (at: number): Tensor | number => (distances ? part(distances, at) : spacing);
   const inner = (): Tensor => {
-    const [before, center, after] = [0, 1, 2].map((start) => part(x, start, size - 2)) as [Tensor, Tensor, Tensor];
+    const [before, center, after] = tupleOf(
+      [0, 1, 2].map((start) => part(x, start, size - 2)),
+      3,
+    );
     if (!distances) return div(sub(after, before), 2 * (spacing as number));
     return combined(middle(part(distances, 0, size - 2), part(distances, 1, size - 2)), [before, center, after]);
   };

@@ -1,4 +1,5 @@
 /** Positions of values in sorted elements. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
@@ -7,6 +8,7 @@ import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -116,7 +118,7 @@ interface SearchAttributes {
 
 const searchCpu: Implementation<SearchAttributes> = {
   run({ operation, inputs, outputs: [places], attributes: { right } }) {
-    const [sorted, values] = inputs as [Tensor, Tensor];
+    const [sorted, values] = tupleOf(inputs, 2);
     const size = sorted.shape.at(-1)!;
     const lists = sorted.size / size;
     const offsets = [sorted.offset, values.offset, places!.offset];

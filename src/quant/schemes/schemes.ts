@@ -3,10 +3,12 @@
  * multiplied into the levels beforehand, and SmoothQuant. `quantizedMatmul` is exact and faster: docs/quantization.md
  * has the figures. None of these supports gradients.
  */
+
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, instanceOf } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { fromArray } from "../../ops/creation/tensor.ts";
@@ -137,7 +139,7 @@ export function matmulPerGroup(x: Tensor, w: QuantizedTensor): Tensor;
 export function matmulPerGroup(...values: unknown[]): Tensor {
   const { x, w } = matmulPerGroupParameters(values);
   checkAffine("matmulPerGroup", w);
-  const [rows, columns] = w.shape as [number, number];
+  const [rows, columns] = tupleOf(w.shape, 2);
   checkRows("matmulPerGroup", x, columns);
   const { groupSize } = w.format as { groupSize: number };
   const [count, groups] = [elementCount(x.shape.slice(0, -1)), columns / groupSize];

@@ -2,6 +2,7 @@ import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { flag, instanceOf } from "../../../core/kinds.ts";
 import { named, parameters, reading } from "../../../core/parameters.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -249,7 +250,7 @@ export class EncoderDecoder extends Module<
         `expected encoded to be a result of encode(), got ${describeValue(encoded)}`,
       );
     const { lengths } = encoded;
-    const [rows, count] = tokens.shape as readonly [number, number];
+    const [rows, count] = tupleOf(tokens.shape, 2);
     if (before + count > this.contextLength)
       throw new ShapeError(
         "EncoderDecoder",

@@ -1,4 +1,5 @@
 /** The gated delta net of Qwen3-Next and Qwen3.5. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
@@ -139,7 +140,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     { strengths, logs }: { readonly strengths: Tensor; readonly logs: Tensor },
     states: States,
   ): Tensor {
-    const [batch, heads, count, keyWidth] = q.shape as readonly [number, number, number, number];
+    const [batch, heads, count, keyWidth] = tupleOf(q.shape, 4);
     let state = states.read("state") ?? zeros([batch, heads, keyWidth, v.shape[3]!]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {

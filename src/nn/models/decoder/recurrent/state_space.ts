@@ -1,4 +1,5 @@
 /** The state space layer of Mamba 2. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
@@ -82,7 +83,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     const inner = heads * headWidth;
     const sizes = [inner, inner + 2 * groups * stateSize, heads];
     const projected = split(this.project(withoutPadding(x, inputs)), sizes, { dim: -1 });
-    const [z, mixed, delta] = projected as [Tensor, Tensor, Tensor];
+    const [z, mixed, delta] = tupleOf(projected, 3);
     const convolved = withoutPadding(silu(this.convolution.forward(mixed, states)), inputs);
     const parts = split(toDType(convolved, "float32"), [inner, groups * stateSize, groups * stateSize], { dim: -1 });
     const [own, b, c] = parts;
@@ -116,7 +117,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
 
   /** Runs the recurrence, {@link CHUNK} tokens at a time as products of matrices. */
   private scan(x: Tensor, step: Tensor, [b, c]: readonly [Tensor, Tensor], states: States): Tensor {
-    const [batch, heads, count, headWidth] = x.shape as readonly [number, number, number, number];
+    const [batch, heads, count, headWidth] = tupleOf(x.shape, 4);
     const rates = reshape(neg(exp(this.logDecay.forward())), [heads, 1]);
     const stepped = mul(x, unsqueeze(step, -1));
     let state = states.read("state") ?? zeros([batch, heads, headWidth, b.shape[3]!]);

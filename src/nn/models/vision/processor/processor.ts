@@ -1,8 +1,10 @@
 /** Converts images to the input of a model. */
+
 import { noGrad } from "../../../../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../../../core/errors.ts";
 import { aNumber, choice, either, flag, listOf } from "../../../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../../../core/parameters.ts";
+import { tupleOf } from "../../../../core/tuples.ts";
 import { twoOf } from "../../../../data/transforms/transform.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { tensor } from "../../../../ops/creation/tensor.ts";
@@ -107,7 +109,7 @@ export class ImageProcessor {
   private one(image: Tensor): Tensor {
     const { size, filter = "bilinear", crop, resizesFloats } = this.description;
     const x = inColor(bytesOf(image));
-    const sides = x.shape.slice(1) as [number, number];
+    const sides = tupleOf(x.shape.slice(1), 2);
     const target = size ? resizedSize(size, sides) : sides;
     const resized = resizesFloats ? resizedFloats(x, target, filter) : resizeBytes(x, target, filters[filter]);
     return this.padded(this.normalized(toDType(crop ? cropped(resized, crop) : resized, "float32")));

@@ -1,4 +1,5 @@
 /** The image encoder of a {@link Sam} model. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { flashAttention } from "../../../../ops/attention/flash_attention.ts";
 import { tensor } from "../../../../ops/creation/tensor.ts";
 import { add } from "../../../../ops/elementwise/arithmetic.ts";
@@ -57,7 +58,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
 
   /** @param x [batch, rows, columns, width] @returns the same shape */
   override forward(x: Tensor): Tensor {
-    const [batch, rows, columns, width] = x.shape as readonly [number, number, number, number];
+    const [batch, rows, columns, width] = tupleOf(x.shape, 4);
     const heads = this.#heads;
     const all = reshape(this.queryKeyValue.forward(x), [batch, rows * columns, 3, heads, width / heads]);
     const parts = [0, 1, 2].map((part) => permute(select(all, 2, part), [0, 2, 1, 3]));
@@ -73,7 +74,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
   /** @param q [batch, heads, places, headWidth] @returns [batch, heads, places, places] */
   private scoresOf(q: Tensor, [rows, columns]: readonly [number, number]): Tensor | undefined {
     if (!this.rows || !this.columns) return undefined;
-    const [batch, heads, places, width] = q.shape as readonly [number, number, number, number];
+    const [batch, heads, places, width] = tupleOf(q.shape, 4);
     const grid = reshape(q, [batch, heads, rows, columns, width]);
     const ofRows = einsum("bnhwc,hkc->bnhwk", grid, distancesOf(this.rows, rows));
     const ofColumns = einsum("bnhwc,wkc->bnhwk", grid, distancesOf(this.columns, columns));
