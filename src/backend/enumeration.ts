@@ -63,7 +63,7 @@ export function enumeration<const Name extends string>(
       return cpuHeaderOf(type, headerOf(type, { names, ...groups }), names);
     },
   };
-  defined.set(type, result as Enumeration);
+  defined.set(type, result);
   return result;
 }
 

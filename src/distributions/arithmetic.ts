@@ -22,7 +22,7 @@ export const eq: Pair = operations.eq;
 export const and: Pair = operations.logicalAnd;
 export const or: Pair = operations.logicalOr;
 export const not: (a: Tensor) => Tensor = operations.logicalNot;
-export const where = operations.where as (condition: Tensor, a: Value, b: Value) => Tensor;
+export const where = operations.where;
 
 type Single = (x: Tensor) => Tensor;
 export const neg: Single = operations.neg;

@@ -83,7 +83,7 @@ function readSettings(path: string, text: string): Settings {
   const fail = (message: string) => new FileFormatError("generate", "notOfARun", path, `its settings: ${message}`);
   const json = parseJson(text, (_, message) => fail(message));
   if (!isJsonObject(json)) throw fail("expected an object");
-  const settings = { ...presets.cpu, ...json } as Settings;
+  const settings = { ...presets.cpu, ...json };
   for (const [name, value] of Object.entries(presets.cpu) as [keyof Settings, unknown][]) {
     const setting: unknown = settings[name];
     const among: readonly unknown[] | undefined = name in choices ? choices[name as keyof typeof choices] : undefined;

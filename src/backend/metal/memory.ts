@@ -162,13 +162,13 @@ export class MetalMemory implements Memory {
 }
 
 /** `toArrayBuffer` with the last two parameters that Bun's types lack: a native deallocator and its argument. */
-const adoptBytes = toArrayBuffer as (
+const adoptBytes: (
   address: Pointer,
   byteOffset: number,
   byteLength: number,
   deallocatorContext: Pointer,
   deallocator: Pointer,
-) => ArrayBuffer;
+) => ArrayBuffer = toArrayBuffer;
 
 const infoScratch = emptyStruct(layouts.bufferInfo);
 const out = new BigUint64Array(1);

@@ -58,7 +58,7 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
           each.rank === 0 ? "noAxes" : "sizesDiffer",
           `expected tensors with the same number of rows, got ${checked.map((one) => one.describe()).join(", ")}`,
         );
-    this.tensors = checked as unknown as T;
+    this.tensors = checked as T;
   }
 
   get(index: number, _context?: ItemContext): T {

@@ -92,11 +92,7 @@ function padded(x: Tensor, before: readonly number[], after: readonly number[], 
 
 const spatial = (x: Tensor): readonly number[] => x.shape.slice(2);
 
-const transposed = [
-  ops.convTranspose1d,
-  ops.convTranspose2d,
-  ops.convTranspose3d,
-] as readonly (typeof ops.convTranspose2d)[];
+const transposed = [ops.convTranspose1d, ops.convTranspose2d, ops.convTranspose3d];
 
 /** Returns the function for this many axes. */
 function byRank<F>(list: readonly F[], rank: number): F {
@@ -207,7 +203,7 @@ const kernelOf = (call: Call): readonly number[] => {
   return kernel;
 };
 
-const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d] as readonly (typeof ops.maxPool2d)[];
+const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d];
 
 /** The places of the largest elements count in the whole tensor; in columns first if `storage_order` is 1. */
 function maxPool(call: Call): Results {

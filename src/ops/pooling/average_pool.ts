@@ -283,5 +283,5 @@ function meansAlong(x: Tensor, axis: number, count: number): Tensor {
     const [start, end] = [Math.floor((at * size) / count), Math.ceil(((at + 1) * size) / count)];
     return mean(narrow(x, axis, start, end - start), { dim: axis, keepdim: true });
   });
-  return cat(parts as [Tensor, ...Tensor[]], axis);
+  return cat(parts, axis);
 }

@@ -92,7 +92,7 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
         const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
         // […, rows, 1, window, 1] with […, 1, columns, 1, window]
         const lines = mul(unsqueeze(unsqueeze(rows, -2), -1), BigInt(width));
-        return add(lines, unsqueeze(unsqueeze(columns, -3), -2)) as Tensor<"int64">;
+        return add(lines, unsqueeze(unsqueeze(columns, -3), -2));
       });
       const windows = reshape(places, [...planes, output[0]! * output[1]! * kernel[0]! * kernel[1]!]);
       const flat = reshape(x, [...planes, height * width]);

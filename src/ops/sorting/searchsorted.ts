@@ -152,12 +152,12 @@ function places(operation: string, sorted: Tensor, values: Tensor | Scalar, righ
         if (size === 0 || vector.size === 0) return reshape(low, wanted.shape);
         let high = full(vector.shape, BigInt(size), { dtype: "int64" });
         for (let left = size; left > 0; left = Math.floor(left / 2)) {
-          const middle = floorDivide(add(low, high), 2n) as Tensor<"int64">;
+          const middle = floorDivide(add(low, high), 2n);
           const at = clamp(middle, { max: BigInt(size - 1) }) as Tensor<"int64">;
           const element = gather(expand(sorted, [...lead, size]), at, { dim: -1 });
           const isBelow = logicalNot(right ? gt(element, vector) : ge(element, vector));
           const goesOn = logicalAnd(isBelow, lt(middle, high));
-          [low, high] = [where(goesOn, add(middle, 1n), low) as Tensor<"int64">, where(goesOn, high, middle)];
+          [low, high] = [where(goesOn, add(middle, 1n), low), where(goesOn, high, middle)];
         }
         return reshape(low, wanted.shape);
       }),

@@ -130,7 +130,7 @@ function partsOf(
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
   const begins = (): Tensor<"bool"> => beginningsOf(values, axis);
   const inverseOf = (): Tensor<"int64"> => {
-    const groups = sub(cumsum(begins(), 0), 1n) as Tensor<"int64">;
+    const groups = sub(cumsum(begins(), 0), 1n);
     return order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, groups, 0) : groups;
   };
   const inverse = returnInverse ? { inverse: inverseOf() } : {};

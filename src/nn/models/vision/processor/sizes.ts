@@ -33,7 +33,7 @@ export const anImageSize: Kind<ImageSize> = {
     if (typeof kind !== "string" || !Object.hasOwn(fields, kind)) return undefined;
     const rules = Object.entries(fields[kind as ImageSize["kind"]]);
     const isKnown = Object.keys(given).every((key) => key === "kind" || Object.hasOwn(fields[kind as "exact"], key));
-    return isKnown && rules.every(([key, holds]) => holds(given[key])) ? (given as unknown as ImageSize) : undefined;
+    return isKnown && rules.every(([key, holds]) => holds(given[key])) ? (given as ImageSize) : undefined;
   },
 };
 
