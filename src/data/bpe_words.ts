@@ -36,7 +36,7 @@ let bytesOfCharacters: ReadonlyMap<string, number> | undefined;
 export function bytesOfText(text: string): Uint8Array | undefined {
   bytesOfCharacters ??= new Map(byteCharacters.map((character, byte) => [character, byte]));
   const bytes = Array.from(text, (character) => bytesOfCharacters?.get(character));
-  return bytes.includes(undefined) ? undefined : Uint8Array.from(bytes as number[]);
+  return bytes.includes(undefined) ? undefined : Uint8Array.from(bytes);
 }
 
 /** The text of the end-of-text token, the first token of a trained vocabulary. */

@@ -24,7 +24,7 @@ export function decodeArray(bytes: Uint8Array, fail: Fail): Tensor {
   const storedShape = isFortran ? shape.toReversed() : shape;
   const made: Tensor = isComplex(dtype)
     ? fromPairs(values as Float32Array, storedShape)
-    : tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...storedShape] });
+    : tensor(values as Float32Array, { dtype: dtype, shape: [...storedShape] });
   return isFortran ? contiguous(permute(made, [...shape.keys()].reverse())) : made;
 }
 

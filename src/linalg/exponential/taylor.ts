@@ -35,7 +35,7 @@ export function planOf(norm: number, dtype: DType): { degree: Degree; squarings:
 
 /** Evaluates the polynomial of a degree at each matrix. */
 export function taylor(degree: Degree, a: Tensor): Tensor {
-  const one = eye(a.shape.at(-1)!, { dtype: a.dtype as "float32" });
+  const one = eye(a.shape.at(-1)!, { dtype: a.dtype });
   if (degree === 1) return add(one, a);
   const a2 = matmul(a, a);
   if (degree === 2) return combined([1, 1, 1 / 2], [one, a, a2]);

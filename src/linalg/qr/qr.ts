@@ -95,7 +95,7 @@ function factorize(operation: string, a: Tensor, mode: QrMode): QrResult {
     },
     "none",
   );
-  return { q: mode === "r" ? empty([0], { dtype: dtype as "float32" }) : q, r };
+  return { q: mode === "r" ? empty([0], { dtype: dtype }) : q, r };
 }
 
 const noGradient = (operation: string, a: Tensor): AutogradError =>

@@ -26,7 +26,7 @@ export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count
 export const padRows = (x: Tensor, count: number): Tensor => pad(x, [0, 0, 0, count - x.shape.at(-2)!]);
 
 /** A matrix with ones on the diagonal, of the size and dtype of another. */
-export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype as "float32" });
+export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype });
 
 /** The vectors of reflections as columns: the lower triangle with ones on the diagonal. */
 export const vectorsOf = (a: Tensor, count: number): Tensor => {

@@ -162,7 +162,7 @@ const moduleListParameters = parameters("ModuleList", {
     parse(value) {
       if (!isArray(value)) return undefined;
       for (const [at, module] of value.entries()) checkModule("ModuleList", module, `at ${at}`);
-      return [...value] as Module[];
+      return [...value];
     },
   }),
 });

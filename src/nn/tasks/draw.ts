@@ -56,7 +56,7 @@ export function drawDepth(depth: Tensor): Tensor<"uint8">;
 export function drawDepth(...values: unknown[]): Tensor {
   const { depth } = readDepth(values);
   const [height, width] = sidesOf("drawDepth", depth);
-  const numbers = Float64Array.from(depth.dataSync() as ArrayLike<number>, Number);
+  const numbers = Float64Array.from(depth.dataSync(), Number);
   if (!numbers.every(Number.isFinite))
     throw new ArgumentError("drawDepth", "notFinite", "expected finite depths, got infinity or NaN");
   let [least, most] = [Infinity, -Infinity];

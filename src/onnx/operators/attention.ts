@@ -73,7 +73,7 @@ function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
   const visible = (allows: (query: number, key: number, batch: number) => boolean, batches: number, rows = queries) =>
     allowedBias(allows, [batches, 1, rows, keys], q);
   const batches = Array.isArray(offset) ? offset.length : 1;
-  const place = (query: number, batch: number) => query + (Array.isArray(offset) ? offset[batch]! : (offset as number));
+  const place = (query: number, batch: number) => query + (Array.isArray(offset) ? offset[batch]! : offset);
   if (attributes.flag("is_causal")) parts.push(visible((query, key, batch) => key <= place(query, batch), batches));
   if (left >= 0 || right >= 0)
     parts.push(

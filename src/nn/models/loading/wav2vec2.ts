@@ -215,7 +215,7 @@ function wholeWeight(norms: Tensor, directions: Tensor): Tensor {
       2,
     );
     const lengths = sqrt(sum(mul(v, v), { dim: [0, 1], keepdim: true }));
-    return toDType(mul(v, div(g, lengths)), directions.dtype as "float32");
+    return toDType(mul(v, div(g, lengths)), directions.dtype);
   });
 }
 

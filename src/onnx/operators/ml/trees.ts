@@ -157,7 +157,7 @@ const joins: Readonly<Record<Aggregate, (a: number, b: number) => number>> = {
 /** Aggregates the leaves' contributions for each row, [rows, targets]; undefined for a target without any. */
 function totals(forest: Forest, x: Tensor, targets: number, aggregate: Aggregate): (number | undefined)[][] {
   const [rows, width] = tupleOf(x.shape, 2);
-  const all = Array.from(x.dataSync() as ArrayLike<number>, Number);
+  const all = Array.from(x.dataSync(), Number);
   const join = joins[aggregate];
   return Array.from({ length: rows }, (_, row) => {
     const features = all.slice(row * width, (row + 1) * width);
