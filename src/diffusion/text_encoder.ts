@@ -1,5 +1,4 @@
 /** The text encoder of CLIP. */
-
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
 import { named, operand, parameters, required } from "../core/parameters.ts";

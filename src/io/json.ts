@@ -1,4 +1,5 @@
 /** JSON values, with checks that `JSON.parse` does not do. */
+import { messageOf } from "../core/causes.ts";
 
 /** A value that JSON can represent. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -30,7 +31,7 @@ export function parseJson(
   try {
     json = JSON.parse(text);
   } catch (cause) {
-    throw fail("notJson", (cause as Error).message);
+    throw fail("notJson", messageOf(cause));
   }
   if (duplicate !== undefined)
     throw fail("duplicateKey", `the key ${shorten(JSON.stringify(duplicate))} more than once`);

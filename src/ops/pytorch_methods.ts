@@ -1,5 +1,4 @@
 /** Methods that PyTorch has, and that are other names or short forms of what is here. */
-
 import { ShapeError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { operand, optional, type Parameters, type Parsed, required, unlisted } from "../core/parameters.ts";

@@ -1,6 +1,6 @@
 /** Reads the body of a request: JSON of limited size that matches a schema. */
-
 import type { core, ZodType } from "zod";
+import { messageOf } from "../core/causes.ts";
 import { tupleOf } from "../core/tuples.ts";
 import { ApiError } from "./api_error.ts";
 import type { Limits } from "./limits.ts";
@@ -102,7 +102,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ApiError(400, `expected a body of JSON: ${(error as Error).message}`, "invalid_json");
+    throw new ApiError(400, `expected a body of JSON: ${messageOf(error)}`, "invalid_json");
   }
 }
 

@@ -1,5 +1,4 @@
 /** Arguments of short-time Fourier transforms, and the frames of a signal. */
-
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import { count } from "../core/options.ts";

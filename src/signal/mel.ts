@@ -1,5 +1,4 @@
 /** Filters of the mel scale, and spectrograms. */
-
 import { underName } from "../backend/dispatch.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, choice, flag } from "../core/kinds.ts";

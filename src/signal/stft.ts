@@ -1,5 +1,4 @@
 /** Short-time Fourier transforms and their inverse. */
-
 import { underName } from "../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { choice, flag } from "../core/kinds.ts";

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { messageOf } from "../core/causes.ts";
 import { FileFormatError } from "../core/errors.ts";
 import { aPath } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
@@ -75,7 +76,7 @@ function parsed(path: string, contents: Buffer): Readonly<Record<string, unknown
     const json: unknown = JSON.parse(contents.toString("utf8"));
     if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
   } catch (cause) {
-    throw new FileFormatError("loadTokenizer", "notJson", path, `expected JSON: ${(cause as Error).message}`);
+    throw new FileFormatError("loadTokenizer", "notJson", path, `expected JSON: ${messageOf(cause)}`);
   }
   throw new FileFormatError("loadTokenizer", "notJson", path, "expected a JSON object");
 }

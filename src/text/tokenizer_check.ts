@@ -2,7 +2,6 @@
  * Checks a `tokenizer.json` before `@huggingface/tokenizers` reads it, which would accept values of wrong types and
  * fail later. The package itself rejects unknown types of steps, with an error that names them.
  */
-
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { tupleOf } from "../core/tuples.ts";

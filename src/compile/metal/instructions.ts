@@ -1,5 +1,4 @@
 /** Decodes dispatches of elementwise kernels: the operation, and the location of each operand's elements. */
-
 import { layouts } from "../../backend/metal/layouts.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";

@@ -1,5 +1,4 @@
 /** Combines items into a batch. */
-
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";

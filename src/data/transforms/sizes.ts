@@ -1,5 +1,4 @@
 /** Transforms that resize, crop, pad and flip images. */
-
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice, flag, listOf } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";

@@ -1,5 +1,4 @@
 /** Shared code of transforms: checks of images, random numbers, and the dtype in which they compute. */
-
 import { underName } from "../../backend/dispatch.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";

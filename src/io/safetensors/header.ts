@@ -6,7 +6,6 @@
  *
  * @see https://github.com/huggingface/safetensors#format
  */
-
 import { FileFormatError } from "../../core/errors.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { Shape } from "../../tensor/shape.ts";

@@ -1,5 +1,4 @@
 /** Lowerings of linear algebra: what its primitives compute for complex matrices. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";

@@ -2,7 +2,6 @@
  * Reflections of matrices larger than threadgroup memory: a fixed number of dispatches per block of columns, for any
  * batch size.
  */
-
 import type { TicketRange } from "../../backend/backend.ts";
 import { launch, type Operand, reads, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";

@@ -1,5 +1,4 @@
 /** Decoding steps with caches: attention of a few new tokens of several sequences, as one operation. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";

@@ -1,5 +1,4 @@
 /** Storage of a layer's keys and values, in the computed dtype, in float16 or quantized. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { tupleOf } from "../../core/tuples.ts";

@@ -1,5 +1,4 @@
 /** Weight normalization and spectral normalization, as in PyTorch's `torch.nn.utils.parametrizations`. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { aNumber, axis, either, nothing } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";

@@ -1,5 +1,4 @@
 /** Log-mel features of speech. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";

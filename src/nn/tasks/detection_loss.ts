@@ -1,5 +1,4 @@
 /** The loss for training detectors such as DETR, which predict a set of objects. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, isArray, listOf } from "../../core/kinds.ts";

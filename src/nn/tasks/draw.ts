@@ -1,5 +1,4 @@
 /** Pictures of what image models find. */
-
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, anObject, listOf, text } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";

@@ -1,5 +1,4 @@
 /** Runs images through an image encoder in batches of equal sizes. */
-
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";

@@ -1,5 +1,4 @@
 /** PyTorch's attention layer: self-attention and cross-attention with masks, under PyTorch's names. */
-
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";

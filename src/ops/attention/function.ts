@@ -5,6 +5,7 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
+import { keysOf } from "../../core/records.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { adjacentAxis } from "../../tensor/adjacent.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
@@ -146,7 +147,7 @@ function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
 }
 
 const sourceOf = (output: OutputName): InputName =>
-  (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
+  keysOf(gradientNames).find((name) => gradientNames[name] === output)!;
 
 /**
  * Returns second-order gradients for each input of a backward, by two backward passes over the graph of unfused

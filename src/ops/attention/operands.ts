@@ -1,5 +1,4 @@
 /** Validates a call's tensors and reshapes them to rank 4, as `problem.ts` expects. */
-
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";

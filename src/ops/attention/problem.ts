@@ -50,7 +50,6 @@
  *
  * All sums use at least float32 and run in the same order every time.
  */
-
 import type { OperationCall } from "../../backend/backend.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { PhiloxKey } from "../../random/philox.ts";

@@ -3,7 +3,6 @@
  * are in rooms, and to one another. The result is bitwise equal to `rope`, copies into the rooms and `flashAttention`,
  * without the overhead of separate calls. q8_0 blocks are unpacked one tile at a time rather than all at each step.
  */
-
 import { searchedFor } from "../../backend/anomaly.ts";
 import { empty, executeInto } from "../../backend/dispatch.ts";
 import { isAnyInUse } from "../../backend/overrides.ts";

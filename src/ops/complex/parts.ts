@@ -1,5 +1,4 @@
 /** Complex numbers from and to real ones: their parts, views, conjugates. */
-
 import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";

@@ -1,5 +1,4 @@
 /** Lowerings of primitives that move, add or select elements: they run on the real and on the imaginary parts. */
-
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { empty, executeInto, executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";

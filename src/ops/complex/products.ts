@@ -1,5 +1,4 @@
 /** Lowerings of matrix products, products along axes and scans. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { execute } from "../../backend/dispatch.ts";

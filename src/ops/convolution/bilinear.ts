@@ -4,7 +4,6 @@
  * elements of x under one position are a view, and their contribution to the result is a matrix product. It therefore
  * needs at most one copy of x.
  */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";

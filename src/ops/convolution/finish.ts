@@ -2,7 +2,6 @@
  * The primitive `finish`, on cpu only and without gradients: what follows a convolution in inference, in one pass over
  * its result. On other backends it is composed of other operations.
  */
-
 import { needsGradient } from "../../autograd/record.ts";
 import { searchedFor } from "../../backend/anomaly.ts";
 import type { Implementation } from "../../backend/backend.ts";

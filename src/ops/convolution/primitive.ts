@@ -2,7 +2,6 @@
  * Convolutions as one call of a backend, which copies at most a tile of x. The reference computes them as matrix
  * products: see `bilinear.ts`.
  */
-
 import type { Implementation, Primitive } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";

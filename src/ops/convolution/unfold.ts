@@ -1,5 +1,4 @@
 /** Windows of images as columns (im2col), and their adjoint. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import type { Implementation } from "../../backend/backend.ts";

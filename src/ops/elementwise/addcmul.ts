@@ -1,5 +1,4 @@
 /** Addition of scaled products and quotients. */
-
 import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";

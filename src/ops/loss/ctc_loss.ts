@@ -1,5 +1,4 @@
 /** Connectionist temporal classification (CTC): the loss of label sequences without alignment. */
-
 import { isGradEnabled } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";

@@ -2,7 +2,6 @@
  * The primitives `ctc` and `ctcGradient`, on cpu only. On other backends, and for higher-order gradients, the loss is
  * composed of other operations (`ctc_loss.ts`).
  */
-
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";

@@ -1,5 +1,4 @@
 /** Losses that pull pairs of vectors together or push them apart. */
-
 import { ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";

@@ -1,5 +1,4 @@
 /** Scaled products added to an input: the relatives of `addmm`. */
-
 import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";

@@ -2,7 +2,6 @@
  * The primitives `cdist` and `cdistGradient`, on cpu only. On other backends, for other orders of the norm, and for
  * higher-order gradients, distances are composed of other operations (`cdist.ts`).
  */
-
 import { needsGradient } from "../../autograd/record.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";

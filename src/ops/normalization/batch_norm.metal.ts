@@ -1,5 +1,4 @@
 /** Batch normalization on metal: one threadgroup for each channel, forward and backward. */
-
 import type { MetalImplementation, OperationCall } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { tupleOf } from "../../core/tuples.ts";

@@ -1,9 +1,9 @@
 /** Normalization of channels: one primitive for each pass, and the gradients. */
-
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { keysOf } from "../../core/records.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -129,7 +129,7 @@ function gradientsOf(
   const { x, weight, gradOut, mean: average, variance } = operands;
   const inputs = present({ x, gradOut, weight, mean: average, variance });
   const names = { x: "gradX", weight: "gradWeight", bias: "gradBias" } as const;
-  const sources = (Object.keys(names) as GradientSource[]).filter((source) => needed.has(source));
+  const sources = keysOf(names).filter((source) => needed.has(source));
   const call = { inputs: inputs.names, outputs: sources.map((source) => names[source]), eps };
   const specs = sources.map((source) => {
     const { shape, dtype } = source === "x" ? x : average;

@@ -1,5 +1,4 @@
 /** Rearrangement of channels into pixels of a larger image, and back. */
-
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";

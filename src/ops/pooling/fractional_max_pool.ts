@@ -1,5 +1,4 @@
 /** Fractional max pooling. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";

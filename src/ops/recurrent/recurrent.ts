@@ -3,7 +3,6 @@
  * other backends, and where a gradient is needed, steps are composed of other operations
  * (`nn/layers/recurrent/steps.ts`).
  */
-
 import { needsGradient } from "../../autograd/record.ts";
 import { searchedFor } from "../../backend/anomaly.ts";
 import type { Implementation } from "../../backend/backend.ts";

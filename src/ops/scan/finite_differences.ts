@@ -1,5 +1,4 @@
 /** Derivatives of sampled functions by finite differences. */
-
 import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, axes, either, isListed, listOf } from "../../core/kinds.ts";

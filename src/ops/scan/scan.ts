@@ -1,5 +1,4 @@
 /** The scan primitives and their gradients, which are scans too. */
-
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";

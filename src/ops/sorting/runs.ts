@@ -1,5 +1,4 @@
 /** Order statistics and runs of sorted elements, in one pass; only the cpu backend has kernels. */
-
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";

@@ -1,5 +1,4 @@
 /** Positions of values in sorted elements. */
-
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";

@@ -3,7 +3,6 @@
  * multiplied into the levels beforehand, and SmoothQuant. `quantizedMatmul` is exact and faster: docs/quantization.md
  * has the figures. None of these supports gradients.
  */
-
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, instanceOf } from "../../core/kinds.ts";

@@ -1,5 +1,4 @@
 /** RNN, LSTM and GRU over sequences. */
-
 import { ShapeError } from "../../../core/errors.ts";
 import { aNumber, choice, flag } from "../../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../../core/parameters.ts";

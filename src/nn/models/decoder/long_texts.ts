@@ -1,5 +1,4 @@
 /** Recomputes cached keys when a text's length changes how its tokens are rotated (LongRoPE). */
-
 import { noGrad } from "../../../autograd/modes.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { tupleOf } from "../../../core/tuples.ts";

@@ -1,5 +1,4 @@
 /** Opens the folder of a {@link Wav2Vec2} model: wav2vec2 or HuBERT with a CTC head. */
-
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tupleOf } from "../../../core/tuples.ts";

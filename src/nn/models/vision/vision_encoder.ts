@@ -1,5 +1,4 @@
 /** A transformer over the patches of images, built from a {@link VisionDescription}. */
-
 import { ShapeError } from "../../../core/errors.ts";
 import { aNumber } from "../../../core/kinds.ts";
 import { named, operand, parameters } from "../../../core/parameters.ts";

@@ -1,5 +1,4 @@
 /** Images among the tokens of prompts. */
-
 import { ArgumentError } from "../../../core/errors.ts";
 import { isArray } from "../../../core/kinds.ts";
 import type { Kind } from "../../../core/parameters.ts";

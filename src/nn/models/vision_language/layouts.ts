@@ -1,5 +1,4 @@
 /** How the prompts of each family represent images. */
-
 import { ArgumentError } from "../../../core/errors.ts";
 import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";

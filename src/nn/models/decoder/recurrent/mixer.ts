@@ -1,5 +1,4 @@
 /** What recurrent layers of a {@link Decoder} share: states of earlier tokens, padding, and a short convolution. */
-
 import { ArgumentError } from "../../../../core/errors.ts";
 import { tupleOf } from "../../../../core/tuples.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";

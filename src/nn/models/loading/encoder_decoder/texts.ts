@@ -1,5 +1,4 @@
 /** Reads the settings of generation, languages and tasks from an encoder-decoder model's files. */
-
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tupleOf } from "../../../../core/tuples.ts";

@@ -1,9 +1,9 @@
 /** Converts images to the input of a model. */
-
 import { noGrad } from "../../../../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../../../core/errors.ts";
 import { aNumber, choice, either, flag, listOf } from "../../../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../../../core/parameters.ts";
+import { keysOf } from "../../../../core/records.ts";
 import { tupleOf } from "../../../../core/tuples.ts";
 import { twoOf } from "../../../../data/transforms/transform.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
@@ -47,7 +47,7 @@ const channels = (kind: Kind<number>): Kind<number[]> => ({
 
 const readDescription = parameters("ImageProcessor", {
   size: named(anImageSize),
-  filter: named(choice(...(Object.keys(filters) as ImageFilter[]))),
+  filter: named(choice(...keysOf(filters))),
   crop: named(twoOf(aSide)),
   padding: named(twoOf(aSide)),
   rescale: named(positive),
