@@ -102,3 +102,4 @@ export * as transforms from "./transforms/index.ts";
 import "./backend/presence.ts";
 import "./ops/methods.ts";
 import "./checked_methods.ts";
+import "./checked_namespaces.ts";

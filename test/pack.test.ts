@@ -57,7 +57,7 @@ describe("the tarballs", () => {
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
       /^src\/vendor\/(?:LICENSES\.md|\w+\.ttf)$/,
-      /^src\/bundle\/(?:bytecode\.js\.jsc|(?:bytecode|library)\.js\.map)$/,
+      /^src\/bundle\/(?:(?:namespaces_)?bytecode\.js\.jsc|(?:bytecode|library|namespaces|namespaces_bytecode)\.js\.map)$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
       /^src\/serve\/page\/(?:client|events|images|markdown|message|settings|store)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
@@ -155,6 +155,27 @@ describe("in an empty project", () => {
     if (process.platform === "linux" || hasMetal) expect(result.err).toBe("");
   });
 
+  test.each(["tensor([1]).toArray()", "fft.fft(tensor([1]))", "linalg.inv(tensor([[1]]))", "nn", "Object.keys(io)"])(
+    "a program loads the second bundle with the first member of a namespace in it, and not for %s",
+    async (expression) => {
+      const text = `import { fft, io, linalg, nn, tensor } from "${packageFile.name}";
+        const isLoaded = () => Object.keys(require.cache).some((path) => path.endsWith("/namespaces_bytecode.js"));
+        ${expression};
+        console.log(isLoaded(), nn.Linear.name, isLoaded(), nn.Linear === nn.Linear);`;
+      await Bun.write(join(project, "second.js"), text);
+      expect(bun("second.js")).toEqual({ out: "false Linear true true\n", err: "", exitCode: 0 });
+    },
+  );
+
+  test("overrides find primitives that only the second bundle uses", async () => {
+    const text = `import { override } from "${packageFile.name}";
+      override("recurrent", "cpu", () => []);
+      try { override("none", "cpu", () => []); } catch (error) { console.log(error.code); }`;
+    await Bun.write(join(project, "override.js"), text);
+    const { out, exitCode } = bun("override.js");
+    expect([out, exitCode]).toEqual(["unknownName\n", 0]);
+  });
+
   test("it is one file with bytecode that this Bun accepts, and prints each module's output", async () => {
     await Bun.write(join(project, "one.js"), oneFile);
     await Bun.write(
@@ -204,7 +225,8 @@ describe("in an empty project", () => {
   });
 
   test("nothing in it names the folder in which it was bundled", () => {
-    for (const file of ["bytecode.js", "bytecode.js.map", "library.js", "library.js.map"])
+    const names = ["bytecode", "library", "namespaces", "namespaces_bytecode"];
+    for (const file of names.flatMap((name) => [`${name}.js`, `${name}.js.map`]))
       expect([file, readFileSync(join(installed, "src", "bundle", file), "utf8").includes(basename(folder))]).toEqual([
         file,
         false,

@@ -8,6 +8,16 @@ import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-cod
 import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
+import {
+  modulesBelow,
+  modulesBeyond,
+  type Postponed,
+  postpone,
+  postponedEntry,
+  postponingStatements,
+  removeStandIns,
+  takingFrom,
+} from "./postpone.ts";
 import { exportsIn, modulesOf, modulesOfStart, type SharedModule, sharedModules } from "./share.ts";
 
 /** The package's entries, by their names in `src`. The exports of the first are the library's. */
@@ -84,26 +94,60 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
   await Bun.write(entry, entryOf(imports));
   const ofNoType = join(source, "package.json");
   await Bun.write(ofNoType, "{}\n");
+  const postponed = await postpone(source, main);
   const draft = await (await build(entry, { naming: "library.js" })).text();
   const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((name) => !name.startsWith("$"));
-  const bundled = modulesOf(draft);
-  const shared = await sharedModules(source, bundled);
+  const first = modulesOf(draft);
   const membersOf = new Map<string, string[]>();
   for (const namespace of namespaces) membersOf.set(namespace.name, await namesIn(entry, namespace));
-  await Bun.write(entry, objectEntryOf(exported, imports, shared));
-  const names = new Set([
-    ...renamedIn(draft),
-    ...renamedIn(await (await build(entry, { naming: "library.js" })).text()),
-  ]);
-  await build(entry, { naming: "library.js", isWritten: true, names });
-  await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
+
+  const second = await bundledSecond(source, entry, postponed, first);
+  const shared = await sharedModules(source, new Set([...first, ...second]), await modulesBelow(source, first, second));
+  const ofSecond = shared.filter(({ path }) => second.has(path));
+  const text = objectEntryOf({ exported, imports, shared, ofSecond, postponed, membersOf });
+  await buildBoth(entry, text, "library", "bytecode", draft, []);
+  if (postponed.length > 0)
+    await buildBoth(entry, postponedEntry(postponed, ofSecond), "namespaces", "namespaces_bytecode", "", [
+      takingFrom(source, first),
+    ]);
+  if (postponed.length > 0) await removeStandIns(source);
   await Promise.all([rm(entry), rm(ofNoType)]);
-  await share(source, bundled, shared);
-  await Bun.write(join(source, "bundle", "chosen.js"), chooser());
+  await share(source, new Set([...first, ...second]), shared);
+  await Bun.write(join(source, "bundle", "chosen.js"), chooser(postponed.length > 0));
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
-  await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", exported));
+  const all = [...exported, ...postponed.map(({ name }) => name)];
+  await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", all));
   for (const [name, members] of membersOf)
     await Bun.write(join(source, "bundle", `${name}.js`), libraryEntry("./chosen.js", `library.${name}`, members));
+}
+
+/** Returns the modules that only postponed namespaces load. @param entry is written, and built */
+async function bundledSecond(
+  source: string,
+  entry: string,
+  postponed: readonly Postponed[],
+  first: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  if (postponed.length === 0) return new Set();
+  await Bun.write(entry, postponedEntry(postponed, []));
+  const plugins = [takingFrom(source, first)];
+  return modulesBeyond(await (await build(entry, { naming: "namespaces.js", plugins })).text(), first);
+}
+
+/** Builds an entry as a module and as bytecode. @param draft a bundle whose renamed names are kept too */
+async function buildBoth(
+  entry: string,
+  text: string,
+  name: string,
+  bytecodeName: string,
+  draft: string,
+  plugins: readonly BunPlugin[],
+): Promise<void> {
+  await Bun.write(entry, text);
+  const built = await (await build(entry, { naming: `${name}.js`, plugins })).text();
+  const names = new Set([...renamedIn(draft), ...renamedIn(built)]);
+  await build(entry, { naming: `${name}.js`, isWritten: true, names, plugins });
+  await build(entry, { naming: `${bytecodeName}.js`, isWritten: true, isBytecode: true, names, plugins });
 }
 
 /** Names the exports of `export * from` a module beside the bundle: the bundler loses those of an external module. */
@@ -146,15 +190,16 @@ interface Build {
   readonly isBytecode?: boolean;
   /** See {@link renamedIn}. */
   readonly names?: ReadonlySet<string>;
+  readonly plugins?: readonly BunPlugin[];
 }
 
-async function build(entry: string, { naming, isWritten, isBytecode, names = new Set() }: Build) {
+async function build(entry: string, { naming, isWritten, isBytecode, names = new Set(), plugins = [] }: Build) {
   const { outputs } = await Bun.build({
     entrypoints: [entry],
     target: "bun",
     external,
     naming,
-    plugins: [leavingBeside(join(entry, "..", "..")), keepingNames(names)],
+    plugins: [leavingBeside(join(entry, "..", "..")), ...plugins, keepingNames(names)],
     // Without minified white space, a bundle has comments with the path of each module from the working folder.
     ...(isWritten ? { outdir: join(entry, ".."), sourcemap: "linked", minify: { whitespace: true } } : {}),
     ...(isBytecode ? { format: "cjs", bytecode: true } : {}),
@@ -215,29 +260,43 @@ const entryOf = (imports: readonly RelativeImport[]): string =>
     ...imports.flatMap(({ names, from }) => names.map((name) => `export { ${name} as $${name} } from ".${from}";\n`)),
   ].join("");
 
+interface Contents {
+  readonly exported: readonly string[];
+  readonly imports: readonly RelativeImport[];
+  /** Modules that the command or the second bundle loads. */
+  readonly shared: readonly SharedModule[];
+  /** Those of them that are in the second bundle. */
+  readonly ofSecond: readonly SharedModule[];
+  readonly postponed: readonly Postponed[];
+  /** The names that each namespace exports. */
+  readonly membersOf: ReadonlyMap<string, readonly string[]>;
+}
+
 /**
  * The exports of the bundle in one object, and functions that load the modules that the command shares. Bun's bundler
  * makes a getter and a setter for each export, which takes a
  * millisecond at each start.
  */
-function objectEntryOf(
-  exported: readonly string[],
-  imports: readonly RelativeImport[],
-  shared: readonly SharedModule[],
-): string {
+function objectEntryOf({ exported, imports, shared, ofSecond, postponed, membersOf }: Contents): string {
   const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));
+  const ofFirst = shared.filter((each) => !ofSecond.includes(each));
+  const members = (name: string) => JSON.stringify([...membersOf.get(name)!].sort());
   return [
     `import { ${exported.map((name) => `${name} as own$${name}`).join(", ")} } from "../${main}";\n`,
-    ...shared.flatMap(({ path, exports, isEager }, at) =>
+    ...ofFirst.flatMap(({ path, exports, isEager }, at) =>
       isEager
         ? [`import { ${exports.map((name) => `${name} as m${at}$${name}`).join(", ")} } from "../${path}";\n`]
         : [],
     ),
     ...others.map(([name, from]) => `import { ${name} as $${name} } from ".${from}";\n`),
+    postponed.length > 0 ? postponingStatements : "",
     `export const library = {\n${exported.map((name) => `  ${name}: own$${name},\n`).join("")}`,
+    ...postponed.map(({ name }) => `  ${name}: postponed("${name}", ${members(name)}),\n`),
     ...new Set(others.map(([name]) => `  $${name},\n`)),
+    postponed.length > 0 ? "  $later: later,\n" : "",
     "  $modules: {\n",
-    ...shared.map(memberOf),
+    ...ofFirst.map(memberOf),
+    ...ofSecond.map(({ path }) => JSON.stringify(path)).map((key) => `    ${key}: () => loaded().$modules[${key}],\n`),
     "  },\n};\n",
   ].join("");
 }
@@ -276,15 +335,20 @@ function libraryEntry(chosen: string, object: string, exported: readonly string[
  * gets an error first. The path of the bytecode is concatenated, so that no bundler includes it, and it does not exist
  * next to a user's bundle.
  */
-export const chooser = (): string => `import { existsSync } from "node:fs";
+export const chooser = (isPostponing = false): string => `import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { checkRuntime } from "../core/runtime.js";
 
 checkRuntime();
 const path = join(import.meta.dir, "bytecode.js");
 const isEngine = process.versions.webkit === "${process.versions["webkit"]}";
-const isOurs = isEngine && process.platform === "${process.platform}";
-export const { library } = isOurs && existsSync(path) ? require(path) : require("./library.js");
+const isOurs = isEngine && process.platform === "${process.platform}" && existsSync(path);
+export const { library } = isOurs ? require(path) : require("./library.js");
+${isPostponing ? loader : ""}`;
+
+/** Loads the second bundle in the form of the first. */
+const loader = `const more = join(import.meta.dir, "namespaces_bytecode.js");
+library.$later.load = () => (isOurs ? require(more) : require("./namespaces.js")).namespaces;
 `;
 
 /**

@@ -21,11 +21,16 @@ export const modulesOf = (draft: string): ReadonlySet<string> =>
   new Set([...draft.matchAll(/^\/\/ \S*?\bsrc\/(\S+\.js)$/gm)].map(([, path]) => path!));
 
 /**
- * Returns the bundled modules that the command and workers import.
+ * Returns the bundled modules that the command and workers import, and those that another bundle imports.
  *
  * @param source the package's `src`, compiled
+ * @param more the modules that the other bundle imports
  */
-export async function sharedModules(source: string, bundled: ReadonlySet<string>): Promise<SharedModule[]> {
+export async function sharedModules(
+  source: string,
+  bundled: ReadonlySet<string>,
+  more: ReadonlySet<string> = new Set(),
+): Promise<SharedModule[]> {
   const all = [...new Bun.Glob("**/*.js").scanSync({ cwd: source })];
   const isRoot = (path: string) => path === commandModule || loadedByPath.test(path);
   const waiting = all.filter((path) => isRoot(path) && !bundled.has(path));
@@ -41,10 +46,10 @@ export async function sharedModules(source: string, bundled: ReadonlySet<string>
   }
   const eager = await loadedWith(source, "index.js");
   const exportsOf = async (path: string) => {
-    const exports = await exportsIn(source, path);
+    const exports = await (shared.has(path) ? exportsIn : constantsIn)(source, path);
     return { path, exports, isEager: eager.has(path) };
   };
-  return Promise.all([...shared].sort().map(exportsOf));
+  return Promise.all([...new Set([...shared, ...more])].sort().map(exportsOf));
 }
 
 const importedAtOnce = /^(?:import|export) (?:[^;\n"]*from )?"(\.[^"\n]+\.js)"/gm;
@@ -72,6 +77,17 @@ export async function loadedWith(source: string, module: string): Promise<Readon
 export async function exportsIn(source: string, path: string): Promise<string[]> {
   const text = await Bun.file(join(source, path)).text();
   if (/^export let\b/m.test(text)) throw new Failure(`${path} exports a variable, whose changes copies do not see`);
+  return namesIn(source, path, text);
+}
+
+/** Returns the names that a module exports, without variables: a bundle that imports one of those does not build. */
+export async function constantsIn(source: string, path: string): Promise<string[]> {
+  const text = await Bun.file(join(source, path)).text();
+  const variables = [...text.matchAll(/^export let (\w+)/gm)].map(([, name]) => name!);
+  return (await namesIn(source, path, text)).filter((name) => !variables.includes(name));
+}
+
+async function namesIn(source: string, path: string, text: string): Promise<string[]> {
   const stars = [...text.matchAll(/^export \* from "(\.[^"]+)";/gm)].map(([, target]) => join(dirname(path), target!));
   const { exports } = new Bun.Transpiler({ loader: "js" }).scan(text);
   const more = await Promise.all(stars.map((target) => exportsIn(source, target)));

@@ -49,7 +49,7 @@ export function record<
   if (!needsGradient(...inputs)) return;
   const isConjugated = conjugation === "holomorphic" && outputs.some(({ dtype }) => isComplex(dtype));
   // A node passes its rule as many tensors as the operation has.
-  const passed = (isConjugated ? conjugated(rule) : rule) as unknown as BackwardRule;
+  const passed = (isConjugated ? conjugated(rule) : rule) as BackwardRule;
   const node = new GraphNode(operation, inputs, outputs, save, passed);
   if (forward) node.forward = forward;
 }

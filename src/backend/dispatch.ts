@@ -154,7 +154,7 @@ function complexCall<Attributes>(
   attributes: Attributes,
 ): ComplexCall {
   for (const input of inputs) input.checkAlive(operation);
-  return { operation, primitive: primitive as Primitive<unknown>, inputs, specs, attributes };
+  return { operation, primitive: primitive, inputs, specs, attributes };
 }
 
 function computeComplexInto(call: ComplexCall, outputs: readonly Tensor[]): void {

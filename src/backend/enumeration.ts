@@ -2,6 +2,7 @@
  * Lists of names that kernels identify by number. A list is defined once in TypeScript. Metal's kernels include it as a
  * generated header; the cpu dylib exports its list, in which the number of a name is looked up.
  */
+import { recordOf } from "../core/records.ts";
 
 /** A named list of names, such as `Scan` with `cumsum` and `cumprod`. */
 export interface Enumeration<Name extends string = string> {
@@ -63,7 +64,7 @@ export function enumeration<const Name extends string>(
       return cpuHeaderOf(type, headerOf(type, { names, ...groups }), names);
     },
   };
-  defined.set(type, result as unknown as Enumeration);
+  defined.set(type, result);
   return result;
 }
 
@@ -106,4 +107,4 @@ function cpuHeaderOf(type: string, { name, text }: Header, names: readonly strin
 export const byName = <Name extends string, Value>(
   names: readonly Name[],
   make: (name: Name) => Value,
-): Readonly<Record<Name, Value>> => Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Value>;
+): Readonly<Record<Name, Value>> => recordOf(names, (name) => make(name));

@@ -164,9 +164,7 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
     },
     length: field.cpu.length * count,
     write(block, at, given, ordinals) {
-      const values = plainList(
-        given as readonly unknown[] as readonly number[],
-      ) as readonly unknown[] as readonly Value[]; // sizes and strides are frozen
+      const values = plainList(given as readonly number[]) as readonly Value[]; // sizes and strides are frozen
       checkCount(values, count);
       for (let index = 0; index < values.length; index++)
         field.cpu.write(block, at + index * field.cpu.length, values[index]!, ordinals);

@@ -9,6 +9,7 @@ import { BackendError } from "../core/errors.ts";
 import { exportEnvironment } from "../core/native_environment.ts";
 import { packaged } from "../core/packaged.ts";
 import { buildFolder, platform } from "../core/paths.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { interpreterOf, truncation } from "./elf.ts";
 
 /** A possible path of a dylib. */
@@ -54,7 +55,7 @@ export function candidatesOf(
 /** Returns why a dylib is missing, with a fix: a clone can build it, an installed package can't. */
 export function whyMissing(variable: LibraryDescription<Declarations>["variable"], candidates: readonly Candidate[]) {
   if (candidates.some(({ path }) => existsSync(path))) return undefined;
-  const [{ origin, path }] = candidates as readonly [Candidate];
+  const [{ origin, path }] = tupleOf(candidates, 1);
   if (origin === variable) return `${variable} names ${path}, which does not exist`;
   if (isClone) return "its dylib is not built (`bun run build` makes it)";
   const built = `set ${variable} to use a dylib built from source`;

@@ -10,7 +10,7 @@ const defined = new Map<string, Primitive<never>>();
 export function definePrimitive<Attributes = undefined>(primitive: Primitive<Attributes>): Primitive<Attributes> {
   const { name } = primitive;
   if (defined.has(name)) throw new TypeError(`the primitive ${name} is defined twice`);
-  defined.set(name, primitive as unknown as Primitive<never>);
+  defined.set(name, primitive);
   return primitive;
 }
 

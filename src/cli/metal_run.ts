@@ -65,7 +65,7 @@ interface Found {
 /** Parses the findings of one or more processes, one per line, without duplicates. */
 function parseFindings(text: string): Found[] {
   const lines = new Set(text.split("\n").filter(Boolean).map(diagnosticOf));
-  return [...lines].map((line) => JSON.parse(line) as Found);
+  return [...lines].map((line) => JSON.parse(line));
 }
 
 /** Findings that differ only in other fields, such as the count, are duplicates. */

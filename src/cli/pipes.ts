@@ -1,4 +1,5 @@
 /** Output to pipes whose reader may end first, as `head` does. */
+import { codeOf } from "../core/causes.ts";
 
 /** The exit status that a shell reports for a process ended by SIGPIPE. */
 const ENDED_BY_PIPE = 128 + 13;
@@ -16,5 +17,5 @@ export async function endingWithReader(body: () => Promise<unknown>): Promise<vo
 }
 
 function endOfReader(error: unknown): void {
-  if ((error as NodeJS.ErrnoException | undefined)?.code === "EPIPE") process.exit(ENDED_BY_PIPE);
+  if (codeOf(error) === "EPIPE") process.exit(ENDED_BY_PIPE);
 }

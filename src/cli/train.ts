@@ -1,6 +1,7 @@
 /** `orchard train`: the command line. */
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
+import { keysOf } from "../core/records.ts";
 import { ggmlFormats } from "../quant/formats.ts";
 import { encoderTasks } from "../train/encoders/records.ts";
 import { architectures, presets, type Settings, tokenizers, trainingDTypes } from "../train/settings.ts";
@@ -111,7 +112,7 @@ const choice = (flags: string, meaning: string, choices: readonly string[]): Opt
 
 /** The table of presets below the options. */
 function presetTable(): string {
-  const names = Object.keys(presets.cpu) as (keyof Settings)[];
+  const names = keysOf(presets.cpu);
   const rows = names
     .filter((name) => name !== "data")
     .map((name) => [flagOf(name), ...Object.values(presets).map((preset: Settings) => JSON.stringify(preset[name]))]);

@@ -15,4 +15,4 @@ export interface Packaged {
   kernels(): Readonly<Record<string, string>>;
 }
 
-export const packaged = undefined as Packaged | undefined;
+export const packaged: Packaged | undefined = undefined;

@@ -17,7 +17,8 @@ export function missingRuntime(versions: Readonly<Record<string, string | undefi
 
 /** Compares the three numbers of versions. Suffixes, as in `1.4.6-canary.1`, are ignored. */
 function isOlder(version: string, least: string): boolean {
-  const [actual, others] = [version, least].map((text) => text.split(/[.+-]/).map(Number)) as [number[], number[]];
+  const numbersOf = (text: string) => text.split(/[.+-]/).map(Number);
+  const [actual, others] = [numbersOf(version), numbersOf(least)];
   const at = [0, 1, 2].find((place) => actual[place] !== others[place]);
   return at !== undefined && !(actual[at]! > others[at]!);
 }

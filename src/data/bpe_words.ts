@@ -27,7 +27,7 @@ export const { byteCharacters, sortedBytes } = (() => {
     characters.push(String.fromCharCode(isVisible ? byte : 0x100 + hidden.length));
     (isVisible ? visible : hidden).push(byte);
   }
-  return { byteCharacters: characters as readonly string[], sortedBytes: [...visible, ...hidden] as readonly number[] };
+  return { byteCharacters: characters, sortedBytes: [...visible, ...hidden] };
 })();
 
 let bytesOfCharacters: ReadonlyMap<string, number> | undefined;
@@ -36,7 +36,7 @@ let bytesOfCharacters: ReadonlyMap<string, number> | undefined;
 export function bytesOfText(text: string): Uint8Array | undefined {
   bytesOfCharacters ??= new Map(byteCharacters.map((character, byte) => [character, byte]));
   const bytes = Array.from(text, (character) => bytesOfCharacters?.get(character));
-  return bytes.includes(undefined) ? undefined : Uint8Array.from(bytes as number[]);
+  return bytes.includes(undefined) ? undefined : Uint8Array.from(bytes);
 }
 
 /** The text of the end-of-text token, the first token of a trained vocabulary. */

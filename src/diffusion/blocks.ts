@@ -238,7 +238,7 @@ export class Upsample extends Module<[x: Tensor, size?: readonly number[]], Tens
     this.conv = new Conv2d(channels, channels, 3, { ...options, padding: 1 });
   }
 
-  override forward(x: Tensor, size = [2 * x.shape[2]!, 2 * x.shape[3]!] as readonly number[]): Tensor {
+  override forward(x: Tensor, size: readonly number[] = [2 * x.shape[2]!, 2 * x.shape[3]!]): Tensor {
     return this.conv.forward(ops.interpolate(x, { size: [...size] }));
   }
 }

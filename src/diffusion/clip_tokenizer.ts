@@ -23,7 +23,7 @@ export interface PromptTokenizer {
 /** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for another kind of tokenizer. */
 export function loadPromptTokenizer(folder: string): PromptTokenizer {
   const path = join(folder, "tokenizer_config.json");
-  const config = existsSync(path) ? (Object.fromEntries(settingsOf(path).entries()) as TokenizerConfig) : {};
+  const config = existsSync(path) ? Object.fromEntries(settingsOf(path).entries()) : {};
   const hasFile = existsSync(join(folder, "tokenizer.json"));
   const tokenizer = hasFile ? loadTokenizer(folder) : fromMerges(folder, config);
   const padding = tokenizer.idOf(contentOf(config["pad_token"] as never)) ?? tokenizer.idOf(END);

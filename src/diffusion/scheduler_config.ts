@@ -1,4 +1,5 @@
 /** Reads the `scheduler_config.json` of `diffusers`. */
+import { keysOf } from "../core/records.ts";
 import type { Settings } from "../nn/models/loading/settings.ts";
 import type { Scheduler, SchedulerKind } from "./scheduler.ts";
 import { ddim, ddpm, dpmSolver, euler, eulerAncestral, flowMatch, pndm } from "./schedulers.ts";
@@ -11,7 +12,7 @@ const makers: Readonly<Record<SchedulerKind, (options: Options) => Scheduler>> =
 };
 
 /** The names of schedulers. */
-export const schedulerKinds = Object.keys(makers) as SchedulerKind[];
+export const schedulerKinds = keysOf(makers);
 
 /** The classes of `diffusers`. */
 const kinds: Readonly<Record<string, SchedulerKind>> = {

@@ -2,6 +2,7 @@
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
 import { named, operand, parameters, required } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { Embedding } from "../nn/layers/embedding.ts";
 import { type LayerOptions, layerOptions } from "../nn/layers/initialization.ts";
 import { epsilon, layerCount, layerParameters, size } from "../nn/layers/kinds.ts";
@@ -58,7 +59,7 @@ class Embeddings extends Module<[tokens: Tensor], Tensor> {
 
   override forward(tokens: Tensor): Tensor {
     const positions = ops.narrow(this.positionEmbedding.weight, 0, 0, tokens.shape[1]!);
-    return ops.add(this.tokenEmbedding.forward(tokens), positions) as Tensor;
+    return ops.add(this.tokenEmbedding.forward(tokens), positions);
   }
 }
 
@@ -80,11 +81,14 @@ class SelfAttention extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
-    const [q, k, v] = [this.qProj, this.kProj, this.vProj].map(
-      (layer) => ops.transpose(ops.unflatten(layer.forward(x), 2, [this.#heads, -1]), 1, 2) as Tensor,
-    ) as [Tensor, Tensor, Tensor];
+    const [q, k, v] = tupleOf(
+      [this.qProj, this.kProj, this.vProj].map((layer) =>
+        ops.transpose(ops.unflatten(layer.forward(x), 2, [this.#heads, -1]), 1, 2),
+      ),
+      3,
+    );
     const attended = ops.flashAttention(q, k, v, { causal: true });
-    return this.outProj.forward(ops.flatten(ops.transpose(attended, 1, 2), 2) as Tensor);
+    return this.outProj.forward(ops.flatten(ops.transpose(attended, 1, 2), 2));
   }
 }
 
@@ -102,7 +106,7 @@ class FeedForward extends Module<[x: Tensor], Tensor> {
 
   override forward(x: Tensor): Tensor {
     const states = this.fc1.forward(x);
-    const quick = () => ops.mul(states, ops.sigmoid(ops.mul(states, 1.702) as Tensor)) as Tensor;
+    const quick = () => ops.mul(states, ops.sigmoid(ops.mul(states, 1.702)));
     return this.fc2.forward(this.#activation === "gelu" ? ops.gelu(states) : quick());
   }
 }
@@ -123,8 +127,8 @@ class EncoderLayer extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
-    const states = ops.add(x, this.selfAttn.forward(this.layerNorm1.forward(x))) as Tensor;
-    return ops.add(states, this.mlp.forward(this.layerNorm2.forward(states))) as Tensor;
+    const states = ops.add(x, this.selfAttn.forward(this.layerNorm1.forward(x)));
+    return ops.add(states, this.mlp.forward(this.layerNorm2.forward(states)));
   }
 }
 

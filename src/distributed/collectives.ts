@@ -47,7 +47,7 @@ export function allReduce(...values: unknown[]): Tensor {
 }
 const allReduceOperands = {
   x: operand(aTensor),
-  op: optional(anOp, "sum" as ReduceOp),
+  op: optional(anOp, "sum"),
   inPlace: named(flag, false),
 } as const;
 const allReduceParameters = parameters("allReduce", allReduceOperands);
@@ -90,7 +90,7 @@ export function reduceScatter(...values: unknown[]): Tensor {
   const { x, op } = reduceScatterParameters(values);
   return callSync(() => scattering(reduceScatterCall("reduceScatter", x, op), op), "reduceScatter");
 }
-const scatterOperands = { x: operand(aTensor), op: optional(anOp, "sum" as ReduceOp) } as const;
+const scatterOperands = { x: operand(aTensor), op: optional(anOp, "sum") } as const;
 const reduceScatterParameters = parameters("reduceScatter", scatterOperands);
 
 /**

@@ -23,7 +23,7 @@ const [INFINITY_32, NAN_32] = [0x7f800000, 0x7fc00000];
 
 function turn32(x: Tensor, reduction: Reduction, isForth: boolean): void {
   const { buffer, byteOffset } = x.storage.hostBytes();
-  const bits = new Int32Array(buffer as ArrayBuffer, byteOffset + x.offset * 4, x.size);
+  const bits = new Int32Array(buffer, byteOffset + x.offset * 4, x.size);
   const nan = reduction === "max" ? 0x7fffffff : -0x80000000;
   for (let at = 0; at < bits.length; at++) {
     const b = bits[at]!;
@@ -38,7 +38,7 @@ const MASK_64 = 2n ** 63n - 1n;
 
 function turn64(x: Tensor, reduction: Reduction, isForth: boolean): void {
   const { buffer, byteOffset } = x.storage.hostBytes();
-  const bits = new BigInt64Array(buffer as ArrayBuffer, byteOffset + x.offset * 8, x.size);
+  const bits = new BigInt64Array(buffer, byteOffset + x.offset * 8, x.size);
   const nan = reduction === "max" ? MASK_64 : -(2n ** 63n);
   for (let at = 0; at < bits.length; at++) {
     const b = bits[at]!;

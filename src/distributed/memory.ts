@@ -25,7 +25,7 @@ export function elementsOf(operation: string, x: Tensor, type: WireType = wireTy
       `expected at most ${MOST_ELEMENTS} elements in one call, got ${x.describe()}; send it in parts`,
     );
   const { buffer, byteOffset } = storage.hostBytes(); // memory with an ArrayBuffer has a fixed address
-  const bytes = new Uint8Array(buffer as ArrayBuffer, byteOffset + offset * bytesOf(dtype), size * bytesOf(dtype));
+  const bytes = new Uint8Array(buffer, byteOffset + offset * bytesOf(dtype), size * bytesOf(dtype));
   return { bytes, type, count: size };
 }
 

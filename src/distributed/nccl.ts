@@ -72,7 +72,7 @@ export class NcclLibrary {
 function textAt(address: number): string {
   const bytes: number[] = [];
   for (let at = 0; ; at++) {
-    const byte = read.u8(address as never, at);
+    const byte = read.u8(address, at);
     if (byte === 0) return Buffer.from(bytes).toString();
     bytes.push(byte);
   }

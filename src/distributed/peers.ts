@@ -1,6 +1,7 @@
 /** Tracks where the other ranks run and whether they are alive. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
+import { codeOf } from "../core/causes.ts";
 
 /** Information that a rank sends to the others about itself. */
 export interface Peer {
@@ -94,7 +95,7 @@ function stateOf(pid: number): "running" | "stopped" | "ended" {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return "ended";
+    if (codeOf(error) !== "EPERM") return "ended";
   }
   const [, state = ""] = /^\d+ \(.*\) (\w) /s.exec(read(() => readFileSync(`/proc/${pid}/stat`, "utf8"))) ?? [];
   if ("ZX".includes(state) && state !== "") return "ended";

@@ -100,7 +100,7 @@ function beginSend(operation: string, connection: Connection | undefined, x: Ten
 const receiving = {
   shape: operand(shapeList),
   src: required(aNumber(wholeNumber)),
-  dtype: named(aDType, "float32" as DType),
+  dtype: named(aDType, "float32"),
   tag: named(aNumber(aTag), 0),
 } as const;
 

@@ -71,7 +71,7 @@ export class Queue {
     this.checkWhole();
     const check = this.world.isChecked ? this.checkOf(operation, description) : undefined;
     const job = new Job(operation, body, isReady, check);
-    this.jobs.push(job as Job);
+    this.jobs.push(job);
     this.progress();
     return job;
   }
@@ -80,7 +80,7 @@ export class Queue {
   beginAtOnce<Result>(operation: string, body: () => Steps<Result>, isReady?: () => boolean): Job<Result> {
     this.checkWhole();
     const job = new Job(operation, body, isReady);
-    this.messages.push(job as Job);
+    this.messages.push(job);
     this.progress();
     return job;
   }

@@ -149,7 +149,7 @@ export class MixtureSameFamily extends Distribution {
     const chosen = this.mixture.sample(drawn, optionsOf(generator));
     const index = reshape(chosen, [...outer, 1, ...this.eventShape.map(() => 1)]);
     const whole = expand(index, [...outer, 1, ...this.eventShape]);
-    return reshape(gather(all, this.axis, whole.contiguous() as Tensor<"int64">), [...shape]) as Tensor;
+    return reshape(gather(all, this.axis, whole.contiguous() as Tensor<"int64">), [...shape]);
   }
   protected override density(value: Tensor): Tensor {
     const densities = this.components.logProb(unsqueeze(value, this.axis));

@@ -195,7 +195,7 @@ export class Multinomial extends CategoryDistribution {
     const total = zeros(shape, { dtype: this.dtype });
     const index = permute(drawn, [...outer.map((_, at) => at + 1), 0]);
     const one = ones(index.shape, { dtype: this.dtype });
-    return scatterAdd(total, -1, index.contiguous() as Tensor<"int64">, one) as Tensor;
+    return scatterAdd(total, -1, index.contiguous() as Tensor<"int64">, one);
   }
   protected override density(value: Tensor): Tensor {
     const isInside = and(

@@ -178,7 +178,7 @@ export function stirlingError(k: Tensor): Tensor {
   return without(() => {
     const isSmall = le(k, TABLE);
     const index = toDType(floor(clamp(k, { min: 0, max: TABLE })), "int64");
-    const listed = take(tensor(errors, { dtype: k.dtype as "float32" }), index);
+    const listed = take(tensor(errors, { dtype: k.dtype }), index);
     const r = div(1, where(isSmall, 1, k));
     return where(isSmall, listed, mul(r, polynomial(mul(r, r), stirling)));
   });

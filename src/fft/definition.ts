@@ -1,4 +1,5 @@
 /** The definition of the transform in float64. */
+import { tupleOf } from "../core/tuples.ts";
 
 /** Complex numbers in float64: real and imaginary parts. */
 export interface Row {
@@ -15,9 +16,10 @@ export function transformed(x: Row, sign: 1 | -1): Row {
   const size = prime === n ? 1 : n / prime;
   const part = (r: number): Row => ({ re: strided(x.re, r, n / size), im: strided(x.im, r, n / size) });
   const parts = Array.from({ length: n / size }, (_, r) => (size === 1 ? part(r) : transformed(part(r), sign)));
-  const [cosines, sines] = [Math.cos, Math.sin].map((wave) =>
-    Float64Array.from({ length: n }, (_, turns) => wave((2 * Math.PI * turns) / n)),
-  ) as [Float64Array, Float64Array];
+  const [cosines, sines] = tupleOf(
+    [Math.cos, Math.sin].map((wave) => Float64Array.from({ length: n }, (_, turns) => wave((2 * Math.PI * turns) / n))),
+    2,
+  );
   const result = rowOf(n);
   for (let k = 0; k < n; k++)
     for (const [r, { re, im }] of parts.entries()) {

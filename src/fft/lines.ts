@@ -133,7 +133,7 @@ export function linesOf(
   s: readonly number[] | undefined,
   dim: number | readonly number[] | undefined,
 ): { axis: number; length: number }[] {
-  const given = dim === undefined ? undefined : isListed(dim) ? (dim as readonly number[]) : [dim as number];
+  const given = dim === undefined ? undefined : isListed(dim) ? dim : [dim];
   const count = s?.length ?? x.rank;
   if (given === undefined && count > x.rank)
     throw new ShapeError(operation, "wrongRank", `expected at least ${count} axes for s, got ${x.describe()}`);

@@ -36,5 +36,5 @@ function open(): Libc | null {
     flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
     [errno]: { args: [], returns: FFIType.ptr },
   } as const);
-  return symbols ? { flock: symbols.flock, errno: symbols[errno] as unknown as Libc["errno"] } : null;
+  return symbols ? { flock: symbols.flock, errno: symbols[errno] as Libc["errno"] } : null;
 }

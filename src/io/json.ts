@@ -1,4 +1,5 @@
 /** JSON values, with checks that `JSON.parse` does not do. */
+import { messageOf } from "../core/causes.ts";
 
 /** A value that JSON can represent. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -28,9 +29,9 @@ export function parseJson(
   if (duplicate === tooDeep) throw fail("tooDeep", `nested more than ${maxDepth} deep`);
   let json: Json;
   try {
-    json = JSON.parse(text) as Json;
+    json = JSON.parse(text);
   } catch (cause) {
-    throw fail("notJson", (cause as Error).message);
+    throw fail("notJson", messageOf(cause));
   }
   if (duplicate !== undefined)
     throw fail("duplicateKey", `the key ${shorten(JSON.stringify(duplicate))} more than once`);
@@ -103,7 +104,7 @@ function isKey(text: string, end: number): boolean {
 function unescaped(key: string): string {
   if (!key.includes("\\")) return key.slice(1, -1);
   try {
-    return JSON.parse(key) as string;
+    return JSON.parse(key);
   } catch {
     return key; // not JSON, which the parser will report
   }

@@ -113,7 +113,7 @@ export class TensorFile {
   /** Creates a private mapping: changes are copied on write. */
   private map(offset: number, size: number): Uint8Array<ArrayBuffer> {
     try {
-      return Bun.mmap(`/dev/fd/${this.descriptor}`, { shared: false, offset, size }) as Uint8Array<ArrayBuffer>;
+      return Bun.mmap(`/dev/fd/${this.descriptor}`, { shared: false, offset, size });
     } catch (cause) {
       const message = `${size} bytes of ${this.path} cannot be mapped in one block`;
       throw new OutOfMemoryError(this.operation, "outOfMemory", message, { cause });

@@ -26,7 +26,7 @@ export function checkInfo(
 ): void {
   const { shape, size, offset, storage } = everyExample(info); // inside of vmap, an error names the example too
   if (storage.isAbstract) return;
-  const codes = (): Int32Array => storage.array("int32").subarray(offset, offset + size) as Int32Array;
+  const codes = (): Int32Array => storage.array("int32").subarray(offset, offset + size);
   const error = (): LinAlgError | undefined => errorOf(operation, shape, codes(), problem);
   if (isUnderWay({ size, storage })) {
     dependOnLater(storage, error, results.map(everyExample));

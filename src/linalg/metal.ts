@@ -1,4 +1,5 @@
 /** Constants and helpers that the Metal implementations of linear algebra share. */
+import { tupleOf } from "../core/tuples.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** The largest matrix that fits threadgroup memory, in rows and columns: `MAX_SIZE` in kernels/linalg/matrix.h. */
@@ -11,7 +12,7 @@ export const TILE_THREADS = 128;
 
 /** Returns why a matrix is computed on another backend: kernels keep it in threadgroup memory, which has 32 KB. */
 export function tooLargeForThreadgroup({ shape }: Tensor): string | undefined {
-  const [rows, columns] = shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(shape.slice(-2), 2);
   if (rows <= MAX_SIZE && columns <= MAX_SIZE) return undefined;
   return `the kernels support matrices of at most ${MAX_SIZE} x ${MAX_SIZE}, got ${rows} x ${columns}`;
 }

@@ -51,7 +51,7 @@ export function numbersOf(operation: string, name: string, x: Tensor): Float64Ar
       `expected ${name} to have class numbers (integers or booleans), got ${x.describe()}; compare scores of two ` +
         "classes with a threshold first",
     );
-  return Float64Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
+  return Float64Array.from(x.dataSync(), Number);
 }
 
 /** Checks all class numbers, and returns the largest. */

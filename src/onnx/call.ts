@@ -115,7 +115,7 @@ export function numbersOf(x: Tensor): readonly number[] {
   const { version } = x.storage;
   const known = kept.get(x);
   if (known?.version === version) return known.numbers;
-  const numbers = Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
+  const numbers = Array.from(x.dataSync(), Number);
   if (x.size <= MOST_KEPT) kept.set(x, { version, numbers });
   return numbers;
 }

@@ -142,7 +142,7 @@ function runFreeing(step: Step, scope: Scope, made: TidyScope, owners: Owners): 
 
 function tensorsIn(value: Value): Tensor[] {
   if (value instanceof Tensor) return [value];
-  return Array.isArray(value) ? (value as readonly Value[]).flatMap(tensorsIn) : [];
+  return Array.isArray(value) ? value.flatMap(tensorsIn) : [];
 }
 
 function runStep(step: Step, scope: Scope): void {

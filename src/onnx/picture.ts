@@ -53,7 +53,7 @@ export async function drawGraph(drawn: Drawn): Promise<string> {
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   const size = [width, height].map((pixels) => Math.ceil(Number.isFinite(pixels) ? Math.max(pixels, 1) : 1));
   const paths = graph.edges().map((edge) => pathThrough((graph.edge(edge) as { points: readonly Point[] }).points));
-  const shapes = [...boxes].map(([id, box]) => drawBox(box, graph.node(id) as Place));
+  const shapes = [...boxes].map(([id, box]) => drawBox(box, graph.node(id)));
   const frame = `viewBox="0 0 ${size[0]} ${size[1]}" width="${size[0]}" height="${size[1]}"`;
   const text = `font-family="Inter, sans-serif" font-size="${FONT.size}" text-anchor="middle" fill="#0f172a"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${frame} ${text}>

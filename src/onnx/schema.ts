@@ -3,6 +3,7 @@
  * depends on. Field numbers are those of https://github.com/onnx/onnx/blob/v1.23.2/onnx/onnx.proto.
  */
 import type { PbfReader } from "pbf";
+import { messageOf } from "../core/causes.ts";
 import { FileFormatError } from "../core/errors.ts";
 
 /** A tensor in the file. Its elements are in `raw`, in one of the typed lists, or in another file. */
@@ -333,6 +334,6 @@ export async function readModelProto(bytes: Uint8Array, path: string): Promise<M
   try {
     return new PbfReader(bytes).readFields((tag, it, reader) => modelFields[tag]?.(it, reader), empty);
   } catch (error) {
-    throw new FileFormatError("loadOnnx", "damaged", path, `it is not an ONNX model: ${(error as Error).message}`);
+    throw new FileFormatError("loadOnnx", "damaged", path, `it is not an ONNX model: ${messageOf(error)}`);
   }
 }

@@ -33,8 +33,7 @@ const moving: Readonly<Record<string, "strings" | "first" | "other">> = {
   ArrayFeatureExtractor: "strings",
 };
 
-const holdsStrings = (value: Value): boolean =>
-  isStrings(value) || (Array.isArray(value) && (value as readonly Value[]).some(holdsStrings));
+const holdsStrings = (value: Value): boolean => isStrings(value) || (Array.isArray(value) && value.some(holdsStrings));
 
 /** A step with its strings replaced by indices. */
 export interface Indexed {
@@ -53,18 +52,18 @@ export function indexed(operator: string, inputs: readonly Value[]): Indexed | u
   const found = new Set<string>([""]);
   const visit = (value: Value): void => {
     if (isStrings(value)) for (const each of value.strings) found.add(each);
-    else if (Array.isArray(value)) for (const each of value as readonly Value[]) visit(each);
+    else if (Array.isArray(value)) for (const each of value) visit(each);
   };
   for (const input of inputs) visit(input);
   const all = [...found].sort(byCodePoints);
   const places = new Map(all.map((each, at) => [each, at]));
   const toIndices = (value: Value): Value => {
-    if (!isStrings(value)) return Array.isArray(value) ? (value as readonly Value[]).map(toIndices) : value;
+    if (!isStrings(value)) return Array.isArray(value) ? value.map(toIndices) : value;
     const list = BigInt64Array.from(value.strings, (each) => BigInt(places.get(each)!));
     return tensor(list, { shape: [...value.shape], dtype: "int64" });
   };
   const toStrings = (value: Value): Value => {
-    if (!(value instanceof Tensor)) return Array.isArray(value) ? (value as readonly Value[]).map(toStrings) : value;
+    if (!(value instanceof Tensor)) return Array.isArray(value) ? value.map(toStrings) : value;
     return stringsOf(
       Array.from(value.dataSync() as BigInt64Array, (at) => all[Number(at)]!),
       value.shape,

@@ -143,7 +143,7 @@ function checkedShape(proto: TensorProto, place: FilePlace): number[] {
 type Elements = ArrayLike<number> | ArrayLike<bigint>;
 
 function make(list: Elements, type: ElementType, shape: readonly number[]): Tensor {
-  if (type.dtype === "bool") return tensor(Array.from(list as ArrayLike<number>, Boolean), { shape, dtype: "bool" });
+  if (type.dtype === "bool") return tensor(Array.from(list, Boolean), { shape, dtype: "bool" });
   return tensor(list as never, { shape, dtype: type.dtype });
 }
 

@@ -2,6 +2,7 @@
 import { ShapeError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { operand, optional, type Parameters, type Parsed, required, unlisted } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { bytesOf, type DType, type ElementOf, isFloat } from "../tensor/dtype.ts";
 import {
   aScalar,
@@ -150,7 +151,7 @@ function fillDiagonal(x: Tensor, value: Scalar, wrap: boolean): void {
     throw new ShapeError("fillDiagonal_", "shapesDiffer", problem);
   }
   checkTarget("fillDiagonal_", x, []);
-  const [rows, columns] = x.shape as unknown as [number, number];
+  const [rows, columns] = tupleOf(x.shape, 2);
   if (x.rank > 2) {
     const step = x.strides.reduce((sum, stride) => sum + stride, 0);
     fill_(asStrided(x, [rows], [step], { storageOffset: x.offset }), value);
@@ -174,7 +175,7 @@ export const pytorchMethods: { readonly [Name in keyof PyTorchMethods<DType>]: M
   byte: converting("byte", "uint8"),
   char: converting("char", "int8"),
   clip: clamp as unknown as Method,
-  clip_: inPlace("clip_", clamp as never, "clamp") as Method,
+  clip_: inPlace("clip_", clamp, "clamp"),
   detach_: fact("detach_", (x) => {
     x.edge = null;
     x.requiresGrad = false;

@@ -3,6 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { checkNumber, count, notNegative } from "../core/options.ts";
 import { type Given, reading } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, copyInto } from "../ops/copy/copy.ts";
 import { zeros } from "../ops/creation/full.ts";
@@ -149,7 +150,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         "noClosure",
         `expected a function that computes the loss and its gradients, got ${describeValue(closure)}`,
       );
-    const [group] = this.groups as readonly [ParameterGroup<LBFGSOptions>];
+    const [group] = tupleOf(this.groups, 1);
     this.checkOptions(group);
     for (const { parameter } of this.slots) parameter.checkAlive(this.name);
     const { first, ...point } = this.evaluate(closure);
@@ -233,8 +234,8 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         ({ parameter: { grad, size } }): Tensor =>
           grad ? toDType(reshape(grad, [size]), dtype) : zeros([size], { dtype }),
       ),
-    ) as Tensor;
-    return maximize ? (neg(flat) as Tensor) : flat;
+    );
+    return maximize ? neg(flat) : flat;
   }
 
   /** Adds t · direction to the parameters. */
@@ -245,7 +246,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         for (const { parameter } of this.slots) {
           const part = reshape(narrow(direction, 0, from, parameter.size), parameter.shape);
           from += parameter.size;
-          copyInto(parameter, add(toDType(parameter, stateDType(parameter)), mul(part, t)) as Tensor);
+          copyInto(parameter, add(toDType(parameter, stateDType(parameter)), mul(part, t)));
         }
       }),
     );
@@ -257,8 +258,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const before = this.#memory;
     const next = noGrad(() =>
       tidy((): Memory => {
-        if (before === null)
-          return { direction: keep(neg(gradient) as Tensor), stepSize: 0, gradient, changes: [], scale: 1 };
+        if (before === null) return { direction: keep(neg(gradient)), stepSize: 0, gradient, changes: [], scale: 1 };
         const { changes, scale } = withChange(before, gradient, historySize);
         return { direction: keep(directionOf(gradient, changes, scale)), stepSize: 0, gradient, changes, scale };
       }),
@@ -309,7 +309,7 @@ interface Step {
 }
 
 const numberOf = (of: () => Tensor): number => Number(noGrad(() => tidy(() => of().item())));
-const largest = (x: Tensor): number => numberOf(() => amax(abs(x)) as Tensor);
+const largest = (x: Tensor): number => numberOf(() => amax(abs(x)));
 
 /** Adds the change of the last iteration if the curvature along it is positive. */
 function withChange(
@@ -327,16 +327,16 @@ function withChange(
 
 /** −H g by the two-loop recursion: algorithm 7.4 of Nocedal and Wright, "Numerical Optimization", 2006. */
 function directionOf(gradient: Tensor, changes: readonly Change[], scale: number): Tensor {
-  let q = neg(gradient) as Tensor;
+  let q: Tensor = neg(gradient);
   const factors = changes.toReversed().map(({ gradient: y, parameters: s, product }) => {
     const factor: Tensor = mul(dot(s, q), 1 / product);
-    q = sub(q, mul(y, factor)) as Tensor;
+    q = sub(q, mul(y, factor));
     return factor;
   });
   let r: Tensor = mul(q, scale);
   for (const [at, { gradient: y, parameters: s, product }] of changes.entries()) {
     const factor: Tensor = mul(dot(y, r), 1 / product);
-    r = add(r, mul(s, sub(factors[changes.length - 1 - at]!, factor))) as Tensor;
+    r = add(r, mul(s, sub(factors[changes.length - 1 - at]!, factor)));
   }
   return r;
 }
@@ -348,19 +348,25 @@ function memoryOf(
   size: number,
 ): { readonly memory: Memory; readonly evaluations: number } {
   const names = ["direction", "previousGradient", "numbers", "gradientChanges", "parameterChanges"] as const;
-  const [direction, gradient, numbers, ys, ss] = names.map((name) => {
-    const given: unknown = tensors[name];
-    const isRows = name.endsWith("Changes");
-    const fits =
-      Tensor.isTensor(given) && given.rank === (isRows ? 2 : 1) && (name === "numbers" || given.shape.at(-1) === size);
-    if (fits) return given;
-    const expected = name === "numbers" ? "a vector" : `a ${isRows ? "matrix of rows" : "vector"} of ${size} elements`;
-    throw new ArgumentError(
-      operation,
-      "stateDiffers",
-      `the state does not match this optimizer:\n  tensor ${name}: expected ${expected}, got ${describeValue(given)}`,
-    );
-  }) as [Tensor, Tensor, Tensor, Tensor, Tensor];
+  const [direction, gradient, numbers, ys, ss] = tupleOf(
+    names.map((name) => {
+      const given: unknown = tensors[name];
+      const isRows = name.endsWith("Changes");
+      const fits =
+        Tensor.isTensor(given) &&
+        given.rank === (isRows ? 2 : 1) &&
+        (name === "numbers" || given.shape.at(-1) === size);
+      if (fits) return given;
+      const expected =
+        name === "numbers" ? "a vector" : `a ${isRows ? "matrix of rows" : "vector"} of ${size} elements`;
+      throw new ArgumentError(
+        operation,
+        "stateDiffers",
+        `the state does not match this optimizer:\n  tensor ${name}: expected ${expected}, got ${describeValue(given)}`,
+      );
+    }),
+    5,
+  );
   const [stepSize = 0, scale = 1, evaluations = 0, ...products] = Array.from(numbers.dataSync() as Float64Array);
   return noGrad(() => {
     const copies = (x: Tensor) => unbind(x).map((row) => keep(clone(row)));

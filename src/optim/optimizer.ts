@@ -3,6 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { reading } from "../core/parameters.ts";
+import { definedOf } from "../core/records.ts";
 import { capture } from "../observe/capture.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -15,7 +16,7 @@ import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
 /** Merges options into the defaults. An option that is undefined counts as absent. */
 const withDefaults = <Options extends object>(given: Partial<Options>, defaults: Options): Options => ({
   ...defaults,
-  ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Options>),
+  ...definedOf(given),
 });
 
 /**

@@ -5,6 +5,7 @@
 import { cpuRowsCall } from "../backend/cpu/rows.ts";
 import { array, dtype, flag, oneOf, real, whole } from "../backend/fields.ts";
 import { struct } from "../backend/metal/struct.ts";
+import { recordOf } from "../core/records.ts";
 import { type Coefficients, coefficientNames, type RuleName, updateRules } from "./rules.ts";
 
 /**
@@ -44,10 +45,7 @@ export const padded = <T, Filler>(present: readonly T[], count: number, filler: 
   Array.from({ length: count }, (_, index) => present[index] ?? filler);
 
 const perCoefficient = <Value>(make: (name: (typeof coefficientNames)[number]) => Value) =>
-  Object.fromEntries(coefficientNames.map((name) => [name, make(name)])) as Record<
-    (typeof coefficientNames)[number],
-    Value
-  >;
+  recordOf(coefficientNames, (name) => make(name));
 
 const wholes = array(whole, MAX_PARAMETERS);
 

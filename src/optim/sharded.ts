@@ -59,12 +59,7 @@ export function sharded(...values: unknown[]): Optimizer<LearningRate> {
   return optimizer;
 }
 
-const anOptimizer = instanceOf<Optimizer<LearningRate>>(
-  Optimizer as abstract new (
-    ...values: never
-  ) => Optimizer<LearningRate>,
-  "an optimizer",
-);
+const anOptimizer = instanceOf<Optimizer<LearningRate>>(Optimizer, "an optimizer");
 const shardedParameters = parameters("optim.sharded", { optimizer: operand(anOptimizer) });
 
 class Shares {

@@ -1,4 +1,5 @@
 /** The formats of quantized weights: GGML's blocks, and affine groups with a scale and a bias. */
+import { keysOf } from "../core/records.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { BlockFormat } from "./ggml/block.ts";
 import { bf16, f16 } from "./ggml/floats.ts";
@@ -17,7 +18,7 @@ export const blockFormats = {
 export type GgmlFormat = keyof typeof blockFormats;
 
 /** The names of the block formats. */
-export const ggmlFormats: readonly GgmlFormat[] = Object.keys(blockFormats) as GgmlFormat[];
+export const ggmlFormats: readonly GgmlFormat[] = keysOf(blockFormats);
 
 /** Returns a block format by name. */
 export const blockFormat = (name: GgmlFormat): BlockFormat => blockFormats[name];

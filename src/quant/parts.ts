@@ -39,7 +39,7 @@ export const affineFormat: Kind<AffineFormat> = structure({
   bits: required(oneOf(...affineBits)),
   groupSize: required(oneOf(...groupSizes)),
   symmetric: named(flag, false),
-}) as Kind<AffineFormat>;
+});
 
 /** Accepts the name of a block format, or bits and a group size. */
 export const aFormat: Kind<QuantizedFormat> = either<[Kind<QuantizedFormat>, Kind<QuantizedFormat>]>(

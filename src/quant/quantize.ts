@@ -128,7 +128,7 @@ export function quantizeGgml(...values: unknown[]): QuantizedTensor {
   checkWeights(operation, w, format);
   const floats = floatsOf(operation, w, blockValues > 1);
   const packed = hostTensor("uint8", shapeWith(w.shape, (w.shape.at(-1)! / blockValues) * blockBytes));
-  const bytes = packed.storage.array("uint8") as Uint8Array;
+  const bytes: Uint8Array = packed.storage.array("uint8");
   for (let from = 0, at = 0; from < floats.length; from += blockValues, at += blockBytes) {
     block.pack(floats, from, bytes, at);
     if (halves.some((half) => isInfiniteHalf(bytes, at + half))) throw scaleOverflow(operation, from, w, "float16");
@@ -190,7 +190,7 @@ export function affineOfLevels(
   const at = scales.findIndex((scale, group) => !Number.isFinite(scale) || !Number.isFinite(biases[group]));
   if (at >= 0) throw scaleOverflow(operation, at * groupSize, w, scaleDType);
   const packed = hostTensor("uint32", shapeWith(w.shape, (columns / 32) * bits));
-  const words = packed.storage.array("uint32") as Uint32Array;
+  const words: Uint32Array = packed.storage.array("uint32");
   packLevels(levels, bits, words);
   const groups = shapeWith(w.shape, columns / groupSize);
   return new QuantizedTensor(format, w.shape, resultDType(w), {
@@ -223,12 +223,12 @@ function checkWeights(operation: string, w: Tensor, format: QuantizedFormat): vo
 
 /** The values in float32, row-major. */
 function floatsOf(operation: string, w: Tensor, mustBeFinite: boolean): Float32Array {
-  const floats = noGrad(() => {
+  const floats: Float32Array = noGrad(() => {
     const wide = toDType(w, "float32");
     const data = wide.dataSync();
     if (wide !== w) wide.dispose();
     return data;
-  }) as Float32Array;
+  });
   if (mustBeFinite) {
     const at = floats.findIndex((value) => !Number.isFinite(value));
     if (at >= 0)

@@ -26,7 +26,7 @@ function blockRows(format: GgmlFormat, columns: number, { storage, offset }: Ten
 function affineRows(format: AffineFormat, columns: number, weights: readonly Tensor[]): UnpackRow {
   const [packed, scales, biases] = weights as [Tensor, Tensor, Tensor?];
   const { bits, groupSize } = format;
-  const words = packed.storage.array("uint32") as Uint32Array;
+  const words = packed.storage.array("uint32");
   const [rowWords, rowGroups] = [(columns / 32) * bits, columns / groupSize];
   const [scaleAt, biasAt] = [numbersIn(scales), biases ? numbersIn(biases) : undefined];
   const levels = new Uint8Array(columns);

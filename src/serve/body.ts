@@ -1,5 +1,7 @@
 /** Reads the body of a request: JSON of limited size that matches a schema. */
 import type { core, ZodType } from "zod";
+import { messageOf } from "../core/causes.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { ApiError } from "./api_error.ts";
 import type { Limits } from "./limits.ts";
 
@@ -100,7 +102,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ApiError(400, `expected a body of JSON: ${(error as Error).message}`, "invalid_json");
+    throw new ApiError(400, `expected a body of JSON: ${messageOf(error)}`, "invalid_json");
   }
 }
 
@@ -118,9 +120,10 @@ function extentOf(text: string) {
   }
   return { depth, colons, commas };
 }
-const [QUOTE, BACKSLASH, BRACKET, BRACE, COMMA, COLON] = ['"', "\\", "[", "{", ",", ":"].map((character) =>
-  character.charCodeAt(0),
-) as [number, number, number, number, number, number];
+const [QUOTE, BACKSLASH, BRACKET, BRACE, COMMA, COLON] = tupleOf(
+  ['"', "\\", "[", "{", ",", ":"].map((character) => character.charCodeAt(0)),
+  6,
+);
 
 function problemOf(issue: core.$ZodIssue): ApiError {
   const path = issue.path.map(String);

@@ -1,5 +1,6 @@
 /** `orchard chat`: reads messages from a terminal or a pipe, and streams the answers. */
 import { createInterface } from "node:readline";
+import { codeOf, messageOf } from "../core/causes.ts";
 import { OrchardError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
 import { printable } from "../core/printable.ts";
@@ -65,8 +66,8 @@ async function takeLine(session: ChatSession, place: Place, line: string, signal
     } else await answer(session, place, line, signal);
     return true;
   } catch (error) {
-    if (!(error instanceof OrchardError || (error as NodeJS.ErrnoException).code)) throw error;
-    place.notes.write(`${(error as Error).message}\n`);
+    if (!(error instanceof OrchardError || codeOf(error))) throw error;
+    place.notes.write(`${messageOf(error)}\n`);
     return false;
   }
 }

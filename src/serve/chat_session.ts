@@ -1,5 +1,6 @@
 /** A chat with a model: its messages and the next answer. */
 import { ArgumentError } from "../core/errors.ts";
+import { definedOf } from "../core/records.ts";
 import type { CacheFormat } from "../nn/cache/store.ts";
 import { Batcher } from "../nn/generation/batcher.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
@@ -121,5 +122,4 @@ export class ChatSession implements Disposable {
   }
 }
 
-const defined = <T extends object>(options: T): Partial<T> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
+const defined = <T extends object>(options: T): Partial<T> => definedOf(options);

@@ -21,7 +21,7 @@ export async function embeddings(
   for (const [index, prompt] of prompts.entries()) {
     if (signal.aborted) break;
     using row = await embed(served.model, [prompt]);
-    const vector = shortened((await row.data()) as Float32Array, dimensions);
+    const vector = shortened(await row.data(), dimensions);
     data.push({ object: "embedding", index, embedding: written(vector, encoding_format) });
   }
   const usage = { prompt_tokens: count, total_tokens: count };

@@ -35,7 +35,7 @@ export async function encoderEmbeddings(
   };
   checkDimensions(encoder, dimensions);
   using vectors = await embed(encoder, items, options);
-  const values = (await vectors.data()) as Float32Array;
+  const values = await vectors.data();
   const width = vectors.shape[1]!;
   const data = items.map((_, index) => ({
     ...{ object: "embedding", index },

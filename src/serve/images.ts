@@ -21,7 +21,7 @@ export const withImages = (
   Promise.all(
     messages.map(async (message) => {
       if (!Array.isArray(message.content)) return message;
-      const parts = (message.content as RequestPart[]).map(
+      const parts = message.content.map(
         async (part): Promise<ContentPart> =>
           part.type === "text" ? part : { type: "image", image: await bytesOf(part.url, limits, signal) },
       );

@@ -32,7 +32,7 @@ export async function promptChances(
     const chunk = prompt.slice(start, Math.min(start + CHUNK, prompt.length - 1));
     const compute = () => model.forward(tensor([chunk], { dtype: "int32" }), { cache });
     using logits = tidy(() => noGrad(() => inEvaluation(model, compute)));
-    const values = (await logits.data()) as unknown as Float32Array;
+    const values = (await logits.data()) as Float32Array;
     for (const at of chunk.keys()) {
       const [token, row] = [prompt[start + at + 1]!, at * model.vocabularySize];
       found.push({ token, ...chancesOf(values.subarray(row, row + model.vocabularySize), token, count) });

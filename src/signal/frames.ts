@@ -2,6 +2,7 @@
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { contiguous } from "../ops/copy/copy.ts";
 import { ones } from "../ops/creation/full.ts";
@@ -49,7 +50,7 @@ export const frameCount = (length: number, { nFft, hop }: Frames): number => Mat
 
 /** Returns the frames of signals, [batch, length], as [batch, frames, nFft]: a view. */
 export function framed(operation: string, x: Tensor, frames: Frames): Tensor {
-  const [batch, length] = x.shape as [number, number];
+  const [batch, length] = tupleOf(x.shape, 2);
   if (length < frames.nFft)
     throw new ShapeError(
       operation,

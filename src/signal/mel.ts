@@ -4,6 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { aNumber, choice, flag } from "../core/kinds.ts";
 import { notNegative, positive } from "../core/options.ts";
 import { type Given, named, operand, optional, parameters, required } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import type { RealFrom } from "../fft/one.ts";
 import { imag, real } from "../ops/complex/parts.ts";
 import { type CreationOptions, checkFloat, creationOptions } from "../ops/creation/create.ts";
@@ -90,7 +91,7 @@ export function melFilterbank(...values: unknown[]): Tensor {
   const corners = Array.from({ length: nMels + 2 }, (_, at) => toHz(low + ((high - low) * at) / (nMels + 1)));
   const filters = new Float64Array(nMels * count);
   for (let filter = 0; filter < nMels; filter++) {
-    const [left, top, right] = corners.slice(filter, filter + 3) as [number, number, number];
+    const [left, top, right] = tupleOf(corners.slice(filter, filter + 3), 3);
     const height = normalized ? 2 / (right - left) : 1;
     for (let k = 0; k < count; k++) {
       const f = (k * sampleRate) / nFft;

@@ -65,7 +65,7 @@ function converted(x: Tensor, up: number, down: number): Tensor {
   const count = Math.ceil((length * up) / down);
   const rows = length === 0 ? 0 : x.size / length;
   reserve(8 * rows * (count + length));
-  const signals = toDType(x, "float64").dataSync() as Float64Array;
+  const signals = toDType(x, "float64").dataSync();
   const out = new Float64Array(rows * count);
   const filter = filterOf(up, down);
   for (let row = 0; row < rows; row++)

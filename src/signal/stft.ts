@@ -3,6 +3,7 @@ import { underName } from "../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { choice, flag } from "../core/kinds.ts";
 import { type Needed, operand, optional, parameters, required } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { asComplex, complexLine, realLine, spectrumLine } from "../fft/lines.ts";
 import type { RealFrom } from "../fft/one.ts";
 import type { ComplexFrom } from "../ops/complex/parts.ts";
@@ -196,7 +197,7 @@ function added(
   { nFft, hop, window }: Frames,
   { center, length }: { readonly center: boolean; readonly length: number | undefined },
 ): Tensor {
-  const [batch, count] = frames.shape as [number, number, number];
+  const [batch, count] = tupleOf(frames.shape, 3);
   const total = nFft + hop * (count - 1);
   const joined = (each: Tensor, size: number) =>
     reshape(fold(transpose(each, -2, -1), [1, total], [1, nFft], { stride: [1, hop] }), [size, total]);

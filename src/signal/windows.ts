@@ -47,7 +47,7 @@ function windowOf(
   { windowLength, periodic, dtype = "float32", ...options }: Common & CreationOptions,
   weight: (k: number, last: number) => number,
 ): Tensor {
-  checkFloat(operation, dtype as FloatDType);
+  checkFloat(operation, dtype);
   reserve(8 * windowLength);
   const last = periodic ? windowLength : windowLength - 1;
   const values = Float64Array.from({ length: windowLength }, (_, k) => (windowLength === 1 ? 1 : weight(k, last)));

@@ -92,7 +92,7 @@ export class ElementCopy<D extends DType> {
     const { offset, dtype } = this.tensor;
     const shape = plainList(this.tensor.shape);
     const strides = plainList(this.tensor.strides);
-    const target = this.result as Writable;
+    const target: Writable = this.result;
     const isBits = dtype === "bfloat16";
     const coordinates = coordinatesOf(this.done, shape);
     let at = coordinates.reduce((sum, index, axis) => sum + index * strides[axis]!, offset);

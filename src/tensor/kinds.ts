@@ -81,7 +81,7 @@ export const shapeList: Kind<Shape> = {
   expected: "a list of sizes",
   parse(value) {
     if (!isListed(value)) return undefined;
-    if (Array.isArray(value) && plainList(value) !== value) return value as Shape; // a shape, frozen
+    if (Array.isArray(value) && plainList(value) !== value) return value; // a shape, frozen
     const list: number[] = [];
     for (let at = 0; at < value.length; at++) {
       const size = value[at];

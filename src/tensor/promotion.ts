@@ -89,12 +89,14 @@ function row<
 /** A plain value. Only its kind takes part in promotion. */
 export type Scalar = number | bigint | boolean;
 
-/** The promoted dtype of two dtypes. */
-export type Promote<A extends DType, B extends DType> = A extends RealDType
-  ? B extends RealDType
-    ? (typeof realPromotion)[A][B]
-    : ComplexOf<A, B>
-  : ComplexOf<A, B>;
+/** The promoted dtype of two dtypes. Of any dtypes it is any dtype, by name, so that `Tensor` stays `Tensor`. */
+export type Promote<A extends DType, B extends DType> = DType extends A & B
+  ? DType
+  : A extends RealDType
+    ? B extends RealDType
+      ? (typeof realPromotion)[A][B]
+      : ComplexOf<A, B>
+    : ComplexOf<A, B>;
 
 /** The complex dtype that holds two dtypes. */
 type ComplexOf<A extends DType, B extends DType> = A extends "float64" | "complex128"
@@ -103,8 +105,21 @@ type ComplexOf<A extends DType, B extends DType> = A extends "float64" | "comple
     ? "complex128"
     : "complex64";
 
-/** The promoted dtype of a dtype and a plain number: a float dtype stays, others become what the number needs. */
-export type PromoteScalar<D extends DType> = D extends FloatDType | ComplexDType ? D : D | "float32" | "int64";
+/**
+ * The promoted dtype of a dtype and a plain value. Floats and complex numbers stay; so does any dtype with a boolean, and
+ * an integer with a bigint. With a number, integers and bools become what the number needs.
+ */
+export type PromoteScalar<D extends DType, S extends Scalar = Scalar> = DType extends D
+  ? DType
+  : D extends FloatDType | ComplexDType
+    ? D
+    : S extends boolean
+      ? D
+      : S extends bigint
+        ? D extends "bool"
+          ? "int64"
+          : D
+        : D | "float32" | "int64";
 
 /** Returns the promoted dtype of two dtypes. A complex one with any other gives the complex dtype that holds both. */
 export function promote<A extends DType, B extends DType>(a: A, b: B): Promote<A, B>;

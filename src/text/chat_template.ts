@@ -44,10 +44,7 @@ const MOST_OBJECTS = 2 ** 20;
 
 const variables: Kind<Readonly<Record<string, unknown>>> = {
   expected: "an object of variables",
-  parse: (value) =>
-    typeof value === "object" && value !== null && !isListed(value)
-      ? ({ ...value } as Record<string, unknown>)
-      : undefined,
+  parse: (value) => (typeof value === "object" && value !== null && !isListed(value) ? { ...value } : undefined),
 };
 
 const readTemplate = parameters("ChatTemplate", {

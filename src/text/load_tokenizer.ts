@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { messageOf } from "../core/causes.ts";
 import { FileFormatError } from "../core/errors.ts";
 import { aPath } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
@@ -58,14 +59,14 @@ function ofFolder(folder: string, name: string): PretrainedTokenizer {
   const json = parsed(path, contents);
   if (typeof json["model"] !== "object" || json["model"] === null)
     throw new FileFormatError("loadTokenizer", "notATokenizer", path, "expected a model");
-  const tokenizer = new PretrainedTokenizer(json as unknown as TokenizerJson, { config, name });
-  if (place !== undefined) writePacked(place, json as unknown as TokenizerJson); // after it has been validated
+  const tokenizer = new PretrainedTokenizer(json as TokenizerJson, { config, name });
+  if (place !== undefined) writePacked(place, json as TokenizerJson); // after it has been validated
   return tokenizer;
 }
 
 function configOf(folder: string): TokenizerConfig {
   const path = join(folder, "tokenizer_config.json");
-  return statSync(path, { throwIfNoEntry: false }) ? (parsed(path, readContents(path)) as TokenizerConfig) : {};
+  return statSync(path, { throwIfNoEntry: false }) ? parsed(path, readContents(path)) : {};
 }
 
 const readContents = (path: string): Buffer => withFileErrors("loadTokenizer", path, () => readFileSync(path));
@@ -75,7 +76,7 @@ function parsed(path: string, contents: Buffer): Readonly<Record<string, unknown
     const json: unknown = JSON.parse(contents.toString("utf8"));
     if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
   } catch (cause) {
-    throw new FileFormatError("loadTokenizer", "notJson", path, `expected JSON: ${(cause as Error).message}`);
+    throw new FileFormatError("loadTokenizer", "notJson", path, `expected JSON: ${messageOf(cause)}`);
   }
   throw new FileFormatError("loadTokenizer", "notJson", path, "expected a JSON object");
 }

@@ -135,7 +135,7 @@ const isText = (value: Value): boolean => value.type === "StringValue";
 
 /** Returns the elements of a list, or the keys and values of an object. */
 function innerOf({ value }: Value): Iterable<Value | string> | undefined {
-  if (Array.isArray(value)) return value as Value[];
+  if (Array.isArray(value)) return value;
   return value instanceof Map ? [...value].flat() : undefined;
 }
 

@@ -4,6 +4,7 @@
  */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { tupleOf } from "../core/tuples.ts";
 import type { TokenizerJson } from "./tokenizer_file.ts";
 
 /** Throws if a value has the wrong type. @param path such as `model.vocab` */
@@ -46,7 +47,7 @@ const aNumber = kind("a finite number", Number.isFinite);
 const anId = kind(`a token from 0 to ${MOST_IDS - 1}`, isId);
 const aLength = kind("a whole number of at least 1", (value) => Number.isInteger(value) && (value as number) > 0);
 const aCount = kind("a whole number of at least 0", (value) => Number.isInteger(value) && (value as number) >= 0);
-const [text, flag, number] = [aText, aFlag, aNumber].map(optional) as [Check, Check, Check];
+const [text, flag, number] = tupleOf([aText, aFlag, aNumber].map(optional), 3);
 const one = (...values: readonly string[]): Check =>
   kind(`one of ${values.join(", ")}`, (choice) => values.includes(choice as string));
 
@@ -235,7 +236,7 @@ export const checkConfig = (given: object): void => config(given, "tokenizer_con
 function knownTokens({ model, added_tokens: added }: TokenizerJson): (content: string) => boolean {
   const contents = new Set(added?.map(({ content }) => content));
   const { vocab } = model;
-  if (Array.isArray(vocab)) for (const [content] of vocab as [string, number][]) contents.add(content);
+  if (Array.isArray(vocab)) for (const [content] of vocab) contents.add(content);
   return (content) => contents.has(content) || (isObject(vocab) && Object.hasOwn(vocab, content));
 }
 
@@ -244,8 +245,7 @@ function addedByProcessor(section: unknown): string[] {
   if (!isObject(section)) return [];
   const { type, single, pair: two, sep, cls, processors } = section;
   if (type === "Sequence") return (processors as unknown[]).flatMap(addedByProcessor);
-  if (type !== "TemplateProcessing")
-    return [sep, cls].flatMap((item) => (Array.isArray(item) ? [item[0] as string] : []));
+  if (type !== "TemplateProcessing") return [sep, cls].flatMap((item) => (Array.isArray(item) ? [item[0]] : []));
   const items = [single, two ?? []].flat() as { readonly SpecialToken?: { readonly id: string } }[];
   return items.flatMap(({ SpecialToken: token }) => token?.id ?? []);
 }

@@ -1,5 +1,6 @@
 /** Files of `orchard quantize`: weights, with the settings of their run in the metadata. */
 import { FileFormatError, OrchardError } from "../core/errors.ts";
+import { entriesOf } from "../core/records.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { openGguf } from "../io/gguf/open.ts";
 import { isJsonObject, parseJson } from "../io/json.ts";
@@ -83,8 +84,8 @@ function readSettings(path: string, text: string): Settings {
   const fail = (message: string) => new FileFormatError("generate", "notOfARun", path, `its settings: ${message}`);
   const json = parseJson(text, (_, message) => fail(message));
   if (!isJsonObject(json)) throw fail("expected an object");
-  const settings = { ...presets.cpu, ...json } as unknown as Settings;
-  for (const [name, value] of Object.entries(presets.cpu) as [keyof Settings, unknown][]) {
+  const settings = { ...presets.cpu, ...json };
+  for (const [name, value] of entriesOf(presets.cpu)) {
     const setting: unknown = settings[name];
     const among: readonly unknown[] | undefined = name in choices ? choices[name as keyof typeof choices] : undefined;
     const most = MOST[name] ?? Number.POSITIVE_INFINITY;

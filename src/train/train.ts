@@ -135,7 +135,7 @@ async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession;
 async function start(flags: RunFlags, team: Team): Promise<AnySession> {
   if (flags.task !== undefined) {
     refuseCompiled(flags);
-    return await EncoderSession.start(encoderSettings(flags as EncoderFlags), team);
+    return await EncoderSession.start(encoderSettings(flags), team);
   }
   if (flags.scale !== undefined) throw new ArgumentError("train", "invalidSetting", "--scale requires --task embed");
   if (flags.model !== undefined || flags.lora !== undefined) {
@@ -161,7 +161,7 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
   const encoder: EncoderCheckpoint = await loadCheckpoint(checkpointsIn(folder));
   if (encoder.extra?.encoder) {
     refuseCompiled(flags);
-    return await EncoderSession.resume(encoder, encoderSettings(flags as EncoderFlags, encoder.extra.encoder), team);
+    return await EncoderSession.resume(encoder, encoderSettings(flags, encoder.extra.encoder), team);
   }
   const found = encoder as unknown as TuningCheckpoint;
   if (found.extra?.tuning) {

@@ -170,7 +170,7 @@ export function hvp(...given: unknown[]): { gradient: unknown; product: unknown 
   const { f, primals, vectors } = hvpParameters(given);
   if (primals.length === 0) throw new ArgumentError("hvp", "notATensor", "expected primals to have an argument");
   const gradients = grad(f as (...values: unknown[]) => Tensor, [...primals.keys()]);
-  const { value, tangent } = jvp(gradients as (...values: unknown[]) => unknown, primals, vectors);
+  const { value, tangent } = jvp(gradients, primals, vectors);
   return { gradient: value, product: tangent };
 }
 const hvpParameters = parameters("hvp", {

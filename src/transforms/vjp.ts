@@ -3,6 +3,7 @@ import type { Root } from "../autograd/pass.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, aNumber, either, listOf } from "../core/kinds.ts";
 import { operand, optional, parameters } from "../core/parameters.ts";
+import { tupleOf } from "../core/tuples.ts";
 import { ones } from "../ops/creation/full.ts";
 import { gradientsToward } from "../ops/gradient/toward.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -105,7 +106,7 @@ const gradParameters = parameters("transforms.grad", {
 function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]): unknown {
   const { chosen, of } = choose(operation, f, argnums, primals);
   const traced = trace(operation, of, chosen);
-  const [loss] = traced.outputs.leaves as [Tensor];
+  const [loss] = tupleOf(traced.outputs.leaves, 1);
   if (traced.outputs.leaves.length !== 1 || loss.size !== 1)
     throw new ArgumentError(
       operation,
@@ -119,7 +120,7 @@ function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, 
 
 /** Returns the arguments to differentiate, and `f` as a function of these alone. */
 export function choose(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]) {
-  const places = [argnums].flat() as number[];
+  const places = [argnums].flat();
   const missing = places.find((at) => at >= primals.length || flatten(primals[at], operation).leaves.length === 0);
   if (missing !== undefined)
     throw new ArgumentError(

@@ -133,8 +133,8 @@ function axesOf(option: string, tree: unknown, axes: Axes): (number | null)[] {
   const isList = Array.isArray(axes);
   if (isList ? !Array.isArray(tree) || tree.length !== axes.length : !isPlain(tree))
     throw new ArgumentError("vmap", "treesDiffer", `expected ${option} to have the structure of the tensors`);
-  const items = isList ? axes.map((item, at) => [at, item] as const) : Object.entries(axes as object);
-  const given = new Map<string, Axes>(items.map(([key, item]) => [String(key), item as Axes]));
+  const items = isList ? axes.map((item, at) => [at, item] as const) : Object.entries(axes);
+  const given = new Map<string, Axes>(items.map(([key, item]) => [String(key), item]));
   return Object.entries(tree as object).flatMap(([key, item]) => {
     const axis = given.get(key);
     if (axis === undefined)

@@ -40,9 +40,10 @@ const exportedNames = (values: object, room = ""): string[] =>
       : [`${room}${key}`],
   );
 
-/** The packages and copies of packages that a bundle imports: `sharp`, `../vendor/fflate.js`. */
-async function importsOf(bundle: string): Promise<string[]> {
-  const text = await Bun.file(join(installed, "src", "bundle", bundle)).text();
+/** The packages and copies of packages that bundles import: `sharp`, `../vendor/fflate.js`. */
+async function importsOf(...bundles: readonly string[]): Promise<string[]> {
+  const texts = bundles.map((bundle) => Bun.file(join(installed, "src", "bundle", bundle)).text());
+  const text = (await Promise.all(texts)).join("\n");
   const found = [...text.matchAll(/\b(?:from|import\(|require\()"([a-z@][\w@/.-]*|\.\.\/vendor\/\w+\.js)"/g)].map(
     ([, name]) => name!,
   );
@@ -72,17 +73,20 @@ export function testEntries(): void {
     }
 
     test.each(["bytecode.js", "library.js"])("from %s", async (bundle) => {
-      const packages = await importsOf("library.js");
+      const packages = await importsOf("library.js", "namespaces.js");
       expect(packages.length).toBeGreaterThan(5);
-      expect(await importsOf("bytecode.js")).toEqual(packages);
+      expect(await importsOf("bytecode.js", "namespaces_bytecode.js")).toEqual(packages);
       const path = join(installed, "src", "bundle", "bytecode.js");
       using _spoiled = spoiled([path], () => bundle === "library.js" && rmSync(path));
       using device = kernels();
       const { called, problems, loaded } = walked(device.more, device.by);
       expect(problems).toEqual([]);
       expect([...called].sort()).toEqual(exportedNames(library).sort());
-      const bundles = loaded.filter((file) => /\/bundle\/(?:bytecode|library)\.js$/.test(file));
-      expect(bundles).toEqual([join(installed, "src", "bundle", bundle)]);
+      const bundles = loaded.filter((file) =>
+        /\/bundle\/(?:bytecode|library|namespaces|namespaces_bytecode)\.js$/.test(file),
+      );
+      const second = bundle === "library.js" ? "namespaces.js" : "namespaces_bytecode.js";
+      expect(bundles.sort()).toEqual([bundle, second].map((file) => join(installed, "src", "bundle", file)));
       // The lines use every package import in the bundle.
       const isLoaded = (name: string) =>
         name.startsWith("..")

@@ -77,7 +77,7 @@ export function shifted(attributes: Readonly<Record<string, unknown>>, names: re
 export function dense(x: Tensor): Tensor {
   if (x.offset === 0 && isRowMajor(x.shape, x.strides)) return x;
   const { shape, dtype } = x;
-  return executeMany(primitives.get("copy")!, [x], [{ shape, dtype }], undefined as never)[0];
+  return executeMany(primitives.get("copy")!, [x], [{ shape, dtype }], undefined)[0];
 }
 
 /** Merges the first axis, of the examples, with the second one. */

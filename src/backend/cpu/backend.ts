@@ -1,4 +1,5 @@
 import { OrchardError, OutOfMemoryError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { observer } from "../../observe/observer.ts";
 import { allocateHost, installHostAllocator, LARGE, type Memory } from "../../tensor/memory.ts";
 import { reserve } from "../../tensor/reserve.ts";
@@ -53,9 +54,10 @@ function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
 }
 
 const numbers = new Float64Array(statisticsFields.length);
-const [liveBytesAt, liveBlocksAt, peakBytesAt] = (["liveBytes", "liveBlocks", "peakBytes"] as const).map((field) =>
-  statisticsFields.indexOf(field),
-) as [number, number, number];
+const [liveBytesAt, liveBlocksAt, peakBytesAt] = tupleOf(
+  (["liveBytes", "liveBlocks", "peakBytes"] as const).map((field) => statisticsFields.indexOf(field)),
+  3,
+);
 
 /** The allocator counts blocks of tensors and temporary memory of operations. */
 const meterOf = (native: Native): Meter => ({

@@ -32,4 +32,4 @@ export function singleRows(
   });
 }
 
-const memoryAt = (address: number, bytes: number): ArrayBuffer => toArrayBuffer(address as never, 0, bytes);
+const memoryAt = (address: number, bytes: number): ArrayBuffer => toArrayBuffer(address, 0, bytes);

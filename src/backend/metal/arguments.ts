@@ -80,7 +80,7 @@ export class BoundArguments<Bindings> {
     else if (isSlice(value)) this.bindBuffer(argument, value.buffer, value.byteOffset);
     else if (ArrayBuffer.isView(value)) this.bindArray(argument, value);
     else if (isOutput(value)) this.bindOutput(argument, value);
-    else this.bindScalar(argument, value as ScalarValue);
+    else this.bindScalar(argument, value);
   }
 
   private bindBuffer({ index, access, name }: PipelineBinding, buffer: DeviceBuffer, offset: number): void {
@@ -164,7 +164,7 @@ export class BoundArguments<Bindings> {
 
   readOutputs(): Outputs<Bindings> {
     const pairs = this.temporaries.flatMap(({ name, read }) => (read ? [[name, read()]] : []));
-    return Object.fromEntries(pairs) as Outputs<Bindings>;
+    return Object.fromEntries(pairs);
   }
 
   dispose(): void {

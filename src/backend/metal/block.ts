@@ -115,5 +115,5 @@ export function readStruct<Name extends string>(layout: Layout, bytes: Uint8Arra
     if (type === "u32") result[name] = view.getUint32(offset, true);
     else if (type === "u64") result[name] = Number(view.getBigUint64(offset, true));
   }
-  return result as Record<Name, number>;
+  return result;
 }

@@ -44,7 +44,7 @@ const pending = new WeakMap<MetalContext, PendingCheck[]>();
 /** Schedules `check` for when its kernel is done. Dependent results carry it; see {@link DeferredCheck}. */
 export function checkLater(context: MetalContext, check: DeviceCheck): DeferredCheck {
   const added = new PendingCheck(check);
-  getOrMake(pending, context, () => [] as PendingCheck[]).push(added);
+  getOrMake(pending, context, () => []).push(added);
   return added;
 }
 

@@ -251,7 +251,7 @@ export class MetalContext implements Disposable {
     const json = readText(this.native, "device info", (buffer, capacity, length) =>
       this.native.orchard_device_info(this.handle, probe, buffer, capacity, length),
     );
-    return JSON.parse(json) as DeviceInfo & LibraryInfo;
+    return JSON.parse(json);
   }
 
   /** Commits the open command buffer. Returns the ticket (number) of the last command buffer; 0 if there was none. */

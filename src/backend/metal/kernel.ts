@@ -356,7 +356,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
 
   private begin<Bindings>(bindings: Bindings, options: RunOptions): Call<Bindings> {
     const { bindings: given, ...settings } = runParameters([bindings, options]);
-    return this.launch(this.bind(given, settings) as unknown as BoundArguments<Bindings>, settings);
+    return this.launch(this.bind(given, settings) as BoundArguments<Bindings>, settings);
   }
 
   private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunSettings) {
@@ -428,7 +428,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
 
   private size(what: string, size: Size): Extents {
     const given = extents(size);
-    if (given.every((extent) => Number.isInteger(extent) && extent >= 1 && extent < 2 ** 32)) return given as Extents;
+    if (given.every((extent) => Number.isInteger(extent) && extent >= 1 && extent < 2 ** 32)) return given;
     throw new ShapeError(
       this.operation,
       "invalidArgument",

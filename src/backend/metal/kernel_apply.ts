@@ -109,7 +109,7 @@ function constant(operation: string, name: string, value: unknown): NumericArray
 
 function copyOf(operation: string, name: string, value: unknown): NumericArray | ScalarValue | undefined {
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return value;
-  if (Array.isArray(value)) return value.length <= MOST_LANES ? ([...value] as ScalarValue) : undefined;
+  if (Array.isArray(value)) return value.length <= MOST_LANES ? [...value] : undefined;
   return aNumericArray.parse(value, operation, name)?.slice();
 }
 const MOST_LANES = 4;

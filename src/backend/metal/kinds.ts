@@ -26,7 +26,7 @@ export const aSize: Kind<Size> = {
 const arrays = [
   ...[Float32Array, Float16Array, Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Uint32Array],
   ...[BigInt64Array, BigUint64Array],
-] as readonly NumericArrayConstructor<NumericArray>[];
+];
 const arrayNames = arrays.map(({ name }) => name).join(", ");
 
 /** A typed array with a corresponding Metal type, whose buffer is not detached. */

@@ -171,7 +171,7 @@ export const layouts = {
   }),
   statistics: layout({
     ...header,
-    ...(Object.fromEntries(statisticsFields.map((name) => [name, "u64"])) as Record<string, FieldType>),
+    ...Object.fromEntries(statisticsFields.map((name) => [name, "u64"])),
   }),
 } as const satisfies Record<string, Layout>;
 

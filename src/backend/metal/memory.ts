@@ -90,7 +90,7 @@ export class MetalMemory implements Memory {
   contents(): ArrayBuffer {
     const address = this.info().contents;
     if (address === this.anchorAddress) return this.anchor;
-    return toArrayBuffer(address as Pointer, 0, this.byteLength); // the buffer moved; the anchor still owns it
+    return toArrayBuffer(address, 0, this.byteLength); // the buffer moved; the anchor still owns it
   }
 
   hostBytes(): Uint8Array {
@@ -162,13 +162,13 @@ export class MetalMemory implements Memory {
 }
 
 /** `toArrayBuffer` with the last two parameters that Bun's types lack: a native deallocator and its argument. */
-const adoptBytes = toArrayBuffer as unknown as (
+const adoptBytes: (
   address: Pointer,
   byteOffset: number,
   byteLength: number,
   deallocatorContext: Pointer,
   deallocator: Pointer,
-) => ArrayBuffer;
+) => ArrayBuffer = toArrayBuffer;
 
 const infoScratch = emptyStruct(layouts.bufferInfo);
 const out = new BigUint64Array(1);

@@ -165,5 +165,5 @@ export function finishPipeline(
   const json = readText(context.native, operation, (buffer, capacity, length) =>
     context.native.orchard_pipeline_info(handle, buffer, capacity, length),
   );
-  return { handle, info: JSON.parse(json) as PipelineInfo };
+  return { handle, info: JSON.parse(json) };
 }

@@ -55,7 +55,7 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
       return bytes;
     },
   };
-  defined.push(result as unknown as Struct<never>);
+  defined.push(result);
   return result;
 }
 

@@ -79,7 +79,7 @@ export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[
 
 /** Stores row-major values into a tensor, each rounded once to its dtype. */
 export function store(tensor: Tensor, values: ArrayLike<number | bigint | boolean>): void {
-  const stored = tensor.storage.array(tensor.dtype) as { [index: number]: number | bigint };
+  const stored = tensor.storage.array(tensor.dtype);
   const encode = encoderOf(tensor.dtype);
   forEachOffset(tensor.shape, tensor, (at, index) => {
     stored[at] = encode(values[index]!);

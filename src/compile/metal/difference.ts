@@ -1,11 +1,12 @@
 /** Compares two recordings on metal: dispatches are replayed only after two successive recordings were equal. */
+import { tupleOf } from "../../core/tuples.ts";
 import { placeIn } from "../errors.ts";
 import type { Entry } from "../recording.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
 
 /** Returns how two recordings differ; undefined if they differ only in numbers that each replay recomputes. */
 export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string | undefined {
-  const [before, after] = [a, b].map(fixedBlocks) as [Uint8Array[], Uint8Array[]];
+  const [before, after] = tupleOf([a, b].map(fixedBlocks), 2);
   for (const [at, call] of b.calls.entries()) {
     const was = a.calls[at];
     if (was?.name !== call.name)

@@ -1,4 +1,5 @@
 /** Decodes dispatches of elementwise kernels: the operation, and the location of each operand's elements. */
+import { tupleOf } from "../../core/tuples.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import { type Range, rangesOf } from "./dispatches.ts";
 import type { DeviceCall } from "./recording.ts";
@@ -87,7 +88,7 @@ function loopIn(view: DataView, from: number): Loop {
   const longs = (first: number, count: number) =>
     Array.from({ length: count }, (_, at) => view.getBigInt64(from + 8 * (first + at), true));
   const starts = MAX_RANK * (1 + LOOP_OPERANDS);
-  const [count, rank] = longs(starts + LOOP_OPERANDS, 2) as [bigint, bigint];
+  const [count, rank] = tupleOf(longs(starts + LOOP_OPERANDS, 2), 2);
   const axes = Number(rank);
   return {
     shape: longs(0, axes),

@@ -46,7 +46,7 @@ export function checkLayout(value: unknown, fail: Fail, isFree = false): SavedLa
   if (!isList(strides) || strides.length !== shape.length || !strides.every(isStep))
     return fail("strides are not a list of one number per axis");
   if (!(isFree ? isStep(offset) : isWhole(offset, 2 ** 40))) return fail("an offset is not a number of elements");
-  const layout = value as unknown as SavedLayout;
+  const layout = value as SavedLayout;
   const extent = extentOf(layout);
   if (extent && !(Math.abs(extent.first) < 2 ** 45 && Math.abs(extent.last) < 2 ** 45))
     return fail("a tensor is too large");
@@ -71,7 +71,7 @@ export function checkTree<Leaf>(value: unknown, leafOf: (leaf: unknown) => Leaf,
     !keys.every((key) => typeof key === "string")
   )
     return fail("expected an object of arguments or results");
-  return { kind, keys: keys as string[], items: children };
+  return { kind, keys: keys, items: children };
 }
 
 /** The bytes of memory by kind. */
@@ -101,7 +101,7 @@ export function checkLeaf(value: unknown, inputs: readonly SavedLayout[], json: 
     return fail("a result is outside of its memory");
   if (from === "input" && (bytesOf(inputs[index]!.dtype) % size !== 0 || typeof value["isSame"] !== "boolean"))
     return fail("a result is no view of an argument");
-  return value as unknown as SavedLeaf;
+  return value as SavedLeaf;
 }
 
 /** Checks the JSON except its trees. */

@@ -19,7 +19,7 @@ import {
 /** Saves a program. @throws {CompileError} `unsaved` @throws {FileError} */
 export async function saveProgram(path: string, parts: SavedParts, inputs: Tree<Layout>): Promise<void> {
   const { words, blocks, arenaBytes, slots, draws, advances, results } = parts;
-  if (advances.some(({ generator }) => (generator as unknown) !== defaultGenerator))
+  if (advances.some(({ generator }) => generator !== defaultGenerator))
     throw unsaved("it uses a generator other than the default one");
   const json: SavedJson = {
     ...{ version: VERSION, library: libraryFingerprint(), arenaBytes, slots },

@@ -3,6 +3,7 @@ import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";
 import { expectNothing, reading } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DTypeOfArray, type DTypeOfValue, type TensorArray, tensor } from "../../ops/creation/tensor.ts";
 import { stack } from "../../ops/join/cat.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -85,7 +86,7 @@ function kindOf(item: unknown): string {
 }
 
 function ofTensors(items: readonly Tensor[], path: string): Tensor {
-  const [first] = items as readonly [Tensor];
+  const [first] = tupleOf(items, 1);
   const other = items.find(({ shape, dtype }) => shape.join() !== first.shape.join() || dtype !== first.dtype);
   if (other === undefined) return stack(items);
   const got = `${first.describe()} and ${other.describe()}`;
@@ -93,7 +94,7 @@ function ofTensors(items: readonly Tensor[], path: string): Tensor {
 }
 
 function ofLists(items: readonly (readonly unknown[])[], path: string): unknown[] {
-  const [{ length }] = items as readonly [readonly unknown[]];
+  const [{ length }] = tupleOf(items, 1);
   const other = items.find((item) => item.length !== length);
   if (other === undefined)
     return Array.from({ length }, (_, at) =>
@@ -120,7 +121,7 @@ function ofObjects(items: readonly object[], path: string): Record<string, unkno
     names.map((name) => [
       name,
       collated(
-        items.map((item) => Reflect.get(item, name) as unknown),
+        items.map((item) => Reflect.get(item, name)),
         `${path}.${name}`,
       ),
     ]),

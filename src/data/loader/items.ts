@@ -29,7 +29,7 @@ export const aDataset: Kind<Dataset<unknown>> = {
   expected: "a data set: an object with length and get(index)",
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
-    const given = value as Partial<Dataset<unknown>>;
+    const given: Partial<Dataset<unknown>> = value;
     const isSize = Number.isSafeInteger(given.length) && given.length! >= 0;
     return isSize && typeof given.get === "function" ? (given as Dataset<unknown>) : undefined;
   },
@@ -58,7 +58,7 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
           each.rank === 0 ? "noAxes" : "sizesDiffer",
           `expected tensors with the same number of rows, got ${checked.map((one) => one.describe()).join(", ")}`,
         );
-    this.tensors = checked as unknown as T;
+    this.tensors = checked as T;
   }
 
   get(index: number, _context?: ItemContext): T {

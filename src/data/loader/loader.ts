@@ -200,7 +200,7 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
     const { seed } = this.#options;
     if (!isDataset(dataset)) {
       const items = dataset instanceof IterableDataset ? dataset.items(contextOf(seed, epoch, 0)) : dataset;
-      for await (const item of items as AsyncIterable<Item>) yield () => Promise.resolve(item);
+      for await (const item of items) yield () => Promise.resolve(item);
       return;
     }
     for (const index of this.#indices(dataset.length, epoch)) {

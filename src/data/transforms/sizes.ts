@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice, flag, listOf } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { type Given, type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { flip } from "../../ops/join/flip.ts";
 import { type PadMode, pad as padded } from "../../ops/join/pad.ts";
 import { interpolate } from "../../ops/picture/interpolate.ts";
@@ -114,11 +115,20 @@ export function centerCrop(size: number | readonly [height: number, width: numbe
 export function centerCrop(...values: unknown[]): Transform {
   const size = bothSides(centerCropParameters(values).size);
   return transform("transforms.centerCrop", (image) => {
-    const missing = sizeOf(image).map((side, axis) => Math.max(size[axis]! - side, 0)) as [number, number];
-    const [above, before] = missing.map((gap) => Math.floor(gap / 2)) as [number, number];
+    const missing = tupleOf(
+      sizeOf(image).map((side, axis) => Math.max(size[axis]! - side, 0)),
+      2,
+    );
+    const [above, before] = tupleOf(
+      missing.map((gap) => Math.floor(gap / 2)),
+      2,
+    );
     const [below, after] = [missing[0] - above, missing[1] - before];
     const whole = missing.some((gap) => gap > 0) ? padded(image, [before, after, above, below]) : image;
-    const [top, left] = sizeOf(whole).map((side, axis) => toEven((side - size[axis]!) / 2)) as [number, number];
+    const [top, left] = tupleOf(
+      sizeOf(whole).map((side, axis) => toEven((side - size[axis]!) / 2)),
+      2,
+    );
     return cropped(whole, top, left, size);
   });
 }
@@ -133,7 +143,7 @@ const border: Kind<[number, number, number, number]> = {
     const isSize = (given: unknown): given is number => Number.isSafeInteger(given) && Number(given) >= 0;
     if (typeof value === "number") return isSize(value) ? [value, value, value, value] : undefined;
     const found = listOf(aNumber({ holds: isSize, expected: "a size" }), "").parse(value, operation, name);
-    return found?.length === 4 ? (found as [number, number, number, number]) : undefined;
+    return found?.length === 4 ? tupleOf(found, 4) : undefined;
   },
 };
 

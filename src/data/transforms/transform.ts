@@ -4,6 +4,7 @@ import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, listOf } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { clamp } from "../../ops/elementwise/clamp.ts";
 import { round } from "../../ops/elementwise/rounding.ts";
@@ -122,7 +123,7 @@ export const twoOf = (kind: Kind<number>): Kind<[number, number]> => ({
   expected: `a list of two numbers`,
   parse(value, operation, name) {
     const found = listOf(kind, "").parse(value, operation, name);
-    return found?.length === 2 ? (found as [number, number]) : undefined;
+    return found?.length === 2 ? tupleOf(found, 2) : undefined;
   },
 });
 

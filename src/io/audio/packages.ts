@@ -26,12 +26,11 @@ interface Decoded {
 const packages = {
   mp3: {
     ...{ name: "mpg123-decoder", version: "1.0.3", title: "MP3" },
-    make: async (): Promise<Decoder> => new (await import("mpg123-decoder")).MPEGDecoder() as unknown as Decoder,
+    make: async (): Promise<Decoder> => new (await import("mpg123-decoder")).MPEGDecoder(),
   },
   flac: {
     ...{ name: "@wasm-audio-decoders/flac", version: "0.2.11", title: "FLAC" },
-    make: async (): Promise<Decoder> =>
-      new (await import("@wasm-audio-decoders/flac")).FLACDecoder() as unknown as Decoder,
+    make: async (): Promise<Decoder> => new (await import("@wasm-audio-decoders/flac")).FLACDecoder(),
   },
 } as const;
 

@@ -123,7 +123,7 @@ async function read<Types extends CheckpointTypes>(
 function readState(file: SafetensorsFile): CheckpointState {
   const fail = (problem: string) => new FileFormatError(operation, "notACheckpoint", file.path, problem);
   const invalid = (digits: string) => fail(`expected the digits of a bigint in its training state, got "${digits}"`);
-  const state = unflattenTree(parseState(file), (name) => file.tensor(name), invalid) as unknown as CheckpointState;
+  const state = unflattenTree(parseState(file), (name) => file.tensor(name), invalid) as CheckpointState;
   if (!Number.isSafeInteger(state.step) || state.step < 0)
     throw fail(`expected its step to be a whole number of at least 0, got ${describeValue(state.step)}`);
   return state;

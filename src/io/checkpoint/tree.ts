@@ -88,7 +88,7 @@ function mapValues<Value, Result>(
 
 function isPlainObject(value: unknown): value is { readonly [key: string]: unknown } {
   if (typeof value !== "object" || value === null) return false;
-  const prototype = Object.getPrototypeOf(value) as unknown;
+  const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
@@ -110,7 +110,7 @@ export function unflattenTree(
   invalid: (digits: string) => Error,
 ): StateTree {
   if (Array.isArray(json)) return json.map((item: Json) => unflattenTree(item, tensor, invalid));
-  if (!isJsonObject(json)) return json as null | boolean | number | string;
+  if (!isJsonObject(json)) return json;
   const { $tensor: name, $bigint: digits, $number: number } = json;
   if (typeof name === "string") return tensor(name);
   if (typeof digits === "string" && !/^-?\d+$/.test(digits)) throw invalid(digits);

@@ -81,7 +81,7 @@ export function encodeHeader(
   return bytes.all();
 }
 
-const numberOf = (type: GgufType): number => (valueTypes as readonly string[]).indexOf(type);
+const numberOf = (type: GgufType): number => valueTypes.indexOf(type);
 
 function addValue(bytes: Bytes, entry: GgufValue): void {
   if (entry.type !== "array") {
@@ -115,9 +115,9 @@ export function typed(operation: string, key: string, value: unknown): GgufValue
   if (Array.isArray(value)) {
     const of = [...new Set(value.map((each) => plainType(operation, key, each)))];
     const [type = "string"] = of;
-    if (of.length <= 1) return checked(operation, key, { type: "array", of: type, value } as GgufValue, 0);
+    if (of.length <= 1) return checked(operation, key, { type: "array", of: type, value }, 0);
     // A list of several number types.
-    return checked(operation, key, { type: "array", of: common(operation, key, of, value), value } as GgufValue, 0);
+    return checked(operation, key, { type: "array", of: common(operation, key, of, value), value }, 0);
   }
   if (typeof value === "object" && value !== null) return checked(operation, key, value as GgufValue, 0);
   return checked(operation, key, { type: plainType(operation, key, value), value } as GgufValue, 0);

@@ -84,7 +84,7 @@ function readMetadata(cursor: Cursor, count: number): Readonly<Record<string, Gg
 
 function typeAt(cursor: Cursor, key: string): GgufType {
   const type = cursor.uint32(`the type of ${brief(key)}`);
-  const name = valueTypes[type] as GgufType | undefined;
+  const name = valueTypes[type];
   if (name !== undefined) return name;
   throw cursor.fail("unknownType", `expected a type of 0 to ${valueTypes.length - 1} for ${brief(key)}, got ${type}`);
 }

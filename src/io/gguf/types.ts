@@ -1,4 +1,5 @@
 /** The types of GGUF files: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md */
+import { entriesOf } from "../../core/records.ts";
 import type { GgmlFormat } from "../../quant/formats.ts";
 import { blockFormats } from "../../quant/formats.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -160,7 +161,7 @@ const foreign: Readonly<Record<number, readonly [name: string, values: number, b
   41: ["q1_0", 128, 18],
 };
 
-const formats = Object.entries(blockFormats) as [GgmlFormat, { type: number; values: number; bytes: number }][];
+const formats = entriesOf(blockFormats);
 
 /** The types of tensors by number. */
 export const tensorTypes: ReadonlyMap<number, TensorType> = new Map<number, TensorType>([

@@ -44,6 +44,6 @@ const luma = (red: number, green: number, blue: number): number =>
 /** Makes a tensor from pixels that are not shared. */
 export function toTensor(pixels: Uint8Array, [height, width]: readonly [number, number], order: ChannelOrder): Tensor {
   const channels = pixels.length / (height * width);
-  const x = fromArray(pixels as Uint8Array<ArrayBuffer>, [height, width, channels]);
+  const x = fromArray(pixels, [height, width, channels]);
   return order === "last" ? x : contiguous(permute(x, [2, 0, 1]));
 }

@@ -48,7 +48,7 @@ const VERSION = "0.35.5";
 export async function sharp(operation: string): Promise<MakeSharp> {
   try {
     const { default: make } = await import("sharp");
-    return make as unknown as MakeSharp;
+    return make as MakeSharp;
   } catch (cause) {
     throw new PackageError(
       operation,

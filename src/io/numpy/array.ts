@@ -20,11 +20,11 @@ export function decodeArray(bytes: Uint8Array, fail: Fail): Tensor {
   if (isBigEndian) swap(elements, bytesOf(realDType(dtype)));
   if (dtype === "bool" && elements.some((byte) => byte > 1))
     throw fail("badBool", "expected booleans to be bytes of 0 and 1");
-  const values = new dtypeFacts[dtype].array(elements.buffer as ArrayBuffer);
+  const values = new dtypeFacts[dtype].array(elements.buffer);
   const storedShape = isFortran ? shape.toReversed() : shape;
   const made: Tensor = isComplex(dtype)
     ? fromPairs(values as Float32Array, storedShape)
-    : tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...storedShape] });
+    : tensor(values as Float32Array, { dtype: dtype, shape: [...storedShape] });
   return isFortran ? contiguous(permute(made, [...shape.keys()].reverse())) : made;
 }
 

@@ -7,6 +7,7 @@
  * @see https://github.com/huggingface/safetensors#format
  */
 import { FileFormatError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import { fileDType } from "./dtypes.ts";
@@ -111,7 +112,7 @@ function readEntry(name: string, json: Json, fail: Fail): TensorEntry {
     throw fail("invalidEntry", `expected shape to be a list of whole numbers, got ${brief(shape)}`, name);
   if (!isCounts(offsets) || offsets.length !== 2 || offsets[0]! > offsets[1]!)
     throw fail("invalidOffsets", `expected data_offsets to be [begin, end] in order, got ${brief(offsets)}`, name);
-  const [begin, end] = offsets as readonly [number, number];
+  const [begin, end] = tupleOf(offsets, 2);
   checkSize(name, dtype, shape, end - begin, fail);
   return { name, dtype, shape, begin, byteLength: end - begin };
 }

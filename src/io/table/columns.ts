@@ -55,4 +55,4 @@ export function inDType(operation: string, name: string, column: Tensor | unknow
 
 /** Makes a tensor [rows] or [rows, …]. */
 export const tensorOf = (values: NodeJS.TypedArray, dtype: DType, shape: readonly number[]): Tensor =>
-  tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...shape] });
+  tensor(values as Float32Array, { dtype: dtype, shape: [...shape] });

@@ -52,7 +52,7 @@ export function columnOf(
   fail: Fail,
 ): Tensor | unknown[] {
   const ordered = chunks.toSorted((a, b) => a.rowStart - b.rowStart);
-  const values: Values = ordered.flatMap(({ columnData }) => Array.from(columnData as ArrayLike<unknown>));
+  const values: Values = ordered.flatMap(({ columnData }) => Array.from(columnData));
   if (values.length !== rows)
     throw fail("damaged", `expected ${rows} values in the column ${JSON.stringify(name)}, got ${values.length}`);
   if (dtype === undefined) return values.map((value) => value ?? null);

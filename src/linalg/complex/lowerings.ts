@@ -5,6 +5,7 @@ import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { primitives } from "../../backend/primitive.ts";
 import type { Operands } from "../../core/operands.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { conjugate } from "../../ops/complex/part.ts";
 import { joinedParts } from "../../ops/complex/planewise.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
@@ -61,7 +62,7 @@ const ofPairs = ({ storage, dtype }: Tensor, shape: Shape): Tensor =>
 
 /** The spec of complex results, as pairs of numbers. */
 function pairsSpec(shape: Shape, dtype: DType): OutputSpec {
-  const [rows, columns] = shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(shape.slice(-2), 2);
   const batch = shape.slice(0, -2).reduce((product, size) => product * size, 1);
   return { shape: [batch, rows, 2 * columns], dtype: realDType(dtype) };
 }
@@ -80,7 +81,7 @@ function run<Attributes>(
     specs.map((spec) => (isComplex(spec.dtype) ? pairsSpec(spec.shape, spec.dtype) : spec)),
     attributes,
     operation,
-  ) as Tensor[];
+  );
   return specs.map(({ shape, dtype }, at) => (isComplex(dtype) ? ofPairs(results[at]!, shape) : results[at]!));
 }
 
@@ -125,13 +126,10 @@ define("solve", ([a, b], _, { specs, operation }) => {
     { shape: a!.shape.slice(0, -1), dtype: "int32" },
     { shape: batch, dtype: "int32" },
   ];
-  const [lu, pivots, info] = run(
-    complexLu,
-    [pairsOf(a!)],
-    factorSpecs,
-    { ...matricesOf(a!), pivot: true },
-    operation,
-  ) as [Tensor, Tensor, Tensor];
+  const [lu, pivots, info] = tupleOf(
+    run(complexLu, [pairsOf(a!)], factorSpecs, { ...matricesOf(a!), pivot: true }, operation),
+    3,
+  );
   const right = b ?? expand(eye(a!.shape.at(-1)!, { dtype: a!.dtype }), a!.shape);
   const x = substituted(lu, pivots, right, false, operation);
   return [x, info, lu, pivots].slice(0, specs.length);
@@ -150,24 +148,27 @@ function timesReal(a: Tensor, b: Tensor, operation: string): Tensor {
 /** The phase of the element of largest absolute value in each column, the first on ties; […, 1, n]. */
 function phasesOf(x: Tensor): Tensor {
   const largest = argmax(abs(x), { dim: -2, keepdim: true });
-  return sign(gather(x, -2, largest)) as Tensor;
+  return sign(gather(x, -2, largest));
 }
 
 define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, { operation }) => {
   const { batch, rows: size } = matricesOf(a!);
   const { shape } = a!;
   const lead = shape.slice(0, -2);
-  const [t, q, notFinite] = run(
-    complexTridiagonal,
-    [pairsOf(a!)],
-    [
-      { shape, dtype: realDType(a!.dtype) },
-      { shape, dtype: a!.dtype },
-      { shape: lead, dtype: "int32" },
-    ],
-    { batch, size, upper },
-    operation,
-  ) as [Tensor, Tensor, Tensor];
+  const [t, q, notFinite] = tupleOf(
+    run(
+      complexTridiagonal,
+      [pairsOf(a!)],
+      [
+        { shape, dtype: realDType(a!.dtype) },
+        { shape, dtype: a!.dtype },
+        { shape: lead, dtype: "int32" },
+      ],
+      { batch, size, upper },
+      operation,
+    ),
+    3,
+  );
   const found = executeMany(
     primitives.get("eigh")!,
     [t],
@@ -178,11 +179,11 @@ define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, {
     ],
     { upper: false, vectors } as never,
     operation,
-  ) as Tensor[];
-  const info = where(gt(notFinite, 0), notFinite, found[1]!) as Tensor;
+  );
+  const info = where(gt(notFinite, 0), notFinite, found[1]!);
   if (!vectors) return [found[0]!, info];
   const columns = timesReal(q, found[2]!, operation);
-  return [found[0]!, info, a!.size === 0 ? columns : (mul(columns, conjugate(phasesOf(columns))) as Tensor)];
+  return [found[0]!, info, a!.size === 0 ? columns : mul(columns, conjugate(phasesOf(columns)))];
 });
 
 interface Decomposition {
@@ -199,17 +200,20 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
   const square = [...lead, columns, columns];
   const width = vectors ? (full ? rows : columns) : 0;
   const real = realDType(a.dtype);
-  const [b, q, ph] = run(
-    complexBidiagonal,
-    [pairsOf(a)],
-    [
-      { shape: square, dtype: real },
-      { shape: [...lead, rows, width], dtype: a.dtype },
-      { shape: [...lead, columns, vectors ? columns : 0], dtype: a.dtype },
-    ],
-    { batch, rows, columns, width },
-    operation,
-  ) as [Tensor, Tensor, Tensor];
+  const [b, q, ph] = tupleOf(
+    run(
+      complexBidiagonal,
+      [pairsOf(a)],
+      [
+        { shape: square, dtype: real },
+        { shape: [...lead, rows, width], dtype: a.dtype },
+        { shape: [...lead, columns, vectors ? columns : 0], dtype: a.dtype },
+      ],
+      { batch, rows, columns, width },
+      operation,
+    ),
+    3,
+  );
   const values = { shape: [...lead, columns], dtype: real };
   const info = { shape: lead, dtype: "int32" } as const;
   const sides = { shape: square, dtype: real };
@@ -236,13 +240,13 @@ function oriented(u: Tensor, vh: Tensor): [u: Tensor, vh: Tensor] {
   const [left, right] = [u.shape.at(-1)!, vh.shape.at(-2)!];
   const count = Math.min(left, right);
   const ofU = u.size === 0 ? undefined : phasesOf(u);
-  const turned = ofU ? (mul(u, conjugate(ofU)) as Tensor) : u;
+  const turned = ofU ? mul(u, conjugate(ofU)) : u;
   if (vh.size === 0) return [turned, vh];
   const first = narrow(vh, -2, 0, count);
-  const parts = [ofU && count > 0 ? (mul(first, mT(narrow(ofU, -1, 0, count))) as Tensor) : first];
+  const parts = [ofU && count > 0 ? mul(first, mT(narrow(ofU, -1, 0, count))) : first];
   if (right > count) {
     const rest = narrow(vh, -2, count, right - count);
-    parts.push(mul(rest, conjugate(mT(phasesOf(mT(rest))))) as Tensor);
+    parts.push(mul(rest, conjugate(mT(phasesOf(mT(rest))))));
   }
   return [turned, parts.length === 1 ? parts[0]! : cat(parts, -2)];
 }
@@ -264,11 +268,11 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
   const { batch, rows, columns } = matricesOf(a!);
   const { columns: sides } = matricesOf(b!);
   const partOf = (x: Tensor, part: Part): Tensor => contiguous(plane(x, part));
-  const [re, im] = ([0, 1] as const).map((part) => reshape(partOf(a!, part), [batch, rows, columns])) as [
-    Tensor,
-    Tensor,
-  ];
-  const pairs = stack([cat([re, im], -2), cat([neg(im) as Tensor, re], -2)], -1);
+  const [re, im] = tupleOf(
+    ([0, 1] as const).map((part) => reshape(partOf(a!, part), [batch, rows, columns])),
+    2,
+  );
+  const pairs = stack([cat([re, im], -2), cat([neg(im), re], -2)], -1);
   const matrix = reshape(pairs, [batch, 2 * rows, 2 * columns]);
   const right = ([0, 1] as const).map((part) => reshape(partOf(b!, part), [batch, rows, sides]));
   const [x, rank, info] = executeMany(
@@ -283,7 +287,7 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
   ) as [Tensor, Tensor, Tensor];
   const found = reshape(x, [batch, columns, 2, sides]);
   const solution = joinedParts(select(found, 2, 0), select(found, 2, 1), operation);
-  const halved = (counts: Tensor): Tensor => floorDivide(add(counts, 1) as Tensor, 2) as Tensor;
+  const halved = (counts: Tensor): Tensor => floorDivide(add(counts, 1), 2);
   return [solution, halved(rank), halved(info)].map((result, at) => reshape(result, specs[at]!.shape));
 });
 

@@ -102,7 +102,7 @@ function decompose(operation: string, a: Tensor): { readonly eigenvalues: Tensor
     results,
     ([ofValues, ofVectors], [values, vectors]) => {
       const gradient = gradientOf(operation, ofValues, ofVectors, values, vectors);
-      return [isReal && gradient ? (real(gradient) as Tensor) : gradient];
+      return [isReal && gradient ? real(gradient) : gradient];
     },
     "none",
   );
@@ -125,20 +125,19 @@ function gradientOf(
   if (values.size === 0) return null;
   const adjoint = mH(vectors);
   const parts: Tensor[] = [];
-  if (ofValues !== null)
-    parts.push(mul(eye(values.shape.at(-1)!, { dtype: values.dtype }), unsqueeze(ofValues, -2)) as Tensor);
+  if (ofValues !== null) parts.push(mul(eye(values.shape.at(-1)!, { dtype: values.dtype }), unsqueeze(ofValues, -2)));
   if (ofVectors !== null) {
     const product = matmul(adjoint, ofVectors);
     checkPhases(operation, product);
-    const lengths = real(sum(mul(conjugate(vectors), ofVectors) as Tensor, -2)) as Tensor;
-    const projected = sub(product, mul(matmul(adjoint, vectors), unsqueeze(lengths, -2))) as Tensor;
-    const gaps = conjugate(sub(unsqueeze(values, -2), unsqueeze(values, -1)) as Tensor);
+    const lengths = real(sum(mul(conjugate(vectors), ofVectors), -2));
+    const projected = sub(product, mul(matmul(adjoint, vectors), unsqueeze(lengths, -2)));
+    const gaps = conjugate(sub(unsqueeze(values, -2), unsqueeze(values, -1)));
     const divisors = add(gaps, eye(values.shape.at(-1)!, { dtype: values.dtype }));
-    parts.push(div(sub(projected, diagonalPart(projected)), divisors) as Tensor);
+    parts.push(div(sub(projected, diagonalPart(projected)), divisors));
   }
   if (parts.length === 0) return null;
   const right = matmul(
-    parts.reduce((total, part) => add(total, part) as Tensor),
+    parts.reduce((total, part) => add(total, part)),
     adjoint,
   );
   const { lu, pivots } = noGrad(() => factorize(operation, adjoint, true)); // not of `right`, which may be abstract
@@ -157,7 +156,7 @@ function run(operation: string, a: Tensor, vectors: boolean): [Tensor, ...Tensor
     ],
     { vectors },
     operation,
-  ) as [Tensor, Tensor<"int32">, ...Tensor[]];
+  );
   const problem = (code: number): string =>
     code === 1 ? "has elements that are infinite or NaN" : "has eigenvalues to which the iteration did not converge";
   checkInfo(operation, info, problem, [eigenvalues, ...eigenvectors]);

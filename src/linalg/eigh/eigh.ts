@@ -154,7 +154,7 @@ function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): 
     ],
     { upper: upper !== isFlipped, vectors },
     operation,
-  ) as [Tensor, Tensor<"int32">, ...Tensor[]];
+  );
   const problem = (code: number): string =>
     code <= size
       ? `has an element that is not finite, in row ${code}`

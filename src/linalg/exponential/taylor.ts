@@ -3,6 +3,7 @@
  * and 18. Source: P. Bader, S. Blanes and F. Casas, "Computing the Matrix Exponential with an Optimized Taylor
  * Polynomial Approximation", Mathematics 7 (2019). A test expands the polynomials.
  */
+import { tupleOf } from "../../core/tuples.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
@@ -34,7 +35,7 @@ export function planOf(norm: number, dtype: DType): { degree: Degree; squarings:
 
 /** Evaluates the polynomial of a degree at each matrix. */
 export function taylor(degree: Degree, a: Tensor): Tensor {
-  const one = eye(a.shape.at(-1)!, { dtype: a.dtype as "float32" });
+  const one = eye(a.shape.at(-1)!, { dtype: a.dtype });
   if (degree === 1) return add(one, a);
   const a2 = matmul(a, a);
   if (degree === 2) return combined([1, 1, 1 / 2], [one, a, a2]);
@@ -69,7 +70,10 @@ const factors12 = [
 ] as const;
 
 function degree12(powers: readonly Tensor[]): Tensor {
-  const [b1, b2, b3, b4] = factors12.map((factors) => combined(factors, powers)) as [Tensor, Tensor, Tensor, Tensor];
+  const [b1, b2, b3, b4] = tupleOf(
+    factors12.map((factors) => combined(factors, powers)),
+    4,
+  );
   const a6 = add(b3, matmul(b4, b4));
   return add(b1, matmul(add(b2, a6), a6));
 }
@@ -84,19 +88,16 @@ const factors18 = [
 ] as const;
 
 function degree18(powers: readonly Tensor[]): Tensor {
-  const [b1, b2, b3, b4, b5] = factors18.map((factors) => combined(factors, powers)) as [
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-    Tensor,
-  ];
+  const [b1, b2, b3, b4, b5] = tupleOf(
+    factors18.map((factors) => combined(factors, powers)),
+    5,
+  );
   const a9 = add(matmul(b1, b5), b4);
   return add(b2, matmul(add(b3, a9), a9));
 }
 
 /** Σ factor · matrix, skipping factors of 0. */
 function combined(factors: readonly number[], matrices: readonly Tensor[]): Tensor {
-  const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at]!, factor) as Tensor]));
-  return terms.reduce((total, term) => add(total, term) as Tensor);
+  const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at]!, factor)]));
+  return terms.reduce((total, term) => add(total, term));
 }

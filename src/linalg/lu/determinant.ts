@@ -124,7 +124,7 @@ function signedLog(operation: string, a: Tensor): SignedLog {
       ],
       "none",
     );
-  return { sign: determinantSign, logabsdet } as SignedLog;
+  return { sign: determinantSign, logabsdet };
 }
 
 /**

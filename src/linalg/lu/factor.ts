@@ -3,6 +3,7 @@ import { execute, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { arange } from "../../ops/creation/arange.ts";
 import { eye } from "../../ops/creation/eye.ts";
@@ -93,7 +94,7 @@ export function lu(...values: unknown[]): Lu {
   const { a, pivot } = luParameters(values);
   const factors = factorize("lu", matrixOperand("lu", a), pivot);
   factors.info.dispose();
-  const [rows, columns] = factors.lu.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(factors.lu.shape.slice(-2), 2);
   const size = Math.min(rows, columns);
   const p = pivot ? permutationMatrix(factors.pivots, rows, a.dtype) : zeros([0], { dtype: a.dtype });
   factors.pivots.dispose();
@@ -168,7 +169,7 @@ export function factorize(operation: string, a: Tensor, pivot: boolean): LuFacto
  * optimum experimental design", 2010; for other shapes as in `linalg_lu_backward` of PyTorch.
  */
 function gradientOf(lu: Tensor, pivots: Tensor<"int32">, gradient: Tensor): Tensor {
-  const [rows, columns] = lu.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(lu.shape.slice(-2), 2);
   const size = Math.min(rows, columns);
   const square = (x: Tensor): Tensor => narrow(narrow(x, -2, 0, size), -1, 0, size);
   const right = (x: Tensor): Tensor => narrow(x, -1, size, columns - size);
@@ -189,7 +190,7 @@ function gradientOf(lu: Tensor, pivots: Tensor<"int32">, gradient: Tensor): Tens
 
 /** @internal Returns the lower triangle with a diagonal of 1. */
 export function unitLower(x: Tensor): Tensor {
-  const [rows, columns] = x.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(x.shape.slice(-2), 2);
   return add(tril(x, { diagonal: -1 }), eye(rows, columns, { dtype: x.dtype }));
 }
 

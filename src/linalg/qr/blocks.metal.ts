@@ -5,6 +5,7 @@
 import type { TicketRange } from "../../backend/backend.ts";
 import { launch, type Operand, reads, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { BLOCK } from "../metal.ts";
@@ -51,7 +52,7 @@ const run = (
 ): TicketRange =>
   launch({
     ...{ file: "linalg/qr_blocks.metal", name, operands, parameters },
-    ...{ grid: grid as [number, number, number], threadgroup: [32, 4, 1] },
+    ...{ grid: tupleOf(grid, 3), threadgroup: [32, 4, 1] },
   });
 
 /** Copies `from` to `a`, and factorizes it there. */

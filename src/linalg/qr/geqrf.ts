@@ -2,6 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { zerosLike } from "../../ops/creation/full.ts";
 import { add, mul, neg, sub } from "../../ops/elementwise/arithmetic.ts";
@@ -58,7 +59,7 @@ const geqrfParameters = parameters("geqrf", { a: operand(aTensor) });
 
 /** Factorizes float32 or float64 matrices into R and reflections. */
 function reflections(operation: string, a: Tensor): GeqrfResult {
-  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(a.shape.slice(-2), 2);
   const { dtype } = a;
   const [factors, tau] = executeMany(
     geqrfPrimitive,
@@ -84,7 +85,7 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
  * Householder vectors from tall-skinny QR", 2014, 3.
  */
 function gradient({ a, tau }: GeqrfResult, ofA: Tensor | null, ofTau: Tensor | null): Tensor {
-  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(a.shape.slice(-2), 2);
   const count = Math.min(rows, columns);
   const q = product("geqrf", firstColumns(a, count), tau);
   const r = triu(firstRows(a, count));

@@ -3,6 +3,7 @@ import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add, neg } from "../../ops/elementwise/arithmetic.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
@@ -40,7 +41,7 @@ export function householderProduct(...values: unknown[]): Tensor {
   const operation = "householderProduct";
   const { a, tau } = productParameters(values);
   const [vectors, scales] = reflectionOperands(operation, a, tau);
-  const [rows, columns] = vectors.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(vectors.shape.slice(-2), 2);
   if (columns > rows)
     throw new ShapeError(operation, "wide", `expected a to have at most as many columns as rows, got ${a.describe()}`);
   return toDType(product(operation, vectors, scales), a.dtype);
@@ -72,7 +73,7 @@ export function product(operation: string, a: Tensor, tau: Tensor): Tensor {
   const q = execute(productPrimitive, [dense(a), dense(tau)], a.shape, a.dtype, undefined, operation);
   record(operation, [a, tau], [q], [a, tau], ([gradient], [savedA, scales]) => {
     const form = compactForm(savedA, scales);
-    const [rows, columns] = savedA.shape.slice(-2) as [number, number];
+    const [rows, columns] = tupleOf(savedA.shape.slice(-2), 2);
     const given = gradient;
     const outer = matmul(given, firstRows(form.v, columns));
     const ofT = neg(matmul(mT(form.v), outer));

@@ -5,6 +5,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { empty } from "../../ops/creation/full.ts";
 import { abs, add, mul, square, sub } from "../../ops/elementwise/arithmetic.ts";
@@ -117,7 +118,7 @@ export function lstsq(...values: unknown[]): LstsqResult {
     solution: toDType(isVector ? squeeze(solution, -1) : solution, a.dtype),
     residuals: result(residuals) as Tensor<RealDType>,
     rank: rank ? toDType(rank, "int64") : empty([0], { dtype: "int64" }),
-    singularValues: toDType(singularValues ?? empty([0]), realDType(a.dtype) as RealDType),
+    singularValues: toDType(singularValues ?? empty([0]), realDType(a.dtype)),
   };
 }
 const lstsqParameters = parameters("lstsq", {
@@ -142,7 +143,7 @@ function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
 
 /** The residuals if there are more equations than unknowns and every unknown is determined; else empty. */
 function residualsOf([a, b]: readonly [Tensor, Tensor], x: Tensor, rank: Tensor | undefined): Tensor {
-  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(a.shape.slice(-2), 2);
   const isDetermined = (): boolean =>
     rank === undefined ||
     everyExample(rank)

@@ -4,6 +4,7 @@ import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { empty } from "../../ops/creation/full.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -68,7 +69,7 @@ const qrParameters = parameters("qr", {
 
 /** Factorizes float32 or float64 matrices. Mode `"r"` computes Q too if a gradient is needed, which depends on it. */
 function factorize(operation: string, a: Tensor, mode: QrMode): QrResult {
-  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(a.shape.slice(-2), 2);
   const inner = mode === "complete" ? rows : Math.min(rows, columns);
   const width = mode === "r" && !needsGradient(a) ? 0 : inner;
   const { dtype } = a;
@@ -94,7 +95,7 @@ function factorize(operation: string, a: Tensor, mode: QrMode): QrResult {
     },
     "none",
   );
-  return { q: mode === "r" ? empty([0], { dtype: dtype as "float32" }) : q, r };
+  return { q: mode === "r" ? empty([0], { dtype: dtype }) : q, r };
 }
 
 const noGradient = (operation: string, a: Tensor): AutogradError =>

@@ -1,4 +1,5 @@
 /** Shared code of this folder: the compact form of reflections (V and T), and gradients. */
+import { tupleOf } from "../../core/tuples.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, neg } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
@@ -25,7 +26,7 @@ export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count
 export const padRows = (x: Tensor, count: number): Tensor => pad(x, [0, 0, 0, count - x.shape.at(-2)!]);
 
 /** A matrix with ones on the diagonal, of the size and dtype of another. */
-export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype as "float32" });
+export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype });
 
 /** The vectors of reflections as columns: the lower triangle with ones on the diagonal. */
 export const vectorsOf = (a: Tensor, count: number): Tensor => {
@@ -84,7 +85,7 @@ export function reflectionGradients(
  * Roberts, "QR and LQ decomposition matrix backpropagation algorithms", 2020, 4.
  */
 export function qrGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {
-  const [rows, columns] = r.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(r.shape.slice(-2), 2);
   if (rows >= columns) return tallGradient(q, r, ofQ, ofR);
   const w = lastColumns(r, rows);
   const ofW = ofR && lastColumns(ofR, rows);

@@ -42,7 +42,7 @@ function gradientOfVectors(
   const [left, right] = [ofU && matmul(mH(u), ofU), ofVh && matmul(vh, mH(ofVh))];
   checkPhases(operation, left && right ? add(left, right) : (left ?? right)!);
   const differences = sub(row(s), column(s));
-  const e = add(mul(differences, add(row(s), column(s))), eye(s.shape.at(-1)!, { dtype: s.dtype as "float32" }));
+  const e = add(mul(differences, add(row(s), column(s))), eye(s.shape.at(-1)!, { dtype: s.dtype }));
   const parts: Tensor[] = [];
   if (ofU) {
     const inner = mul(div(skew(left!), e), row(s));

@@ -1,6 +1,7 @@
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis, choice, either, flag, listOf } from "../../core/kinds.ts";
 import { type Given, type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { zeros } from "../../ops/creation/full.ts";
 import { amax, amin } from "../../ops/reduction/extrema.ts";
@@ -87,7 +88,10 @@ function axesOf(operation: string, a: Tensor, dim: readonly number[]): [rows: nu
       "wrongRank",
       `expected two axes of a tensor of at least rank 2, got axes [${dim.join(", ")}] of ${a.describe()}`,
     );
-  const [rows, columns] = dim.map((each) => normalizeAxis(operation, each, a.rank)) as [number, number];
+  const [rows, columns] = tupleOf(
+    dim.map((each) => normalizeAxis(operation, each, a.rank)),
+    2,
+  );
   if (rows !== columns) return [rows, columns];
   throw new ShapeError(operation, "axisTwice", `expected two different axes, got [${dim.join(", ")}]`);
 }

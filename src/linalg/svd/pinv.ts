@@ -1,6 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { zeros } from "../../ops/creation/full.ts";
 import { add, mul, neg, reciprocal, sub } from "../../ops/elementwise/arithmetic.ts";
@@ -55,7 +56,7 @@ function recorded(a: Tensor, options: RankDecision): Tensor {
 }
 
 function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
-  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(a.shape.slice(-2), 2);
   if (rows === 0 || columns === 0) return zeros([...a.shape.slice(0, -2), columns, rows], { dtype: a.dtype });
   const invert = (values: Tensor): Tensor =>
     unsqueeze(where(areSignificant(values, a, options), reciprocal(values), 0), -2);

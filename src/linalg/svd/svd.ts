@@ -3,6 +3,7 @@ import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { type DType, type RealOf, realDType } from "../../tensor/dtype.ts";
@@ -117,7 +118,7 @@ function run(operation: string, a: Tensor, attributes: SvdAttributes): Factors<T
 
 function specsOf({ shape, dtype }: Tensor, { vectors, full }: SvdAttributes): OutputSpec[] {
   const batch = shape.slice(0, -2);
-  const [rows, columns] = shape.slice(-2) as [number, number];
+  const [rows, columns] = tupleOf(shape.slice(-2), 2);
   const count = Math.min(rows, columns);
   const s = { shape: [...batch, count], dtype: realDType(dtype) };
   const info = { shape: batch, dtype: "int32" } as const;

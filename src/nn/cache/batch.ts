@@ -54,7 +54,7 @@ class AttentionCacheBatch extends AttentionCache {
     const known = states.find((state) => state !== undefined);
     if (!known) return undefined;
     return cat(
-      states.map((state) => state ?? (zeros(known.shape, { dtype: known.dtype }) as Tensor)),
+      states.map((state) => state ?? zeros(known.shape, { dtype: known.dtype })),
       0,
     );
   }

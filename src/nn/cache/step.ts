@@ -1,5 +1,6 @@
 /** Decoding steps with caches: attention of a few new tokens of several sequences, as one operation. */
 import { noGrad } from "../../autograd/modes.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { narrow } from "../../ops/view/slice.ts";
@@ -41,7 +42,7 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   const [q] = operands;
   if (!hasStep(operands)) return null;
   if (caches.length > MOST_ROOMS) return steppedInParts(caches, step);
-  const [batch, count] = q.shape as readonly [number, number];
+  const [batch, count] = tupleOf(q.shape, 2);
   const roomSpec = { shape: [caches.length === 1 ? batch : 1, kvHeads, count, headWidth], dtype: q.dtype };
   const places: StepPlace[] = [];
   for (const cache of caches) {
@@ -66,7 +67,10 @@ function steppedInParts(caches: readonly StepCache[], step: AttendStep): Tensor 
   const parts: Tensor[] = [];
   for (let first = 0; first < caches.length; first += MOST_ROOMS) {
     const room = caches.slice(first, first + MOST_ROOMS);
-    const [q, k, v] = step.operands.map((x) => narrow(x, 0, first, room.length)) as [Tensor, Tensor, Tensor];
+    const [q, k, v] = tupleOf(
+      step.operands.map((x) => narrow(x, 0, first, room.length)),
+      3,
+    );
     const part = steppedTogether(room, { ...step, operands: [q, k, v] });
     if (!part) return null;
     parts.push(part);

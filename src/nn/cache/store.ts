@@ -1,6 +1,7 @@
 /** Storage of a layer's keys and values, in the computed dtype, in float16 or quantized. */
 import { noGrad } from "../../autograd/modes.ts";
 import { ShapeError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { copy_ } from "../../ops/copy/inplace.ts";
 import { empty } from "../../ops/creation/full.ts";
@@ -68,7 +69,7 @@ const { values: BLOCK_VALUES, bytes: BLOCK_BYTES } = blockFormat("q8_0");
 const quantized: Coding = {
   axis: 0,
   room({ shape }, tokens) {
-    const [batch, heads, , dim] = shape as readonly [number, number, number, number];
+    const [batch, heads, , dim] = tupleOf(shape, 4);
     if (dim % BLOCK_VALUES !== 0)
       throw new ShapeError(
         "AttentionCache",

@@ -184,7 +184,7 @@ export class Batcher implements Disposable {
   private async advance(slots: readonly Slot[], tokens: number): Promise<void> {
     try {
       using logits = tidy(() => noGrad(() => inEvaluation(this.model, () => this.compute(slots, tokens))));
-      const values = (await logits.data()) as unknown as Rows;
+      const values = (await logits.data()) as Rows;
       const width = this.model.vocabularySize;
       for (const [row, slot] of slots.entries()) slot.accept(values.subarray(row * width, (row + 1) * width), tokens);
       await this.allDecided(slots);

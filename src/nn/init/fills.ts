@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { copyInto } from "../../ops/copy/copy.ts";
 import { checkTarget, fill_ } from "../../ops/copy/inplace.ts";
 import { checkFloat } from "../../ops/creation/create.ts";
@@ -102,9 +103,10 @@ export function truncNormal_(...values: unknown[]): Tensor {
   checkFloat("init.truncNormal_", x.dtype);
   if (!(a < b)) throw new ArgumentError("init.truncNormal_", "invalidRange", `expected a < b, got ${a} and ${b}`);
   // 2 Φ((bound − mean) / std) − 1 = erf((bound − mean) / (std √2)).
-  const [low, high] = [a, b].map((bound) =>
-    Number(erf(tensor((bound - mean) / (std * Math.SQRT2), { dtype: "float64" })).item()),
-  ) as [number, number];
+  const [low, high] = tupleOf(
+    [a, b].map((bound) => Number(erf(tensor((bound - mean) / (std * Math.SQRT2), { dtype: "float64" })).item())),
+    2,
+  );
   const dtype = accumulationDType(x.dtype);
   return written("init.truncNormal_", x, () => {
     const standard = erfinv(uniform(low, high, x.shape, { dtype, generator }));

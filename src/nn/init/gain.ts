@@ -1,5 +1,6 @@
 import { aNumber, choice } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
+import { keysOf } from "../../core/records.ts";
 
 /** The gain of each nonlinearity, from its slope. */
 const gains = {
@@ -21,7 +22,7 @@ const gains = {
 export type GainNonlinearity = keyof typeof gains;
 
 /** @internal */
-export const aNonlinearity = choice(...(Object.keys(gains) as GainNonlinearity[]));
+export const aNonlinearity = choice(...keysOf(gains));
 
 /** @internal The gain for checked arguments. */
 export const gainOf = (nonlinearity: GainNonlinearity, slope: number): number => gains[nonlinearity](slope);

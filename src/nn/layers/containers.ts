@@ -120,7 +120,7 @@ const unflattenParameters = parameters("Unflatten", { dim: operand(someNumber), 
 export class ModuleList<M extends Module = Module<[x: Tensor], Tensor>> extends Module<never[], never> {
   /** A copy of the list of modules. */
   get items(): M[] {
-    return Object.values(this).filter((value) => value instanceof Module) as Module[] as M[];
+    return Object.values(this).filter((value) => value instanceof Module) as M[];
   }
 
   constructor(modules?: readonly M[]);
@@ -162,7 +162,7 @@ const moduleListParameters = parameters("ModuleList", {
     parse(value) {
       if (!isArray(value)) return undefined;
       for (const [at, module] of value.entries()) checkModule("ModuleList", module, `at ${at}`);
-      return [...value] as Module[];
+      return [...value];
     },
   }),
 });
@@ -222,7 +222,7 @@ const moduleDictParameters = parameters("ModuleDict", {
     parse(value) {
       if (typeof value !== "object" || value === null || isArray(value)) return undefined;
       for (const [name, module] of Object.entries(value)) checkModule("ModuleDict", module, `as ${name}`);
-      return { ...value } as Record<string, Module>;
+      return { ...value };
     },
   }),
 });

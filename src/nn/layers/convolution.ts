@@ -59,7 +59,7 @@ export abstract class Convolution<Options extends object> extends Module<[x: Ten
     this.inChannels = inChannels;
     this.outChannels = outChannels;
     this.kernelSize = Object.freeze([...kernelSize]);
-    this.options = Object.freeze(options) as object as Readonly<Options>;
+    this.options = Object.freeze(options) as Readonly<Options>;
     const leading = isTransposed ? [inChannels, outChannels / call.groups] : [outChannels, inChannels / call.groups];
     // as in PyTorch: uniform in ±1 / √(number of terms in each sum)
     const terms = leading[1]! * kernelSize.reduce((product, size) => product * size, 1);

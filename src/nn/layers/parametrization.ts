@@ -44,11 +44,11 @@ class ParametrizationList extends Module<[], Tensor> {
   }
 
   get steps(): Parametrization[] {
-    return Object.entries(this).flatMap(([name, value]) => (/^\d+$/.test(name) ? [value as Parametrization] : []));
+    return Object.entries(this).flatMap(([name, value]) => (/^\d+$/.test(name) ? [value] : []));
   }
 
   override forward(): Tensor {
-    const [first, ...others] = this.steps as unknown as Module<Tensor[], Tensor>[];
+    const [first, ...others] = this.steps as Module<Tensor[], Tensor>[];
     return tidy(() => others.reduce((value, step) => step.forward(value), first!.forward(...this.originals)));
   }
 
@@ -102,7 +102,7 @@ export function registerParametrization(...values: unknown[]): Module {
   const { module, name, parametrization } = registerParameters(values);
   return parametrize("registerParametrization", module, name, parametrization as Parametrization);
 }
-const aModule = instanceOf<Module>(Module as never, "a module");
+const aModule = instanceOf<Module>(Module, "a module");
 const registerParameters = parameters("registerParametrization", {
   module: operand(aModule),
   name: operand(text),
@@ -122,7 +122,7 @@ export function parametrize<M extends Module>(operation: string, module: M, name
       );
     checkShape(
       operation,
-      noGrad(() => (step as unknown as Module<[Tensor], Tensor>).forward(value)),
+      noGrad(() => (step as Module<[Tensor], Tensor>).forward(value)),
       value,
     );
     Reflect.set(before, before.steps.length, step.train(module.training));
@@ -149,7 +149,7 @@ export function parametrize<M extends Module>(operation: string, module: M, name
 
 /** @internal Returns a tensor that is a property of the module itself. @throws {ArgumentError} `noSuchTensor` */
 export function tensorOf(operation: string, module: Module, name: string): Tensor {
-  const value = Object.hasOwn(module, name) ? (Reflect.get(module, name) as unknown) : undefined;
+  const value = Object.hasOwn(module, name) ? Reflect.get(module, name) : undefined;
   if (value instanceof Tensor) return value;
   const names = Object.entries(module).flatMap(([property, each]) => (each instanceof Tensor ? [property] : []));
   throw new ArgumentError(

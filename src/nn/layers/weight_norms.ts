@@ -3,6 +3,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { aNumber, axis, either, nothing } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";
 import { type Given, named, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { clone, copyInto } from "../../ops/copy/copy.ts";
 import { normalize } from "../../ops/distance/normalize.ts";
 import { mul } from "../../ops/elementwise/arithmetic.ts";
@@ -170,7 +171,7 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
     const matrix = noGrad(() => this.matrixOf(weight));
     const random = (size: number) =>
       keep(normalize(randn([size], { dtype: weight.dtype as FloatDType, generator }), { dim: 0, eps }));
-    const [rows, columns] = matrix.shape as [number, number];
+    const [rows, columns] = tupleOf(matrix.shape, 2);
     this._u = random(rows);
     this._v = random(columns);
     this.approach(matrix, FIRST_STEPS);

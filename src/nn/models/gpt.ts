@@ -132,7 +132,7 @@ export class GPT extends Decoder {
    */
   static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): GPT {
     using tensors = openSafetensors(folder);
-    return GPT.fromHuggingFace(readConfig("GPT", folder) as Gpt2Config, tensors, options);
+    return GPT.fromHuggingFace(readConfig("GPT", folder), tensors, options);
   }
 
   /**

@@ -2,6 +2,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, anObject, choice, flag, instanceOf, listOf } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";
 import { named, parameters, reading } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -315,7 +316,7 @@ export function paddedInputs(
       "invalidPadding",
       "padding is not supported for a batch of caches, since each cache has a separate position",
     );
-  const [batch, count] = tokens.shape as readonly [number, number];
+  const [batch, count] = tupleOf(tokens.shape, 2);
   const length = (cache?.position ?? 0) + count;
   if (padding.length !== batch || padding.some((count) => count >= length))
     throw new ArgumentError(
@@ -362,7 +363,7 @@ function segmentInputs(
   segments: readonly (readonly number[])[],
   padding: readonly number[] | undefined,
 ): Required<Pick<AttentionInputs, "positions" | "mask">> {
-  const [batch, count] = tokens.shape as readonly [number, number];
+  const [batch, count] = tupleOf(tokens.shape, 2);
   const lengthOf = (row: readonly number[]) => row.reduce((sum, length) => sum + length, 0);
   if (padding !== undefined || segments.length !== batch || segments.some((row) => lengthOf(row) !== count))
     throw new ArgumentError(

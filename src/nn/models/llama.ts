@@ -120,7 +120,7 @@ export class Llama extends Decoder {
    */
   static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): Llama {
     using tensors = openSafetensors(folder);
-    return Llama.fromHuggingFace(readConfig("Llama", folder) as LlamaConfig, tensors, options);
+    return Llama.fromHuggingFace(readConfig("Llama", folder), tensors, options);
   }
 
   /**

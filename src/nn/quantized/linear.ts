@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, instanceOf, nothing } from "../../core/kinds.ts";
 import { named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add } from "../../ops/elementwise/arithmetic.ts";
 import { linear } from "../../ops/matmul/linear.ts";
@@ -88,7 +89,7 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
 
 /** @internal Returns the sizes of a quantized matrix. @throws {ShapeError} `wrongRank` */
 export function matrixSizes(operation: string, { shape }: QuantizedTensor): readonly [number, number] {
-  if (shape.length === 2) return shape as unknown as readonly [number, number];
+  if (shape.length === 2) return tupleOf(shape, 2);
   throw new ShapeError(operation, "wrongRank", `expected a quantized matrix, got [${shape.join(", ")}]`);
 }
 

@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { choice, either, instanceOf, listOf, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { dequantize } from "../../quant/dequantize/dequantize.ts";
 import { formatName, type GgmlFormat, type QuantizedFormat, valuesOfBlock } from "../../quant/formats.ts";
@@ -93,7 +94,7 @@ const quantizeModelParameters = parameters("quantizeModel", {
   exclude: named(patterns, []),
   calibration: named<Calibration | undefined>({
     expected: "the result of calibrate()",
-    parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
+    parse: (value) => (value instanceof Map ? value : undefined),
   }),
   rounding: named(choice("nearest", "leastSquares", "gptq")),
   precision: named(aPrecision, "exact"),
@@ -272,7 +273,7 @@ const sameSizes = ({ shape }: Tensor, stored: QuantizedTensor): boolean =>
   stored.rank === 2 && stored.shape[0] === shape[0] && stored.shape[1] === shape[1];
 
 function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor, precision: ProductPrecision): void {
-  const [{ value }] = slots as readonly [LayerSlot];
+  const [{ value }] = tupleOf(slots, 1);
   const layer = value instanceof Linear ? new QuantizedLinear(weight, value.bias) : new QuantizedEmbedding(weight);
   layer.precision = precision;
   layer.training = value.training;
@@ -336,11 +337,14 @@ function leftAlone(name: string, { shape, dtype }: Tensor): QuantizedLayer {
 
 /** Computed in float64, on the host. */
 function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
-  const [exact, got] = tidy(() =>
-    noGrad(
-      () => [toDType(weight, "float32").dataSync(), dequantize(quantized, { dtype: "float32" }).dataSync()] as const,
+  const [exact, got] = tupleOf(
+    tidy(() =>
+      noGrad(
+        () => [toDType(weight, "float32").dataSync(), dequantize(quantized, { dtype: "float32" }).dataSync()] as const,
+      ),
     ),
-  ) as readonly [Float32Array, Float32Array];
+    2,
+  );
   let [error, size] = [0, 0];
   for (let i = 0; i < exact.length; i++) {
     error += (exact[i]! - got[i]!) ** 2;

@@ -137,7 +137,7 @@ function inputOf(samples: Tensor, { start, samples: count }: Window, { normalize
   const part = narrow(samples, 0, start, count);
   if (!normalizes) return part;
   const { variance, mean } = varMean(part, { correction: 0 });
-  return div(add(part, mean, { alpha: -1 }), sqrt(add(variance, VARIANCE_EPS))) as Tensor;
+  return div(add(part, mean, { alpha: -1 }), sqrt(add(variance, VARIANCE_EPS)));
 }
 
 /** As in `transformers`' `Wav2Vec2FeatureExtractor`. */

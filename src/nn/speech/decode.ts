@@ -84,7 +84,7 @@ async function logitsOf(
 ): Promise<Float32Array[]> {
   const given = tensor(tokens as number[][], { dtype: "int32" });
   using logits = noGrad(() => tidy(() => toDType(model.decodeWith(given, cache, { last: count }), "float32")));
-  const values = (await logits.data()) as Float32Array;
+  const values = await logits.data();
   const size = values.length / tokens.length;
   return tokens.map((_, row) => values.slice(row * size, (row + 1) * size));
 }

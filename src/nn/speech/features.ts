@@ -4,6 +4,7 @@ import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../ops/elementwise/clamp.ts";
@@ -63,7 +64,7 @@ export function logMelFeatures(...values: unknown[]): Tensor {
 
 function featuresOf(samples: Tensor, nMels: number): Tensor {
   return tidy(() => {
-    const [batch, length] = samples.rank === 1 ? [1, samples.size] : (samples.shape as [number, number]);
+    const [batch, length] = samples.rank === 1 ? [1, samples.size] : tupleOf(samples.shape, 2);
     const half = N_FFT / 2;
     const padded = pad(reshape(samples, [batch, length]), [half, half], { mode: "reflect" });
     const filters = melFilterbank(SAMPLE_RATE, N_FFT, { nMels, dtype: "float64" });

@@ -211,7 +211,7 @@ async function detectLanguages(model: Whisper, sessions: readonly Session[], sta
     { dtype: "int32" },
   );
   using logits = noGrad(() => tidy(() => toDType(model.decode(tokens, states), "float32")));
-  const values = (await logits.data()) as Float32Array;
+  const values = await logits.data();
   const size = values.length / sessions.length;
   for (const [at, session] of sessions.entries())
     session.language ??= codes[likeliest(codes.map((code) => values[at * size + languages.get(code)!]!))]!;

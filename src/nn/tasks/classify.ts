@@ -1,5 +1,6 @@
 import { either, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
 import {
@@ -30,7 +31,7 @@ export const textOrPair: Kind<string | readonly [string, string]> = either(text,
   expected: "a text, or a pair of texts",
   parse(value): readonly [string, string] | undefined {
     const isPair = Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
-    return isPair ? (value as [string, string]) : undefined;
+    return isPair ? tupleOf(value, 2) : undefined;
   },
 });
 

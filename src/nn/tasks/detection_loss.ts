@@ -3,6 +3,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, isArray, listOf } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { full, ones } from "../../ops/creation/full.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
@@ -109,7 +110,7 @@ export function detectionLoss(...values: unknown[]): Tensor {
   const { detections, targets, ...options } = readCall(values);
   const { logits, boxes } = detections;
   checkTargets(detections, targets);
-  const [batch, queries, outputs] = logits.shape as readonly [number, number, number];
+  const [batch, queries, outputs] = tupleOf(logits.shape, 3);
   return tidy(() => {
     const matches = noGrad(() => matchesOf(detections, targets, options));
     const labels = new Int32Array(batch * queries).fill(outputs - 1);
@@ -165,7 +166,7 @@ function checkTargets({ logits, boxes }: Detections, targets: readonly Detection
 
 /** Matches each object to a query. Costs that are not finite count as very large. */
 function matchesOf({ logits, boxes }: Detections, targets: readonly DetectionTarget[], costs: Costs): Match[] {
-  const [, queries, outputs] = logits.shape as readonly [number, number, number];
+  const [, queries, outputs] = tupleOf(logits.shape, 3);
   return targets.flatMap(({ labels, boxes: wanted }, image) => {
     if (labels.length === 0) return [];
     const probabilities = softmax(toDType(select(logits, 0, image), "float32"), { dim: -1 }).dataSync();
@@ -192,14 +193,13 @@ const LARGEST = 1e30;
 /** Computes the generalized intersection over union (GIoU) of each pair of boxes: [count]. */
 function overlapOf(a: Tensor, b: Tensor): Tensor {
   const corners = (x: Tensor): [Tensor, Tensor] => {
-    const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5) as Tensor];
-    return [sub(center, half) as Tensor, add(center, half) as Tensor];
+    const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5)];
+    return [sub(center, half), add(center, half)];
   };
   const [[firstA, lastA], [firstB, lastB]] = [corners(a), corners(b)];
-  const areaOf = (first: Tensor, last: Tensor): Tensor =>
-    prod(clamp(sub(last, first) as Tensor, { min: 0 }), { dim: 1 });
+  const areaOf = (first: Tensor, last: Tensor): Tensor => prod(clamp(sub(last, first), { min: 0 }), { dim: 1 });
   const common = areaOf(maximum(firstA, firstB), minimum(lastA, lastB));
-  const union = sub(add(areaOf(firstA, lastA), areaOf(firstB, lastB)), common) as Tensor;
+  const union = sub(add(areaOf(firstA, lastA), areaOf(firstB, lastB)), common);
   const around = areaOf(minimum(firstA, firstB), maximum(lastA, lastB));
-  return sub(div(common, union), div(sub(around, union), around)) as Tensor;
+  return sub(div(common, union), div(sub(around, union), around));
 }

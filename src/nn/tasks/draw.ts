@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, anObject, listOf, text } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -54,7 +55,7 @@ export function drawDepth(depth: Tensor): Tensor<"uint8">;
 export function drawDepth(...values: unknown[]): Tensor {
   const { depth } = readDepth(values);
   const [height, width] = sidesOf("drawDepth", depth);
-  const numbers = Float64Array.from(depth.dataSync() as ArrayLike<number>, Number);
+  const numbers = Float64Array.from(depth.dataSync(), Number);
   if (!numbers.every(Number.isFinite))
     throw new ArgumentError("drawDepth", "notFinite", "expected finite depths, got infinity or NaN");
   let [least, most] = [Infinity, -Infinity];
@@ -129,7 +130,7 @@ function boxOf(object: DetectedObject, color: readonly number[], height: number)
 const escaped = (value: string): string => Bun.escapeHTML(value);
 
 function sidesOf(operation: string, x: Tensor): readonly [height: number, width: number] {
-  if (x.rank === 2) return x.shape as readonly [number, number];
+  if (x.rank === 2) return tupleOf(x.shape, 2);
   throw new ShapeError(operation, "wrongShape", `expected [height, width], got ${x.describe()}`);
 }
 

@@ -4,6 +4,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { either, instanceOf, isArray, listOf, text } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { type FloatDType, isFloat } from "../../tensor/dtype.ts";
@@ -50,8 +51,8 @@ export const aDetector: Kind<ObjectDetector | Detr | RtDetr> = either(
 export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
 
 /** @internal */
-export const anImage: Kind<ImageInput> = either(text, aTensor as Kind<Tensor>);
-const list = listOf(anImage, "a list of images: paths, or tensors [channels, height, width]") as Kind<ImageInput[]>;
+export const anImage: Kind<ImageInput> = either(text, aTensor);
+const list = listOf(anImage, "a list of images: paths, or tensors [channels, height, width]");
 /** @internal */
 export const someImages: Kind<ImageInput[]> = {
   expected: list.expected,
@@ -120,7 +121,7 @@ export async function overImages(
     result.dispose();
     for (const [row, { at }] of members.entries()) {
       found[at] = rows[row]!;
-      if (grids) grids[at] = result.shape.slice(-2) as [number, number];
+      if (grids) grids[at] = tupleOf(result.shape.slice(-2), 2);
     }
   };
   try {
@@ -153,7 +154,7 @@ export async function overPlanes<Result>(
   batch: number,
   resultOf: (row: Float32Array, grid: Sides, size: Sides) => Result,
 ): Promise<Result | Result[]> {
-  const images = isArray(image) ? (image as readonly ImageInput[]) : [image as ImageInput];
+  const images = isArray(image) ? image : [image];
   const [sizes, grids]: [Sides[], Sides[]] = [[], []];
   const compute = (pixels: Tensor) => model.forward(pixels);
   const rows = await overImages(operation, model, images, batch, compute, { sizes, grids });
@@ -169,13 +170,13 @@ export async function pixelsOf(
 ): Promise<Tensor> {
   if (typeof image !== "string") {
     const pixels = processor.process(image);
-    onSize(image.shape.slice(1) as [number, number]);
+    onSize(tupleOf(image.shape.slice(1), 2));
     return pixels;
   }
   const { loadImage } = await import("../../io/image/load.ts");
   const loaded = await loadImage(image);
   const pixels = processor.process(loaded);
-  onSize(loaded.shape.slice(1) as [number, number]);
+  onSize(tupleOf(loaded.shape.slice(1), 2));
   loaded.dispose();
   return pixels;
 }

@@ -50,7 +50,7 @@ export const aPrompt: Kind<SamPrompt> = {
     const isFine = arePoints(points) && arePoints(outside) && (box === undefined || isPoint(box, 4));
     const count = [points, outside].reduce<number>((sum, list) => sum + (isArray(list) ? list.length : 0), 0);
     const isKnown = Object.keys(others).length === 0;
-    return isFine && isKnown && (count > 0 || box !== undefined) ? (value as SamPrompt) : undefined;
+    return isFine && isKnown && (count > 0 || box !== undefined) ? value : undefined;
   },
 };
 
@@ -115,7 +115,7 @@ function masksOf(
   const found = gt(interpolate(contiguous(cut), { size: [...size], ...options }), 0);
   const values = Array.from(scores.dataSync(), Number);
   return Array.from({ length: count }, (_, at) => ({
-    mask: keep(contiguous(select(select(found, 0, 0), 0, at))) as Tensor<"bool">,
+    mask: keep(contiguous(select(select(found, 0, 0), 0, at))),
     score: values[first + at]!,
   })).sort((a, b) => b.score - a.score);
 }

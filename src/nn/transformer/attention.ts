@@ -2,6 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { dropout } from "../../ops/activation/dropout.ts";
 import { scaledDotProductAttention } from "../../ops/attention/scaled_dot_product_attention.ts";
 import { ones, zeros } from "../../ops/creation/full.ts";
@@ -233,7 +234,7 @@ export class MultiheadAttention extends Module<
       const added = (row: Tensor) => cat([x, expand(row, [x.shape[0]!, 1, this.embedDim])], 1);
       const whole = bias ? added(bias) : x;
       if (!this.addZeroAttn) return whole;
-      return cat([whole, zeros([x.shape[0]!, 1, this.embedDim], { dtype: x.dtype })], 1) as Tensor;
+      return cat([whole, zeros([x.shape[0]!, 1, this.embedDim], { dtype: x.dtype })], 1);
     };
     const heads = (x: Tensor) => transpose(unflatten(x, 2, [this.numHeads, this.headDim]), 1, 2);
     return { q: heads(q), k: heads(more(k, this.bias_k)), v: heads(more(v, this.bias_v)), keys: k.shape[1]! };
@@ -243,15 +244,18 @@ export class MultiheadAttention extends Module<
   private projections(query: Tensor, key: Tensor, value: Tensor, steps: (x: Tensor) => Tensor) {
     const { in_proj_weight: whole, in_proj_bias: bias, embedDim } = this;
     if (whole && query === key && key === value)
-      return split(linear(steps(query), whole, bias), embedDim, { dim: -1 }) as [Tensor, Tensor, Tensor];
+      return tupleOf(split(linear(steps(query), whole, bias), embedDim, { dim: -1 }), 3);
     const weights = whole ? split(whole, embedDim) : [this.q_proj_weight, this.k_proj_weight, this.v_proj_weight];
     const biases = bias ? split(bias, embedDim) : [];
-    return [query, key, value].map((x, at) => linear(steps(x), weights[at]!, biases[at])) as [Tensor, Tensor, Tensor];
+    return tupleOf(
+      [query, key, value].map((x, at) => linear(steps(x), weights[at]!, biases[at])),
+      3,
+    );
   }
 
   private attend({ q, k, v, keys }: Projected, call: Call, isBatch: boolean): { out: Tensor; weights: Tensor | null } {
     const { attnMask, keyPaddingMask, needWeights, averageAttnWeights, isCausal } = call;
-    const [batch, heads, queries] = q.shape as [number, number, number];
+    const [batch, heads, queries] = tupleOf(q.shape, 3);
     const dtype = q.dtype as FloatDType;
     const sizes: MaskSizes = { batch, heads, queries, keys, dtype };
     const maskList = [
@@ -269,7 +273,7 @@ export class MultiheadAttention extends Module<
     }
     const scores: Tensor = matmul(mul(q, 1 / Math.sqrt(this.headDim)), transpose(k, -1, -2));
     const chances = softmax(
-      masks.reduce((sum, mask) => add(sum, addedMask(mask, dtype)) as Tensor, scores),
+      masks.reduce((sum, mask) => add(sum, addedMask(mask, dtype)), scores),
       -1,
     );
     const weights: Tensor = p > 0 ? dropout(chances, p) : chances;

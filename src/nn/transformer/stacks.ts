@@ -23,7 +23,7 @@ import {
 } from "./layers.ts";
 
 /** A norm after the last layer, or none. */
-const aNorm = either(instanceOf<Module<[x: Tensor], Tensor>>(Module as never, "a module such as LayerNorm"), nothing);
+const aNorm = either(instanceOf<Module<[x: Tensor], Tensor>>(Module, "a module such as LayerNorm"), nothing);
 
 /** Optional inputs of {@link TransformerEncoder}. */
 export interface EncoderInputs {

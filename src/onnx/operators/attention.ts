@@ -1,4 +1,5 @@
 /** Attention, and rotary positions. */
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -62,17 +63,17 @@ function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
   const past = call.optional(4)?.shape[2];
   const offset: Offset = past ?? (ends ? ends.map((end) => end - queries) : 0);
   const { attributes } = call;
-  const [left, right] = ["left_window_size", "right_window_size"].map((name) => attributes.number(name, -1)) as [
-    number,
-    number,
-  ];
+  const [left, right] = tupleOf(
+    ["left_window_size", "right_window_size"].map((name) => attributes.number(name, -1)),
+    2,
+  );
   const parts: Tensor[] = [];
   const mask = call.optional(3);
   if (mask) parts.push(maskBias(mask, keys, q));
   const visible = (allows: (query: number, key: number, batch: number) => boolean, batches: number, rows = queries) =>
     allowedBias(allows, [batches, 1, rows, keys], q);
   const batches = Array.isArray(offset) ? offset.length : 1;
-  const place = (query: number, batch: number) => query + (Array.isArray(offset) ? offset[batch]! : (offset as number));
+  const place = (query: number, batch: number) => query + (Array.isArray(offset) ? offset[batch]! : offset);
   if (attributes.flag("is_causal")) parts.push(visible((query, key, batch) => key <= place(query, batch), batches));
   if (left >= 0 || right >= 0)
     parts.push(

@@ -154,7 +154,7 @@ function sequenceMap(call: Call): Results {
   const rows = list.map((_, at) =>
     call.run(
       body,
-      call.inputs.map((input) => (Array.isArray(input) ? (input as Value[])[at] : input)),
+      call.inputs.map((input) => (Array.isArray(input) ? input[at] : input)),
     ),
   );
   return new Results(...body.outputs.map((_, index) => rows.map((row) => row[index])));

@@ -36,7 +36,7 @@ function read({ strings, shape }: OnnxStrings, number: number): Tensor {
   const list = isExact
     ? strings.map((each) => BigInt.asIntN(64, BigInt(each.trim().replace(/^\+/, ""))))
     : strings.map(numberIn);
-  const wide = tensorOf(list as number[], { shape: [...shape], dtype: isExact ? "int64" : "float64" });
+  const wide = tensorOf(list, { shape: [...shape], dtype: isExact ? "int64" : "float64" });
   return castTo(wide, number);
 }
 

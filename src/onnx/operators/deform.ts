@@ -1,4 +1,5 @@
 /** Deformable convolution: each element of the kernel samples the picture at a separate offset. */
+import { tupleOf } from "../../core/tuples.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Call, Operators } from "../call.ts";
@@ -26,7 +27,7 @@ function deformConv(call: Call): Tensor {
   ];
   const rank = x.rank - 2;
   if (rank !== 2 && rank !== 3) throw new NodeProblem(`expected pictures or volumes, got ${x.describe()}`);
-  const [batch, channels] = x.shape as [number, number];
+  const [batch, channels] = tupleOf(x.shape, 2);
   const kernel = weight.shape.slice(2);
   const [groups, offsetGroups] = [call.attributes.number("group", 1), call.attributes.number("offset_group", 1)];
   const layout = { kernel, sizes: x.shape.slice(2), outputs: offset.shape.slice(2), offsetGroups };

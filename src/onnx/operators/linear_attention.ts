@@ -1,4 +1,5 @@
 /** Attention by a recurrent state, and the causal convolution before it. */
+import { tupleOf } from "../../core/tuples.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
@@ -62,7 +63,7 @@ function causalConvWithState(call: Call): Results {
   const activation = call.attributes.text("activation", "none");
   if (!["none", "silu", "swish"].includes(activation))
     throw new NodeProblem(`the activation "${activation}" is not supported; it is none, silu or swish`);
-  const [batch, channels] = x.shape as [number, number];
+  const [batch, channels] = tupleOf(x.shape, 2);
   const before = weight.shape[2]! - 1;
   const padded = ops.cat([past ?? ops.zeros([batch, channels, before], { dtype: x.dtype }), x], { dim: 2 });
   const convolved = ops.conv1d(padded, weight, bias, { groups: channels });

@@ -1,4 +1,5 @@
 /** Attention as com.microsoft's operators describe it. */
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -96,9 +97,10 @@ export function ofJoint(
     return headsOf(ops.narrow(joint, 2, start, sizes[at]!), heads);
   };
   const { mask, past, bias } = given;
-  const [k, v] = ([1, 2] as const).map((at) =>
-    past ? ops.cat([ops.select(past, 0, at - 1), part(at)], { dim: 2 }) : part(at),
-  ) as [Tensor, Tensor];
+  const [k, v] = tupleOf(
+    ([1, 2] as const).map((at) => (past ? ops.cat([ops.select(past, 0, at - 1), part(at)], { dim: 2 }) : part(at))),
+    2,
+  );
   const present = k.shape[3] === v.shape[3] ? ops.stack([k, v], { dim: 0 }) : undefined;
   return new Results(attended(call, { q: part(0), k, v, bias }, mask), present);
 }
@@ -146,7 +148,7 @@ function rotaryEmbedding(call: Call): Tensor {
   const [positions, cos] = [call.tensor(1), call.tensor(2)];
   const heads = call.attributes.number("num_heads", 0) || given.shape.at(-1)! / (2 * cos.shape[1]!);
   const x = headsOf(given, heads);
-  const [batch, , length] = x.shape as [number, number, number];
+  const [batch, , length] = tupleOf(x.shape, 3);
   const all = numbersOf(positions);
   const places = all.length === 1 ? Array.from({ length: batch * length }, (_, at) => all[0]! + (at % length)) : all;
   const indices = tensor(places.map(BigInt), { dtype: "int64", shape: [places.length] });

@@ -1,4 +1,5 @@
 /** Recurrent layers, step by step as the standard writes them. */
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -215,7 +216,7 @@ const gruStep: Step = (x, [h], direction) => {
   const gate = (value: Tensor, at: number) => ops.narrow(value, 1, at * size, size);
   const fromX = plus(linear(x, direction.w), ofInput);
   const fromH = plus(linear(h!, direction.r), ofState);
-  const [f, g] = direction.activations as [Activation, Activation];
+  const [f, g] = tupleOf(direction.activations, 2);
   const z = f(direction.clip(ops.add(gate(fromX, 0), gate(fromH, 0))));
   const r = f(direction.clip(ops.add(gate(fromX, 1), gate(fromH, 1))));
   const hidden = direction.call.attributes.flag("linear_before_reset")
@@ -237,7 +238,7 @@ const lstmStep: Step = (x, [h, c], direction) => {
   const gate = (at: number) => ops.narrow(sums, 1, at * size, size);
   const peephole = (value: Tensor, state: Tensor, at: number) =>
     direction.peepholes ? ops.add(value, ops.mul(ops.narrow(direction.peepholes, 0, at * size, size), state)) : value;
-  const [f, g, last] = direction.activations as [Activation, Activation, Activation];
+  const [f, g, last] = tupleOf(direction.activations, 3);
   const input = f(direction.clip(peephole(gate(0), c!, 0)));
   const forget = direction.call.attributes.flag("input_forget")
     ? ops.sub(1, input)

@@ -68,7 +68,7 @@ function inOrder(kind: RecurrentKind, { w, r, bias }: DirectionWeights): (Tensor
   const size = r.shape[1]!;
   const order = orders[kind];
   const ordered = (x: Tensor): Tensor =>
-    order.length === 1 ? x : ops.cat(order.map((gate) => ops.narrow(x, 0, gate * size, size)) as [Tensor, ...Tensor[]]);
+    order.length === 1 ? x : ops.cat(order.map((gate) => ops.narrow(x, 0, gate * size, size)));
   const half = order.length * size;
   const [first, second] = bias ? [0, half].map((start) => ordered(ops.narrow(bias, 0, start, half))) : [];
   const isGru = kind === "gru";

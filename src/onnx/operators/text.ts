@@ -1,4 +1,5 @@
 /** Operators on strings. */
+import { messageOf } from "../../core/causes.ts";
 import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import { type Call, type Operator, type Operators, Results, type Value } from "../call.ts";
@@ -68,7 +69,7 @@ function fullMatch(call: Call): Value {
   try {
     expression = new RegExp(`^(?:${body})$`, `u${flags}`);
   } catch (error) {
-    throw new NodeProblem(`attribute pattern: ${(error as Error).message}`);
+    throw new NodeProblem(`attribute pattern: ${messageOf(error)}`);
   }
   return tensorOf(
     x.strings.map((each) => expression.test(each)),
@@ -189,6 +190,6 @@ function cutter(separators: readonly string[] | undefined, expression: string) {
     const pattern = new RegExp(separators.join("|"), "u");
     return (text: string): string[] => text.split(pattern).filter((token) => token !== "");
   } catch (error) {
-    throw new NodeProblem(`attribute tokenexp or separators: ${(error as Error).message}`);
+    throw new NodeProblem(`attribute tokenexp or separators: ${messageOf(error)}`);
   }
 }

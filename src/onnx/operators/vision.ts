@@ -1,4 +1,5 @@
 /** Operators of detection and of sampling pictures. */
+import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -36,7 +37,7 @@ interface Box {
 
 /** From two corners in any order, or from the center and sizes. */
 function boxAt(values: readonly number[], at: number, isCentered: boolean): Box {
-  const [a, b, c, d] = values.slice(at * 4, at * 4 + 4) as [number, number, number, number];
+  const [a, b, c, d] = tupleOf(values.slice(at * 4, at * 4 + 4), 4);
   if (isCentered) return { low: [a - c / 2, b - d / 2], high: [a + c / 2, b + d / 2] };
   return { low: [Math.min(a, c), Math.min(b, d)], high: [Math.max(a, c), Math.max(b, d)] };
 }
@@ -89,7 +90,7 @@ function roiAlign(call: Call): Tensor {
   const coordinates = ["half_pixel", "output_half_pixel"] as const;
   const isHalfPixel =
     call.opset >= 16 && attributes.choice("coordinate_transformation_mode", coordinates, "half_pixel") === "half_pixel";
-  const [channels, rows, columns] = x.shape.slice(1) as [number, number, number];
+  const [channels, rows, columns] = tupleOf(x.shape.slice(1), 3);
   const regions = batches.map((batch, region) => {
     const plane = ops.reshape(ops.select(x, 0, batch), [channels, rows * columns]);
     const corners = rois
@@ -172,15 +173,13 @@ function maxRoiPool(call: Call): Tensor {
   const [x, rois] = [call.tensor(0), numbersOf(call.tensor(1))];
   const [height, width] = call.attributes.numbers("pooled_shape") as readonly [number, number];
   const scale = call.attributes.number("spatial_scale", 1);
-  const [channels, rows, columns] = x.shape.slice(1) as [number, number, number];
+  const [channels, rows, columns] = tupleOf(x.shape.slice(1), 3);
   const results = Array.from({ length: rois.length / 5 }, (_, region) => {
     const [batch, ...corners] = rois.slice(region * 5, region * 5 + 5) as [number, ...number[]];
-    const [left, top, right, bottom] = corners.map((value) => Math.round(value * scale)) as [
-      number,
-      number,
-      number,
-      number,
-    ];
+    const [left, top, right, bottom] = tupleOf(
+      corners.map((value) => Math.round(value * scale)),
+      4,
+    );
     const plane = ops.select(x, 0, batch);
     const range = (at: number, cells: number, low: number, high: number, size: number) => {
       const extent = Math.max(high - low + 1, 1) / cells;

@@ -1,6 +1,7 @@
 /** Operators that move windows over the axes after batch and channels: convolutions and poolings. */
 
 import { getBackend } from "../../backend/policy.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { convolutionWithPads } from "../../ops/convolution/convolution.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -91,11 +92,7 @@ function padded(x: Tensor, before: readonly number[], after: readonly number[], 
 
 const spatial = (x: Tensor): readonly number[] => x.shape.slice(2);
 
-const transposed = [
-  ops.convTranspose1d,
-  ops.convTranspose2d,
-  ops.convTranspose3d,
-] as unknown as readonly (typeof ops.convTranspose2d)[];
+const transposed = [ops.convTranspose1d, ops.convTranspose2d, ops.convTranspose3d];
 
 /** Returns the function for this many axes. */
 function byRank<F>(list: readonly F[], rank: number): F {
@@ -206,7 +203,7 @@ const kernelOf = (call: Call): readonly number[] => {
   return kernel;
 };
 
-const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d] as unknown as readonly (typeof ops.maxPool2d)[];
+const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d];
 
 /** The places of the largest elements count in the whole tensor; in columns first if `storage_order` is 1. */
 function maxPool(call: Call): Results {
@@ -341,7 +338,7 @@ function columnsToImage(call: Call): Tensor {
     const span = (block[at]! - 1) * dilation[at]! + 1;
     return Math.floor((size + pads[at]! + pads[at + rank]! - span) / stride[at]!) + 1;
   });
-  const [batch, rows] = x.shape as [number, number];
+  const [batch, rows] = tupleOf(x.shape, 2);
   const cells = block.reduce((product, size) => product * size, 1);
   const channels = rows / cells;
   const grid = ops.reshape(x, [batch, channels, cells, counts.reduce((product, size) => product * size, 1)]);

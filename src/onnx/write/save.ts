@@ -59,7 +59,7 @@ export async function saveOnnx(...values: unknown[]): Promise<Uint8Array> {
   const { module, path } = given;
   const example = exampleOf(given.example);
   const axes = axesOf(given.axes ?? {});
-  const bytes = await encodeModel(graphOf(module as Module<Tensor[]>, example, axes));
+  const bytes = await encodeModel(graphOf(module, example, axes));
   if (path !== undefined) await writeAtomically("saveOnnx", path, async (file) => file.write(bytes));
   return bytes;
 }
@@ -183,7 +183,7 @@ interface Traced {
 
 /** Runs the module and records its calls. Adds operations without an ONNX equivalent to `problems`. */
 function recording(module: Module<Tensor[]>, example: Example, problems: Set<string>): Traced {
-  const recorder = new Recorder(module.stateDict() as Record<string, Tensor>);
+  const recorder = new Recorder(module.stateDict());
   const copies = Object.entries(example).map(([name, tensor]) => [name, clone(tensor)] as const);
   for (const [name, tensor] of copies) recorder.set(tensor, name);
   const reported = (body: () => void): boolean => {
@@ -215,7 +215,7 @@ function namedResults(result: unknown): [string, Tensor][] {
   if (Tensor.isTensor(result)) return [["output", result]];
   const entries: [string, unknown][] = Array.isArray(result)
     ? result.map((each, at) => [`output_${at}`, each])
-    : Object.entries((result ?? {}) as object).filter(([, value]) => value !== undefined && value !== null);
+    : Object.entries(result ?? {}).filter(([, value]) => value !== undefined && value !== null);
   const tensors = entries.filter((entry): entry is [string, Tensor] => Tensor.isTensor(entry[1]));
   if (tensors.length > 0 && tensors.length === entries.length) return tensors;
   throw new ArgumentError(

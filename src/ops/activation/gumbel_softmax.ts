@@ -53,7 +53,7 @@ export function gumbelSoftmax(...values: unknown[]): Tensor {
   const axis = axisOf("gumbelSoftmax", logits, dim);
   return underName("gumbelSoftmax", () =>
     tidy(() => {
-      const dtype = accumulationDType(logits.dtype) as FloatDType;
+      const dtype: FloatDType = accumulationDType(logits.dtype);
       const noise = gumbels(rand(logits.shape, { dtype, generator }));
       const soft = softmax(div(add(toDType(input, dtype), noise), tau), { dim: axis });
       const sample = hard && logits.size > 0 ? add(oneOf(soft, axis), sub(soft, detach(soft))) : soft;

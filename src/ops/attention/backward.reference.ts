@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { broadcastStrides, rowMajorStrides } from "../../tensor/shape.ts";
 import { type AttentionAttributes, type AttentionProblem, type OutputName, problemOf } from "./problem.ts";
 import {
@@ -38,9 +39,10 @@ interface Deltas {
 
 function deltasOf({ inputs }: AttentionProblem, { sequence, head }: Head): Deltas {
   const { batch, queryStart, queries } = sequence;
-  const [gradOut, out] = [inputs.gradOut!, inputs.out!].map((operand) =>
-    rowsOf(operand, batch, head, queryStart, queries),
-  ) as [Float64Array[], Float64Array[]];
+  const [gradOut, out] = tupleOf(
+    [inputs.gradOut!, inputs.out!].map((operand) => rowsOf(operand, batch, head, queryStart, queries)),
+    2,
+  );
   const logSumExpAt = readerOf(inputs.logSumExp!);
   const lowPartAt = readerOf(inputs.logSumExpLow!);
   const gradientAt = inputs.gradLogSumExp && readerOf(inputs.gradLogSumExp);

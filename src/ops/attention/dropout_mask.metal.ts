@@ -2,6 +2,7 @@ import type { MetalImplementation } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, reads, startOf, writes } from "../../backend/metal/launch.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { dropoutMaskParameters, dropoutValues } from "./primitive.ts";
@@ -9,7 +10,7 @@ import type { DropoutMaskAttributes, Sequence } from "./problem.ts";
 
 export const dropoutMaskMetal: MetalImplementation<DropoutMaskAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [mask], attributes }) {
-    const [batch, heads, queries, keys] = mask.shape as [number, number, number, number];
+    const [batch, heads, queries, keys] = tupleOf(mask.shape, 4);
     using sequences = attributes.packed && sequencesTensor(attributes.packed);
     return launch({
       file: "attention/dropout_mask.metal",
@@ -31,7 +32,7 @@ function sequencesTensor(packed: readonly Sequence[]): Tensor {
 }
 
 function parametersOf(mask: Tensor, { packed, dropout }: DropoutMaskAttributes): Uint8Array {
-  const [, heads, queries, keys] = mask.shape as [number, number, number, number];
+  const [, heads, queries, keys] = tupleOf(mask.shape, 4);
   return dropoutMaskParameters.bytes({
     ...{ heads, queries, keys, ...dropoutValues(dropout) },
     ...{ sequences: packed?.length ?? 0, start: startOf(mask), strides: mask.strides },

@@ -1,12 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { philox } from "../../random/philox.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Dropout, type DropoutMaskAttributes, type PlacedSequence, sequencesOf } from "./problem.ts";
 
 export const dropoutMaskReference: Implementation<DropoutMaskAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [output], attributes: { dropout, packed } }) {
-    const [batch, heads, queries, keys] = output.shape as [number, number, number, number];
+    const [batch, heads, queries, keys] = tupleOf(output.shape, 4);
     const mask = new Uint8Array(output.size);
     for (const sequence of sequencesOf({ packed, batch, queries, keys }))
       for (let head = 0; head < heads; head++)

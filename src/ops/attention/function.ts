@@ -5,6 +5,8 @@ import { AutogradError } from "../../autograd/node.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
+import { keysOf } from "../../core/records.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { adjacentAxis } from "../../tensor/adjacent.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import { denseStrides, elementCount } from "../../tensor/shape.ts";
@@ -34,7 +36,7 @@ const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): 
 export class FlashAttention extends Function {
   /** Returns `out`, and `logSumExp` if the call has it. */
   static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
-    const [q, , v] = inputs as [Tensor, Tensor, Tensor];
+    const [q, , v] = tupleOf(inputs, 3);
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
     const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
@@ -131,7 +133,7 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
 function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
   const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
-  const [{ shape, strides: like, dtype }] = tensors as [Tensor];
+  const [{ shape, strides: like, dtype }] = tupleOf(tensors, 1);
   const size = tensors.reduce((sum, tensor) => sum + tensor.shape[axis]!, 0);
   const whole = shape.with(axis, size);
   const strides = denseStrides(whole, like);
@@ -145,7 +147,7 @@ function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
 }
 
 const sourceOf = (output: OutputName): InputName =>
-  (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
+  keysOf(gradientNames).find((name) => gradientNames[name] === output)!;
 
 /**
  * Returns second-order gradients for each input of a backward, by two backward passes over the graph of unfused

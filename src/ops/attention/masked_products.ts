@@ -4,6 +4,7 @@
  * for gradients of every order.
  */
 
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -40,13 +41,13 @@ class WeightedSums extends Function {
   static forward(context: FunctionContext, weights: Tensor, rows: Tensor): Tensor {
     context.saveForBackward(weights, rows);
     const areFinite = eq(mul(rows, 0), 0);
-    const finite = matmul(weights, where(areFinite, rows, 0) as Tensor);
+    const finite = matmul(weights, where(areFinite, rows, 0));
     const counts = matmul(toDType(ne(weights, 0), weights.dtype), toDType(logicalNot(areFinite), weights.dtype));
-    return where(eq(counts, 0), finite, matmul(weights, rows)) as Tensor;
+    return where(eq(counts, 0), finite, matmul(weights, rows));
   }
 
   static backward(context: FunctionContext, gradient: Tensor | null): (Tensor | null)[] {
-    const [weights, rows] = context.savedTensors as [Tensor, Tensor];
+    const [weights, rows] = tupleOf(context.savedTensors, 2);
     const [needsWeights, needsRows] = context.needsInputGrad;
     return [
       needsWeights ? sumTo(pairProducts(gradient!, rows), weights.shape) : null,
@@ -62,7 +63,7 @@ class PairProducts extends Function {
   }
 
   static backward(context: FunctionContext, gradient: Tensor | null): (Tensor | null)[] {
-    const [a, b] = context.savedTensors as [Tensor, Tensor];
+    const [a, b] = tupleOf(context.savedTensors, 2);
     const [needsA, needsB] = context.needsInputGrad;
     return [
       needsA ? sumTo(weightedSums(gradient!, b), a.shape) : null,

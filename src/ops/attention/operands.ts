@@ -1,5 +1,6 @@
 /** Validates a call's tensors and reshapes them to rank 4, as `problem.ts` expects. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -31,13 +32,9 @@ export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor
   };
   if ([q, k, v].some(({ rank }) => rank !== q.rank) || (q.rank !== 3 && q.rank !== 4))
     refuse("wrongRank", "q, k and v all to be [batch, heads, rows, dim] or [batch, rows, dim]");
-  const [four, keyed, valued] = (hasHeads ? [q, k, v] : [q, k, v].map((x) => unsqueeze(x, 1))) as [
-    Tensor,
-    Tensor,
-    Tensor,
-  ];
-  const [batch, heads, queries, dim] = four.shape as [number, number, number, number];
-  const [, kvHeads, keys] = keyed.shape as [number, number, number];
+  const [four, keyed, valued] = tupleOf(hasHeads ? [q, k, v] : [q, k, v].map((x) => unsqueeze(x, 1)), 3);
+  const [batch, heads, queries, dim] = tupleOf(four.shape, 4);
+  const [, kvHeads, keys] = tupleOf(keyed.shape, 3);
   if (keyed.shape[0] !== batch || valued.shape[0] !== batch) refuse("batchesDiffer", "equal batches");
   if (keyed.shape[3] !== dim) refuse("dimsDiffer", "equal last axes of q and k");
   if (valued.shape[1] !== kvHeads || valued.shape[2] !== keys)
@@ -49,7 +46,7 @@ export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor
 }
 
 function checkDTypes(operation: string, operands: readonly Tensor[], got: string): void {
-  const [{ dtype }] = operands as readonly [Tensor];
+  const [{ dtype }] = tupleOf(operands, 1);
   if (operands.some((operand) => operand.dtype !== dtype))
     throw new DTypeError(
       operation,

@@ -51,6 +51,7 @@
  * All sums use at least float32 and run in the same order every time.
  */
 import type { OperationCall } from "../../backend/backend.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { PhiloxKey } from "../../random/philox.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { broadcastStrides } from "../../tensor/shape.ts";
@@ -220,8 +221,8 @@ export function problemOf(
 ): AttentionProblem {
   const { attributes } = call;
   const shapeOf = (name: InputName) => plainList(call.inputs[attributes.inputs.indexOf(name)]!.shape);
-  const [batch, heads, queries, dim] = shapeOf("q") as [number, number, number, number];
-  const [, kvHeads, keys] = shapeOf("k") as [number, number, number];
+  const [batch, heads, queries, dim] = tupleOf(shapeOf("q"), 4);
+  const [, kvHeads, keys] = tupleOf(shapeOf("k"), 3);
   const valueDim = shapeOf("v")[3]!;
   const pairs = [batch, heads, queries, keys];
   return {

@@ -1,6 +1,7 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount } from "../../tensor/shape.ts";
@@ -66,7 +67,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
       const rest = x.shape.slice(x.rank - 2 - grouped);
       return reshape(expand(x, [...batch, ...rest]), [elementCount(batch), ...rest]);
     };
-    const [q, k, v] = operands.map(inOne) as [Tensor, Tensor, Tensor];
+    const [q, k, v] = tupleOf(operands.map(inOne), 3);
     const mask = attnMask && inOne(attnMask.rank < 2 + grouped ? expand(attnMask, pairsOf(q, k)) : attnMask);
     const masks = attnMask?.dtype === "bool" ? { mask: mask as Tensor<"bool"> } : { bias: mask };
     const { out } = attention(operation, q, k, v, { ...settings, ...masks });

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { stepCall, stepManyCall } from "./primitive.ts";
@@ -12,7 +13,7 @@ export const stepCpu: Implementation<StepAttributes> = {
   run({ operation, inputs, outputs: [out, ...rooms], attributes }) {
     const { sequences, heads, kvHeads, scale, softcap = 0, window = Infinity, rotation } = attributes;
     const { cycles, magnitude, interleaved } = rotation;
-    const [q, k, v] = inputs as [Tensor, Tensor, Tensor];
+    const [q, k, v] = tupleOf(inputs, 3);
     const [dim, valueDim] = [rowWidth(rooms[0]!), rowWidth(rooms[1]!)];
     const isPacked = isPackedRoom(rooms[0]!);
     const sizes = [dim, dim, valueDim];

@@ -8,6 +8,7 @@ import { empty, executeInto } from "../../backend/dispatch.ts";
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { flashAttentionLog } from "../../observe/observer.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -77,7 +78,7 @@ export const MOST_TOKENS = 4;
  */
 export function hasStep(operands: readonly Tensor[]): boolean {
   if (getBackend() !== "cpu" || isAnyInUse() || flashAttentionLog || searchedFor.get()) return false;
-  const [{ dtype, shape }] = operands as [Tensor];
+  const [{ dtype, shape }] = tupleOf(operands, 1);
   if (!isFloat(dtype) || shape[1]! > MOST_TOKENS) return false;
   return operands.every((operand) => !operand.requiresGrad && operand.dtype === dtype && operand.strides.at(-1) === 1);
 }

@@ -2,6 +2,7 @@
  * Attention composed of other operations: the formulas of `problem.ts` applied to all scores at once. Memory is
  * quadratic in the sequence length. Differentiable to any order; float16 and bfloat16 compute in float32.
  */
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -125,7 +126,7 @@ function addOffsets(problem: AttentionProblem, scores: Tensor): Tensor {
 
 /** Returns slopes as [B or 1, H, M or 1, 1]; with packed sequences, each row gets its sequence's slopes. */
 function slopesOfRows(problem: AttentionProblem, slopes: Tensor): Tensor {
-  const [count, heads] = slopes.shape as [number, number];
+  const [count, heads] = tupleOf(slopes.shape, 2);
   if (!problem.packed || count === 1) return reshape(slopes, [count, heads, 1, 1]);
   const rows = indexSelect(slopes, squeeze(sequenceNumbers(problem, "queries"), { dim: 1 }), { dim: 0 });
   return reshape(permute(rows, [1, 0]), [1, heads, -1, 1]);

@@ -44,9 +44,7 @@ export function conjugate(x: Tensor): Tensor {
   if (!isComplexTensor(x)) return x;
   using re = plane(x, 0);
   using im = plane(x, 1);
-  const result = withPart("conj", re, 0, (other) =>
-    executeInto(primitives.get("neg")!, [im], [other], undefined as never),
-  );
+  const result = withPart("conj", re, 0, (other) => executeInto(primitives.get("neg")!, [im], [other], undefined));
   record("conj", [x], [result], [], ([gradient]) => [conjugate(gradient)], "none");
   return result;
 }

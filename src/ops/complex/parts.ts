@@ -3,6 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type ComplexDType, complexDType, type DType, isComplex, isFloat, type RealOf } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -205,7 +206,10 @@ const complexParameters = parameters("complex", { re: operand(aTensor), im: requ
 /** Records and computes re + i · im. */
 export function complexOf(operation: string, re: Tensor, im: Tensor): Tensor<ComplexDType> {
   const shape = broadcastShapes(operation, re.shape, im.shape);
-  const [left, right] = [re, im].map((part) => expand(part, shape)) as [Tensor, Tensor];
+  const [left, right] = tupleOf(
+    [re, im].map((part) => expand(part, shape)),
+    2,
+  );
   const result = joinedParts(left, right, operation);
   const shapes = [re.shape, im.shape] as const;
   record(

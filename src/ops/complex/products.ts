@@ -3,6 +3,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { primitives } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { realDType } from "../../tensor/dtype.ts";
 import { plane } from "../../tensor/planes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -32,16 +33,16 @@ function define<Attributes>(
 
 /** Computes alpha · a · b by four real products of contiguous parts. */
 function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { specs, operation }: ComplexCall): Tensor {
-  const [{ shape, dtype }] = specs as [ComplexCall["specs"][0]];
-  const partsOf = (x: Tensor) => ([0, 1] as const).map((part) => contiguous(plane(x, part))) as [Tensor, Tensor];
+  const [{ shape, dtype }] = tupleOf(specs, 1);
+  const partsOf = (x: Tensor) =>
+    tupleOf(
+      ([0, 1] as const).map((part) => contiguous(plane(x, part))),
+      2,
+    );
   const [[are, aim], [bre, bim]] = [partsOf(a!), partsOf(b!)];
   const times = (x: Tensor, y: Tensor): Tensor =>
     execute(primitives.get("matmul")!, [x, y], shape, realDType(dtype), { alpha, beta: 0 } as never, operation);
-  return joinedParts(
-    sub(times(are, bre), times(aim, bim)) as Tensor,
-    add(times(are, bim), times(aim, bre)) as Tensor,
-    operation,
-  );
+  return joinedParts(sub(times(are, bre), times(aim, bim)), add(times(are, bim), times(aim, bre)), operation);
 }
 
 define("matmul", matrixProduct);
@@ -54,7 +55,7 @@ define<ProductScale>("linear", (inputs, scale, call) => {
 define<ProductScale>("addmm", (inputs, scale, call) => {
   const [, , input] = inputs;
   const product = matrixProduct(inputs, scale, call);
-  return input === undefined ? product : (add(product, mul(input, scale.beta)) as Tensor);
+  return input === undefined ? product : add(product, mul(input, scale.beta));
 });
 
 /** Multiplies the elements along axes in pairs, as a tree. An empty product is 1. */
@@ -66,7 +67,7 @@ define<ReductionAttributes>("prod", ([x], { axes }, { specs }) => {
   if (count === 0) return ones(specs[0]!.shape, { dtype: specs[0]!.dtype });
   for (let size = count; size > 1; size = Math.ceil(size / 2)) {
     const half = Math.floor(size / 2);
-    const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half)) as Tensor;
+    const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half));
     rest = size % 2 === 0 ? pairs : cat([pairs, narrow(rest, last, size - 1, 1)], last);
   }
   return reshape(rest, specs[0]!.shape);
@@ -91,8 +92,8 @@ function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
       (of: Tensor) => narrow(of, axis, step, size - step),
     ];
     const joined = (of: Tensor, changed: Tensor) => cat([narrow(of, axis, 0, step), changed], axis);
-    if (sums !== null) sums = joined(sums, add(mul(later(factors), first(sums)), later(sums)) as Tensor);
-    factors = joined(factors, mul(later(factors), first(factors)) as Tensor);
+    if (sums !== null) sums = joined(sums, add(mul(later(factors), first(sums)), later(sums)));
+    factors = joined(factors, mul(later(factors), first(factors)));
   }
   return sums ?? factors;
 }

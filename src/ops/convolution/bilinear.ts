@@ -7,6 +7,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -100,7 +101,7 @@ function under(x: Tensor, place: readonly number[], { stride, dilation, output }
  * Permutes the weight [outputs, channels / groups, …kernel] to [places, groups, outputs / groups, channels / groups].
  */
 function byPlace(weight: Tensor, { kernel, groups }: Geometry): Tensor {
-  const [outputs, channels] = weight.shape as [number, number];
+  const [outputs, channels] = tupleOf(weight.shape, 2);
   const flat = reshape(weight, [groups, outputs / groups, channels, elementCount(kernel)]);
   return contiguous(permute(flat, [3, 0, 1, 2]));
 }

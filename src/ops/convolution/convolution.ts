@@ -168,9 +168,7 @@ function paddingOf(
   if (isPads(padding)) return padding;
   if (padding === "valid") return spans.map(() => [0, 0]);
   if (padding !== "same")
-    return alongAxes(operation, "padding", padding, spans.length, 0).map(
-      (amount) => [amount, amount] as [number, number],
-    );
+    return alongAxes(operation, "padding", padding, spans.length, 0).map((amount) => [amount, amount]);
   if (stride.some((step) => step !== 1))
     throw new ArgumentError(
       operation,

@@ -12,6 +12,7 @@ import { array, dtype, flag, oneOf, real, whole } from "../../backend/fields.ts"
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { hardswish } from "../activation/hardswish.ts";
 import { leakyRelu } from "../activation/leaky_relu.ts";
@@ -64,7 +65,7 @@ const finishCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [y], attributes }) {
     const bias = attributes.hasBias ? inputs[0] : undefined;
     const added = attributes.hasAdded ? inputs.at(-1) : undefined;
-    const [batch, channels] = y.shape as [number, number];
+    const [batch, channels] = tupleOf(y.shape, 2);
     const planes = batch * channels;
     const offsets = [bias?.offset ?? 0, added?.offset ?? 0, y.offset];
     const columns = planes === 0 ? 0 : y.size / planes;

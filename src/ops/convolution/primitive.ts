@@ -9,6 +9,7 @@ import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -114,11 +115,10 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
  * of the sum in the result.
  */
 function forEachTerm(attributes: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
-  const [pixels, places, results] = [attributes.input, attributes.kernel, attributes.output].map(elementCount) as [
-    number,
-    number,
-    number,
-  ];
+  const [pixels, places, results] = tupleOf(
+    [attributes.input, attributes.kernel, attributes.output].map(elementCount),
+    3,
+  );
   const inside = insideOf(attributes);
   for (let group = 0; group < attributes.batch * attributes.groups; group++)
     for (let output = 0; output < attributes.outputs; output++)

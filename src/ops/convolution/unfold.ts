@@ -7,6 +7,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { computationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -70,7 +71,7 @@ export function unfold(...values: unknown[]): Tensor {
   return underName("unfold", () =>
     tidy(() => {
       const batch = x.rank === 4 ? x : unsqueeze(x, 0);
-      const [rows, columns] = windows.padding as [number, number];
+      const [rows, columns] = tupleOf(windows.padding, 2);
       const whole = rows + columns > 0 ? pad(batch, [columns, columns, rows, rows]) : batch;
       const result = reshape(windowsIn(whole, windows), [
         ...[batch.shape[0]!, batch.shape[1]! * windows.kernel[0]! * windows.kernel[1]!],
@@ -111,7 +112,7 @@ export function fold<D extends DType>(
 export function fold(...values: unknown[]): Tensor {
   const { x, outputSize: size, ...given } = foldParameters(values);
   checkOperands("fold", [x]);
-  const sizes = alongAxes("fold", "outputSize", size, 2, 1) as [number, number];
+  const sizes = tupleOf(alongAxes("fold", "outputSize", size, 2, 1), 2);
   const windows = windowsOf("fold", sizes, given);
   const [[rows, columns], [height, width]] = [windows.kernel, windows.output] as [[number, number], [number, number]];
   if (x.rank !== 2 && x.rank !== 3)
@@ -120,7 +121,7 @@ export function fold(...values: unknown[]): Tensor {
       "wrongRank",
       `expected x to be [batch, channels · ${rows * columns}, windows], or without a batch, got ${x.describe()}`,
     );
-  const [elements, count] = x.shape.slice(-2) as [number, number];
+  const [elements, count] = tupleOf(x.shape.slice(-2), 2);
   if (elements % (rows * columns) !== 0 || count !== height * width)
     throw new ShapeError(
       "fold",
@@ -132,7 +133,7 @@ export function fold(...values: unknown[]): Tensor {
     tidy(() => {
       const batch = x.rank === 3 ? x.shape[0]! : 1;
       const channels = elements / (rows * columns);
-      const [above, before] = windows.padding as [number, number];
+      const [above, before] = tupleOf(windows.padding, 2);
       const outer = [batch, channels, sizes[0] + 2 * above, sizes[1] + 2 * before];
       const placed = reshape(x, [batch, channels, rows, columns, height, width]);
       const whole = addedWindows(placed, outer, windows);
@@ -177,7 +178,7 @@ function windowsOf(
 
 /** Returns the windows of a padded x: a view [batch, channels, …kernel, …output]. */
 function windowsIn(x: Tensor, windows: Windows): Tensor {
-  const [batch, channel, row, column] = x.strides as [number, number, number, number];
+  const [batch, channel, row, column] = tupleOf(x.strides, 4);
   const { kernel, dilation, stride, output } = windows;
   const { shape } = x;
   return viewOf(
@@ -192,7 +193,7 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
 
 const foldCpu: Implementation<Windows> = {
   run({ operation, inputs: [x], outputs: [images], attributes }) {
-    const [batch, channels, ...input] = images!.shape as [number, number, number, number];
+    const [batch, channels, ...input] = tupleOf(images!.shape, 4);
     const { kernel, dilation, stride, output } = attributes;
     const block = {
       ...{ dtype: x!.dtype, planes: batch * channels, input, output, kernelSize: kernel },

@@ -192,8 +192,8 @@ const workOf = ({ batch, grid, channels, places, rows, groups }: Windows): numbe
  * that they can be read by vector loads.
  */
 const areWeightQuads = (windows: Windows, weight: Tensor): boolean =>
-  windows.weightChannel === elementCount(windows.kernelSize as number[]) &&
-  windows.weightChannel === elementCount(windows.places as number[]) &&
+  windows.weightChannel === elementCount(windows.kernelSize) &&
+  windows.weightChannel === elementCount(windows.places) &&
   [weight.offset, windows.weightRow, windows.weightGroup].every((elements) => Number(elements) % 4 === 0);
 
 /**
@@ -201,7 +201,7 @@ const areWeightQuads = (windows: Windows, weight: Tensor): boolean =>
  * four.
  */
 const areGradientQuads = (windows: Windows, gradient: Tensor): boolean =>
-  [gradient.offset, elementCount(windows.grid as number[]), windows.splits === 1 ? 0 : windows.splitLength].every(
+  [gradient.offset, elementCount(windows.grid), windows.splits === 1 ? 0 : windows.splitLength].every(
     (elements) => Number(elements) % 4 === 0,
   );
 

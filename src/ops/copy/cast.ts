@@ -67,7 +67,7 @@ const castParameters = parameters("toDType", {
 function checkOverflow(x: Tensor, dtype: DType, overflow: "saturate" | "error"): void {
   if (overflow === "saturate" || !isInteger(dtype)) return;
   const [least, most] = integerRange(dtype);
-  const data = x.dataSync() as ArrayLike<number | bigint>;
+  const data = x.dataSync();
   for (let index = 0; index < data.length; index++) {
     const value = data[index]!;
     const whole = typeof value === "number" ? Math.trunc(value) : value;

@@ -1,5 +1,6 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DType, integerRange, isFloat, isInteger } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type CreationOptions, checkCreation, create, creationOptions } from "./create.ts";
@@ -78,7 +79,10 @@ function floatRange(start: number, end: number, step: number, dtype: DType, opti
 }
 
 function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: CreationOptions): Tensor {
-  const [start, end, step] = ([from, to, by] as const).map((value) => whole(value, dtype)) as [bigint, bigint, bigint];
+  const [start, end, step] = tupleOf(
+    ([from, to, by] as const).map((value) => whole(value, dtype)),
+    3,
+  );
   const span = end - start;
   checkDirection(Number(step), Number(span));
   const toward = step > 0n ? 1n : -1n;

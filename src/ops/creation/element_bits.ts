@@ -9,7 +9,7 @@ const bits = new BigUint64Array(bytes);
 export function elementBits(dtype: DType, value: Scalar): bigint {
   bits[0] = 0n;
   const { array: ArrayOf } = dtypeFacts[dtype];
-  const element = new ArrayOf(bytes, 0, 8 / bytesOf(dtype)) as { [index: number]: number | bigint };
+  const element = new ArrayOf(bytes, 0, 8 / bytesOf(dtype));
   element[0] = encoderOf(dtype)(value);
   return bits[0];
 }

@@ -5,7 +5,7 @@ import type { FillAttributes } from "./primitive.ts";
 
 export const fillReference: Implementation<FillAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [output], attributes: { value } }) {
-    const stored = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    const stored = output.storage.array(output.dtype);
     const element = encoderOf(output.dtype)(value);
     forEachIndex(output.shape, [output], ([offset]) => {
       stored[offset!] = element;

@@ -78,9 +78,7 @@ interface Exponents {
 
 /** Computes powers in float64. Their last bit may be wrong, which rounding to the narrower dtype hides. */
 const powersOf = (base: number, { start, end, steps, dtype }: Exponents): Tensor =>
-  underName("logspace", () =>
-    tidy(() => toDType(pow(base, linspace(start, end, steps, { dtype: "float64" })) as Tensor, dtype)),
-  );
+  underName("logspace", () => tidy(() => toDType(pow(base, linspace(start, end, steps, { dtype: "float64" })), dtype)));
 
 /** The maximum number of powers, which are computed in a list on the host. */
 const MOST_STEPS = 2 ** 27;

@@ -1,6 +1,7 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, writes } from "../../backend/metal/launch.ts";
 import { elementGrid } from "../../backend/metal/loop.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type RangeAttributes, rangeParameters, type WholeRangeAttributes, wholeRangeParameters } from "./primitive.ts";
@@ -12,7 +13,7 @@ export const noFloat64Result = ({ attributes }: { readonly attributes: { readonl
 export const rangeMetal: MetalImplementation<RangeAttributes, readonly Tensor[], [Tensor]> = {
   unsupported: noFloat64Result,
   run({ outputs: [output], attributes: { forward, ...numbers } }) {
-    const [start, step, end] = [numbers.start, numbers.step, numbers.end].map(float64Bits) as [bigint, bigint, bigint];
+    const [start, step, end] = tupleOf([numbers.start, numbers.step, numbers.end].map(float64Bits), 3);
     return launchRange("range", output, rangeParameters.bytes({ start, step, end, forward, count: output.size }));
   },
 };

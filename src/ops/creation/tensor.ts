@@ -123,7 +123,7 @@ const values: Kind<Elements> = {
   expected: "a number, a bigint, a boolean, nested arrays of them, or a typed array",
   parse(value, operation, name) {
     const array = aTypedArray.parse(value, operation, name);
-    if (array) return { elements: array as unknown as ArrayLike<Value>, shape: [array.length] };
+    if (array) return { elements: array as ArrayLike<Value>, shape: [array.length] };
     return Array.isArray(value) || isComplexNumber(value) || aScalar.parse(value, operation, name) !== undefined
       ? flatten(value as NestedArray<Value>)
       : undefined;
@@ -253,7 +253,7 @@ function checkValue(value: unknown): Value {
 function fill(target: Tensor, elements: ArrayLike<Value>): void {
   const stored = target.storage.array(target.dtype);
   if (ArrayBuffer.isView(elements) && dtypeOfArray(elements) === target.dtype) {
-    (stored as Float32Array).set(elements as unknown as Float32Array);
+    (stored as Float32Array).set(elements as Float32Array);
     return;
   }
   if (isComplex(target.dtype)) {
@@ -262,7 +262,7 @@ function fill(target: Tensor, elements: ArrayLike<Value>): void {
   }
   checkFit(target.dtype, elements);
   const encode = encoderOf(target.dtype);
-  const writable = stored as { [index: number]: number | bigint };
+  const writable = stored;
   for (let index = 0; index < elements.length; index++)
     writable[index] = encode(realValue(elements[index]!, target.dtype, index));
 }

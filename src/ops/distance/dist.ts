@@ -91,7 +91,7 @@ const pdistParameters = parameters("pdist", {
 
 /** If a gradient is needed, the pairs are selected from all distances, whose gradient has a kernel. */
 function pairsByKernel(x: Tensor, p: number): Tensor {
-  const wide = unsqueeze(toDType(x, accumulationDType(x.dtype)), 0) as Tensor;
+  const wide = unsqueeze(toDType(x, accumulationDType(x.dtype)), 0);
   if (!needsGradient(x)) return toDType(distancesOfPairs(wide, p), x.dtype);
   const count = x.shape[0]!;
   const pairs = triuIndices(count, count, 1);

@@ -4,6 +4,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, hasGradients, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
@@ -114,13 +115,16 @@ function scaled(
       if (!hasGradients(dtype) && !Number.isInteger(value))
         throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       if (hasOnePass(promoted, value)) {
-        const [x, a, b] = promoted as [Tensor, Tensor, Tensor];
+        const [x, a, b] = tupleOf(promoted, 3);
         return added([x, value === 1 ? a : mul(a, value), b]);
       }
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
-      const [x, a, b] = promoted.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
+      const [x, a, b] = tupleOf(
+        promoted.map((each) => toDType(each, wide)),
+        3,
+      );
       const combined = combine(a, b);
-      return toDType(add(x, value === 1 ? combined : mul(combined, value)) as Tensor, dtype);
+      return toDType(add(x, value === 1 ? combined : mul(combined, value)), dtype);
     }),
   );
 }

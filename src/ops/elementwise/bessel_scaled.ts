@@ -35,8 +35,8 @@ export const i1e: FloatOperation = defineUnary("i1e", {
   gradient(g, x) {
     const y = i1e(x);
     const isZero = eq(x, 0);
-    const divisor = where(isZero, 1, x) as Tensor;
+    const divisor = where(isZero, 1, x);
     const slope = sub(sub(i0e(x), mul(sign(x), y)), div(y, divisor));
-    return mul(g, where(isZero, 0.5, slope) as Tensor) as Tensor;
+    return mul(g, where(isZero, 0.5, slope));
   },
 });

@@ -61,7 +61,7 @@ function gradientWith([ofLeast, ofMost]: readonly [number, number]): TernaryGrad
 function taken(g: Tensor, parts: readonly (readonly [share: number, condition: () => Tensor<"bool">])[]): Tensor {
   return parts
     .filter(([share]) => share > 0)
-    .map(([share, condition]) => where(condition(), share === 1 ? g : mul(g, share), 0) as Tensor)
+    .map(([share, condition]) => where(condition(), share === 1 ? g : mul(g, share), 0))
     .reduce((sum, part) => add(sum, part));
 }
 
@@ -102,7 +102,7 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
   const bounds = [min ?? null, max ?? null] as const;
   const given = bounds.filter((bound) => bound !== null);
   if (given.length === 0) throw new ArgumentError(operation, "noBound", "expected min, max or both, got neither");
-  const [input, ...others] = promoteOperands(operation, [x, ...given], "numbers") as [Tensor, ...Tensor[]];
+  const [input, ...others] = promoteOperands(operation, [x, ...given], "numbers");
   const [least, most] = rangeOf(input.dtype).map((bound, at) =>
     bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift(),
   ) as [Tensor, Tensor];

@@ -13,6 +13,7 @@ import { liftingOf } from "../../backend/lifted.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { coversStorage } from "../../backend/snapshot.ts";
 import { operand, parameters, unlisted } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { capture } from "../../observe/capture.ts";
 import { isComplex, realDType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
@@ -221,7 +222,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
     );
     return output;
   };
-  const ofThree = (...operands: Tensor[]) => compute(operands as [Tensor, Tensor, Tensor]);
+  const ofThree = (...operands: Tensor[]) => compute(tupleOf(operands, 3));
   remember({ name, operands: 3, takes: "everything", isPredicate: false, compute: ofThree });
   return compute;
 }

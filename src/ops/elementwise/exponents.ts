@@ -41,7 +41,7 @@ export function ldexp(...values: unknown[]): Tensor {
   return underName("ldexp", () => {
     const dtype = floatOf("ldexp", x);
     const wide: Tensor = toDType(x, accumulationDType(dtype));
-    return toDType(timesPowerOfTwo(wide, toDType(k, wide.dtype)) as Tensor, dtype);
+    return toDType(timesPowerOfTwo(wide, toDType(k, wide.dtype)), dtype);
   });
 }
 ldexp.method = "float" as const;
@@ -78,9 +78,7 @@ export function frexp<D extends DType>(x: Tensor<D>): Frexp<D>;
 export function frexp(...values: unknown[]): Frexp {
   const { x } = frexpParameters(values);
   if (!isFloat(x.dtype)) throw new DTypeError("frexp", "notAFloat", `expected a float dtype, got ${x.describe()}`);
-  return underName("frexp", () =>
-    tidy(() => ({ mantissa: mantissaOf(x) as Tensor, exponent: toDType(exponentOf(x), "int32") })),
-  );
+  return underName("frexp", () => tidy(() => ({ mantissa: mantissaOf(x), exponent: toDType(exponentOf(x), "int32") })));
 }
 frexp.method = "declared" as const;
 const frexpParameters = parameters("frexp", { x: operand(aTensor) });
@@ -97,5 +95,5 @@ const mantissaOf: FloatOperation = defineUnary("frexpMantissa", {
   isPublic: false,
   saves: "input",
   reference: { float: (x) => exact.timesPowerOfTwo(x, -exact.exponentOf(x)) },
-  gradient: (g, x) => timesPowerOfTwo(g, neg(exponentOf(x))) as Tensor,
+  gradient: (g, x) => timesPowerOfTwo(g, neg(exponentOf(x))),
 });

@@ -28,21 +28,21 @@ export function gammaIntegrals(
   { hasMoment }: { readonly hasMoment: boolean },
 ): { sigma: Tensor; whole: Tensor; moment: Tensor } {
   const isUpper = ge(x, a);
-  const sigma = sub(mul(toDType(isUpper, x.dtype), 2), 1) as Tensor;
-  const larger = where(isUpper, x, a) as Tensor; // h ≤ −larger · s²/2 near 0
-  const near = sqrt(div(2 * DEPTH, larger) as Tensor);
-  const slow = div(DEPTH / 3, larger) as Tensor;
-  const below = add(slow, sqrt(add(mul(slow, slow), div(2 * DEPTH, larger)) as Tensor));
-  const above = where(lt(x, 8), log1p(div(2 * DEPTH, larger) as Tensor), near);
-  const end = where(isUpper, above, below) as Tensor;
-  let whole = mul(end, 0) as Tensor;
+  const sigma = sub(mul(toDType(isUpper, x.dtype), 2), 1);
+  const larger = where(isUpper, x, a); // h ≤ −larger · s²/2 near 0
+  const near = sqrt(div(2 * DEPTH, larger));
+  const slow = div(DEPTH / 3, larger);
+  const below = add(slow, sqrt(add(mul(slow, slow), div(2 * DEPTH, larger))));
+  const above = where(lt(x, 8), log1p(div(2 * DEPTH, larger)), near);
+  const end = where(isUpper, above, below);
+  let whole: Tensor = mul(end, 0);
   let moment = whole;
   for (const { at, weight } of legendreRule()) {
     // Each step frees its terms, so that the next step reuses their memory.
     [whole, moment] = tidy((): [Tensor, Tensor] => {
-      const s = mul(end, at) as Tensor;
+      const s = mul(end, at);
       const t = mul(sigma, s);
-      const density = mul(exp(sub(mul(a, t), mul(x, expm1(t)))), weight) as Tensor;
+      const density = mul(exp(sub(mul(a, t), mul(x, expm1(t)))), weight);
       return [add(whole, density), hasMoment ? add(moment, mul(density, s)) : moment];
     });
   }

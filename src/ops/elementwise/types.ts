@@ -11,9 +11,9 @@ export type ResultOf<A extends Operand, B extends Operand> =
   A extends Tensor<infer D>
     ? B extends Tensor<infer E>
       ? Promote<D, E>
-      : PromoteScalar<D>
+      : PromoteScalar<D, B & Scalar>
     : B extends Tensor<infer E>
-      ? PromoteScalar<E>
+      ? PromoteScalar<E, A & Scalar>
       : DType;
 
 /**

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { findDescentCall } from "../indexing/primitive.ts";
 import { errorWithRange } from "../indexing/range.cpu.ts";
@@ -7,7 +8,7 @@ import { type BagAttributes, bagCall, bagFactorsCall, bagGradientCall } from "./
 
 export const bagCpu: Implementation<BagAttributes> = {
   run({ operation, inputs, outputs, attributes }) {
-    const [indices, offsets, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, factors, table] = tupleOf(inputs, 4);
     if (attributes.length === null) checkOffsets(offsets, indices.size);
     const head = headOf(attributes, indices, offsets, table);
     const starts = startsOf([indices, offsets, factors, table]);
@@ -32,7 +33,7 @@ type BagGradientInputs = [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
 
 export const bagFactorsCpu: Implementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
-    const [indices, offsets, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, table, gradients] = tupleOf(inputs, 4);
     const head = headOf({ ...attributes, hasFactors: false }, indices, offsets, table);
     const strides = { tableStrides: table.strides, gradientStrides: gradients.strides };
     bagFactorsCall(operation, { ...head, starts: startsOf(inputs), ...strides }, [...inputs, output]);

@@ -1,6 +1,7 @@
 import type { Launched, MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, startOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { checkRangeLater, findLater } from "../indexing/range.metal.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
@@ -21,7 +22,7 @@ const NO_CONSTANTS = [0, 0];
 export const bagMetal: MetalImplementation<BagAttributes> = {
   unsupported: noFloat64,
   run({ operation, inputs, outputs, attributes }) {
-    const [indices, offsets, factors, table] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, factors, table] = tupleOf(inputs, 4);
     const [output, counts, best = counts] = outputs as [Tensor, Tensor, Tensor?];
     const range = checkRangeLater({ operation, index: indices, size: attributes.rows });
     const order = attributes.length === null ? checkOffsetsLater(offsets, indices.size) : undefined;
@@ -67,7 +68,7 @@ type BagGradientInputs = [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
 export const bagFactorsMetal: MetalImplementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes }) {
-    const [indices, offsets, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, table, gradients] = tupleOf(inputs, 4);
     const { numbers, launched } = numbersOf(offsets, indices, attributes, indices);
     const multiplied = launch({
       ...kernelOf("bag_factors", { ...attributes, hasFactors: false }, table, indices),

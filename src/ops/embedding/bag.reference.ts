@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkRange } from "../indexing/range.reference.ts";
 import { offsetsError } from "./offsets.ts";
@@ -31,13 +32,13 @@ function bagsOf(
 
 const rowsOf = (matrix: Tensor): readonly (readonly number[])[] => {
   const values = [...toNumbers(matrix)];
-  const [count, width] = matrix.shape as [number, number];
+  const [count, width] = tupleOf(matrix.shape, 2);
   return Array.from({ length: count }, (_, row) => values.slice(row * width, (row + 1) * width));
 };
 
 export const bagReference: Implementation<BagAttributes, readonly Tensor[], [Tensor, Tensor, Tensor]> = {
   run({ operation, inputs, outputs: [output, counts, best], attributes }) {
-    const [indices, offsets, , table] = inputs as [Tensor, Tensor, Tensor, Tensor];
+    const [indices, offsets, , table] = tupleOf(inputs, 4);
     checkRange({ operation, index: indices, size: attributes.rows });
     if (attributes.length === null) checkOffsets(offsets, indices.size);
     const bags = bagsOf(inputs, attributes);

@@ -3,6 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { checkRank } from "../../tensor/shape.ts";
@@ -64,7 +65,7 @@ const embeddingParameters = parameters("embedding", {
  * along the width, both without copying.
  */
 function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): Tensor<D> {
-  const [rows, width] = weight.shape as [number, number];
+  const [rows, width] = tupleOf(weight.shape, 2);
   const lead = index.shape.slice(0, -1);
   const dim = lead.length;
   const layout = index.rank === 0 ? { shape: [1], strides: [0] } : index;

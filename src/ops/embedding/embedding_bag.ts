@@ -3,6 +3,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
@@ -137,7 +138,7 @@ function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBag
   const padding = paddingRow("embeddingBag", weight, options.paddingIndex) ?? -1;
   const indices = contiguous(index);
   const offsets = options.offsets ? allOffsets(options.offsets, indices, includeLastOffset) : indices;
-  const [bags, length] = options.offsets ? [offsets.size - 1, null] : (index.shape as [number, number]);
+  const [bags, length] = options.offsets ? [offsets.size - 1, null] : tupleOf(index.shape, 2);
   const attributes = { mode, bags, length, rows: weight.shape[0]!, padding, hasFactors: false };
   return { operation: "embeddingBag", indices, offsets, attributes };
 }

@@ -11,7 +11,7 @@ export const gatherReference: Implementation<IndexAttributes, [Tensor, Tensor], 
     const indices = toIntegers(index).map((place) => (wraps && place < 0n ? place + BigInt(size) : place));
     checkRange({ operation, index, size, wraps, ...caller });
     const from = x.storage.array(x.dtype);
-    const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    const to = output.storage.array(output.dtype);
     const others = { strides: x.strides.with(dim, 0), offset: x.offset };
     forEachIndex(output.shape, [others, output], ([source, target], element) => {
       to[target!] = from[source! + Number(indices[element]!) * x.strides[dim]!]!;

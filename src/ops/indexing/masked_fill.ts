@@ -76,7 +76,7 @@ const maskedFillInPlaceParameters = parameters("maskedFill_", masking);
 
 /** Computes the result without recording it. */
 const filledWhere = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>
-  underName("maskedFill", () => noGrad(() => where(mask, filling, x) as Tensor)) as Tensor<D>;
+  underName("maskedFill", () => noGrad(() => where(mask, filling, x))) as Tensor<D>;
 
 /** Checks the arguments and returns the value as a scalar tensor of `x`'s dtype. */
 function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tensor, value: Tensor | Scalar): Tensor<D> {

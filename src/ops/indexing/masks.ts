@@ -127,7 +127,7 @@ const maskedSelectCpu: Implementation<undefined, [Tensor, Tensor, ...Tensor[]], 
 const maskedSelectReference: Implementation<undefined, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, mask], outputs: [output] }) {
     const [from, flags] = [x.storage.array(x.dtype), flagsOf(mask)];
-    const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    const to = output.storage.array(output.dtype);
     let next = output.offset;
     forEachIndex(x.shape, [x], ([at], element) => {
       if (flags[element]) to[next++] = from[at!]!;
@@ -161,7 +161,7 @@ const maskedScatterCpu: Implementation<MaskedScatterAttributes, [Tensor, Tensor,
 const maskedScatterReference: Implementation<MaskedScatterAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, mask, source], outputs: [output] }) {
     const [from, values, flags] = [x.storage.array(x.dtype), source.storage.array(x.dtype), flagsOf(mask)];
-    const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    const to = output.storage.array(output.dtype);
     let next = source.offset;
     forEachIndex(x.shape, [x, output], ([at, target], element) => {
       to[target!] = flags[element] ? values[next++]! : from[at!]!;

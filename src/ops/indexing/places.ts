@@ -97,7 +97,7 @@ function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<
     const size = BigInt(sizes[at]!);
     const given = toDType(index, "int64");
     const place = where(lt(given, 0n), add(given, size), given);
-    if (indices.length === 1) return place as Tensor<"int64">; // an index out of range stays out of range
+    if (indices.length === 1) return place; // an index out of range stays out of range
     const inRange = logicalAnd(ge(place, 0n), lt(place, size));
     places = places ? add(mul(places, size), place) : place;
     isRight = isRight ? logicalAnd(isRight, inRange) : inRange;

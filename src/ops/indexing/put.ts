@@ -108,13 +108,13 @@ export function maskedScatter(...values: unknown[]): Tensor {
         checkEnough(selection.count, source);
         return scatterSet("maskedScatter", whole, isSet, source, selection);
       }
-      const counts = noGrad(() => cumsum(flatten(isSet), 0) as Tensor<"int64">);
+      const counts = noGrad(() => cumsum(flatten(isSet), 0));
       const count = counts.size === 0 ? 0 : Number(select(counts, 0, -1).item());
       checkEnough(count, source);
       if (count === 0) return unchanged(whole, source);
       const places = noGrad(() => maximum(sub(counts, 1n), 0n) as Tensor<"int64">);
       const values = reshape(gatherAlong("maskedScatter", flatten(source), places, 0), shape);
-      return toDType(where(isSet, values, whole) as Tensor, x.dtype);
+      return toDType(where(isSet, values, whole), x.dtype);
     }),
   );
 }

@@ -91,9 +91,8 @@ function stepOf(operation: string, index: Exclude<Index, "...">): Step {
       );
     return { list: index };
   }
-  if (isArray(index))
-    return { list: tensor(BigInt64Array.from(index as number[], (each) => wholeIndex(operation, each))) };
-  return { bounds: index as SliceBounds };
+  if (isArray(index)) return { list: tensor(BigInt64Array.from(index, (each) => wholeIndex(operation, each))) };
+  return { bounds: index };
 }
 
 function wholeIndex(operation: string, value: number): bigint {

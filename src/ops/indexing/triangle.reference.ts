@@ -7,7 +7,7 @@ export const triangleReference: Implementation<TriangleAttributes, [Tensor], [Te
   run({ inputs: [x], outputs: [output], attributes: { lower, diagonal } }) {
     const [rows, columns] = [x.shape.at(-2)!, x.shape.at(-1)!];
     const from = x.storage.array(x.dtype);
-    const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    const to = output.storage.array(output.dtype);
     const zero = x.dtype === "int64" ? 0n : 0;
     forEachIndex(x.shape, [x, output], ([source, target], element) => {
       const column = element % columns;

@@ -27,7 +27,7 @@ export function inPlace(
   compute: Compute,
   operation = name.slice(0, -1),
 ): (x: Tensor, ...rest: readonly unknown[]) => Tensor {
-  const call = compute as unknown as (x: Tensor, ...rest: readonly unknown[]) => Tensor;
+  const call = compute as (x: Tensor, ...rest: readonly unknown[]) => Tensor;
   return (x, ...rest) => {
     expectTensor(name, "x", x);
     checkTarget(name, x, []);

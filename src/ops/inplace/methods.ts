@@ -8,6 +8,6 @@ export type InPlaceRows = typeof inPlaceRows & typeof randomRows;
 
 /** The methods; each returns the tensor that it changed. */
 export const inPlaceMethods: Readonly<Record<string, (...values: never) => unknown>> = {
-  ...Object.fromEntries(Object.entries(inPlaceRows).map(([name, compute]) => [name, inPlace(name, compute as never)])),
+  ...Object.fromEntries(Object.entries(inPlaceRows).map(([name, compute]) => [name, inPlace(name, compute)])),
   ...randomRows,
 };

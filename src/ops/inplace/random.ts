@@ -213,9 +213,9 @@ export const randomRows = {
   /** Fills the tensor with the number of trials up to the first success, 1 or more. */
   geometric_: fillGeometric as (x: Tensor, ...options: Needed<GeometricFilling, "p">) => Tensor,
   /** Fills the tensor with the exponentials of normal numbers. @throws {DTypeError} for integers and bools. */
-  logNormal_: fillLogNormal as (x: Tensor, ...options: Given<NormalFilling, ["mean", "std"]>) => Tensor,
+  logNormal_: fillLogNormal,
   /** Fills the tensor with normal numbers. @throws {DTypeError} for integers and bools. */
-  normal_: fillNormal as (x: Tensor, ...options: Given<NormalFilling, ["mean", "std"]>) => Tensor,
+  normal_: fillNormal,
   /**
    * Fills the tensor with whole numbers in [from, to), or in [0, to) with one bound. Without bounds: up to the largest
    * number of an integer dtype, and to 2ᵈ − 1 for a float of d digits.

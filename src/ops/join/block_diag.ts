@@ -2,6 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { tensorsInline } from "../../tensor/kinds.ts";
 import { checkShape } from "../../tensor/shape.ts";
@@ -51,9 +52,9 @@ function placed(blocks: readonly Tensor[]): Tensor {
     return blocks.map((block) => (end += block.shape[axis]!));
   };
   const [rows, columns] = [ends(0), ends(1)];
-  const [{ dtype }] = blocks as [Tensor];
+  const [{ dtype }] = tupleOf(blocks, 1);
   const output = filled(checkShape("blockDiag", [rows.at(-1)!, columns.at(-1)!]), dtype, 0, "blockDiag");
-  const shapes = blocks.map(({ shape }) => shape as readonly [number, number]);
+  const shapes = blocks.map(({ shape }) => tupleOf(shape, 2));
   const part = (whole: Tensor, at: number): Tensor => {
     const [height, width] = shapes[at]!;
     return narrow(narrow(whole, 0, rows[at]! - height, height), 1, columns[at]! - width, width);

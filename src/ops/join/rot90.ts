@@ -1,6 +1,7 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
@@ -33,7 +34,10 @@ export function rot90(...values: unknown[]): Tensor {
   if (!Number.isSafeInteger(k))
     throw new ArgumentError("rot90", "invalidCount", `expected k to be a whole number, got ${k}`);
   if (dims.length !== 2) throw new ShapeError("rot90", "wrongAxes", `expected dims to be two axes, got ${dims.length}`);
-  const [from, to] = dims.map((dim) => normalizeAxis("rot90", dim, x.rank, "dims")) as [number, number];
+  const [from, to] = tupleOf(
+    dims.map((dim) => normalizeAxis("rot90", dim, x.rank, "dims")),
+    2,
+  );
   if (from === to || x.rank < 2)
     throw new ShapeError(
       "rot90",

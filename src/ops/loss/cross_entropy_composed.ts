@@ -32,12 +32,9 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
   const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
   const picked = squeeze(gather(logarithms, unsqueeze(safe, axis), { dim: axis }), { dim: axis });
   if (!call.weight && labelSmoothing === 0) {
-    const losses = maskedFill(neg(picked), ignored, 0) as Tensor;
+    const losses = maskedFill(neg(picked), ignored, 0);
     const counts = () => sum(toDType(logicalNot(ignored), losses.dtype));
-    return toDType(
-      reduction === "mean" ? (div(sum(losses), counts()) as Tensor) : reduced(losses, reduction),
-      given.dtype,
-    );
+    return toDType(reduction === "mean" ? div(sum(losses), counts()) : reduced(losses, reduction), given.dtype);
   }
   const factors = maskedFill(factorsOf(safe, given, call), ignored, 0);
   const terms = mul(maskedFill(picked, ignored, 0), factors);
@@ -48,7 +45,7 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
           mul(terms, 1 - labelSmoothing),
           maskedFill(mul(weighted(logarithms, call), labelSmoothing / given.shape[axis]!), ignored, 0),
         ),
-  ) as Tensor;
+  );
   const result = reduction === "mean" ? div(sum(losses), sum(factors)) : reduced(losses, reduction);
   return toDType(result, given.dtype);
 }
@@ -57,15 +54,12 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
 function factorsOf(targets: Tensor<IndexDType>, logits: Tensor, { weight }: CrossEntropyCall): Tensor {
   const dtype = accumulationDType(logits.dtype);
   if (!weight) return toDType(eq(targets, targets), dtype);
-  return reshape(
-    indexSelect(toDType(weight, dtype), flatten(targets) as Tensor<IndexDType>, { dim: 0 }),
-    targets.shape,
-  );
+  return reshape(indexSelect(toDType(weight, dtype), flatten(targets), { dim: 0 }), targets.shape);
 }
 
 /** Computes Σ w[c] log p[c]. */
 const weighted = (logarithms: Tensor, { axis, weight }: CrossEntropyCall): Tensor =>
-  sum(weight ? mul(logarithms, along(weight, logarithms, axis)) : logarithms, { dim: axis }) as Tensor;
+  sum(weight ? mul(logarithms, along(weight, logarithms, axis)) : logarithms, { dim: axis });
 
 /** Reshapes the classes' factors so that they broadcast to the logits. */
 export const along = (weight: Tensor, { dtype, rank }: Tensor, axis: number): Tensor =>
@@ -83,5 +77,5 @@ export function fromProbabilities(logits: Tensor, targets: Tensor, call: CrossEn
       : add(mul(probabilities, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]!);
   const terms = mul(logarithms, shares);
   const losses = neg(sum(weight ? mul(terms, along(weight, terms, axis)) : terms, { dim: axis }));
-  return toDType(reduced(losses as Tensor, reduction), logits.dtype);
+  return toDType(reduced(losses, reduction), logits.dtype);
 }

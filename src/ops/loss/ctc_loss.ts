@@ -6,6 +6,7 @@ import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -116,7 +117,7 @@ interface Labels {
 
 const numbersOf = (given: Lengths): number[] => {
   if (typeof given === "number") return [given];
-  return given instanceof Tensor ? Array.from(given.dataSync() as ArrayLike<number | bigint>, Number) : [...given];
+  return given instanceof Tensor ? Array.from(given.dataSync(), Number) : [...given];
 };
 
 function labelsOf(
@@ -124,7 +125,7 @@ function labelsOf(
   targets: Tensor,
   given: { inputLengths: Lengths; targetLengths: Lengths; blank: number },
 ): Labels {
-  const [length, batch, classes] = shape as [number, number, number];
+  const [length, batch, classes] = tupleOf(shape, 3);
   const times = checkedLengths("inputLengths", numbersOf(given.inputLengths), batch, length);
   const isMatrix = targets.rank === 2;
   const counts = checkedLengths(
@@ -144,7 +145,7 @@ function labelsOf(
   const { blank } = given;
   if (!Number.isInteger(blank) || blank < 0 || blank >= classes)
     throw new ArgumentError("ctcLoss", "invalidClass", `expected blank to be from 0 to ${classes - 1}, got ${blank}`);
-  const values = Array.from(targets.dataSync() as ArrayLike<number | bigint>, Number);
+  const values = Array.from(targets.dataSync(), Number);
   const width = 2 * Math.max(...counts, 0) + 1;
   const stretched = new BigInt64Array(batch * width).fill(BigInt(blank));
   let start = 0;
@@ -205,7 +206,7 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
 
 /** Computes the losses with other operations from the forward variables α, differentiable to any order. */
 function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Labels): Tensor {
-  const [length, batch] = logProbs.shape as [number, number];
+  const [length, batch] = tupleOf(logProbs.shape, 2);
   const { dtype } = logProbs;
   const index = expand(unsqueeze(tensor(classes, { shape: [batch, width] }), 0), [length, batch, width]);
   const taken = gatherAlong("ctcLoss", maximum(logProbs, NEVER), index, 2);

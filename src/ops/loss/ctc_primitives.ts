@@ -7,6 +7,7 @@ import { cpuCall } from "../../backend/cpu/call.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 const fields = { dtype, times: whole, batch: whole, classes: whole, width: whole };
@@ -18,8 +19,8 @@ const ctcGradientCall = cpuCall("ctcGradient", { ...fields, offsets: array(whole
 ]);
 
 function blockOf(operands: readonly Tensor[]) {
-  const [logProbs, states] = operands as [Tensor, Tensor];
-  const [times, batch, classes] = logProbs.shape as [number, number, number];
+  const [logProbs, states] = tupleOf(operands, 2);
+  const [times, batch, classes] = tupleOf(logProbs.shape, 3);
   return {
     ...{ dtype: logProbs.dtype, times, batch, classes, width: states.shape[1]! },
     ...{ offsets: operands.map(({ offset }) => offset), strides: logProbs.strides },
@@ -65,7 +66,7 @@ export interface CtcForward {
  * @param lengths int64 [2, batch]: the time steps and the number of labels of each batch element
  */
 export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): CtcForward {
-  const [times, batch] = logProbs.shape as [number, number];
+  const [times, batch] = tupleOf(logProbs.shape, 2);
   const specs = [
     { shape: [batch, times, states.shape[1]!], dtype: logProbs.dtype },
     { shape: [batch, times + 1], dtype: "float64" },

@@ -3,6 +3,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
@@ -51,7 +52,7 @@ export function cosineEmbeddingLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
   const { target: given, margin, reduction, ...vectors } = cosineParameters(values);
-  const [x1, x2] = promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2].map(asFloat)) as [Tensor, Tensor];
+  const [x1, x2] = tupleOf(promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2].map(asFloat)), 2);
   checkBroadcast("cosineEmbeddingLoss", { x1, x2 });
   const target = toDType(given, x1.dtype);
   const shape = checkVectors("cosineEmbeddingLoss", x1, x2);
@@ -64,11 +65,11 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
     );
   broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
   return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
-    const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right) as Tensor, { dim: -1 }) as Tensor;
-    const [ofA, ofB] = [a, b].map((each) => add(sum(square(each) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
-    const cosine = div(product(a, b), sqrt(mul(ofA!, ofB!) as Tensor));
+    const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right), { dim: -1 });
+    const [ofA, ofB] = [a, b].map((each) => add(sum(square(each), { dim: -1 }), COSINE_EPS));
+    const cosine = div(product(a, b), sqrt(mul(ofA!, ofB!)));
     const near = where(eq(t, 1), sub(1, cosine), 0);
-    return add(near, where(eq(t, -1), relu(sub(cosine, margin) as Tensor), 0)) as Tensor;
+    return add(near, where(eq(t, -1), relu(sub(cosine, margin)), 0));
   });
 }
 const cosineParameters = parameters("cosineEmbeddingLoss", {
@@ -202,6 +203,6 @@ interface TripletDistances {
 
 function tripletLoss(a: Tensor, near: Tensor, far: Tensor, { distance, margin, swap }: TripletDistances): Tensor {
   const toFar = distance(a, far);
-  const apart = swap ? (minimum(toFar, distance(near, far)) as Tensor) : toFar;
-  return relu(add(sub(distance(a, near), apart), margin) as Tensor);
+  const apart = swap ? minimum(toFar, distance(near, far)) : toFar;
+  return relu(add(sub(distance(a, near), apart), margin));
 }

@@ -2,6 +2,7 @@ import type { MetalImplementation, TicketRange } from "../../backend/backend.ts"
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
   type LossAttributes,
@@ -78,7 +79,7 @@ const constantsOf = (loss: LossName, needs = 0): number[] => [losses.ordinal(los
 
 /** Returns the parameters, and a grid with one thread for each element. */
 function loopOver(operands: readonly Tensor[], factor: number) {
-  const [{ shape }] = operands as [Tensor];
+  const [{ shape }] = tupleOf(operands, 1);
   const { loop, grid, threadgroup } = mergedLoop(
     shape,
     operands.map((tensor) => ({ tensor, strides: tensor.strides })),

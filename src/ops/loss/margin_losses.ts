@@ -77,8 +77,8 @@ export function hingeEmbeddingLoss(...values: unknown[]): Tensor {
   const sides = isFloat(target.dtype) ? target : toDType(target, "int64"); // uint8 has no −1
   return loss({ operation: "hingeEmbeddingLoss", reduction }, [x, sides], (a, t) => {
     const least = isFloat(x.dtype) ? margin : BigInt(Math.trunc(margin));
-    const far = where(ne(t!, 1), relu(sub(least, a!) as Tensor), 0) as Tensor;
-    return toDType(add(far, where(ne(t!, -1), a!, 0)) as Tensor, a!.dtype);
+    const far = where(ne(t!, 1), relu(sub(least, a!)), 0);
+    return toDType(add(far, where(ne(t!, -1), a!, 0)), a!.dtype);
   });
 }
 const hingeParameters = parameters("hingeEmbeddingLoss", {
@@ -115,8 +115,7 @@ export function marginRankingLoss(...values: unknown[]): Tensor {
   const operation = "marginRankingLoss";
   checkNoBools(operation, { x1, x2, target });
   const operands = [x1, x2, target] as const;
-  const loss = (a: Tensor, b: Tensor, t: Tensor): Tensor =>
-    relu(add(asFloat(mul(neg(t), sub(a, b)) as Tensor), margin) as Tensor);
+  const loss = (a: Tensor, b: Tensor, t: Tensor): Tensor => relu(add(asFloat(mul(neg(t), sub(a, b))), margin));
   if (!isFloat(x1.dtype) || operands.some(({ dtype }) => dtype !== x1.dtype))
     return plainLoss({ operation, reduction }, operands, (a, b, t) => loss(a, b, t));
   checkBroadcast(operation, { x1, x2, target });
@@ -149,8 +148,8 @@ export function softMarginLoss(...values: unknown[]): Tensor {
   checkFloats("softMarginLoss", "x", x);
   const operands = withTarget("softMarginLoss", x, target);
   const loss = (a: Tensor, t: Tensor): Tensor => {
-    const exponent = neg(mul(t, a)) as Tensor;
-    return logaddexp(exponent, zerosLike(exponent)) as Tensor;
+    const exponent = neg(mul(t, a));
+    return logaddexp(exponent, zerosLike(exponent));
   };
   return tidy(() =>
     toDType(
@@ -204,14 +203,14 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
   checkSomethingToName("multiMarginLoss", classes, count);
   return composedLoss({ operation: "multiMarginLoss", reduction }, [x], (scores) => {
     const index = unsqueeze(classes, -1);
-    const short = relu(sub(margin, sub(gather(scores, index, { dim: -1 }), scores)) as Tensor);
-    const powers = p === 1 ? short : (square(short) as Tensor);
+    const short = relu(sub(margin, sub(gather(scores, index, { dim: -1 }), scores)));
+    const powers = p === 1 ? short : square(short);
     // exclude the target's term, which is marginᵖ
     const others = scatter(powers, -1, index as Tensor<IndexDType>, 0) as Tensor;
     const total = mul(sum(others, { dim: -1 }), 1 / count) as Tensor;
     if (!weight) return total;
-    const factors = indexSelect(toDType(weight, total.dtype), flatten(classes) as Tensor<IndexDType>, { dim: 0 });
-    return mul(total, reshape(factors, classes.shape)) as Tensor;
+    const factors = indexSelect(toDType(weight, total.dtype), flatten(classes), { dim: 0 });
+    return mul(total, reshape(factors, classes.shape));
   });
 }
 const multiMarginParameters = parameters("multiMarginLoss", {
@@ -254,10 +253,10 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
     const index = where(isNamed, classes, 0) as Tensor<IndexDType>;
     const counts = scatterAdd(zerosLike(scores), index, toDType(isNamed, scores.dtype), { dim: -1 });
     const targetScores = unsqueeze(gather(scores, index, { dim: -1 }), -1);
-    const short = relu(add(sub(1, targetScores), unsqueeze(scores, -2)) as Tensor);
+    const short = relu(add(sub(1, targetScores), unsqueeze(scores, -2)));
     const counted = logicalAnd(unsqueeze(isNamed, -1), unsqueeze(logicalNot(gt(counts, 0)), -2));
-    const total = sum(where(counted, short, 0) as Tensor, { dim: [-2, -1] });
-    return mul(total, 1 / x.shape.at(-1)!) as Tensor;
+    const total = sum(where(counted, short, 0), { dim: [-2, -1] });
+    return mul(total, 1 / x.shape.at(-1)!);
   });
 }
 const multilabelMarginParameters = parameters("multilabelMarginLoss", {
@@ -300,8 +299,8 @@ export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
   checkSameDType("multilabelSoftMarginLoss", weight ? [promotedX, weight] : [promotedX]);
   const operands: Weighted = weight ? [promotedX, promotedTarget, weight] : [promotedX, promotedTarget];
   return composedLoss({ operation: "multilabelSoftMarginLoss", reduction }, operands, (a, t, w) => {
-    const likelihoods = add(mul(t, logSigmoid(a)), mul(sub(1, t), logSigmoid(neg(a) as Tensor)));
-    const losses = neg(w ? mul(likelihoods, w) : likelihoods) as Tensor;
+    const likelihoods = add(mul(t, logSigmoid(a)), mul(sub(1, t), logSigmoid(neg(a))));
+    const losses = neg(w ? mul(likelihoods, w) : likelihoods);
     return mean(losses, { dim: -1 });
   });
 }

@@ -4,6 +4,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -40,7 +41,7 @@ export function addmv(...values: unknown[]): Tensor {
   checkRanks("addmv", 2, "a matrix as the first factor", [a]);
   checkRanks("addmv", 1, "a vector as the second factor", [b]);
   checkFactors("addmv", a, b);
-  const [rows, columns] = a.shape as [number, number];
+  const [rows, columns] = tupleOf(a.shape, 2);
   checkInput("addmv", input, [rows]);
   checkScale("addmv", factor, a.dtype);
   if (!needsGradient(input, a, b)) return addedVector(input, a, b, factor);
@@ -177,7 +178,7 @@ function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [
   checkSameDType(operation, [input, a, b]);
   checkRanks(operation, 3, "batches of matrices", [a, b]);
   checkFactors(operation, a, b);
-  const [batch, m, k] = a.shape as [number, number, number];
+  const [batch, m, k] = tupleOf(a.shape, 3);
   if (b.shape[0] !== batch)
     throw new ShapeError(
       operation,

@@ -1,6 +1,7 @@
 import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, optionalOperand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
@@ -35,7 +36,7 @@ export function bilinear(...values: unknown[]): Tensor {
   const { x1, x2, weight, bias } = bilinearParameters(values);
   checkSameDType("bilinear", bias ? [x1, x2, weight, bias] : [x1, x2, weight]);
   checkShapes(x1, x2, weight, bias);
-  const [outputs, inputs1, inputs2] = weight.shape as [number, number, number];
+  const [outputs, inputs1, inputs2] = tupleOf(weight.shape, 3);
   const compute = (): Tensor => {
     // multiply by x1 for every output and element of x2, then by x2
     const rows = reshape(transpose(weight, 1, 2), [outputs * inputs2, inputs1]);

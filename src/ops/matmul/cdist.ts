@@ -3,6 +3,7 @@ import { needsGradient, record } from "../../autograd/record.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
@@ -96,7 +97,7 @@ function checkPoints(x1: Tensor, x2: Tensor): void {
 
 /** Returns the points as [batch, points, coordinates]. */
 function points(x: Tensor, batch: Shape): Tensor {
-  const [count, width] = x.shape.slice(-2) as [number, number];
+  const [count, width] = tupleOf(x.shape.slice(-2), 2);
   return reshape(expand(x, [...batch, count, width]), [elementCount(batch), count, width]);
 }
 
@@ -108,7 +109,7 @@ const MOST_DIFFERENCES = 2 ** 24;
 
 function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
   if (hasKernel(p, needsGradient(a, b))) return byKernel(a, b, p);
-  const [batch, m, k] = a.shape as [number, number, number];
+  const [batch, m, k] = tupleOf(a.shape, 3);
   const rows = Math.max(1, Math.floor(MOST_DIFFERENCES / (batch * b.shape[1]! * k)));
   const others = unsqueeze(b, 1);
   const blocks: Tensor[] = [];

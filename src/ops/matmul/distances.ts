@@ -10,6 +10,7 @@ import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
@@ -41,20 +42,20 @@ const layoutsOf = (tensors: readonly Tensor[]) => ({
 });
 
 function sizesOf(x: Tensor, y: Tensor) {
-  const [batch, m, k] = x.shape as [number, number, number];
+  const [batch, m, k] = tupleOf(x.shape, 3);
   return { dtype: x.dtype, batch, m, n: y.shape[1]!, k };
 }
 
 const cdistCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [out], attributes }) {
-    const [x, y] = inputs as [Tensor, Tensor];
+    const [x, y] = tupleOf(inputs, 2);
     const operands = [x, y, out];
     cdistCall(operation, { ...attributes, ...sizesOf(x, y), ...layoutsOf(operands) }, operands);
   },
 };
 const cdistGradientCpu: Implementation<undefined, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [out] }) {
-    const [weights, x, y] = inputs as [Tensor, Tensor, Tensor];
+    const [weights, x, y] = tupleOf(inputs, 3);
     const operands = [weights, x, y, out];
     cdistGradientCall(operation, { ...sizesOf(x, y), ...layoutsOf(operands) }, operands);
   },
@@ -90,5 +91,5 @@ export function distancesOfPairs(x: Tensor, p: number): Tensor {
 export function pulledPoints(weights: Tensor, x: Tensor, y: Tensor): Tensor {
   if (isOnCpu() && !needsGradient(weights, x, y))
     return execute(cdistGradientPrimitive, [weights, contiguous(x), contiguous(y)], x.shape, x.dtype, undefined);
-  return sum(mul(unsqueeze(weights, 3), sub(unsqueeze(x, 2), unsqueeze(y, 1)) as Tensor), { dim: 2 });
+  return sum(mul(unsqueeze(weights, 3), sub(unsqueeze(x, 2), unsqueeze(y, 1))), { dim: 2 });
 }

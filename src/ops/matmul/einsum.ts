@@ -2,6 +2,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { text } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { tensorsInline } from "../../tensor/kinds.ts";
 import { checkRank } from "../../tensor/shape.ts";
@@ -166,7 +167,7 @@ function contract(x: Term, y: Term, needed: ReadonlySet<Label>, sizes: Sizes): T
   const pair = [left.tensor, right.tensor];
   const factors = x.tensor.dtype === y.tensor.dtype ? promoteOperands("einsum", pair) : pair; // sums may be int64
   checkSameDType("einsum", factors);
-  const [a, b] = factors as [Tensor, Tensor];
+  const [a, b] = tupleOf(factors, 2);
   return { tensor: matrixProduct({ ...left, tensor: a }, { ...right, tensor: b }, roles), labels };
 }
 

@@ -1,4 +1,5 @@
 import type { Implementation, OperationCall } from "../../backend/backend.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { matmulCall, type ProductScale } from "./primitive.ts";
 import { fieldsOf, matricesOf, problemOf } from "./problem.ts";
@@ -28,7 +29,7 @@ const noBatch = { shape: [], strides: [[], [], [], []] };
 function single({ operation, inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): void {
   const operands = [a!, b!, input ?? out!, out!];
   const [first, second, addend, result] = operands.map(({ strides }) => plainList(strides));
-  const [m, n] = plainList(out!.shape) as [number, number];
+  const [m, n] = tupleOf(plainList(out!.shape), 2);
   const values = {
     ...{ m, n, k: plainList(a!.shape)[1]!, hasInput: input !== undefined, dtype: out!.dtype },
     ...{ alpha: attributes.alpha, beta: attributes.beta },

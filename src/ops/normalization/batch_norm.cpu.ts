@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
   type BatchNormAttributes,
@@ -33,6 +34,6 @@ export const batchNormGradientCpu: Implementation<BatchNormAttributes<BatchNormG
 };
 
 function blockOf({ dtype, shape }: Tensor, eps: number, operands: readonly (Tensor | undefined)[]) {
-  const [batch, channels, inner] = shape as [number, number, number];
+  const [batch, channels, inner] = tupleOf(shape, 3);
   return { ...{ dtype, batch, channels, inner, eps }, offsets: operands.map((operand) => operand?.offset ?? 0) };
 }

@@ -1,6 +1,7 @@
 /** Batch normalization on metal: one threadgroup for each channel, forward and backward. */
 import type { MetalImplementation, OperationCall } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
   type BatchNormAttributes,
@@ -52,14 +53,14 @@ export const batchNormGradientMetal: MetalImplementation<BatchNormAttributes<Bat
 };
 
 function unsupported(call: Pick<OperationCall<unknown>, "inputs">): string | undefined {
-  const [batch, , inner] = call.inputs[0]!.shape as [number, number, number];
+  const [batch, , inner] = tupleOf(call.inputs[0]!.shape, 3);
   return batch * inner >= MOST ? `a channel has ${MOST} elements or more` : noFloat64(call);
 }
 
 type Option = (typeof batchNormOptions)["names"][number];
 
 function kernelOf(name: string, x: Tensor, present: { readonly [Name in Option]?: unknown }) {
-  const [batch, channels, inner] = x.shape as [number, number, number];
+  const [batch, channels, inner] = tupleOf(x.shape, 3);
   const { names, ordinal } = batchNormOptions;
   const bits = names.reduce((sum, each) => sum + (present[each] ? 2 ** ordinal(each) : 0), 0);
   const wanted = LANES * 2 ** Math.ceil(Math.log2(Math.max(1, (batch * inner) / LANES)));
@@ -71,6 +72,6 @@ function kernelOf(name: string, x: Tensor, present: { readonly [Name in Option]?
 }
 
 function parametersOf({ shape }: Tensor, eps: number): Uint8Array {
-  const [batch, channels, inner] = shape as [number, number, number];
+  const [batch, channels, inner] = tupleOf(shape, 3);
   return batchNormParameters.bytes({ batch, channels, inner, eps });
 }

@@ -1,6 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
 import { namedTensors } from "./problem.ts";
@@ -62,7 +63,7 @@ export const batchNormGradientReference: Implementation<BatchNormAttributes<Batc
 
 /** Returns the positions of each channel's elements. */
 function placesOf({ shape }: Tensor): number[][] {
-  const [batch, channels, inner] = shape as [number, number, number];
+  const [batch, channels, inner] = tupleOf(shape, 3);
   return Array.from({ length: channels }, (_, channel) =>
     Array.from({ length: batch * inner }, (_element, at) => {
       const element = Math.floor(at / inner);

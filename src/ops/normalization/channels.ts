@@ -5,6 +5,8 @@ import { liftingOf } from "../../backend/lifted.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { keysOf } from "../../core/records.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -68,7 +70,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
   const outputs = ["out", "mean", "variance"] as const;
   const call = { inputs: inputs.names, outputs, eps };
   const results = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation);
-  const [out, average, variance] = results as [Tensor, Tensor, Tensor];
+  const [out, average, variance] = tupleOf(results, 3);
   const saved = present({ x: lines, mean: average, variance, weight: vectors.weight });
   record(operation, inputs.tensors, [out], saved.tensors, ([gradOut], tensors, needs) => {
     const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut) };
@@ -86,7 +88,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
   const call = { inputs: inputs.names, outputs: ["out"] as const, eps };
   const lines = inputs.tensors[0]!;
   const specs = [{ shape: lines.shape, dtype: x.dtype }];
-  const [out] = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation) as [Tensor];
+  const [out] = tupleOf(executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation), 1);
   record(operation, inputs.tensors, [out], inputs.tensors, ([gradOut], tensors, needs) => {
     const kept = namedTensors(inputs.names, tensors) as Given;
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
@@ -98,7 +100,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
 
 /** Returns x as contiguous [batch, channels, inner]. */
 const linesOf = (x: Tensor): Tensor => {
-  const [batch, channels] = x.shape as [number, number];
+  const [batch, channels] = tupleOf(x.shape, 2);
   return reshape(contiguous(x), [batch, channels, x.size / (batch * channels)]);
 };
 
@@ -108,13 +110,13 @@ function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Na
   const { names, tensors } = present(vectors);
   return namedTensors(
     names,
-    tensors.map((vector) => contiguous(toDType(vector, dtype) as Tensor)),
+    tensors.map((vector) => contiguous(toDType(vector, dtype))),
   );
 }
 
 /** Returns the empty result of an empty x, connected to all operands in the graph. */
 function ofNothing(x: Tensor, vectors: Named<string>): Tensor {
-  const total = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)) as Tensor, x);
+  const total = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)), x);
   return toDType(total, x.dtype);
 }
 
@@ -130,7 +132,7 @@ function gradientsOf(
   const { x, weight, gradOut, mean: average, variance } = operands;
   const inputs = present({ x, gradOut, weight, mean: average, variance });
   const names = { x: "gradX", weight: "gradWeight", bias: "gradBias" } as const;
-  const sources = (Object.keys(names) as GradientSource[]).filter((source) => needed.has(source));
+  const sources = keysOf(names).filter((source) => needed.has(source));
   const call = { inputs: inputs.names, outputs: sources.map((source) => names[source]), eps };
   const specs = sources.map((source) => {
     const { shape, dtype } = source === "x" ? x : average;
@@ -154,8 +156,8 @@ function gradientsOf(
 function channelsFor(operation: string, eps: number, { mean: average, variance }: Statistics): NormalizedRows {
   const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
   return {
-    ...{ isCentered: true, eps, spread, scale: spread(rsqrt(add(variance, eps) as Tensor)) },
-    mean: (x) => mean(x, { dim: [0, 2], keepdim: true }) as Tensor,
+    ...{ isCentered: true, eps, spread, scale: spread(rsqrt(add(variance, eps))) },
+    mean: (x) => mean(x, { dim: [0, 2], keepdim: true }),
     gradient: (x, v) =>
       gradientsOf(operation, eps, { x, mean: average, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,
   };
@@ -173,22 +175,22 @@ function gradientsOfGiven(
   eps: number,
   needed: ReadonlySet<string>,
 ): Gradients & Named<"mean" | "variance"> {
-  const x = toDType(input, variance.dtype) as Tensor;
-  const gradient = toDType(given, variance.dtype) as Tensor;
-  const scale = rsqrt(add(variance, eps) as Tensor);
-  const factor = weight ? (mul(scale, weight) as Tensor) : scale;
-  const total = (terms: Tensor): Tensor => sum(terms, { dim: [0, 2] }) as Tensor;
+  const x = toDType(input, variance.dtype);
+  const gradient = toDType(given, variance.dtype);
+  const scale = rsqrt(add(variance, eps));
+  const factor = weight ? mul(scale, weight) : scale;
+  const total = (terms: Tensor): Tensor => sum(terms, { dim: [0, 2] });
   const ofBias = total(gradient);
   const isOfX = needed.size === 1 && needed.has("x");
-  const centered = isOfX ? undefined : (sub(x, alongChannels(average, x)) as Tensor);
-  const products = centered && total(mul(gradient, centered) as Tensor);
+  const centered = isOfX ? undefined : sub(x, alongChannels(average, x));
+  const products = centered && total(mul(gradient, centered));
   return {
-    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)) as Tensor, input.dtype) : null,
+    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)), input.dtype) : null,
     bias: ofBias,
     ...(products && {
-      weight: mul(products, scale) as Tensor,
-      mean: neg(mul(ofBias, factor)) as Tensor,
-      variance: mul(mul(products, mul(factor, mul(scale, scale))), -0.5) as Tensor,
+      weight: mul(products, scale),
+      mean: neg(mul(ofBias, factor)),
+      variance: mul(mul(products, mul(factor, mul(scale, scale))), -0.5),
     }),
   };
 }
@@ -248,7 +250,7 @@ export function ofGroups(
     eps,
   }: { readonly weight: Tensor | undefined; readonly bias: Tensor | undefined; readonly eps: number },
 ): Tensor {
-  const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+  const wide = toDType(x, accumulationDType(x.dtype));
   const count = x.shape[0]! * groups;
   const length = x.size / Math.max(count, 1);
   const out =

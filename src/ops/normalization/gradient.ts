@@ -2,6 +2,7 @@
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { keysOf } from "../../core/records.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -49,7 +50,7 @@ export function normalizationGradient(
 ): Gradients {
   const { operation, isCentered, eps, vectorDType } = attributes;
   const { x, weight, gradOut, gradSum } = operands;
-  const sources = (Object.keys(gradientNames) as GradientSource[]).filter((source) => needed.has(source));
+  const sources = keysOf(gradientNames).filter((source) => needed.has(source));
   const inputs = present(operands);
   const outputs = sources.map((source) => gradientNames[source]);
   const row = { shape: plainList(x.shape).slice(-1), dtype: vectorDType };

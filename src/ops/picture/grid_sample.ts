@@ -118,19 +118,19 @@ function sampled(x: Tensor, grid: Tensor, options: Options): Tensor {
   });
   const terms = combinations(taps).map((combination) => {
     const place = combination.reduce(
-      (sum, tap, axis) => add(mul(sum, BigInt(sizes[axis]!)), tap.place) as Tensor<"int64">,
+      (sum, tap, axis) => add(mul(sum, BigInt(sizes[axis]!)), tap.place),
       filled([batch, count], "int64", 0n),
     );
     const index = expand(unsqueeze(place, 1), [batch, channels, count]);
     const insides = combination.flatMap(({ isInside }) => isInside ?? []);
     const taken = gatherAlong("gridSample", flat, index, 2);
     const isInside = insides.reduce<Tensor<"bool"> | undefined>((a, b) => (a ? logicalAnd(a, b) : b), undefined);
-    const there = isInside ? (where(unsqueeze(isInside, 1), taken, 0) as Tensor) : taken;
+    const there = isInside ? where(unsqueeze(isInside, 1), taken, 0) : taken;
     return combination
       .flatMap(({ weight }) => weight ?? [])
-      .reduce((product, weight) => mul(product, unsqueeze(weight, 1)) as Tensor, there);
+      .reduce((product, weight) => mul(product, unsqueeze(weight, 1)), there);
   });
-  const total = terms.reduce((sum, term) => add(sum, term) as Tensor);
+  const total = terms.reduce((sum, term) => add(sum, term));
   return toDType(reshape(total, [batch, channels, ...places]), x.dtype);
 }
 
@@ -149,44 +149,44 @@ function tapsOf(grid: Tensor, size: number, { mode, paddingMode, alignCorners }:
     return { place, weight, isInside };
   };
   if (mode === "nearest") {
-    const nearest = clamp(round(bounded(scaled as Tensor)) as Tensor, { min: -1, max: size }) as Tensor;
-    const one = where(isnan(nearest), 1, add(sub(nearest, detach(nearest)), 1)) as Tensor; // constant 1 with gradient 0
+    const nearest = clamp(round(bounded(scaled)), { min: -1, max: size });
+    const one = where(isnan(nearest), 1, add(sub(nearest, detach(nearest)), 1)); // constant 1 with gradient 0
     return [tap(nearest, one)];
   }
   if (mode === "bicubic") {
-    const first = detach(floor(scaled as Tensor) as Tensor);
-    const part = sub(scaled, first) as Tensor;
-    return [-1, 0, 1, 2].map((shift) => tap(bounded(add(first, shift) as Tensor), cubicWeight(part, shift)));
+    const first = detach(floor(scaled));
+    const part = sub(scaled, first);
+    return [-1, 0, 1, 2].map((shift) => tap(bounded(add(first, shift)), cubicWeight(part, shift)));
   }
-  const at = bounded(scaled as Tensor);
-  const first = detach(floor(at) as Tensor);
-  const part = sub(at, first) as Tensor;
-  return [tap(first, sub(1, part) as Tensor), tap(add(first, 1) as Tensor, part)];
+  const at = bounded(scaled);
+  const first = detach(floor(at));
+  const part = sub(at, first);
+  return [tap(first, sub(1, part)), tap(add(first, 1), part)];
 }
 
 /** Keys' cubic kernel with a = −3/4, at the distance from the tap that is `shift` after the first one. */
 function cubicWeight(part: Tensor, shift: number): Tensor {
   const a = -0.75;
-  const x = (shift <= 0 ? sub(part, shift) : sub(shift, part)) as Tensor;
-  const near = add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1) as Tensor;
-  const far = sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a) as Tensor;
+  const x = shift <= 0 ? sub(part, shift) : sub(shift, part);
+  const near = add(mul(mul(sub(mul(x, a + 2), a + 3), x), x), 1);
+  const far = sub(mul(add(mul(sub(mul(x, a), 5 * a), x), 8 * a), x), 4 * a);
   return shift === 0 || shift === 1 ? near : far;
 }
 
 function withinBorders(at: Tensor, size: number, mode: Options["paddingMode"], alignCorners: boolean): Tensor {
   if (mode === "zeros") return at;
   const reflected = mode === "border" ? at : alignCorners ? mirrored(at, 0, size - 1) : mirrored(at, -0.5, size - 0.5);
-  return clamp(where(isnan(reflected), 0, reflected) as Tensor, { min: 0, max: size - 1 }) as Tensor;
+  return clamp(where(isnan(reflected), 0, reflected), { min: 0, max: size - 1 });
 }
 
 /** Reflects positions at the borders. */
 function mirrored(at: Tensor, low: number, high: number): Tensor {
   const span = high - low;
-  if (span === 0) return mul(at, 0) as Tensor;
-  const distance = abs(sub(at, low) as Tensor) as Tensor;
-  const beyond = fmod(distance, span) as Tensor;
-  const isEven = eq(fmod(detach(floor(mul(sub(distance, beyond), 1 / span).add(0.5) as Tensor) as Tensor), 2), 0);
-  return where(isEven, add(beyond, low), sub(span + low, beyond)) as Tensor;
+  if (span === 0) return mul(at, 0);
+  const distance = abs(sub(at, low));
+  const beyond = fmod(distance, span);
+  const isEven = eq(fmod(detach(floor(mul(sub(distance, beyond), 1 / span).add(0.5))), 2), 0);
+  return where(isEven, add(beyond, low), sub(span + low, beyond));
 }
 
 /** Options of {@link affineGrid}. */
@@ -259,5 +259,5 @@ function basePoints(sizes: readonly number[], alignCorners: boolean, dtype: "flo
     const along = sizes.map((_, other) => (other === axis ? size : 1));
     return reshape(expand(reshape(centers, along), sizes), [elementCount(sizes)]);
   });
-  return unsqueeze(stack([...columns.toReversed(), filled([elementCount(sizes)], dtype, 1)] as [Tensor], 1), 0);
+  return unsqueeze(stack([...columns.toReversed(), filled([elementCount(sizes)], dtype, 1)], 1), 0);
 }

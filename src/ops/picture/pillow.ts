@@ -1,4 +1,5 @@
 /** Resizing of images as Pillow does: with an antialiasing filter, rounded to bytes after each axis. */
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -34,7 +35,7 @@ export function resizeBytes(
 ): Tensor {
   return tidy(() => {
     const x = reshape(image, [1, ...image.shape]);
-    const [[height, width], order] = [image.shape.slice(1) as [number, number], [3, 2] as (2 | 3)[]];
+    const [[height, width], order] = [tupleOf(image.shape.slice(1), 2), [3, 2] as (2 | 3)[]];
     // Pillow 13 changes the order, and with it the rounding, if the height shrinks by more than twice the width.
     if (height - size[0] > 2 * Math.max(0, width - size[1])) order.reverse();
     const pass = filter === "nearest" ? nearest : along;

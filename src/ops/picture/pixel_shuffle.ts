@@ -3,6 +3,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount } from "../../tensor/shape.ts";
@@ -113,5 +114,5 @@ const channelShuffleParameters = parameters("channelShuffle", { x: operand(aTens
 function picture(operation: string, x: Tensor): [number, number, number] {
   if (x.rank < 3)
     throw new ShapeError(operation, "wrongRank", `expected […, channels, height, width], got ${x.describe()}`);
-  return x.shape.slice(-3) as [number, number, number];
+  return tupleOf(x.shape.slice(-3), 3);
 }

@@ -183,11 +183,11 @@ function avgPool(
   return underName(operation, () =>
     tidy(() => {
       if (canResample() && x.size > 0) {
-        const floats = isFloat(x.dtype) ? x : (toDType(x, wideDType(x.dtype)) as Tensor);
+        const floats = isFloat(x.dtype) ? x : toDType(x, wideDType(x.dtype));
         return toDType(resample(operation, floats, mapsOf(windows, given)), x.dtype);
       }
       const views = viewsOf(toDType(x, wideDType(x.dtype)), windows, 0);
-      const total = views.reduce((sum, view) => add(sum, view) as Tensor);
+      const total = views.reduce((sum, view) => add(sum, view));
       return toDType(div(total, divisorsOf(windows, given, total)), x.dtype);
     }),
   );
@@ -247,7 +247,7 @@ function adaptiveAvgPool(
           x,
           sizes.map((size, at) => adaptiveMap(x.shape[x.rank - rank + at]!, size)),
         );
-      const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+      const wide: Tensor = toDType(x, accumulationDType(x.dtype));
       if (isTotal) return toDType(mean(wide, { dim: sizes.map((_, at) => at - rank), keepdim: true }), x.dtype);
       // a window is a product of intervals, so its mean can be taken one axis at a time
       const result = sizes.reduce((partial, size, at) => meansAlong(partial, x.rank - rank + at, size), wide);
@@ -283,5 +283,5 @@ function meansAlong(x: Tensor, axis: number, count: number): Tensor {
     const [start, end] = [Math.floor((at * size) / count), Math.ceil(((at + 1) * size) / count)];
     return mean(narrow(x, axis, start, end - start), { dim: axis, keepdim: true });
   });
-  return cat(parts as [Tensor, ...Tensor[]], axis);
+  return cat(parts, axis);
 }

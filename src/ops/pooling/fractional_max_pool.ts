@@ -4,6 +4,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -69,7 +70,7 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
   const kernel = alongAxes(NAME, "kernelSize", kernelSize, 2, 1);
   const output = outputOf(x, sizes);
   const planes = x.shape.slice(0, -2);
-  const [height, width] = x.shape.slice(-2) as [number, number];
+  const [height, width] = tupleOf(x.shape.slice(-2), 2);
   for (const [at, size] of [height, width].entries()) {
     const needed = output[at]! + kernel[at]! - 1;
     const axis = x.rank - 2 + at;
@@ -90,7 +91,7 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
         const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
         // […, rows, 1, window, 1] with […, 1, columns, 1, window]
         const lines = mul(unsqueeze(unsqueeze(rows, -2), -1), BigInt(width));
-        return add(lines, unsqueeze(unsqueeze(columns, -3), -2)) as Tensor<"int64">;
+        return add(lines, unsqueeze(unsqueeze(columns, -3), -2));
       });
       const windows = reshape(places, [...planes, output[0]! * output[1]! * kernel[0]! * kernel[1]!]);
       const flat = reshape(x, [...planes, height * width]);
@@ -126,8 +127,8 @@ function placesAlong(
   const start = unsqueeze(sample, -1);
   const at = arange(output, { dtype: "float32" });
   const moved = sub(floor(mul(add(at, start), step)), floor(mul(start, step)));
-  const starts = toDType(where(eq(at, output - 1), size - kernel, moved) as Tensor, "int64");
-  return add(unsqueeze(starts, -1), arange(kernel, { dtype: "int64" })) as Tensor<"int64">;
+  const starts = toDType(where(eq(at, output - 1), size - kernel, moved), "int64");
+  return add(unsqueeze(starts, -1), arange(kernel, { dtype: "int64" }));
 }
 
 function outputOf(

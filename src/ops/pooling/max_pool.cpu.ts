@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { maxPoolCall, maxPoolGradientCall, type PoolingAttributes } from "./primitive.ts";
 
@@ -15,7 +16,7 @@ export const maxPoolCpu: Implementation<PoolingAttributes, [Tensor]> = {
 
 export const maxPoolGradientCpu: Implementation<PoolingAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
-    const [gradient, indices] = inputs as [Tensor, Tensor];
+    const [gradient, indices] = tupleOf(inputs, 2);
     const offsets = [gradient.offset, indices.offset, output.offset];
     const block = { ...attributes, dtype: output.dtype, indexDtype: indices.dtype, offsets };
     maxPoolGradientCall(operation, block, [gradient, indices, output]);

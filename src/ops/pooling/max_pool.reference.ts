@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { ADAPTIVE, type PoolingAttributes } from "./primitive.ts";
@@ -53,6 +54,6 @@ function windowOf(attributes: PoolingAttributes, result: number): number[] {
       (at) => at >= 0 && at < size,
     );
   });
-  const [wide, high, deep] = along as [number[], number[], number[]];
+  const [wide, high, deep] = tupleOf(along, 3);
   return deep.flatMap((z) => high.flatMap((y) => wide.map((x) => (z * input[1]! + y) * input[2]! + x)));
 }

@@ -83,7 +83,7 @@ function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes:
     return reshape(gatherAlong(operation, rows(x), rows(indices), 1), indices.shape);
   const named = maximum(indices, 0) as Tensor<Index>;
   const elements = reshape(gatherAlong(operation, rows(x), rows(named), 1), indices.shape);
-  return where(ge(indices, 0), elements, 0) as Tensor;
+  return where(ge(indices, 0), elements, 0);
 }
 
 /** Tests whether a window may contain no element, which happens with large dilation on a short axis. */

@@ -3,6 +3,7 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
 import { type Kind, named } from "../../core/parameters.ts";
+import { keysOf } from "../../core/records.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { formatShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -71,7 +72,7 @@ function checkTableOptions(x: Tensor, options: RopeOptions): void {
   if (!cos || !sin)
     throw new ArgumentError("rope", "missingTable", `expected cos and sin together, got ${cos ? "cos" : "sin"} alone`);
   const defaults = { offset: 0, positions: undefined, base: 10_000, scaling: undefined };
-  const beside = (Object.keys(defaults) as (keyof typeof defaults)[]).find((name) => options[name] !== defaults[name]);
+  const beside = keysOf(defaults).find((name) => options[name] !== defaults[name]);
   if (beside)
     throw new ArgumentError(
       "rope",

@@ -1,5 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, startOf, writes } from "../../backend/metal/launch.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type MultinomialAttributes, multinomialParameters } from "./primitive.ts";
 
@@ -9,8 +10,8 @@ const MOST_THREADS = 256;
 export const multinomialMetal: MetalImplementation<MultinomialAttributes, [Tensor], [Tensor]> = {
   unsupported: noFloat64,
   run({ inputs: [weights], outputs: [output], attributes }) {
-    const [rows, categories] = weights.shape as [number, number];
-    const [rowStride, stride] = weights.strides as [number, number];
+    const [rows, categories] = tupleOf(weights.shape, 2);
+    const [rowStride, stride] = tupleOf(weights.strides, 2);
     const { samples, replacement } = attributes;
     const simdgroups = Math.ceil(Math.ceil(categories / 4) / SIMD_WIDTH);
     return launch({

@@ -1,6 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { exponential } from "../../random/normal.ts";
 import { philox } from "../../random/philox.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -8,7 +9,7 @@ import type { MultinomialAttributes } from "./primitive.ts";
 
 export const multinomialReference: Implementation<MultinomialAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [input], outputs: [output], attributes }) {
-    const [rows, categories] = input.shape as [number, number];
+    const [rows, categories] = tupleOf(input.shape, 2);
     const { samples, replacement } = attributes;
     const weights = toNumbers(input);
     const round = input.dtype === "float64" ? Number : Math.fround;

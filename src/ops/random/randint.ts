@@ -1,6 +1,7 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { aBigint, either, isArray, someNumber } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { type DType, integerRange, isFloat, type RealDType } from "../../tensor/dtype.ts";
 import { shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -88,7 +89,10 @@ function drawIntegers<D extends DType>(
 ): Tensor<D> {
   checkDType(operation, dtype);
   checkReal(operation, dtype);
-  const [least, end] = [low, high].map((bound) => whole(operation, bound)) as [bigint, bigint];
+  const [least, end] = tupleOf(
+    [low, high].map((bound) => whole(operation, bound)),
+    2,
+  );
   if (least >= end) throw new ArgumentError(operation, "emptyRange", `expected low < high, got ${low} and ${high}`);
   const [first, last] = held(dtype);
   if (least < first || end - 1n > last)

@@ -13,6 +13,7 @@ import { array, dtype, flag, oneOf, whole } from "../../backend/fields.ts";
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 
@@ -43,7 +44,7 @@ const recurrentCpu: Implementation<Attributes, readonly Tensor[], [Tensor, Tenso
     const bias = attributes.hasBias ? others[0] : undefined;
     const cell = attributes.kind === "lstm" ? others.at(-1) : undefined;
     const operands = [products, weight, bias, hidden, cell, out, lastCell];
-    const [steps, batch, size] = out.shape as [number, number, number];
+    const [steps, batch, size] = tupleOf(out.shape, 3);
     const values = {
       ...{ ...attributes, dtype: products.dtype, steps, batch, size },
       offsets: operands.map((operand) => operand?.offset ?? 0),
@@ -91,7 +92,7 @@ export function recurrent(
   { kind, isReversed }: { readonly kind: RecurrentKind; readonly isReversed: boolean },
 ): { readonly output: Tensor; readonly cell: Tensor | undefined } {
   const given = [products, weight, hidden, bias, cell].filter((operand) => operand !== undefined);
-  const [steps, batch] = products.shape as [number, number];
+  const [steps, batch] = tupleOf(products.shape, 2);
   const [size, { dtype: kept }] = [weight.shape[1]!, products];
   const specs = [
     { shape: [steps, batch, size], dtype: kept },

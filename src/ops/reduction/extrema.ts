@@ -113,7 +113,7 @@ function sharedExtremum<D extends DType>(
 
 /** @internal Divides 0/1 weights by their sum along the reduced axes. */
 export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
-  return axes.length === 0 ? weights : div(weights, sum(weights, { dim: axes, keepdim: true }) as Tensor);
+  return axes.length === 0 ? weights : div(weights, sum(weights, { dim: axes, keepdim: true }));
 }
 
 /**

@@ -165,7 +165,7 @@ function areas(
   { dx, dim, ...given }: ReturnType<ReturnType<typeof areaParameters>>,
   together: keyof typeof combined,
 ): Tensor {
-  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "numbers") as [Tensor, Tensor?];
+  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "numbers");
   const axis = axisOf(operation, y, dim);
   const places = x && (x.rank === 1 ? alongAxis(x, axis, y.rank) : x);
   if (places) broadcastShapes(operation, y.shape, places.shape);

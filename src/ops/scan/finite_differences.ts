@@ -3,6 +3,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, axes, either, isListed, listOf } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { bytesOf, type DType, hasGradients, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { reserve } from "../../tensor/reserve.ts";
@@ -67,7 +68,7 @@ export function gradient(...values: unknown[]): Tensor[] {
   const { x, spacing, dim, edgeOrder } = gradientParameters(values);
   if (x.dtype === "bool") throw new DTypeError("gradient", "bool", `expected numbers, got ${x.describe()}`);
   const along = normalizeAxes("gradient", dim, x.rank);
-  const spacings = isListed(spacing) ? (spacing as readonly Spacing[]) : along.map(() => spacing as Spacing);
+  const spacings = isListed(spacing) ? spacing : along.map(() => spacing);
   if (spacings.length !== along.length)
     throw new ArgumentError(
       "gradient",
@@ -108,57 +109,56 @@ type Factors = readonly [Tensor | number, Tensor | number, Tensor | number];
 function middle(before: Tensor, after: Tensor): Factors {
   const both = add(before, after);
   return [
-    neg(div(after, mul(before, both))) as Tensor,
-    div(sub(after, before), mul(before, after)) as Tensor,
-    div(before, mul(after, both)) as Tensor,
+    neg(div(after, mul(before, both))),
+    div(sub(after, before), mul(before, after)),
+    div(before, mul(after, both)),
   ];
 }
 
 /** The same at the first of three samples; at the last one with the signs and the order reversed. */
 function edge(near: Tensor, far: Tensor): Factors {
   const both = add(near, far);
-  return [
-    neg(div(add(mul(near, 2), far), mul(near, both))) as Tensor,
-    div(both, mul(near, far)) as Tensor,
-    neg(div(near, mul(far, both))) as Tensor,
-  ];
+  return [neg(div(add(mul(near, 2), far), mul(near, both))), div(both, mul(near, far)), neg(div(near, mul(far, both)))];
 }
 
 function combined(factors: Factors, samples: readonly Tensor[]): Tensor {
-  const [first, ...others] = samples.map((each, at) => mul(each, factors[at]!) as Tensor);
-  return others.reduce((total, each) => add(total, each) as Tensor, first!);
+  const [first, ...others] = samples.map((each, at) => mul(each, factors[at]!));
+  return others.reduce((total, each) => add(total, each), first!);
 }
 
 function alongAxis(x: Tensor, axis: number, spacing: Spacing, isSecondOrder: boolean): Tensor {
   const size = x.shape[axis]!;
   const part = (from: Tensor, start: number, length = 1): Tensor => narrow(from, axis, start, length);
   const distances = Tensor.isTensor(spacing) ? distancesOf(x, axis, spacing) : undefined;
-  const step = (at: number): Tensor | number => (distances ? part(distances, at) : (spacing as number));
+  const step = (at: number): Tensor | number => (distances ? part(distances, at) : spacing);
   const inner = (): Tensor => {
-    const [before, center, after] = [0, 1, 2].map((start) => part(x, start, size - 2)) as [Tensor, Tensor, Tensor];
-    if (!distances) return div(sub(after, before), 2 * (spacing as number)) as Tensor;
+    const [before, center, after] = tupleOf(
+      [0, 1, 2].map((start) => part(x, start, size - 2)),
+      3,
+    );
+    if (!distances) return div(sub(after, before), 2 * (spacing as number));
     return combined(middle(part(distances, 0, size - 2), part(distances, 1, size - 2)), [before, center, after]);
   };
   const outer = (isLast: boolean): Tensor => {
     const place = (at: number): number => (isLast ? size - 1 - at : at);
     if (!isSecondOrder) {
       const difference = sub(part(x, isLast ? size - 1 : 1), part(x, isLast ? size - 2 : 0));
-      return div(difference, step(isLast ? size - 2 : 0)) as Tensor;
+      return div(difference, step(isLast ? size - 2 : 0));
     }
     const samples = [0, 1, 2].map((at) => part(x, place(at)));
     const sign = isLast ? -1 : 1;
-    if (!distances) return mul(combined([-1.5, 2, -0.5], samples), sign / (spacing as number)) as Tensor;
+    if (!distances) return mul(combined([-1.5, 2, -0.5], samples), sign / (spacing as number));
     const [near, far] = isLast ? [size - 2, size - 3] : [0, 1];
-    return mul(combined(edge(part(distances, near), part(distances, far)), samples), sign) as Tensor;
+    return mul(combined(edge(part(distances, near), part(distances, far)), samples), sign);
   };
   return cat([outer(false), ...(size > 2 ? [inner()] : []), outer(true)], axis);
 }
 
 /** The distances between coordinates, along an axis of a tensor with the rank of x. */
 function distancesOf(x: Tensor, axis: number, coordinates: Tensor): Tensor {
-  const places = toDType(coordinates, isComplex(x.dtype) ? coordinates.dtype : (x.dtype as DType));
+  const places = toDType(coordinates, isComplex(x.dtype) ? coordinates.dtype : x.dtype);
   const last = places.size - 1;
-  const found = sub(narrow(places, 0, 1, last), narrow(places, 0, 0, last)) as Tensor;
+  const found = sub(narrow(places, 0, 1, last), narrow(places, 0, 0, last));
   return reshape(
     found,
     Array.from({ length: x.rank }, (_, at) => (at === axis ? last : 1)),

@@ -139,10 +139,7 @@ function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tenso
       ? logicalOr(isnan(later), logicalAnd(isBetter(later, earlier), logicalNot(isnan(earlier))))
       : isBetter(later, earlier);
     const joined = <D extends DType>(tensor: Tensor<D>): Tensor<D> =>
-      cat(
-        [narrow(tensor, axis, 0, step), where(stays, part(tensor, step), part(tensor, 0)) as Tensor as Tensor<D>],
-        axis,
-      );
+      cat([narrow(tensor, axis, 0, step), where(stays, part(tensor, step), part(tensor, 0)) as Tensor<D>], axis);
     [best, places] = [joined(best), joined(places)];
   }
   return places;

@@ -3,6 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { hasGradients } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
@@ -20,7 +21,7 @@ const primitives = byName(scans.names, (name) =>
 );
 
 function scan(name: ScanName, inputs: readonly Tensor[], attributes: ScanAttributes): Tensor {
-  const [x] = inputs as [Tensor];
+  const [x] = tupleOf(inputs, 1);
   return execute(primitives[name], inputs, x.shape, hasGradients(x.dtype) ? x.dtype : "int64", attributes);
 }
 

@@ -302,7 +302,7 @@ function composedCounts(values: Tensor, edges: Tensor, each: Tensor): Tensor {
   const place = where(eq(values, last), BigInt(bins - 1), after) as Tensor<"int64">;
   const inRange = clamp(place, { min: 0n, max: BigInt(bins - 1) }) as Tensor<"int64">;
   const none = each.dtype === "int64" ? 0n : 0;
-  const counted = toDType(where(isInside, each, none) as Tensor, each.dtype);
+  const counted = toDType(where(isInside, each, none), each.dtype);
   return scatterAddAlong("histogram", filled([bins], each.dtype, none), inRange, counted, 0);
 }
 

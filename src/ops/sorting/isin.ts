@@ -83,7 +83,7 @@ function foundNumbers(elements: Tensor, others: Tensor): Tensor<"bool"> {
 }
 
 function foundAmong(elements: Tensor, others: Tensor): Tensor<"bool"> {
-  const sorted = sort(others).values as Tensor;
+  const sorted = sort(others).values;
   const places = clamp(searchsorted(sorted, elements), { max: BigInt(sorted.size - 1) }) as Tensor<"int64">;
   return eq(take(sorted, places), elements);
 }

@@ -2,6 +2,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { narrow } from "../view/slice.ts";
@@ -16,7 +17,7 @@ interface StatisticAttributes {
 
 const statisticCpu: Implementation<StatisticAttributes> = {
   run({ operation, inputs, outputs: [places], attributes: { statistic, dim } }) {
-    const [sorted, indices] = inputs as [Tensor, Tensor];
+    const [sorted, indices] = tupleOf(inputs, 2);
     const slices = slicesOf([sorted, indices], dim, { isOrdered: true });
     const block = { dtype: sorted.dtype, statistic: orderStatistics[statistic], slices, offset: places!.offset };
     orderStatisticCall(operation, block, [sorted, indices, places]);

@@ -7,6 +7,7 @@ import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -116,7 +117,7 @@ interface SearchAttributes {
 
 const searchCpu: Implementation<SearchAttributes> = {
   run({ operation, inputs, outputs: [places], attributes: { right } }) {
-    const [sorted, values] = inputs as [Tensor, Tensor];
+    const [sorted, values] = tupleOf(inputs, 2);
     const size = sorted.shape.at(-1)!;
     const lists = sorted.size / size;
     const offsets = [sorted.offset, values.offset, places!.offset];
@@ -150,15 +151,12 @@ function places(operation: string, sorted: Tensor, values: Tensor | Scalar, righ
         if (size === 0 || vector.size === 0) return reshape(low, wanted.shape);
         let high = full(vector.shape, BigInt(size), { dtype: "int64" });
         for (let left = size; left > 0; left = Math.floor(left / 2)) {
-          const middle = floorDivide(add(low, high), 2n) as Tensor<"int64">;
+          const middle = floorDivide(add(low, high), 2n);
           const at = clamp(middle, { max: BigInt(size - 1) }) as Tensor<"int64">;
           const element = gather(expand(sorted, [...lead, size]), at, { dim: -1 });
           const isBelow = logicalNot(right ? gt(element, vector) : ge(element, vector));
           const goesOn = logicalAnd(isBelow, lt(middle, high));
-          [low, high] = [
-            where(goesOn, add(middle, 1n), low) as Tensor<"int64">,
-            where(goesOn, high, middle) as Tensor<"int64">,
-          ];
+          [low, high] = [where(goesOn, add(middle, 1n), low), where(goesOn, high, middle)];
         }
         return reshape(low, wanted.shape);
       }),

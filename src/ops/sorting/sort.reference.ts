@@ -20,7 +20,7 @@ export const sortReference: Implementation<SortAttributes, [Tensor], [Tensor, Te
       ? comparing(toNumbers(x), compareFloats)
       : comparing(toIntegers(x), compareIntegers);
     const stored = x.storage.array(x.dtype);
-    const sorted = values.storage.array(values.dtype) as { [index: number]: number | bigint };
+    const sorted = values.storage.array(values.dtype);
     const order = indices.storage.array("int64");
     const dense = rowMajorStrides(x.shape);
     const slices = x.shape.with(dim, 1);

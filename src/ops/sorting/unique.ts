@@ -130,7 +130,7 @@ function partsOf(
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
   const begins = (): Tensor<"bool"> => beginningsOf(values, axis);
   const inverseOf = (): Tensor<"int64"> => {
-    const groups = sub(cumsum(begins(), 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
+    const groups = sub(cumsum(begins(), 0), 1n);
     return order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, groups, 0) : groups;
   };
   const inverse = returnInverse ? { inverse: inverseOf() } : {};
@@ -143,7 +143,7 @@ function partsOf(
   return {
     values: indexSelectAlong(values, indexOf(places), axis, operation),
     ...inverse,
-    ...(returnCounts && { counts: diff(indexOf(Uint32Array.of(...places, size))) as Tensor<"int64"> }),
+    ...(returnCounts && { counts: diff(indexOf(Uint32Array.of(...places, size))) }),
   };
 }
 
@@ -172,7 +172,7 @@ function inOrder(operation: string, x: Tensor, axis: number): { values: Tensor; 
 function orderOfRows(rows: Tensor): BigInt64Array {
   const size = rows.shape[0]!;
   const width = size === 0 ? 0 : rows.size / size;
-  const elements = rows.dataSync() as ArrayLike<number | bigint>;
+  const elements = rows.dataSync();
   const compare = (a: number, b: number): number => {
     for (let at = 0; at < width; at++) {
       const order = orderOf(elements[a * width + at]!, elements[b * width + at]!);

@@ -111,7 +111,7 @@ function placesOf({ shape, strides, offset }: Layout, start: number, all: Tensor
 function gradientOf(gradient: Tensor, input: Layout, view: Layout): Tensor {
   const [first, last] = [input, view].reduce(
     ([least, most], layout) => [Math.min(least, lowest(layout)), Math.max(most, highest(layout))],
-    [Infinity, -1] as [number, number],
+    [Infinity, -1],
   );
   if (last < 0 || elementCount(input.shape) === 0) return filled(input.shape, gradient.dtype, 0);
   const all = arange(0, last - first + 1, { dtype: "int64" });

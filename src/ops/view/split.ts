@@ -2,6 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, either, listOf, someNumber } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { adjacentAxis } from "../../tensor/adjacent.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -188,7 +189,7 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
 
 /** Joins gradients: adjacent views of one tensor become one view, others are copied. */
 function joined(gradients: readonly Tensor[], axis: number): Tensor {
-  const [first] = gradients as [Tensor];
+  const [first] = tupleOf(gradients, 1);
   if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
     return cat(gradients, { dim: axis });
   const size = gradients.reduce((sum, { shape }) => sum + shape[axis]!, 0);

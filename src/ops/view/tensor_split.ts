@@ -43,7 +43,7 @@ const vector: Kind<number[]> = {
   expected: "a vector",
   parse(value, operation, name) {
     const tensor = aTensor.parse(value, operation, name);
-    return tensor?.rank === 1 ? Array.from(tensor.dataSync() as ArrayLike<number | bigint>, Number) : undefined;
+    return tensor?.rank === 1 ? Array.from(tensor.dataSync(), Number) : undefined;
   },
 };
 const tensorSplitParameters = parameters("tensorSplit", {

@@ -10,7 +10,7 @@ export const dequantizeReference: Implementation<WeightAttributes, readonly Tens
     const { storage, dtype, offset } = output;
     const unpack = rowsOf(attributes, inputs);
     const values = new Float32Array(columns);
-    const stored = storage.array(dtype) as { [index: number]: number | bigint };
+    const stored = storage.array(dtype);
     const encode = encoderOf(dtype);
     for (let row = 0; row < rows; row++) {
       unpack(row, values);

@@ -1,3 +1,4 @@
+import { tupleOf } from "../../core/tuples.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { GateActivation, WeightAttributes } from "../primitive.ts";
@@ -73,7 +74,7 @@ export function layoutOfRows({ rank, shape, strides, isContiguous, size }: Tenso
   if (rank <= 2)
     return { batchRows: Math.max(1, rank === 2 ? shape[0]! : 1), xStrides: [0, strides[rank - 2] ?? 0, along] };
   const lead = collapse(shape.slice(0, -1), [strides.slice(0, -1)]);
-  const [leadStrides] = lead.strides as [readonly number[]];
+  const [leadStrides] = tupleOf(lead.strides, 1);
   if (lead.shape.length > 2) return undefined;
   const [batch, row] = leadStrides.length === 2 ? leadStrides : [0, leadStrides[0] ?? 0];
   return { batchRows: Math.max(1, lead.shape.at(-1) ?? 1), xStrides: [batch!, row!, along] };

@@ -1,5 +1,6 @@
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { attributesOf, weightInputs } from "../primitive.ts";
@@ -65,8 +66,11 @@ export function quantizedProjections(
     bias === null ? [] : [biasFor(operation, "bias", bias, x, weight.shape[0]!)],
   );
   const specs = all.map(({ weight }) => ({ shape: [...lead, weight.shape[0]!], dtype: x.dtype }));
-  return executeOnRows(x, biases, (rows, dense) => {
-    const inputs = [rows, ...all.flatMap(({ weight }) => weightInputs(weight)), ...dense];
-    return executeMany(isFast ? fastPrimitive : exactPrimitive, inputs, specs, attributes, operation);
-  }) as [Tensor, Tensor, Tensor];
+  return tupleOf(
+    executeOnRows(x, biases, (rows, dense) => {
+      const inputs = [rows, ...all.flatMap(({ weight }) => weightInputs(weight)), ...dense];
+      return executeMany(isFast ? fastPrimitive : exactPrimitive, inputs, specs, attributes, operation);
+    }),
+    3,
+  );
 }

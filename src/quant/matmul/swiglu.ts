@@ -5,6 +5,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { choice, either, nothing } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { gelu, geluGradient, geluTanhGradient } from "../../ops/activation/gelu.ts";
 import { swiglu } from "../../ops/activation/swiglu.ts";
 import { swigluGradient } from "../../ops/activation/swiglu_gradient.ts";
@@ -172,7 +173,7 @@ function gradients(
   needs: readonly boolean[],
 ): (Tensor | null)[] {
   const { gate, up, biases, activation } = operands;
-  const [ofGate, ofUp] = gatedGradients(activation, g, ...products(operation, operands)) as [Tensor, Tensor];
+  const [ofGate, ofUp] = tupleOf(gatedGradients(activation, g, ...products(operation, operands)), 2);
   const kind = { isTransposed: true, isFast: false };
   const ofX = needs[0] ? add(product(operation, ofGate, gate, kind), product(operation, ofUp, up, kind)) : null;
   const pairs = [[biases.gate, ofGate] as const, [biases.up, ofUp] as const].filter(([bias]) => bias !== null);

@@ -7,6 +7,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, instanceOf } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { fromArray } from "../../ops/creation/tensor.ts";
@@ -38,7 +39,7 @@ const perTensorParameters = parameters("quantizePerTensor", {
 
 /** float32 values on the host. @throws {ArgumentError} `notFinite` */
 function finiteValues(operation: string, x: Tensor): Float32Array {
-  const values = tidy(() => noGrad(() => toDType(x, "float32").dataSync())) as Float32Array;
+  const values = tidy(() => noGrad(() => toDType(x, "float32").dataSync()));
   const at = values.findIndex((value) => !Number.isFinite(value));
   if (at < 0) return values;
   throw new ArgumentError(operation, "notFinite", `expected finite values, got ${values[at]} as value ${at}`);
@@ -137,7 +138,7 @@ export function matmulPerGroup(x: Tensor, w: QuantizedTensor): Tensor;
 export function matmulPerGroup(...values: unknown[]): Tensor {
   const { x, w } = matmulPerGroupParameters(values);
   checkAffine("matmulPerGroup", w);
-  const [rows, columns] = w.shape as [number, number];
+  const [rows, columns] = tupleOf(w.shape, 2);
   checkRows("matmulPerGroup", x, columns);
   const { groupSize } = w.format as { groupSize: number };
   const [count, groups] = [elementCount(x.shape.slice(0, -1)), columns / groupSize];

@@ -26,7 +26,7 @@ export function readPacked(path: string): PackedTokenizer | undefined {
     const bytes = readFileSync(path);
     const now = new Date();
     utimesSync(path, now, now);
-    return decodePacked(bytes.byteOffset === 0 ? (bytes as Uint8Array<ArrayBuffer>) : Uint8Array.from(bytes));
+    return decodePacked(bytes.byteOffset === 0 ? bytes : Uint8Array.from(bytes));
   } catch {
     return undefined;
   }

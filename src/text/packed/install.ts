@@ -37,7 +37,7 @@ interface PackageNode {
 
 /** @param tokenizer created from a file without vocabulary, so that its maps have only the added tokens */
 export function installPacked(tokenizer: Tokenizer, packed: Packed): void {
-  const { model } = tokenizer as unknown as { readonly model: PackageModel };
+  const { model } = tokenizer as { readonly model: PackageModel };
   if (packed instanceof PackedBpe) installBpe(model as PackageBpe, packed);
   else installUnigram(model as PackageUnigram, packed);
 }

@@ -97,7 +97,7 @@ function jsonIn(folder: string, name: string): Json {
   const fail = (message: string) => new FileFormatError("loadTokenizer", "notJson", path, message);
   const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
   if (!isJsonObject(json)) throw fail("expected a JSON object");
-  return json as Json;
+  return json;
 }
 
 /** Returns the tokens of `vocab.json` in the order of their ids. */
@@ -135,7 +135,7 @@ export function ofSentencePiece(folder: string, name: string, { files, vocabular
     withFileErrors("loadTokenizer", path, () => readFileSync(path)),
     path,
   );
-  const config = jsonIn(folder, "tokenizer_config.json") as TokenizerConfig;
+  const config = jsonIn(folder, "tokenizer_config.json");
   const vocabulary = vocabularyOf(model, folder, config);
   const ids = new Map(vocabulary.tokens.map((token, id) => [token, id]));
   const missing = [...vocabulary.added, ...vocabulary.before, ...vocabulary.after].find((token) => !ids.has(token));
@@ -184,7 +184,7 @@ function jsonOf(
         { type: "Strip", content: " ", start: 1, stop: 0 },
       ],
     },
-  } as Omit<TokenizerJson, "model">;
+  };
 }
 
 /** Returns the function that splits texts between added tokens. */

@@ -3,6 +3,7 @@
  * https://github.com/google/sentencepiece/blob/v0.2.3/src/sentencepiece_model.proto.
  */
 import type { PbfReader } from "pbf";
+import { messageOf } from "../../core/causes.ts";
 import { FileFormatError } from "../../core/errors.ts";
 
 /** Types of pieces. */
@@ -83,7 +84,7 @@ export function readSentencePiece(bytes: Uint8Array, path: string): SentencePiec
   try {
     fieldsOf(pbf, bytes.length, { 1: piece, 2: trainer, 3: normalizer });
   } catch (cause) {
-    throw fail(`expected a SentencePiece model: ${(cause as Error).message}`);
+    throw fail(`expected a SentencePiece model: ${messageOf(cause)}`);
   }
   const found = kinds[kind];
   if (found === undefined) throw fail(`expected a unigram or BPE model, got model type ${kind}`);

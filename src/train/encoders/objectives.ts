@@ -50,7 +50,7 @@ export function embedding(model: Encoder, scale: number, batch?: number): Object
   return {
     ...{ keysOf: textsOf, textsOf },
     async backward(records, divisor) {
-      const loss = (...columns: Tensor[]) => div(lossOf(columns), divisor) as Tensor;
+      const loss = (...columns: Tensor[]) => div(lossOf(columns), divisor);
       return divisor * (await embeddingBackward(model, columnsOf(records), loss, { batch }));
     },
     async evaluate(records, size) {
@@ -61,8 +61,8 @@ export function embedding(model: Encoder, scale: number, batch?: number): Object
         const found = tidy(() =>
           noGrad(() => {
             const sizes = columns.map(({ length }) => length);
-            const parts = split(vectors, sizes, { dim: 0 }) as Tensor[];
-            const scores = matmul(parts[0]!, transpose(parts[1]!, 0, 1)) as Tensor;
+            const parts = split(vectors, sizes, { dim: 0 });
+            const scores = matmul(parts[0]!, transpose(parts[1]!, 0, 1));
             return { loss: Number(lossOf(parts).item()), best: [...argmax(scores, { dim: 1 }).dataSync()] };
           }),
         );
@@ -93,8 +93,8 @@ export function classification(model: Encoder, context: number): Objective<Label
       Promise.resolve(
         tidy(() => {
           const { logits, targets } = outputsOf(records);
-          const loss = crossEntropy(logits, targets, { dim: -1 }) as Tensor;
-          backward(div(loss, divisor) as Tensor);
+          const loss = crossEntropy(logits, targets, { dim: -1 });
+          backward(div(loss, divisor));
           return Number(loss.item());
         }),
       ),

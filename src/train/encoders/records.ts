@@ -56,7 +56,7 @@ function fieldsOf(line: string, where: string, known: readonly string[]): Readon
   if (!isJsonObject(json)) throw malformed(where, `expected a JSON object, got ${describeValue(json)}`);
   const other = Object.keys(json).find((key) => !known.includes(key));
   if (other !== undefined) throw malformed(where, `expected the fields ${known.join(", ")}, got "${other}"`);
-  return json as Readonly<Record<string, unknown>>;
+  return json;
 }
 
 function textIn(value: unknown, name: string, where: string): string {

@@ -96,7 +96,7 @@ function checked(settings: EncoderSettings): EncoderSettings {
     steps: Math.max(1, steps),
     context: context || 1,
     dtype: "float32",
-  } as Settings);
+  });
   if (!(loraAlpha >= 0 && loraAlpha < Infinity)) fail(`expected loraAlpha to be at least 0, got ${loraAlpha}`);
   if (!(loraDropout >= 0 && loraDropout < 1))
     fail(`expected loraDropout to be at least 0 and below 1, got ${loraDropout}`);

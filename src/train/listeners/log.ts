@@ -45,7 +45,7 @@ const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, 
 
 function eventIn(line: string): RunEvent[] {
   try {
-    return [JSON.parse(line) as RunEvent];
+    return [JSON.parse(line)];
   } catch {
     return [];
   }

@@ -68,7 +68,7 @@ export const malformed = (where: string, problem: string): DataError =>
 export function parseLine(line: string, where: string): Written {
   const json = parseJson(line, (_, message) => malformed(where, `expected JSON: ${message}`));
   if (!isJsonObject(json)) throw malformed(where, `expected a JSON object, got ${describeValue(json)}`);
-  const { messages, prompt, completion, text, tools } = json as Readonly<Record<string, unknown>>;
+  const { messages, prompt, completion, text, tools } = json;
   if (messages !== undefined) return chatOf(where, listOfMessages(messages, "messages", where), 0, tools);
   if (prompt !== undefined || completion !== undefined) return pairOf(where, prompt, completion, tools);
   if (typeof text === "string" && text !== "") return { where, kind: "text", text };
@@ -103,7 +103,7 @@ function chatOf(where: string, messages: readonly ChatMessage[], from: number, t
     at >= from && role === "assistant" && weight !== 0 ? [at] : [],
   );
   if (answers.length === 0) throw malformed(where, "expected an assistant message to train on");
-  return { where, kind: "chat", messages, tools: tools as object[] | undefined, answers };
+  return { where, kind: "chat", messages, tools: tools, answers };
 }
 
 function listOfMessages(value: unknown, name: string, where: string): ChatMessage[] {
@@ -112,13 +112,13 @@ function listOfMessages(value: unknown, name: string, where: string): ChatMessag
   return value.map((message: Json, at) => {
     const fail = (problem: string) => malformed(where, `expected ${name}[${at}]${problem}`);
     if (!isJsonObject(message)) throw fail(` to be an object with a role, got ${describeValue(message)}`);
-    const { role, content, weight } = message as Readonly<Record<string, unknown>>;
+    const { role, content, weight } = message;
     if (typeof role !== "string") throw fail(`.role to be a string, got ${describeValue(role)}`);
     const isContent = typeof content === "string" || Array.isArray(content);
     if (!isContent && !(content == null && "tool_calls" in message))
       throw fail(`.content to be a string, got ${describeValue(content)}`);
     if (weight !== undefined && weight !== 0 && weight !== 1)
       throw fail(`.weight to be 0 or 1, got ${describeValue(weight)}`);
-    return message as unknown as ChatMessage;
+    return message as ChatMessage;
   });
 }

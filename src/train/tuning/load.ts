@@ -36,7 +36,7 @@ export async function loadAdapted(given: string, options: LoadModelOptions, adap
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const { model, generation } = await loadModel(path, options);
   if (adapter !== undefined) loadLora(model, adapter);
-  return { model: model.eval() as Decoder, tokenizer, stopTokens: generation.stopTokens };
+  return { model: model.eval(), tokenizer, stopTokens: generation.stopTokens };
 }
 
 /** Loads the adapted model of a run; undefined for other runs. @param path a checkpoint, or a folder of checkpoints */

@@ -114,7 +114,7 @@ function* mergedWeights(
     const layer = layers.get(path);
     if (!layer) continue;
     const name = names.map((candidate) => `${candidate}.weight`).find((candidate) => file.has(candidate))!;
-    const weight = layer.merged().weight as Tensor;
+    const weight: Tensor = layer.merged().weight;
     yield { name, weight: noGrad(() => (change?.kind === "transposed" ? transpose(weight, 0, 1) : weight)) };
   }
 }

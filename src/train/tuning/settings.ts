@@ -94,7 +94,7 @@ function checkTuning(settings: TuningSettings): TuningSettings {
   const { lora, loraAlpha, loraDropout, quantize, steps } = settings;
   // 0 steps: three epochs, known once the files are read; a context of 0: the model's
   const known = { steps: Math.max(1, steps), context: settings.context || 1 };
-  checkRanges({ ...presets.cpu, ...settings, ...known, dtype: "float32" } as Settings);
+  checkRanges({ ...presets.cpu, ...settings, ...known, dtype: "float32" });
   if (!Number.isSafeInteger(lora) || lora < 1) fail(`expected lora to be a rank of at least 1, got ${lora}`);
   if (!(loraAlpha >= 0 && loraAlpha < Infinity)) fail(`expected loraAlpha to be at least 0, got ${loraAlpha}`);
   if (!(loraDropout >= 0 && loraDropout < 1))

@@ -1,4 +1,5 @@
 /** Finds the assistant's parts of a chat's text by rendering prefixes of the chat. */
+import { messageOf } from "../../core/causes.ts";
 import { DataError } from "../../core/errors.ts";
 import { type ChatMessage, ChatTemplate, type TemplateTokens } from "../../text/chat_template.ts";
 
@@ -77,7 +78,7 @@ function attempt(where: string, body: () => string): string {
   try {
     return body();
   } catch (cause) {
-    throw new DataError("train", "refused", `${where}: ${(cause as Error).message}`, { cause });
+    throw new DataError("train", "refused", `${where}: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -3,6 +3,7 @@ import { ArgumentError } from "../../../core/errors.ts";
 import { aNumber, choice, either, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { count, finite, type NumberRule } from "../../../core/options.ts";
 import { named, type Parsed } from "../../../core/parameters.ts";
+import { definedOf } from "../../../core/records.ts";
 import { Generator } from "../../../random/generator.ts";
 import type { BatchDefaults, EarlyStopping } from "../../models/encoder_decoder/texts.ts";
 import { type GenerateOptions, generateParameters, type Sampling } from "../options.ts";
@@ -109,8 +110,7 @@ const usual = {
 } as const satisfies BatchDefaults & GenerateBatchOptions;
 
 /** Returns the options that are given. */
-const givenOf = <O extends object>(options: O): Partial<O> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<O>;
+const givenOf = <O extends object>(options: O): Partial<O> => definedOf(options);
 
 /**
  * @internal Fills in the defaults of the model, then the usual ones.

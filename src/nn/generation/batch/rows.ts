@@ -71,7 +71,7 @@ export class Rows implements Disposable {
         }),
       ),
     );
-    const values = (await scores.data()) as Float32Array;
+    const values = await scores.data();
     const width = values.length / rows.length;
     return rows.map((_, row) => values.slice(row * width, (row + 1) * width));
   }

@@ -1,5 +1,6 @@
 /** How a translation model is told the languages. */
 import { ArgumentError } from "../../../core/errors.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
 import type { EncoderDecoder } from "../../models/encoder_decoder/encoder_decoder.ts";
 import type { TextTask } from "../../models/encoder_decoder/texts.ts";
@@ -109,5 +110,5 @@ const flores: ReadonlyMap<string, string> = new Map(
     "uk:ukr_Cyrl ur:urd_Arab uz:uzn_Latn vi:vie_Latn xh:xho_Latn yi:ydd_Hebr yo:yor_Latn zh:zho_Hans zu:zul_Latn"
   )
     .split(" ")
-    .map((pair) => pair.split(":") as [string, string]),
+    .map((pair) => tupleOf(pair.split(":"), 2)),
 );

@@ -2,6 +2,7 @@
 import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { flag, text } from "../../../core/kinds.ts";
 import { named, operand, type Parsed, parameters } from "../../../core/parameters.ts";
+import { definedOf } from "../../../core/records.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
 import type { EncoderDecoder } from "../../models/encoder_decoder/encoder_decoder.ts";
 import { someTexts } from "../../tasks/batches.ts";
@@ -130,8 +131,7 @@ async function run(operation: string, call: Parsed<typeof common>, plan: Languag
   return results.map(([best]) => tokenizer.decode(best!.tokens).trim());
 }
 
-const given = <O extends object>(options: O): Partial<O> =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<O>;
+const given = <O extends object>(options: O): Partial<O> => definedOf(options);
 
 interface Encoding {
   readonly model: EncoderDecoder;

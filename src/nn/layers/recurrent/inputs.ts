@@ -69,7 +69,7 @@ function lengthsOf(operation: string, given: unknown, batch: number): number[] |
   const tensor = Tensor.isTensor(given) ? aTensor.parse(given, operation, "lengths") : undefined;
   if (tensor === undefined) return numbers.parse(given, operation, "lengths");
   if (tensor.rank !== 1 || tensor.size !== batch) return undefined;
-  return Array.from(tensor.dataSync() as ArrayLike<number | bigint>, Number);
+  return Array.from(tensor.dataSync(), Number);
 }
 
 const numbers = listOf(someNumber, "a list of numbers");

@@ -2,6 +2,7 @@
 import { ShapeError } from "../../../core/errors.ts";
 import { aNumber, choice, flag } from "../../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../../core/parameters.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { dropout } from "../../../ops/activation/dropout.ts";
 import { lowered } from "../../../ops/autocast/autocast.ts";
 import { transpose } from "../../../ops/view/permute.ts";
@@ -141,7 +142,7 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
     const inputs = lowered(readInputs(name, given, this.#recurrence.hasCell));
     const isBatch = x.rank === 3;
     const steps: Tensor = !isBatch ? unsqueeze(x, 1) : this.batchFirst ? transpose(x, 0, 1) : x;
-    const [length, batch] = steps.shape as [number, number];
+    const [length, batch] = tupleOf(steps.shape, 2);
     if (length === 0)
       throw new ShapeError(name, "wrongShape", `expected x to have at least one step, got ${x.describe()}`);
     const state = (kind: "hidden" | "cell", width: number): Tensor => {

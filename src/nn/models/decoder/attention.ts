@@ -157,7 +157,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const { factors } = this.#description;
     if (!factors) return this.attend(x, inputs);
-    return mul(this.attend(mul(x, factors.input) as Tensor, inputs), factors.output) as Tensor;
+    return mul(this.attend(mul(x, factors.input), inputs), factors.output);
   }
 
   private attend(x: Tensor, inputs: AttentionInputs): Tensor {
@@ -240,7 +240,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   private gatedBy(x: Tensor, attended: Tensor): Tensor {
-    return this.gate ? (mul(attended, sigmoid(this.gate.forward(x))) as Tensor) : attended;
+    return this.gate ? mul(attended, sigmoid(this.gate.forward(x))) : attended;
   }
 
   private activeDropout(): number {

@@ -1,6 +1,7 @@
 /** Recomputes cached keys when a text's length changes how its tokens are rotated (LongRoPE). */
 import { noGrad } from "../../../autograd/modes.ts";
 import { ArgumentError } from "../../../core/errors.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
@@ -48,7 +49,7 @@ export class LongTexts {
    * Must be called before tokens are appended. Recomputes the cache if the longer text needs other rotation factors.
    */
   prepare({ tokens, cache, padding }: Continuation): void {
-    const [batch, count] = tokens.shape as readonly [number, number];
+    const [batch, count] = tupleOf(tokens.shape, 2);
     const caches = cachesOf(cache);
     const values = Array.from(
       noGrad(() => tokens.dataSync()),

@@ -1,4 +1,5 @@
 /** Attention of an {@link Encoder}. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
@@ -75,9 +76,10 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     const { heads, headWidth, scale, window, rope, causal } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = [x.shape[1]!];
-    const [queries, keys] = [q, k].map((rows) =>
-      rotateOnGrid(rotate(this.split(rows), rope, 0, lengths), rotation),
-    ) as [Tensor, Tensor];
+    const [queries, keys] = tupleOf(
+      [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, 0, lengths), rotation)),
+      2,
+    );
     const options = { scale, mask, window, causal, bias: this.scores(queries, keys, bias, distances) };
     const attended = flashAttention(queries, keys, this.split(v), options);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
@@ -87,7 +89,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     const { query, key, value, queryKeyValue } = this;
     if (!queryKeyValue) return projectedLayers(x, [query!, key!, value!]);
     const { heads, headWidth } = this.#description;
-    return split(queryKeyValue.forward(x), heads * headWidth, { dim: -1 }) as [Tensor, Tensor, Tensor];
+    return tupleOf(split(queryKeyValue.forward(x), heads * headWidth, { dim: -1 }), 3);
   }
 
   /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth]. */
@@ -112,7 +114,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
       ofKeys: ofKeys ? project(shared ? this.key : this.distanceKey) : undefined,
       ofQueries: ofQueries ? project(shared ? this.query : this.distanceQuery) : undefined,
     });
-    return bias && scores ? (add(scores, bias) as Tensor) : (scores ?? bias);
+    return bias && scores ? add(scores, bias) : (scores ?? bias);
   }
 
   /** @internal */

@@ -1,4 +1,5 @@
 /** Runs a language model on a batch of texts that are padded at the end. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { takeAlongDim } from "../../../ops/indexing/gather.ts";
 import { expand } from "../../../ops/view/expand.ts";
@@ -13,7 +14,7 @@ import type { Decoder } from "../decoder/decoder.ts";
  * @param lengths the number of tokens in each row, without padding
  */
 export function decodedStates(decoder: Decoder, tokens: Tensor, lengths: readonly number[] | undefined): Tensor {
-  const [batch, count] = tokens.shape as readonly [number, number];
+  const [batch, count] = tupleOf(tokens.shape, 2);
   if (!lengths?.some((length) => length < count)) return decoder.hiddenStates(tokens);
   return tidy(() => {
     const padding = lengths.map((length) => count - length);

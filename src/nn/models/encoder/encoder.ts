@@ -2,6 +2,7 @@ import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { aNumber, listOf } from "../../../core/kinds.ts";
 import type { NumberRule } from "../../../core/options.ts";
 import { type Kind, named, parameters } from "../../../core/parameters.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -239,7 +240,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
   }
 
   private checkInputs(tokens: Tensor, lengths: readonly number[] | undefined, tokenTypes: Tensor | undefined): void {
-    const [batch, count] = tokens.shape as readonly [number, number];
+    const [batch, count] = tupleOf(tokens.shape, 2);
     if (lengths && (lengths.length !== batch || lengths.some((length) => length > count)))
       throw new ArgumentError(
         "Encoder",
@@ -271,7 +272,7 @@ export function textMask(lengths: readonly number[], count: number): Tensor<"boo
 
 /** @internal Returns the mean of the hidden states of the tokens that are not padding: [batch, width]. */
 export function meanOfTokens(states: Tensor, lengths: readonly number[] | undefined): Tensor {
-  const [batch, count] = states.shape as readonly [number, number];
+  const [batch, count] = tupleOf(states.shape, 2);
   const textLengths = lengths ?? Array<number>(batch).fill(count);
   const isText = unsqueeze(toDType(textMask(textLengths, count), states.dtype), 2);
   const counts = toDType(tensor([...textLengths], { shape: [batch, 1], dtype: "float32" }), states.dtype);

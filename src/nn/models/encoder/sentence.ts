@@ -1,5 +1,6 @@
 /** The steps of sentence-transformers after the hidden states: pooling, linear layers, normalization. */
 
+import { tupleOf } from "../../../core/tuples.ts";
 import { gelu } from "../../../ops/activation/gelu.ts";
 import { relu } from "../../../ops/activation/relu.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
@@ -76,7 +77,7 @@ export interface SentenceDescription {
  * Source: `Pooling` in sentence-transformers.
  */
 export function pooled(states: Tensor, pooling: Pooling, lengths: readonly number[]): Tensor {
-  const [batch, count, width] = states.shape as readonly [number, number, number];
+  const [batch, count, width] = tupleOf(states.shape, 3);
   const column = (values: readonly number[]) =>
     toDType(tensor([...values], { shape: [batch, 1], dtype: "float32" }), states.dtype);
   switch (pooling) {

@@ -1,4 +1,5 @@
 /** Attention of the decoder of an {@link EncoderDecoder}. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
@@ -80,7 +81,10 @@ export class CausalAttention extends DecoderProjections<[inputs: CausalInputs]> 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, { cache, bias }: CausalInputs): Tensor {
     const projected = projectedLayers(x, [this.query, this.key, this.value]);
-    const [queries, keys, values] = projected.map((rows) => this.split(rows)) as [Tensor, Tensor, Tensor];
+    const [queries, keys, values] = tupleOf(
+      projected.map((rows) => this.split(rows)),
+      3,
+    );
     const attend: Attend = (queries, { keys, values }) =>
       flashAttention(queries, keys, values, { scale: this.scale, causal: true, bias });
     const attended = cache?.attend(queries, { keys, values }, attend) ?? attend(queries, { keys, values });
@@ -109,7 +113,7 @@ export class CrossAttention extends DecoderProjections<[inputs: CrossInputs]> {
 
   /** @param x [rows, tokens, width]; rows is a multiple of the number of texts @returns [rows, tokens, width] */
   override forward(x: Tensor, { held: { keys, values }, mask }: CrossInputs): Tensor {
-    const [rows, tokens] = x.shape as readonly [number, number, number];
+    const [rows, tokens] = tupleOf(x.shape, 3);
     // the tokens of all rows of a text are queries of one attention, so that keys and values are not repeated
     const queries = this.split(reshape(this.query.forward(x), [keys.shape[0]!, -1, keys.shape[1]! * keys.shape[3]!]));
     return this.join(flashAttention(queries, keys, values, { scale: this.scale, mask }), rows, tokens);

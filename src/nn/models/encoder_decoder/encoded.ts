@@ -1,4 +1,5 @@
 /** The result of the encoder of an {@link EncoderDecoder}. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { keep } from "../../../tensor/tidy.ts";
@@ -21,7 +22,7 @@ export class EncodedTexts implements Disposable {
 
   /** @internal */
   constructor(states: Tensor, lengths: readonly number[] | undefined) {
-    const [texts, count] = states.shape as readonly [number, number, number];
+    const [texts, count] = tupleOf(states.shape, 3);
     this.states = states;
     this.lengths = lengths ?? Array<number>(texts).fill(count);
     const hasPadding = this.lengths.some((length) => length < count);

@@ -2,6 +2,7 @@ import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { flag, instanceOf } from "../../../core/kinds.ts";
 import { named, parameters, reading } from "../../../core/parameters.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -220,7 +221,7 @@ export class EncoderDecoder extends Module<
     checkTokenMatrix("EncoderDecoder", labels);
     const { startToken, paddingToken, shiftsLast } = this.#description;
     const count = labels.shape[1]!;
-    const numbers: readonly number[] = Array.from<number | bigint, number>(labels.dataSync() as Int32Array, Number);
+    const numbers: readonly number[] = Array.from<number | bigint, number>(labels.dataSync(), Number);
     const given = numbers.map((label) => (label === ignoreIndex ? paddingToken : label));
     const first = (row: number): number | undefined =>
       shiftsLast ? given.slice(row, row + count).findLast((label) => label !== paddingToken) : startToken;
@@ -249,7 +250,7 @@ export class EncoderDecoder extends Module<
         `expected encoded to be a result of encode(), got ${describeValue(encoded)}`,
       );
     const { lengths } = encoded;
-    const [rows, count] = tokens.shape as readonly [number, number];
+    const [rows, count] = tupleOf(tokens.shape, 2);
     if (before + count > this.contextLength)
       throw new ShapeError(
         "EncoderDecoder",

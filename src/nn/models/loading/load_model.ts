@@ -184,7 +184,7 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 });
 
 function openFolder(path: string): Opened {
-  const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
+  const given: { readonly model_type?: unknown } = readConfig("loadModel", path);
   const { model_type: type } = given;
   if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
   if (isEncoder(type)) return openEncoder(path, type, given);

@@ -74,7 +74,7 @@ const LEAST_MAPPED_BYTES = 65_536;
 export function planOf(model: Loadable, places: readonly Place[], source: WeightSource, storing: Storing): Step[] {
   const modules = model.namedModules();
   const used = new Set<string>();
-  const differences = { missing: [] as string[], different: [] as Differences["different"][number][] };
+  const differences = { missing: [], different: [] };
   const steps = places.flatMap((place) => stepsOf(modules.get(place.path)!, place, source, storing, differences));
   for (const { name } of steps) used.add(name);
   const seen = new Set([...used, ...differences.different.map(({ name }) => name)]);

@@ -26,7 +26,7 @@ export function shortConvolution(config: Settings, index: number): ShortConvolut
   const listed = config.get("full_attn_idxs");
   if (listed !== undefined && !(Array.isArray(listed) && listed.every(Number.isSafeInteger)))
     throw config.wrong("full_attn_idxs", "a list of layer indices", listed);
-  const isListed = listed === undefined || (listed as number[]).includes(index);
+  const isListed = listed === undefined || listed.includes(index);
   if (!(isKind(config, index, "conv", "full_attention") ?? !isListed)) return undefined;
   return { kind: "shortConvolution", kernel: config.whole("conv_L_cache"), bias: config.flag("conv_bias") };
 }
@@ -98,7 +98,7 @@ export function limitsOf(config: Settings): StateSpaceDescription["limits"] {
   const isBound = (value: unknown) => value === null || typeof value === "number";
   if (!Array.isArray(given) || given.length !== 2 || typeof given[0] !== "number" || !isBound(given[1]))
     throw config.wrong("time_step_limit", "a list of two numbers", given);
-  const max = given[1] === null || given[1] === Infinity ? undefined : (given[1] as number);
+  const max = given[1] === null || given[1] === Infinity ? undefined : given[1];
   return { min: given[0], max };
 }
 

@@ -1,6 +1,7 @@
 /** Opens the folder of a {@link Wav2Vec2} model: wav2vec2 or HuBERT with a CTC head. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { tupleOf } from "../../../core/tuples.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import { openFor } from "../../../io/safetensors/open.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
@@ -133,12 +134,15 @@ function normOf(config: Settings): "group" | "layer" {
 }
 
 function convolutionsOf(config: Settings): ConvolutionDescription[] {
-  const [widths, kernels, strides] = (["conv_dim", "conv_kernel", "conv_stride"] as const).map((key) => {
-    const list = config.numbers(key);
-    if (list.length > 0 && list.length < 64 && list.every((size) => Number.isInteger(size) && size < 2 ** 16))
-      return list;
-    throw config.wrong(key, "a list of whole numbers", config.get(key));
-  }) as [number[], number[], number[]];
+  const [widths, kernels, strides] = tupleOf(
+    (["conv_dim", "conv_kernel", "conv_stride"] as const).map((key) => {
+      const list = config.numbers(key);
+      if (list.length > 0 && list.length < 64 && list.every((size) => Number.isInteger(size) && size < 2 ** 16))
+        return list;
+      throw config.wrong(key, "a list of whole numbers", config.get(key));
+    }),
+    3,
+  );
   if (kernels.length !== widths.length || strides.length !== widths.length)
     throw config.wrong("conv_dim", "a list as long as conv_kernel and conv_stride", widths);
   return widths.map((width, at) => ({ width, kernel: kernels[at]!, stride: strides[at]! }));
@@ -185,7 +189,12 @@ function withWholePositions(file: SafetensorsReader, source: WeightSource, name:
   const pairs = [
     ["parametrizations.weight.original0", "parametrizations.weight.original1"],
     ["weight_g", "weight_v"],
-  ].map((pair) => pair.map((end) => `${name}.${positionsName}.${end}`) as [string, string]);
+  ].map((pair) =>
+    tupleOf(
+      pair.map((end) => `${name}.${positionsName}.${end}`),
+      2,
+    ),
+  );
   const pair = pairs.find(([g, v]) => file.has(g) && file.has(v));
   if (!pair) return { ...source, isNeutral };
   const [g, v] = pair;
@@ -200,9 +209,12 @@ function withWholePositions(file: SafetensorsReader, source: WeightSource, name:
 
 function wholeWeight(norms: Tensor, directions: Tensor): Tensor {
   return tidy(() => {
-    const [g, v] = [norms, directions].map((x) => toDType(x, "float32")) as [Tensor, Tensor];
+    const [g, v] = tupleOf(
+      [norms, directions].map((x) => toDType(x, "float32")),
+      2,
+    );
     const lengths = sqrt(sum(mul(v, v), { dim: [0, 1], keepdim: true }));
-    return toDType(mul(v, div(g, lengths) as Tensor) as Tensor, directions.dtype as "float32");
+    return toDType(mul(v, div(g, lengths)), directions.dtype);
   });
 }
 

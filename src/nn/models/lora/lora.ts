@@ -40,7 +40,7 @@ const isAdaptable = (value: unknown): value is AdaptableModel =>
 
 /** @internal Presets are rejected: the public types of their layers do not include adapters. */
 export const aLoadedModel: Kind<AdaptableModel> = {
-  ...(instanceOf(Decoder, "a model that loadModel returned") as Kind<AdaptableModel>),
+  ...instanceOf(Decoder, "a model that loadModel returned"),
   parse: (value) => (isAdaptable(value) ? value : undefined),
 };
 

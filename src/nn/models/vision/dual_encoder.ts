@@ -1,5 +1,6 @@
 /** Encoders of images and texts, built from a {@link DualDescription}. */
 
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { full } from "../../../ops/creation/full.ts";
 import { normalize } from "../../../ops/distance/normalize.ts";
@@ -152,8 +153,11 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
    */
   score(images: Tensor, texts: Tensor): Tensor {
     return tidy(() => {
-      const [first, second] = [images, texts].map((x) => normalize(x, { dim: 1 })) as [Tensor, Tensor];
-      return this.scale.forward(matmul(first, transpose(second, 0, 1)) as Tensor);
+      const [first, second] = tupleOf(
+        [images, texts].map((x) => normalize(x, { dim: 1 })),
+        2,
+      );
+      return this.scale.forward(matmul(first, transpose(second, 0, 1)));
     });
   }
 

@@ -1,4 +1,5 @@
 /** The input of a {@link VisionEncoder}'s first block. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { cat } from "../../../ops/join/cat.ts";
@@ -109,7 +110,7 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
   /** @param pixels [batch, channels, height, width] @returns [batch, tokens, width] */
   override forward(pixels: Tensor): Tensor {
     const { classToken, distillationToken, registers, detectionTokens, position, norm } = this;
-    const grid = gridOf(this.#description, pixels.shape.slice(2) as [number, number]);
+    const grid = gridOf(this.#description, tupleOf(pixels.shape.slice(2), 2));
     const patches = this.project(pixels, grid);
     const tables = position ? positionsOn(grid, position.weight, this.#description) : undefined;
     const placed = tables ? add(patches, tables.patches) : patches;

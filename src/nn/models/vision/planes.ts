@@ -41,6 +41,6 @@ export class FixedBatchNorm extends Module<[x: Tensor], Tensor> {
   /** @param x [batch, channels, height, width] @returns the same shape */
   override forward(x: Tensor): Tensor {
     const perChannel = (values: Tensor) => reshape(values, [-1, 1, 1]);
-    return add(mul(x, perChannel(this.weight)), perChannel(this.bias)) as Tensor;
+    return add(mul(x, perChannel(this.weight)), perChannel(this.bias));
   }
 }

@@ -1,4 +1,5 @@
 /** Layers that compute one vector from the hidden states of an image. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { expand } from "../../../ops/view/expand.ts";
@@ -84,7 +85,7 @@ export class AttentionPooling extends Module<[states: Tensor], Tensor> {
   /** @param states [batch, tokens, width] @returns [batch, width] */
   override forward(states: Tensor): Tensor {
     const { probe, queryKeyValue, output, norm, feedForward } = this;
-    const [batch, , width] = states.shape as readonly [number, number, number];
+    const [batch, , width] = tupleOf(states.shape, 3);
     const parts = (x: Tensor) => split(queryKeyValue.forward(x), width, { dim: -1 });
     const heads = (x: Tensor) => transpose(unflatten(x, 2, [this.#heads, width / this.#heads]), 1, 2);
     const [query] = parts(expand(probe.weight, [batch, 1, width]));

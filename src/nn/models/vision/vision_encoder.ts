@@ -2,6 +2,7 @@
 import { ShapeError } from "../../../core/errors.ts";
 import { aNumber } from "../../../core/kinds.ts";
 import { named, operand, parameters } from "../../../core/parameters.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
 import { cat } from "../../../ops/join/cat.ts";
@@ -228,7 +229,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   private withPositions(x: Tensor, at: number, pixels: Tensor): Tensor {
     const { patches } = this.#description;
     const count = placesOf(patches);
-    const grid = gridOf(patches, pixels.shape.slice(2) as [number, number]);
+    const grid = gridOf(patches, tupleOf(pixels.shape.slice(2), 2));
     const table = positionsOn(grid, narrow(this.midPositions!.weight, 0, at * count, count), patches);
     return add(x, cat([table.before, table.patches, table.after], 0));
   }
@@ -250,7 +251,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     const { positions } = patches;
     if (positions.kind !== "rotary" || layers.length === 0) return undefined;
     const { headWidth } = layers[0]!.attention;
-    const grid = gridOf(patches, pixels.shape.slice(2) as [number, number]);
+    const grid = gridOf(patches, tupleOf(pixels.shape.slice(2), 2));
     const dtype = this.embeddings.patch.weight.dtype as FloatDType;
     return centeredRotation(grid, { base: positions.base, headWidth, before: tokensBefore(patches).all, dtype });
   }

@@ -1,4 +1,5 @@
 import { ShapeError } from "../../../core/errors.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { cat } from "../../../ops/join/cat.ts";
 import { mean } from "../../../ops/reduction/mean.ts";
@@ -52,7 +53,7 @@ function gatheredStates(
   [rows, columns]: Grid,
   { kind, size }: NonNullable<ProjectorDescription["gather"]>,
 ): Tensor {
-  const [batch, , width] = states.shape as readonly [number, number, number];
+  const [batch, , width] = tupleOf(states.shape, 3);
   const squares = reshape(states, [batch, rows / size, size, columns / size, size, width]);
   if (kind === "mean") return reshape(mean(squares, { dim: [2, 4] }), [batch, -1, width]);
   return reshape(permute(squares, [0, 1, 3, 2, 4, 5]), [batch, -1, width * size ** 2]);

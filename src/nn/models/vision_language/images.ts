@@ -3,6 +3,7 @@ import { ArgumentError } from "../../../core/errors.ts";
 import { isArray } from "../../../core/kinds.ts";
 import type { Kind } from "../../../core/parameters.ts";
 import { counted } from "../../../core/plural.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
@@ -199,9 +200,12 @@ export class PlacedPrompt implements Disposable {
     const cut = (values: Int32Array, after: (at: number) => number) =>
       Int32Array.from({ length: count }, (_, at) => values[start + at] ?? after(start + at - length));
     const placed = cut(images, () => -1);
-    const [before, within] = [images.subarray(0, start), placed].map(countOf) as [number, number];
+    const [before, within] = tupleOf([images.subarray(0, start), placed].map(countOf), 2);
     if (within > 0) this.features ??= keep(this.compute(this.prompt.images));
-    const parts = positions.map((axis) => cut(axis, (at) => next[0]! + at)) as [Int32Array, Int32Array, Int32Array];
+    const parts = tupleOf(
+      positions.map((axis) => cut(axis, (at) => next[0]! + at)),
+      3,
+    );
     return {
       shape: [1, count],
       images: placed,

@@ -1,5 +1,6 @@
 /** How the prompts of each family represent images. */
 import { ArgumentError } from "../../../core/errors.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { stack } from "../../../ops/join/cat.ts";
 import { resizeBytes } from "../../../ops/picture/pillow.ts";
@@ -30,7 +31,7 @@ export const patchLayout = (
 ): ImageLayout => ({
   placeholder: token,
   prepare(image) {
-    const [height, width] = image.shape.slice(1) as [number, number];
+    const [height, width] = tupleOf(image.shape.slice(1), 2);
     if (Math.max(height, width) > 200 * Math.min(height, width))
       throw new ArgumentError(
         "ChatProcessor.prompt",
@@ -155,7 +156,7 @@ export const canvasLayout = (processor: ImageProcessor, sizes: CanvasSizes, toke
  * Source: Hugging Face's `get_optimal_tiled_canvas`.
  */
 function canvasOf({ shape }: Tensor, { tile, counts: [least, most] }: CanvasSizes): readonly [number, number] {
-  const [height, width] = shape.slice(1) as [number, number];
+  const [height, width] = tupleOf(shape.slice(1), 2);
   const sides = Array.from({ length: most }, (_, side) => side + 1);
   const grids = sides
     .flatMap((columns) => sides.map((rows) => ({ rows, columns, count: rows * columns })))
@@ -177,23 +178,31 @@ const MOST_SIDE = 4096;
 
 /** The longer side becomes `longest`, at most 4096, and the shorter one even. */
 function longestSize({ shape }: Tensor, longest: number): readonly [number, number] {
-  const [height, width] = shape.slice(1) as [number, number];
+  const [height, width] = tupleOf(shape.slice(1), 2);
   const even = (side: number) => Math.trunc(side) + (Math.trunc(side) % 2);
   const ratio = width / height;
   const sides = width >= height ? [even(longest / ratio), longest] : [longest, even(longest * ratio)];
-  return withinMost(sides.map((side) => Math.max(1, side)) as [number, number]);
+  return withinMost(
+    tupleOf(
+      sides.map((side) => Math.max(1, side)),
+      2,
+    ),
+  );
 }
 
 function withinMost([height, width]: readonly [number, number]): readonly [number, number] {
   if (Math.max(height, width) <= MOST_SIDE) return [height, width];
   const ratio = width / height;
   const sides = width >= height ? [MOST_SIDE / ratio, MOST_SIDE] : [MOST_SIDE, MOST_SIDE * ratio];
-  return sides.map((side) => Math.max(1, Math.trunc(side))) as [number, number];
+  return tupleOf(
+    sides.map((side) => Math.max(1, Math.trunc(side))),
+    2,
+  );
 }
 
 /** Both sides become multiples of `tile`, the shorter one as the ratio of the resized sides says. */
 function tiledSize({ shape }: Tensor, tile: number): readonly [number, number] {
-  const [height, width] = shape.slice(1) as [number, number];
+  const [height, width] = tupleOf(shape.slice(1), 2);
   const up = (side: number) => Math.ceil(side / tile) * tile;
   const ratio = width / height;
   if (width >= height) return [up(Math.trunc(up(width) / ratio)), up(width)];

@@ -1,4 +1,5 @@
 import { ArgumentError } from "../../../core/errors.ts";
+import { tupleOf } from "../../../core/tuples.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { rotationOf } from "../../../ops/position/frequencies.ts";
 import type { RopeScaling } from "../../../ops/position/rope.ts";
@@ -95,7 +96,7 @@ export class VisionLanguageModel extends Decoder {
         "invalidImages",
         `images cannot be combined with ${segments ? "segments" : "a batch of caches in this architecture"}`,
       );
-    const [batch, count] = tokens.shape as readonly [number, number];
+    const [batch, count] = tupleOf(tokens.shape, 2);
     const ids = Array.from(tokens.dataSync(), Number);
     const rows = Array.from({ length: batch }, (_, row) => {
       const before = padding?.[row] ?? 0;
@@ -149,7 +150,7 @@ function blockMask(
 ): Tensor<"bool"> {
   const keys = position + count;
   const attends = new Uint8Array(batch * count * keys);
-  const isToken = mask?.dataSync() as ArrayLike<unknown> | undefined;
+  const isToken = mask?.dataSync();
   for (let row = 0; row < batch; row++)
     for (let query = 0; query < count; query++) {
       const image = images[row * count + query]!;

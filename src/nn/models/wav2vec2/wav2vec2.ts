@@ -138,7 +138,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
         2,
       );
       const projected = this.projection.forward(this.projectionNorm ? this.projectionNorm.forward(frames) : frames);
-      let x = add(projected, this.positions.forward(projected)) as Tensor;
+      let x: Tensor = add(projected, this.positions.forward(projected));
       if (!isBefore) x = this.norm.forward(x);
       for (const block of this.blocks) x = block.forward(x, inputs);
       return isBefore ? this.norm.forward(x) : x;

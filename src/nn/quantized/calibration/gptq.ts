@@ -56,7 +56,7 @@ function inverseFactor(products: Tensor, columns: number): Float64Array {
       const inverse = choleskyInverse(cholesky(fromArray(damped, [columns, columns])));
       return toDType(cholesky(inverse, { upper: true }), "float64").dataSync();
     }),
-  ) as Float64Array;
+  );
 }
 
 /** Rounds a row, and returns the scale and bias of each group. Overwrites the row. */

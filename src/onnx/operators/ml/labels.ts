@@ -146,7 +146,7 @@ function dictVectorizer(call: Call): Value {
 function mapAt(call: Call): OnnxMap {
   const value = call.inputs[0];
   if (!(value instanceof Map)) throw new NodeProblem("input 0: expected a map");
-  return value as OnnxMap;
+  return value;
 }
 
 /** Converts a map to a tensor, in the order of its keys. In sparse form, keys are indices into `max_map` elements. */

@@ -15,8 +15,7 @@ export function rowsAt(call: Call, at = 0): Tensor {
   return isFloat(rows.dtype) ? rows : rows.to("float32");
 }
 
-const vector = (values: readonly number[], like: Tensor): Tensor =>
-  tensorOf([...values], { dtype: like.dtype as "float32" });
+const vector = (values: readonly number[], like: Tensor): Tensor => tensorOf([...values], { dtype: like.dtype });
 
 /** x · coefficientsᵀ + intercepts, [rows, targets]. */
 function product(call: Call, x: Tensor): Tensor {
@@ -90,7 +89,7 @@ function imputer(call: Call): Tensor {
   const replaced = isFloat(x.dtype)
     ? attributes.number("replaced_value_float", 0)
     : attributes.number("replaced_value_int64", 0);
-  const row = tensorOf(x.dtype === "int64" ? values.map(BigInt) : [...values], { dtype: x.dtype as "float32" });
+  const row = tensorOf(x.dtype === "int64" ? values.map(BigInt) : [...values], { dtype: x.dtype });
   return ops.where(Number.isNaN(replaced) ? ops.isnan(x) : ops.eq(x, replaced), row, x);
 }
 

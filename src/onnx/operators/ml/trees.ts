@@ -1,4 +1,5 @@
 /** Ensembles of decision trees: forests and gradient boosting of scikit-learn, XGBoost and LightGBM. */
+import { tupleOf } from "../../../core/tuples.ts";
 import { tensor as tensorOf } from "../../../ops/creation/tensor.ts";
 import * as ops from "../../../ops/index.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -62,9 +63,10 @@ function forestOf(attributes: Attributes, weightsName: "class" | "target"): Fore
     return ids.map((_, at) => (modes[at] === LEAF ? LEAF : (places.get(`${trees[at]} ${list[at]}`) ?? LEAF)));
   };
   const leaves: Weight[][] = ids.map(() => []);
-  const [weightTrees, weightNodes] = ["treeids", "nodeids"].map((name) =>
-    required(attributes, `${weightsName}_${name}`),
-  ) as [readonly number[], readonly number[]];
+  const [weightTrees, weightNodes] = tupleOf(
+    ["treeids", "nodeids"].map((name) => required(attributes, `${weightsName}_${name}`)),
+    2,
+  );
   const [targets, weights] = [
     required(attributes, `${weightsName}_ids`),
     required(attributes, `${weightsName}_weights`),
@@ -154,8 +156,8 @@ const joins: Readonly<Record<Aggregate, (a: number, b: number) => number>> = {
 
 /** Aggregates the leaves' contributions for each row, [rows, targets]; undefined for a target without any. */
 function totals(forest: Forest, x: Tensor, targets: number, aggregate: Aggregate): (number | undefined)[][] {
-  const [rows, width] = x.shape as [number, number];
-  const all = Array.from(x.dataSync() as ArrayLike<number>, Number);
+  const [rows, width] = tupleOf(x.shape, 2);
+  const all = Array.from(x.dataSync(), Number);
   const join = joins[aggregate];
   return Array.from({ length: rows }, (_, row) => {
     const features = all.slice(row * width, (row + 1) * width);

@@ -28,14 +28,14 @@ export interface Decays {
 /** @internal Returns the decays of logarithms [..., tokens]: token t multiplies the state by exp(logs[t]). */
 export function decaysOf(logs: Tensor): Decays {
   const count = logs.shape.at(-1)!;
-  const sums = cumsum(logs, -1) as Tensor;
+  const sums = cumsum(logs, -1);
   const last = narrow(sums, -1, count - 1, 1);
   const isEarlier = tril(ones([count, count], { dtype: "bool" }));
-  const distances = sub(unsqueeze(sums, -1), unsqueeze(sums, -2)) as Tensor;
+  const distances = sub(unsqueeze(sums, -1), unsqueeze(sums, -2));
   return {
-    within: exp(where(isEarlier, distances, -Infinity) as Tensor) as Tensor,
-    fromStart: unsqueeze(exp(sums) as Tensor, -1),
-    toEnd: unsqueeze(exp(sub(last, sums) as Tensor) as Tensor, -1),
-    whole: unsqueeze(exp(last) as Tensor, -1),
+    within: exp(where(isEarlier, distances, -Infinity)),
+    fromStart: unsqueeze(exp(sums), -1),
+    toEnd: unsqueeze(exp(sub(last, sums)), -1),
+    whole: unsqueeze(exp(last), -1),
   };
 }

@@ -1,4 +1,5 @@
 /** The gated delta net of Qwen3-Next and Qwen3.5. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
@@ -91,23 +92,23 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const { qkv, z, b, a } = this.project(withoutPadding(x, inputs));
     const flat = (rows: Tensor) => reshape(rows, [...x.shape.slice(0, 2), -1]);
     const convolved = silu(this.convolution.forward(qkv, states));
-    const [queries, own, inner] = split(toDType(convolved, "float32"), [keys, keys, values], { dim: -1 }) as Tensor[];
+    const [queries, own, inner] = split(toDType(convolved, "float32"), [keys, keys, values], { dim: -1 });
     const heads = (rows: Tensor) => {
       const unit = normalized(unflatten(rows, 2, [keyHeads, keyWidth]));
       return transpose(repeatInterleave(unit, perKey, { dim: 2 }), 1, 2);
     };
-    const speed = softplus(add(toDType(a, "float32"), this.stepBias.forward()) as Tensor);
-    const logs = mul(speed, neg(exp(this.logDecay.forward()))) as Tensor;
+    const speed = softplus(add(toDType(a, "float32"), this.stepBias.forward()));
+    const logs = mul(speed, neg(exp(this.logDecay.forward())));
     const y = this.scan(
-      mul(heads(queries!), keyWidth ** -0.5) as Tensor,
+      mul(heads(queries!), keyWidth ** -0.5),
       heads(own!),
       transpose(unflatten(inner!, 2, [valueHeads, valueWidth]), 1, 2),
-      { strengths: transpose(sigmoid(toDType(b, "float32")) as Tensor, 1, 2), logs: transpose(logs, 1, 2) },
+      { strengths: transpose(sigmoid(toDType(b, "float32")), 1, 2), logs: transpose(logs, 1, 2) },
       states,
     );
     states.advance(x.shape[1]!);
     const gate = silu(unflatten(toDType(z, "float32"), 2, [valueHeads, valueWidth]));
-    const gated = mul(this.norm.forward(transpose(y, 1, 2)), gate) as Tensor;
+    const gated = mul(this.norm.forward(transpose(y, 1, 2)), gate);
     return this.output.forward(toDType(flat(gated), x.dtype));
   }
 
@@ -119,7 +120,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     }
     const perKey = valueHeads / keyHeads;
     const ofKeyHeads = (rows: Tensor, sizes: readonly number[]) =>
-      (split(unflatten(rows, 2, [keyHeads, -1]), [...sizes], { dim: -1 }) as Tensor[]).map((part) =>
+      split(unflatten(rows, 2, [keyHeads, -1]), [...sizes], { dim: -1 }).map((part) =>
         reshape(part, [...x.shape.slice(0, 2), -1]),
       );
     const sizes = [keyWidth, keyWidth, perKey * valueWidth, perKey * valueWidth];
@@ -139,23 +140,23 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     { strengths, logs }: { readonly strengths: Tensor; readonly logs: Tensor },
     states: States,
   ): Tensor {
-    const [batch, heads, count, keyWidth] = q.shape as readonly [number, number, number, number];
-    let state = states.read("state") ?? (zeros([batch, heads, keyWidth, v.shape[3]!]) as Tensor);
+    const [batch, heads, count, keyWidth] = tupleOf(q.shape, 4);
+    let state = states.read("state") ?? zeros([batch, heads, keyWidth, v.shape[3]!]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {
       const size = Math.min(CHUNK, count - first);
       const part = (x: Tensor) => narrow(x, 2, first, size);
       const { within, fromStart, toEnd, whole } = decaysOf(part(logs));
       const [qs, ks, strength] = [part(q), part(k), unsqueeze(part(strengths), -1)];
-      const scaled = mul(ks, strength) as Tensor;
-      const products = mul(matmul(scaled, transpose(ks, 2, 3)), within) as Tensor;
-      const inverse = inverseOf(neg(tril(products, -1)) as Tensor);
-      const known = matmul(mul(scaled, fromStart) as Tensor, state);
-      const changes = matmul(inverse, sub(mul(part(v), strength), known) as Tensor);
-      const scores = mul(matmul(qs, transpose(ks, 2, 3)), within) as Tensor;
-      const earlier = matmul(mul(qs, fromStart) as Tensor, state);
-      found.push(add(earlier, matmul(scores, changes)) as Tensor);
-      state = add(mul(state, whole), matmul(transpose(mul(ks, toEnd) as Tensor, 2, 3), changes)) as Tensor;
+      const scaled = mul(ks, strength);
+      const products = mul(matmul(scaled, transpose(ks, 2, 3)), within);
+      const inverse = inverseOf(neg(tril(products, -1)));
+      const known = matmul(mul(scaled, fromStart), state);
+      const changes = matmul(inverse, sub(mul(part(v), strength), known));
+      const scores = mul(matmul(qs, transpose(ks, 2, 3)), within);
+      const earlier = matmul(mul(qs, fromStart), state);
+      found.push(add(earlier, matmul(scores, changes)));
+      state = add(mul(state, whole), matmul(transpose(mul(ks, toEnd), 2, 3), changes));
     }
     states.write("state", state);
     return found.length === 1 ? found[0]! : cat(found, { dim: 2 });
@@ -163,16 +164,15 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
 }
 
 /** Returns vectors of length 1. */
-const normalized = (x: Tensor): Tensor =>
-  mul(x, rsqrt(add(sum(mul(x, x) as Tensor, { dim: -1, keepdim: true }), EPS) as Tensor)) as Tensor;
+const normalized = (x: Tensor): Tensor => mul(x, rsqrt(add(sum(mul(x, x), { dim: -1, keepdim: true }), EPS)));
 
 /** Returns (1 − a)⁻¹ = Σ aⁿ of strictly lower triangular matrices: (1 + a)(1 + a²)(1 + a⁴) … */
 function inverseOf(a: Tensor): Tensor {
   const size = a.shape.at(-1)!;
-  let [product, power] = [add(a, eye(size)) as Tensor, a];
+  let [product, power] = [add(a, eye(size)), a];
   for (let terms = 2; terms < size; terms *= 2) {
     power = matmul(power, power);
-    product = add(product, matmul(product, power)) as Tensor;
+    product = add(product, matmul(product, power));
   }
   return product;
 }

@@ -1,5 +1,6 @@
 /** What recurrent layers of a {@link Decoder} share: states of earlier tokens, padding, and a short convolution. */
 import { ArgumentError } from "../../../../core/errors.ts";
+import { tupleOf } from "../../../../core/tuples.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { zeros } from "../../../../ops/creation/full.ts";
 import { add, mul } from "../../../../ops/elementwise/arithmetic.ts";
@@ -50,17 +51,17 @@ export class TokenConvolution extends Module<[x: Tensor, cache?: States], Tensor
 
   /** @param x [batch, tokens, channels] @returns the same shape */
   override forward(x: Tensor, states?: States): Tensor {
-    const [batch, count, channels] = x.shape as readonly [number, number, number];
+    const [batch, count, channels] = tupleOf(x.shape, 3);
     const kernel = this.weight.shape[1]!;
     const before = states?.read("convolution") ?? zeros([batch, kernel - 1, channels], { dtype: x.dtype });
     const all = kernel === 1 ? x : cat([toDType(before, x.dtype), x], { dim: 1 });
     states?.write("convolution", narrow(all, 1, all.shape[1]! - kernel + 1, kernel - 1));
     let sum: Tensor | undefined;
     for (let at = 0; at < kernel; at++) {
-      const term = mul(narrow(all, 1, at, count), select(this.weight, 1, at)) as Tensor;
-      sum = sum ? (add(sum, term) as Tensor) : term;
+      const term = mul(narrow(all, 1, at, count), select(this.weight, 1, at));
+      sum = sum ? add(sum, term) : term;
     }
-    return this.bias ? (add(sum!, this.bias) as Tensor) : sum!;
+    return this.bias ? add(sum!, this.bias) : sum!;
   }
 }
 
@@ -99,7 +100,7 @@ export function withoutPadding(x: Tensor, { mask, bounds }: Pick<AttentionInputs
       "rows of several texts are not supported by recurrent layers; pass one text in each row",
     );
   if (!mask) return x;
-  const [batch, count] = x.shape as readonly [number, number];
+  const [batch, count] = tupleOf(x.shape, 2);
   const isText = reshape(narrow(mask, 3, mask.shape[3]! - count, count), [batch, count, 1]);
-  return mul(x, toDType(isText, x.dtype)) as Tensor;
+  return mul(x, toDType(isText, x.dtype));
 }

@@ -1,4 +1,5 @@
 /** The convolution of LFM2. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { mul } from "../../../../ops/elementwise/arithmetic.ts";
 import { split } from "../../../../ops/view/split.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
@@ -39,9 +40,9 @@ export class ShortConvolution extends Module<[x: Tensor, inputs?: AttentionInput
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const states = new States(inputs.cache);
     const parts = split(this.input.forward(withoutPadding(x, inputs)), x.shape[2]!, { dim: -1 });
-    const [b, c, own] = parts as [Tensor, Tensor, Tensor];
-    const mixed = this.convolution.forward(mul(b, own) as Tensor, states);
+    const [b, c, own] = tupleOf(parts, 3);
+    const mixed = this.convolution.forward(mul(b, own), states);
     states.advance(x.shape[1]!);
-    return this.output.forward(mul(c, mixed) as Tensor);
+    return this.output.forward(mul(c, mixed));
   }
 }

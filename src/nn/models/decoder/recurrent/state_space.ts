@@ -1,4 +1,5 @@
 /** The state space layer of Mamba 2. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
@@ -82,21 +83,21 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     const inner = heads * headWidth;
     const sizes = [inner, inner + 2 * groups * stateSize, heads];
     const projected = split(this.project(withoutPadding(x, inputs)), sizes, { dim: -1 });
-    const [z, mixed, delta] = projected as [Tensor, Tensor, Tensor];
+    const [z, mixed, delta] = tupleOf(projected, 3);
     const convolved = withoutPadding(silu(this.convolution.forward(mixed, states)), inputs);
     const parts = split(toDType(convolved, "float32"), [inner, groups * stateSize, groups * stateSize], { dim: -1 });
-    const [own, b, c] = parts as [Tensor, Tensor, Tensor];
-    const step = clamp(softplus(add(toDType(delta, "float32"), this.stepBias.forward()) as Tensor), limits);
+    const [own, b, c] = parts;
+    const step = clamp(softplus(add(toDType(delta, "float32"), this.stepBias.forward())), limits);
     const perHead = (x: Tensor, width: number) =>
       transpose(repeatInterleave(unflatten(x, 2, [groups, width]), heads / groups, { dim: 2 }), 1, 2);
     const values = transpose(unflatten(own, 2, [heads, headWidth]), 1, 2); // [batch, heads, tokens, headWidth]
     const y = this.scan(values, transpose(step, 1, 2), [perHead(b, stateSize), perHead(c, stateSize)], states);
     states.advance(this.#description.beside ? 0 : count);
-    const skipped = add(y, mul(values, reshape(this.skip.forward(), [heads, 1, 1]))) as Tensor;
+    const skipped = add(y, mul(values, reshape(this.skip.forward(), [heads, 1, 1])));
     const joined = reshape(transpose(skipped, 1, 2), [...x.shape.slice(0, 2), inner]);
     const output = this.output.forward(toDType(this.gated(joined, silu(toDType(z, "float32"))), x.dtype));
     const { factors } = this.#description;
-    return factors ? (mul(output, factors.output) as Tensor) : output;
+    return factors ? mul(output, factors.output) : output;
   }
 
   private project(x: Tensor): Tensor {
@@ -104,33 +105,33 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     if (!factors) return this.input.forward(x);
     const sizes = [heads * headWidth, heads * headWidth, groups * stateSize, groups * stateSize, heads];
     const vector = sizes.flatMap((size, part) => Array<number>(size).fill(factors.parts[part]!));
-    return mul(this.input.forward(mul(x, factors.input) as Tensor), tensor(vector, { dtype: x.dtype })) as Tensor;
+    return mul(this.input.forward(mul(x, factors.input)), tensor(vector, { dtype: x.dtype }));
   }
 
   /** Multiplies by the gate, and applies the norm before or after it. */
   private gated(y: Tensor, gate: Tensor): Tensor {
-    if (!this.norm) return mul(y, gate) as Tensor;
-    if (this.#description.norm === "beforeGate") return mul(this.norm.forward(y), gate) as Tensor;
-    return this.norm.forward(mul(y, gate) as Tensor);
+    if (!this.norm) return mul(y, gate);
+    if (this.#description.norm === "beforeGate") return mul(this.norm.forward(y), gate);
+    return this.norm.forward(mul(y, gate));
   }
 
   /** Runs the recurrence, {@link CHUNK} tokens at a time as products of matrices. */
   private scan(x: Tensor, step: Tensor, [b, c]: readonly [Tensor, Tensor], states: States): Tensor {
-    const [batch, heads, count, headWidth] = x.shape as readonly [number, number, number, number];
-    const rates = reshape(neg(exp(this.logDecay.forward())) as Tensor, [heads, 1]);
-    const stepped = mul(x, unsqueeze(step, -1)) as Tensor;
-    let state = states.read("state") ?? (zeros([batch, heads, headWidth, b.shape[3]!]) as Tensor);
+    const [batch, heads, count, headWidth] = tupleOf(x.shape, 4);
+    const rates = reshape(neg(exp(this.logDecay.forward())), [heads, 1]);
+    const stepped = mul(x, unsqueeze(step, -1));
+    let state = states.read("state") ?? zeros([batch, heads, headWidth, b.shape[3]!]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {
       const size = Math.min(CHUNK, count - first);
       const part = (x: Tensor) => narrow(x, 2, first, size);
-      const { within, fromStart, toEnd, whole } = decaysOf(mul(part(step), rates) as Tensor);
+      const { within, fromStart, toEnd, whole } = decaysOf(mul(part(step), rates));
       const [xs, bs, cs] = [part(stepped), part(b), part(c)];
-      const scores = mul(matmul(cs, transpose(bs, 2, 3)), within) as Tensor;
-      const earlier = mul(matmul(cs, transpose(state, 2, 3)), fromStart) as Tensor;
-      found.push(add(matmul(scores, xs), earlier) as Tensor);
-      const added = matmul(transpose(xs, 2, 3), mul(bs, toEnd) as Tensor);
-      state = add(mul(state, whole), added) as Tensor;
+      const scores = mul(matmul(cs, transpose(bs, 2, 3)), within);
+      const earlier = mul(matmul(cs, transpose(state, 2, 3)), fromStart);
+      found.push(add(matmul(scores, xs), earlier));
+      const added = matmul(transpose(xs, 2, 3), mul(bs, toEnd));
+      state = add(mul(state, whole), added);
     }
     states.write("state", state);
     return found.length === 1 ? found[0]! : cat(found, { dim: 2 });
@@ -155,6 +156,6 @@ class GroupNorm extends Module<[x: Tensor], Tensor> {
     const { shape } = x;
     const grouped = reshape(x, [...shape.slice(0, -1), this.#groups, -1]);
     const normed = new RMSNorm(grouped.shape.at(-1)!, { eps: this.#eps, elementwiseAffine: false }).forward(grouped);
-    return mul(reshape(normed, [...shape]), toDType(this.weight, x.dtype)) as Tensor;
+    return mul(reshape(normed, [...shape]), toDType(this.weight, x.dtype));
   }
 }

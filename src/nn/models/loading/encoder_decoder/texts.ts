@@ -1,6 +1,7 @@
 /** Reads the settings of generation, languages and tasks from an encoder-decoder model's files. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { tupleOf } from "../../../../core/tuples.ts";
 import type { BatchDefaults, EarlyStopping, TextSettings } from "../../encoder_decoder/texts.ts";
 import { settingsIn, tokensIn } from "../generation.ts";
 import type { Settings } from "../settings.ts";
@@ -69,10 +70,10 @@ function badWordsOf(settings: Settings): number[][] | undefined {
 
 /** Reads the languages and tasks of a model. */
 export function textSettingsOf(folder: string): TextSettings {
-  const [config, tokenizer] = ["config.json", "tokenizer_config.json"].map((name) => settingsIn(folder, name)) as [
-    Settings,
-    Settings,
-  ];
+  const [config, tokenizer] = tupleOf(
+    ["config.json", "tokenizer_config.json"].map((name) => settingsIn(folder, name)),
+    2,
+  );
   const tasks = config.inner("task_specific_params");
   const name = tokenizer.textIfAny("tokenizer_class") ?? "";
   return {

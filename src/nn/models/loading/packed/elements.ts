@@ -13,7 +13,7 @@ export function elements(read: Tensor): Int32Array {
 /** Returns floats of any dtype as float32. */
 export function floats(read: Tensor): Float32Array {
   const converted = noGrad(() => toDType(read, "float32"));
-  const values = new Float32Array(converted.dataSync() as ArrayLike<number>);
+  const values = new Float32Array(converted.dataSync());
   for (const tensor of new Set([read, converted])) tensor.dispose();
   return values;
 }

@@ -1,4 +1,5 @@
 /** Folders of packed weights: each method stores a layer's weight as several tensors. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import type { QuantizedTensor } from "../../../../quant/quantized_tensor.ts";
 import { formatShape, sameShape } from "../../../../tensor/shape.ts";
@@ -71,7 +72,7 @@ export function matrixOf(
   dtypes: readonly string[],
 ): readonly [rows: number, columns: number] {
   const { dtype, shape } = file.info(name);
-  if (shape.length === 2 && dtypes.includes(dtype)) return shape as unknown as readonly [number, number];
+  if (shape.length === 2 && dtypes.includes(dtype)) return tupleOf(shape, 2);
   throw settings.fail(`expected ${name} as a matrix of ${dtypes.join(" or ")}, got ${dtype}${formatShape(shape)}`);
 }
 

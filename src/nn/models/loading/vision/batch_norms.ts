@@ -35,9 +35,9 @@ export function withFixedNorms(file: SafetensorsReader, source: WeightSource, ep
 
 function fixed(file: SafetensorsReader, norm: string, end: "weight" | "bias", eps: number): Tensor {
   return tidy(() => {
-    const read = (part: string) => toDType(file.tensor(`${norm}.${part}`), "float64") as Tensor;
+    const read = (part: string) => toDType(file.tensor(`${norm}.${part}`), "float64");
     const weight = mul(read("weight"), rsqrt(add(read("running_var"), eps)));
-    const value = end === "weight" ? weight : sub(read("bias"), mul(read("running_mean"), weight) as Tensor);
-    return toDType(value as Tensor, file.tensor(`${norm}.weight`).dtype as FloatDType);
+    const value = end === "weight" ? weight : sub(read("bias"), mul(read("running_mean"), weight));
+    return toDType(value, file.tensor(`${norm}.weight`).dtype as FloatDType);
   });
 }

@@ -1,4 +1,5 @@
 /** Reads SAM's `config.json`, and names its weights. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import type { Json } from "../../../../io/json.ts";
 import type { FeedForwardDescription } from "../../decoder/description.ts";
 import type { SamDecoderDescription, SamDescription, SamEncoderDescription } from "../../vision/sam/description.ts";
@@ -34,11 +35,10 @@ const notes: ReadonlySet<string> = new Set([
 export function describeSam(given: Settings): SamDescription {
   const isPart = (key: string) => Object.hasOwn(parts, key) || hasNoEffectAnywhere(key);
   checkKeys(given, isPart, "is not a setting of sam");
-  const [vision, prompts, decoder] = Object.entries(parts).map(([key, fields]) => partOf(given, key, fields)) as [
-    Settings,
-    Settings,
-    Settings,
-  ];
+  const [vision, prompts, decoder] = tupleOf(
+    Object.entries(parts).map(([key, fields]) => partOf(given, key, fields)),
+    3,
+  );
   const [image, patch, width] = [
     vision.whole("image_size"),
     vision.whole("patch_size"),

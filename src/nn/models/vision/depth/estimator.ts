@@ -1,4 +1,5 @@
 /** Models of the distance of each pixel, built from a {@link DepthDescription}. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { relu } from "../../../../ops/activation/relu.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { mul } from "../../../../ops/elementwise/arithmetic.ts";
@@ -82,7 +83,7 @@ export class DepthEstimator extends ImageModel {
     const { vision, levels, normalizes, depth, scale } = this.#description;
     return tidy(() => {
       const counts = levels.map(({ blocks }) => blocks);
-      const size = pixels.shape.slice(2) as [number, number];
+      const size = tupleOf(pixels.shape.slice(2), 2);
       const states = this.vision.statesAfter(pixels, counts, normalizes);
       const grid = gridOf(vision.patches, size);
       const planes = states.map((state, at) =>
@@ -93,7 +94,7 @@ export class DepthEstimator extends ImageModel {
         ...{ size: [...this.outputSize(size)], mode: "bilinear", alignCorners: true },
       });
       const found = this.head.forward(relu(this.convolution2.forward(whole)));
-      return mul(select(depth.kind === "metric" ? sigmoid(found) : relu(found), 1, 0), scale) as Tensor;
+      return mul(select(depth.kind === "metric" ? sigmoid(found) : relu(found), 1, 0), scale);
     });
   }
 

@@ -54,7 +54,7 @@ export class ResidualConvolutions extends Module<[x: Tensor], Tensor> {
 
   /** @param x [batch, width, rows, columns] @returns the same shape */
   override forward(x: Tensor): Tensor {
-    return add(x, this.convolution2.forward(relu(this.convolution1.forward(relu(x))))) as Tensor;
+    return add(x, this.convolution2.forward(relu(this.convolution1.forward(relu(x)))));
   }
 }
 
@@ -82,7 +82,7 @@ export class Fusion extends Module<[x: Tensor, level: Tensor | undefined, size: 
 
   /** @param x [batch, width, …], the sum of coarser levels @returns [batch, width, ...size] */
   override forward(x: Tensor, level: Tensor | undefined, size: Grid): Tensor {
-    const total = level ? (add(x, this.level!.forward(this.fitted(level, gridOfPlanes(x)))) as Tensor) : x;
+    const total = level ? add(x, this.level!.forward(this.fitted(level, gridOfPlanes(x)))) : x;
     const resized = interpolate(this.sum.forward(total), { size: [...size], mode: "bilinear", alignCorners: true });
     return this.projection.forward(resized);
   }

@@ -56,7 +56,7 @@ export class DetrBlock extends Module<[x: Tensor, positions: Tensor, memory?: De
 
   /** @param x [batch, tokens, width] @param positions [1, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, positions: Tensor, memory?: DetrMemory): Tensor {
-    const sum = (a: Tensor, b: Tensor) => add(a, b) as Tensor;
+    const sum = (a: Tensor, b: Tensor) => add(a, b);
     return tidy(() => {
       const placed = sum(x, positions);
       let h: Tensor = this.attentionNorm.forward(sum(x, this.attention.forward(placed, placed, x)));

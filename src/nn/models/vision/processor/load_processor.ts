@@ -240,6 +240,6 @@ function channels(config: Settings, key: string): number[] {
   const list = Array.isArray(value) ? value : [value];
   const isFine = (item: unknown) =>
     typeof item === "number" && Number.isFinite(item) && (key === "image_mean" || item > 0);
-  if ((list.length === 1 || list.length === 3) && list.every(isFine)) return list as number[];
+  if ((list.length === 1 || list.length === 3) && list.every(isFine)) return list;
   throw config.wrong(key, "a list of three numbers", value);
 }

@@ -3,6 +3,8 @@ import { noGrad } from "../../../../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../../../core/errors.ts";
 import { aNumber, choice, either, flag, listOf } from "../../../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../../../core/parameters.ts";
+import { keysOf } from "../../../../core/records.ts";
+import { tupleOf } from "../../../../core/tuples.ts";
 import { twoOf } from "../../../../data/transforms/transform.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { tensor } from "../../../../ops/creation/tensor.ts";
@@ -45,7 +47,7 @@ const channels = (kind: Kind<number>): Kind<number[]> => ({
 
 const readDescription = parameters("ImageProcessor", {
   size: named(anImageSize),
-  filter: named(choice(...(Object.keys(filters) as ImageFilter[]))),
+  filter: named(choice(...keysOf(filters))),
   crop: named(twoOf(aSide)),
   padding: named(twoOf(aSide)),
   rescale: named(positive),
@@ -56,7 +58,7 @@ const readDescription = parameters("ImageProcessor", {
 
 const readSize = parameters("ImageProcessor.sizeOf", { image: operand(twoOf(aSide)) });
 const readProcess = parameters("ImageProcessor.process", {
-  images: operand(either(aTensor as Kind<Tensor>, listOf(aTensor, "a list of tensors") as Kind<Tensor[]>)),
+  images: operand(either(aTensor, listOf(aTensor, "a list of tensors"))),
 });
 
 /**
@@ -107,7 +109,7 @@ export class ImageProcessor {
   private one(image: Tensor): Tensor {
     const { size, filter = "bilinear", crop, resizesFloats } = this.description;
     const x = inColor(bytesOf(image));
-    const sides = x.shape.slice(1) as [number, number];
+    const sides = tupleOf(x.shape.slice(1), 2);
     const target = size ? resizedSize(size, sides) : sides;
     const resized = resizesFloats ? resizedFloats(x, target, filter) : resizeBytes(x, target, filters[filter]);
     return this.padded(this.normalized(toDType(crop ? cropped(resized, crop) : resized, "float32")));

@@ -28,12 +28,12 @@ export const anImageSize: Kind<ImageSize> = {
   expected: `an object with a kind (${Object.keys(fields).join(", ")}) and its whole numbers above 0`,
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
-    const given = { ...value } as Record<string, unknown>;
+    const given: Record<string, unknown> = { ...value };
     const { kind } = given;
     if (typeof kind !== "string" || !Object.hasOwn(fields, kind)) return undefined;
     const rules = Object.entries(fields[kind as ImageSize["kind"]]);
     const isKnown = Object.keys(given).every((key) => key === "kind" || Object.hasOwn(fields[kind as "exact"], key));
-    return isKnown && rules.every(([key, holds]) => holds(given[key])) ? (given as unknown as ImageSize) : undefined;
+    return isKnown && rules.every(([key, holds]) => holds(given[key])) ? (given as ImageSize) : undefined;
   },
 };
 

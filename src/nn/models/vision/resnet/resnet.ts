@@ -96,7 +96,7 @@ export class ResNetBlock extends Module<[x: Tensor], Tensor> {
       let y = x;
       for (const [at, layer] of this.convolutions.entries())
         y = at < last ? activate(layer.forward(y)) : layer.forward(y);
-      return activate(add(y, this.shortened(x)) as Tensor);
+      return activate(add(y, this.shortened(x)));
     });
   }
 

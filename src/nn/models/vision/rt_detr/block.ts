@@ -41,7 +41,7 @@ export class RtDetrBlock extends Module<[x: Tensor, positions: Tensor, boxes: Te
 
   /** @param x [batch, queries, width] @param boxes [batch, queries, 4] @returns [batch, queries, width] */
   override forward(x: Tensor, positions: Tensor, boxes: Tensor, memory: LevelStates): Tensor {
-    const sum = (a: Tensor, b: Tensor) => add(a, b) as Tensor;
+    const sum = (a: Tensor, b: Tensor) => add(a, b);
     return tidy(() => {
       const placed = sum(x, positions);
       const h = this.attentionNorm.forward(sum(x, this.attention.forward(placed, placed, x)));

@@ -1,4 +1,5 @@
 /** Attention of queries to a few places of each level. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { add, mul, sub } from "../../../../ops/elementwise/arithmetic.ts";
 import { stack } from "../../../../ops/join/cat.ts";
 import { gridSample } from "../../../../ops/picture/grid_sample.ts";
@@ -63,7 +64,7 @@ export class DeformableAttention extends Module<[x: Tensor, boxes: Tensor, memor
    */
   override forward(x: Tensor, boxes: Tensor, { states, grids }: LevelStates): Tensor {
     const { heads, levels, points } = this.#sizes;
-    const [batch, queries, width] = x.shape as [number, number, number];
+    const [batch, queries, width] = tupleOf(x.shape, 3);
     return tidy(() => {
       const places = this.placesOf(x, boxes);
       const values = reshape(this.value.forward(states), [batch, -1, heads, width / heads]);
@@ -86,10 +87,10 @@ export class DeformableAttention extends Module<[x: Tensor, boxes: Tensor, memor
   /** Returns the places from −1 to 1: [batch, queries, heads, levels, points, 2]. */
   private placesOf(x: Tensor, boxes: Tensor): Tensor {
     const { heads, levels, points } = this.#sizes;
-    const [batch, queries] = x.shape as [number, number];
+    const [batch, queries] = tupleOf(x.shape, 2);
     const offsets = reshape(this.offsets.forward(x), [batch, queries, heads, levels, points, 2]);
     const part = (start: number) => reshape(narrow(boxes, 2, start, 2), [batch, queries, 1, 1, 1, 2]);
-    const scaled = mul(mul(offsets, part(2)), 0.5 / points) as Tensor;
-    return sub(mul(add(part(0), scaled), 2), 1) as Tensor;
+    const scaled = mul(mul(offsets, part(2)), 0.5 / points);
+    return sub(mul(add(part(0), scaled), 2), 1);
   }
 }

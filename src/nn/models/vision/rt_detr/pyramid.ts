@@ -27,7 +27,7 @@ export class RepVggBlock extends Module<[x: Tensor], Tensor> {
 
   /** @param x [batch, width, rows, columns] @returns the same shape */
   override forward(x: Tensor): Tensor {
-    return activations[this.#activation](add(this.wide.forward(x), this.narrow.forward(x)) as Tensor);
+    return activations[this.#activation](add(this.wide.forward(x), this.narrow.forward(x)));
   }
 }
 
@@ -64,7 +64,7 @@ export class CrossStageLayer extends Module<[x: Tensor], Tensor> {
     const activate = activations[this.#activation];
     return tidy(() => {
       const first = this.blocks.reduce<Tensor>((y, block) => block.forward(y), activate(this.first.forward(x)));
-      const sum = add(first, activate(this.second.forward(x))) as Tensor;
+      const sum = add(first, activate(this.second.forward(x)));
       return this.last ? activate(this.last.forward(sum)) : sum;
     });
   }

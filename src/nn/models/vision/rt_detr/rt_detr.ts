@@ -119,7 +119,7 @@ export class RtDetr extends LabelledImageModel<Detections> {
     for (const [at, block] of this.blocks.entries()) {
       const reference = detach(boxes);
       x = block.forward(x, this.positionsOf(reference), reference, memory);
-      boxes = sigmoid(add(this.boxHeads[at]!.forward(x), inverseSigmoid(reference)) as Tensor);
+      boxes = sigmoid(add(this.boxHeads[at]!.forward(x), inverseSigmoid(reference)));
     }
     return { logits: this.labelHead.forward(x), boxes };
   }
@@ -143,15 +143,15 @@ export class RtDetr extends LabelledImageModel<Detections> {
   /** Returns the boxes (before the sigmoid) and states of the places with the highest scores. */
   private queriesOf({ states, grids }: LevelStates): { readonly logits: Tensor; readonly states: Tensor } {
     const { queries } = this.#description;
-    const [batch, dtype] = [states.shape[0]!, states.dtype as FloatDType];
+    const [batch, dtype] = [states.shape[0]!, states.dtype];
     const anchors = anchorsOf(grids);
     const valid = tensor(anchors.valid, { shape: [1, anchors.valid.length, 1], dtype });
-    const places = this.placeNorm.forward(this.placeProjection.forward(mul(states, valid) as Tensor));
+    const places = this.placeNorm.forward(this.placeProjection.forward(mul(states, valid)));
     const scores = amax(this.placeLabels.forward(places), { dim: -1 });
     const { indices } = topk(detach(scores), queries, { dim: 1 });
     const chosen = (x: Tensor) => gather(x, 1, expand(unsqueeze(indices, -1), [batch, queries, x.shape[2]!]));
     const offsets = tensor(anchors.logits, { shape: [1, anchors.valid.length, 4], dtype });
-    const logits = detach(chosen(add(this.placeBoxes.forward(places), offsets) as Tensor));
+    const logits = detach(chosen(add(this.placeBoxes.forward(places), offsets)));
     return { logits, states: detach(chosen(places)) };
   }
 
@@ -185,5 +185,5 @@ const strideOf = (stages: readonly { readonly stride: number }[]): number =>
 
 /** Returns log(p / (1 − p)), with both at least 10⁻⁵. */
 function inverseSigmoid(p: Tensor): Tensor {
-  return tidy(() => log(div(clamp(p, { min: 1e-5 }), clamp(sub(1, p) as Tensor, { min: 1e-5 })) as Tensor));
+  return tidy(() => log(div(clamp(p, { min: 1e-5 }), clamp(sub(1, p), { min: 1e-5 }))));
 }

@@ -1,4 +1,5 @@
 /** The image encoder of a {@link Sam} model. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { flashAttention } from "../../../../ops/attention/flash_attention.ts";
 import { tensor } from "../../../../ops/creation/tensor.ts";
 import { add } from "../../../../ops/elementwise/arithmetic.ts";
@@ -57,7 +58,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
 
   /** @param x [batch, rows, columns, width] @returns the same shape */
   override forward(x: Tensor): Tensor {
-    const [batch, rows, columns, width] = x.shape as readonly [number, number, number, number];
+    const [batch, rows, columns, width] = tupleOf(x.shape, 4);
     const heads = this.#heads;
     const all = reshape(this.queryKeyValue.forward(x), [batch, rows * columns, 3, heads, width / heads]);
     const parts = [0, 1, 2].map((part) => permute(select(all, 2, part), [0, 2, 1, 3]));
@@ -73,7 +74,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
   /** @param q [batch, heads, places, headWidth] @returns [batch, heads, places, places] */
   private scoresOf(q: Tensor, [rows, columns]: readonly [number, number]): Tensor | undefined {
     if (!this.rows || !this.columns) return undefined;
-    const [batch, heads, places, width] = q.shape as readonly [number, number, number, number];
+    const [batch, heads, places, width] = tupleOf(q.shape, 4);
     const grid = reshape(q, [batch, heads, rows, columns, width]);
     const ofRows = einsum("bnhwc,hkc->bnhwk", grid, distancesOf(this.rows, rows));
     const ofColumns = einsum("bnhwc,wkc->bnhwk", grid, distancesOf(this.columns, columns));
@@ -124,8 +125,8 @@ export class SamBlock extends Module<[x: Tensor], Tensor> {
       const size = this.#window;
       const attended =
         size === 0 ? this.attention.forward(normed) : wholeOf(this.attention.forward(partsOf(normed, size)), x.shape);
-      const sum = add(x, attended) as Tensor;
-      return add(sum, this.feedForward.forward(this.feedForwardNorm.forward(sum))) as Tensor;
+      const sum = add(x, attended);
+      return add(sum, this.feedForward.forward(this.feedForwardNorm.forward(sum)));
     });
   }
 }
@@ -173,7 +174,7 @@ export class SamImageEncoder extends Module<[pixels: Tensor], Tensor> {
     return tidy(() => {
       const patches = permute(this.patch.forward(pixels), [0, 2, 3, 1]);
       const placed = this.position ? add(patches, reshape(this.position.weight, patches.shape.slice(1))) : patches;
-      const states = this.blocks.reduce<Tensor>((x, block) => block.forward(x), placed as Tensor);
+      const states = this.blocks.reduce<Tensor>((x, block) => block.forward(x), placed);
       const projected = overChannels(this.projectionNorm, this.projection.forward(permute(states, [0, 3, 1, 2])));
       return overChannels(this.smoothingNorm, this.smoothing.forward(projected));
     });

@@ -113,10 +113,10 @@ export class Sam extends ImageModel {
   masks(embedding: Tensor, prompt: SamPrompt): SamMasks {
     const { width, image, patch } = this.#description;
     const side = Math.floor(image / patch);
-    const dtype = this.noMask.weight.dtype as FloatDType;
+    const dtype: FloatDType = this.noMask.weight.dtype;
     const places = Array.from({ length: side ** 2 }, (_, at): ImagePoint => [at % side, Math.floor(at / side)]);
     const positions = unsqueeze(this.positionsOf(places, side), 0);
-    const conditioned = add(embedding, reshape(this.noMask.weight, [1, width, 1, 1])) as Tensor;
+    const conditioned = add(embedding, reshape(this.noMask.weight, [1, width, 1, 1]));
     return this.decoder.forward(toDType(conditioned, dtype), positions, unsqueeze(this.tokensOf(prompt), 0));
   }
 
@@ -135,7 +135,7 @@ export class Sam extends ImageModel {
         kinds.map((kind) => this.pointKinds[kind]!.weight),
         0,
       );
-      const tokens = add(embedded, ofKinds) as Tensor;
+      const tokens = add(embedded, ofKinds);
       if (box) return tokens;
       return cat([narrow(tokens, 0, 0, places.length), this.noPoint.weight], 0); // padding, without a box
     });

@@ -18,7 +18,7 @@ export interface TwoWayStates {
 /** The factor by which attention between tokens and places narrows its heads. */
 const REDUCTION = 2;
 
-const sum = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
+const sum = (a: Tensor, b: Tensor): Tensor => add(a, b);
 
 /**
  * A block of four steps: self-attention of tokens, attention of tokens to places, a feed-forward of tokens, and

@@ -1,4 +1,5 @@
 /** Splits a grid of states into windows, and joins them again. */
+import { tupleOf } from "../../../../core/tuples.ts";
 import { pad } from "../../../../ops/join/pad.ts";
 import { permute } from "../../../../ops/view/permute.ts";
 import { reshape } from "../../../../ops/view/reshape.ts";
@@ -14,7 +15,7 @@ const upTo = (count: number, size: number): number => Math.ceil(count / size) * 
  * @param x [batch, rows, columns, width] @returns [batch · windows, size, size, width]
  */
 export function partsOf(x: Tensor, size: number): Tensor {
-  const [batch, rows, columns, width] = x.shape as readonly [number, number, number, number];
+  const [batch, rows, columns, width] = tupleOf(x.shape, 4);
   const [down, across] = [upTo(rows, size), upTo(columns, size)];
   const whole = pad(x, [0, 0, 0, across - columns, 0, down - rows]);
   const windows = reshape(whole, [batch, down / size, size, across / size, size, width]);
@@ -23,7 +24,7 @@ export function partsOf(x: Tensor, size: number): Tensor {
 
 /** Joins the windows from {@link partsOf}. @param shape the shape of the grid */
 export function wholeOf(parts: Tensor, shape: Shape): Tensor {
-  const [batch, rows, columns, width] = shape as readonly [number, number, number, number];
+  const [batch, rows, columns, width] = tupleOf(shape, 4);
   const size = parts.shape[1]!;
   const [down, across] = [upTo(rows, size), upTo(columns, size)];
   const windows = reshape(parts, [batch, down / size, across / size, size, size, width]);

@@ -79,8 +79,8 @@ export class SegmenterBlock extends Module<[x: Tensor, grid: Grid], Tensor> {
     return tidy(() => {
       const normed = this.attentionNorm.forward(x);
       const others = this.reduced(normed, grid);
-      const h = add(x, this.attention.forward(normed, others, others)) as Tensor;
-      return add(h, this.feedForward.forward(this.feedForwardNorm.forward(h), grid)) as Tensor;
+      const h = add(x, this.attention.forward(normed, others, others));
+      return add(h, this.feedForward.forward(this.feedForwardNorm.forward(h), grid));
     });
   }
 

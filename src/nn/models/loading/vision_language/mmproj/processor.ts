@@ -1,4 +1,5 @@
 /** Converts the image settings of an mmproj file to those of the model's `preprocessor_config.json`. */
+import { tupleOf } from "../../../../../core/tuples.ts";
 import type { GgufReader } from "../../../../../io/gguf/file.ts";
 import type { Json } from "../../../../../io/json.ts";
 import type { Settings } from "../../settings.ts";
@@ -34,7 +35,10 @@ export function processorSettings(file: GgufReader, operation: string): Settings
     return fields("Idefics3", { size: { longest_edge: longest }, max_image_size: { longest_edge: side } });
   }
   const merge = settings.wholeIfAny("vision.spatial_merge_size") ?? 2;
-  const [least, most] = QWEN_TOKENS.map((count) => count * (merge * patch) ** 2) as [number, number];
+  const [least, most] = tupleOf(
+    QWEN_TOKENS.map((count) => count * (merge * patch) ** 2),
+    2,
+  );
   return fields("Qwen2VL", {
     ...{ patch_size: patch, merge_size: merge, temporal_patch_size: 2 },
     min_pixels: settings.wholeIfAny("vision.image_min_pixels") ?? least,

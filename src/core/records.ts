@@ -1,0 +1,25 @@
+/** `Object.keys`, `entries` and `fromEntries` with the types of names, for records that have no other names. */
+
+/** Returns the names of a record. */
+export const keysOf = <T extends object>(record: T): (keyof T & string)[] =>
+  Object.keys(record) as (keyof T & string)[];
+
+/** Returns the names of a record with their values. */
+export const entriesOf = <T extends object>(record: T): [keyof T & string, T[keyof T & string]][] =>
+  keysOf(record).map((name) => [name, record[name]]);
+
+/** Returns a record with a value for each name. */
+export function recordOf<Name extends string, Value>(
+  names: readonly Name[],
+  valueOf: (name: Name, at: number) => Value,
+): Record<Name, Value> {
+  return Object.fromEntries(names.map((name, at) => [name, valueOf(name, at)])) as Record<Name, Value>;
+}
+
+/** Returns the members of a record that are not undefined. */
+export const definedOf = <T extends object>(record: T): Partial<T> =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Partial<T>;
+
+/** Whether a record has this name itself. */
+export const hasName = <T extends object>(record: T, name: PropertyKey): name is keyof T & string =>
+  Object.hasOwn(record, name);
