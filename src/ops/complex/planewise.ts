@@ -3,7 +3,6 @@ import { noGrad } from "../../autograd/modes.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { empty, executeInto, executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
-import { tupleOf } from "../../core/tuples.ts";
 import { type Complex, type ComplexDType, complexDType, isComplex, realDType } from "../../tensor/dtype.ts";
 import { isComplexTensor, type Part, plane, realView } from "../../tensor/planes.ts";
 import type { Scalar } from "../../tensor/promotion.ts";

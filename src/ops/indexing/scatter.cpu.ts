@@ -1,6 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
 import type { OrchardError } from "../../core/errors.ts";
-import { tupleOf } from "../../core/tuples.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
