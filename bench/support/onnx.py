@@ -1,11 +1,10 @@
 """Runs ONNX models with onnxruntime.
 
 For each line with a path, and a file of inputs, it loads the model, and answers with the milliseconds; for each line
-with a count, it runs the model as often, and answers with the median milliseconds and the outputs' file.
+with a count, it runs the model as often, and answers with the lowest decile of the milliseconds.
 """
 
 import json
-import statistics
 import sys
 import time
 
@@ -33,5 +32,5 @@ for line in sys.stdin:
             begun = time.perf_counter()
             session.run(None, inputs)
             times.append((time.perf_counter() - begun) * 1e3)
-        answer = {"milliseconds": statistics.median(times)}
+        answer = {"milliseconds": sorted(times)[len(times) // 10]}
     print(json.dumps(answer), flush=True)
