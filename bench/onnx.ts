@@ -2,8 +2,8 @@
 // (ORCHARD_CPU_THREADS): `bun bench/onnx.ts [words…] [--rounds 5] [--python PROGRAM]`.
 //
 // Inputs are random. Results are compared first. Both run in turn, and the median of the turns counts. A turn is the
-// lowest decile of its runs, which other load affects least. The ratio is onnxruntime's time divided by Orchard's: above
-// 1, Orchard is faster.
+// lowest decile of its runs, which other load affects least. The ratio is onnxruntime's time divided by Orchard's:
+// above 1, Orchard is faster.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
