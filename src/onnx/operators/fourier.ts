@@ -12,7 +12,7 @@ function matrix(rows: number, columns: number, length: number, sign: 1 | -1, x: 
     const [k, n] = [at % columns, Math.floor(at / columns)];
     return (2 * Math.PI * ((k * n) % length)) / length;
   });
-  const make = (values: readonly number[]) => tensor(values, { dtype: "float64", shape: [rows, columns] }).to(x.dtype);
+  const make = (values: number[]) => tensor(values, { dtype: "float64", shape: [rows, columns] }).to(x.dtype);
   return [make(angles.map(Math.cos)), make(angles.map((angle) => sign * Math.sin(angle)))];
 }
 
