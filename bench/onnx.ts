@@ -1,8 +1,9 @@
 // Runs trained ONNX models of Python packages here and in onnxruntime, on the same number of threads
 // (ORCHARD_CPU_THREADS): `bun bench/onnx.ts [words…] [--rounds 5] [--python PROGRAM]`.
 //
-// Inputs are random. Results are compared first. Both run in turn, and the median of the turns counts; a turn is the
-// median of its runs. The ratio is onnxruntime's time divided by Orchard's: above 1, Orchard is faster.
+// Inputs are random. Results are compared first. Both run in turn, and the median of the turns counts. A turn is the
+// lowest decile of its runs, which other load affects least. The ratio is onnxruntime's time divided by Orchard's:
+// above 1, Orchard is faster.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +31,11 @@ const other = new LineProcess([python, join(import.meta.dir, "support", "onnx.py
 const askOther = async (words: Readonly<Record<string, string | number>>): Promise<number> =>
   (JSON.parse(await other.ask(JSON.stringify(words))) as { milliseconds: number }).milliseconds;
 
-const medianOf = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const quantileOf = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]!;
+const medianOf = (values: readonly number[]): number => quantileOf(values, 0.5);
+/** The lowest decile. */
+const decileOf = (values: readonly number[]): number => quantileOf(values, 0.1);
 
 /** The largest difference relative to the largest element. */
 function differenceOf(actual: Tensor, expected: Tensor): number {
@@ -66,12 +71,12 @@ async function measure(name: string, item: (typeof packageModels)[string]): Prom
   const warm: number[] = [];
   for (const start = performance.now(); warm.length < 3 || performance.now() - start < WARMING; )
     warm.push(await once());
-  const count = Math.max(3, Math.ceil(TURN / medianOf(warm)));
+  const count = Math.max(10, Math.ceil(TURN / medianOf(warm)));
   const [here, there]: [number[], number[]] = [[], []];
   for (let round = 0; round < Number(flags.rounds); round++) {
     const times: number[] = [];
     for (let at = 0; at < count; at++) times.push(await once());
-    here.push(medianOf(times));
+    here.push(decileOf(times));
     there.push(await askOther({ count }));
   }
   const [mine, theirs] = [medianOf(here), medianOf(there)];

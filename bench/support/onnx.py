@@ -1,11 +1,11 @@
 """Runs ONNX models with onnxruntime.
 
-For each line with a path, and a file of inputs, it loads the model, and answers with the milliseconds; for each line
-with a count, it runs the model as often, and answers with the median milliseconds and the outputs' file.
+For each line with a path, it loads the model. For each line with a file of inputs, it runs the model, writes the
+outputs, and answers with the milliseconds of loading. For each line with a count, it runs the model as often, and
+answers with the lowest decile of the milliseconds.
 """
 
 import json
-import statistics
 import sys
 import time
 
@@ -23,6 +23,7 @@ for line in sys.stdin:
     begun = time.perf_counter()
     if "path" in asked:
         session = onnxruntime.InferenceSession(asked["path"], options, providers=["CPUExecutionProvider"])
+    if "inputs" in asked:
         answer = {"milliseconds": (time.perf_counter() - begun) * 1e3}
         inputs = dict(numpy.load(asked["inputs"]))
         names = [output.name for output in session.get_outputs()]
@@ -33,5 +34,5 @@ for line in sys.stdin:
             begun = time.perf_counter()
             session.run(None, inputs)
             times.append((time.perf_counter() - begun) * 1e3)
-        answer = {"milliseconds": statistics.median(times)}
+        answer = {"milliseconds": sorted(times)[len(times) // 10]}
     print(json.dumps(answer), flush=True)

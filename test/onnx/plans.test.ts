@@ -92,6 +92,12 @@ const follows: Readonly<Record<string, Follow>> = {
   leaky: (graph, x) => graph.node("LeakyRelu", [x], { alpha: { float: 0.2 } }),
   sigmoid: (graph, x) => graph.node("Sigmoid", [x]),
   clip: (graph, x) => graph.node("Clip", [x, graph.scalar(-0.5), graph.random.next() < 0.5 ? graph.scalar(0.7) : ""]),
+  bounds: (graph, x) => {
+    const [first, second] = graph.random.next() < 0.5 ? ["Max", "Min"] : ["Min", "Max"];
+    const bounded = graph.node(first!, inEitherOrder(graph, x, graph.scalar(-0.25)));
+    return graph.node(second!, inEitherOrder(graph, bounded, graph.scalar(0.5)));
+  },
+  bounded: (graph, x) => graph.node("Min", [graph.node("Relu", [x]), graph.scalar(0.6)]),
   hardSigmoid: (graph, x) => graph.node("HardSigmoid", [x], { alpha: { float: 0.3 }, beta: { float: 0.4 } }),
   silu: (graph, x) => graph.node("Mul", inEitherOrder(graph, x, graph.node("Sigmoid", [x]))),
   hardswish: (graph, x) => {

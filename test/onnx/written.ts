@@ -139,6 +139,10 @@ export const cases: Readonly<Record<string, Case>> = {
     ),
     axes: { x: { 0: "batch", 2: "length" } },
   },
+  "a constant for each row of the batch": each(
+    (x) => library.cat([library.expand(library.arange(8).mul(2), [x!.shape[0]!, 1, 8]), x!], 1),
+    sequence,
+  ),
   "a language model": {
     ...layer(
       () => new nn.GPT({ vocabularySize: 11, contextLength: 24, layers: 2, heads: 2, width: 8 }),

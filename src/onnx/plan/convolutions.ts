@@ -164,6 +164,23 @@ const summed: Join = (joined, step, value) => {
   return true;
 };
 
+/** A maximum or minimum with a number, after the convolution, a Relu or another bound. */
+const bounded: Join = (joined, step, value) => {
+  const other = otherOf(step, value);
+  const bound = other !== undefined && perChannel(joined, other) ? scalarOf(joined.edit, other) : undefined;
+  const { activation, alpha, beta, scale, shift } = joined.finish;
+  if (bound === undefined || Number.isNaN(bound) || scale !== 1 || shift !== 0) return false;
+  const ranges: Partial<Record<Finish["activation"], readonly [number, number]>> = {
+    ...{ none: [-Infinity, Infinity], relu: [0, Infinity], clamp: [alpha, beta] },
+  };
+  const pick = step.operator === "Max" ? Math.max : Math.min;
+  const range = ranges[activation]?.map((each) => pick(each, bound));
+  if (!range) return false;
+  joined.finish = { ...joined.finish, activation: "clamp", alpha: range[0]!, beta: range[1]! };
+  joined.isLinear = false;
+  return true;
+};
+
 /** y = γ (x − mean) / √(variance + ε) + β */
 const normalized: Join = (joined, { inputs, attributes }) => {
   const { edit } = joined;
@@ -186,6 +203,7 @@ const joiners: Readonly<Record<string, Join>> = {
     ...{ activation: "hardsigmoid", alpha: attributes.number("alpha", 0.2), beta: attributes.number("beta", 0.5) },
   })),
   HardSwish: active(() => ({ activation: "hardswish" })),
+  ...{ Max: bounded, Min: bounded },
   LeakyRelu: active(({ attributes }) => ({ activation: "leaky", alpha: attributes.number("alpha", 0.01) })),
   Relu: active(() => ({ activation: "relu" })),
   Sigmoid: active(() => ({ activation: "sigmoid" })),

@@ -337,7 +337,11 @@ export const elementwise: Writers = {
     const inner = graph.of("Mul", graph.of("Add", x, cube), Math.sqrt(2 / Math.PI));
     return graph.of("Mul", graph.of("Mul", x, 0.5), graph.of("Add", graph.of("Tanh", inner), 1));
   }),
-  hardsigmoid: formula((graph, [x]) => graph.with({ alpha: { float: 1 / 6 }, beta: { float: 0.5 } }, "HardSigmoid", x)),
+  hardsigmoid: formula((graph, [x], dtype) => {
+    if (dtype !== "float64") return graph.with({ alpha: { float: 1 / 6 }, beta: { float: 0.5 } }, "HardSigmoid", x);
+    // attributes have the precision of float32
+    return graph.of("Min", graph.of("Max", graph.of("Add", graph.of("Div", x, 6), 0.5), 0), 1);
+  }),
   mish: formula((graph, [x]) => graph.of("Mul", x, graph.of("Tanh", graph.of("Softplus", x)))),
   logSigmoid: formula((graph, [x]) => graph.of("Neg", graph.of("Softplus", graph.of("Neg", x)))),
   tanhshrink: formula((graph, [x]) => graph.of("Sub", x, graph.of("Tanh", x))),

@@ -199,7 +199,10 @@ export class Recorder {
   #constant(tensor: Tensor): string {
     const filling = this.#fillings.get(tensor.storage);
     if (filling !== undefined && tensor.rank > 0) return this.filled(filling, tensor.dtype, tensor.shape);
-    return this.#addConstant(tensor.dtype, tensor.shape, elementBytes(tensor));
+    const { storage, dtype, shape, strides, offset } = tensor;
+    const sizes = shape.map((size, axis) => (strides[axis] === 0 ? 1 : size));
+    const name = this.#addConstant(dtype, sizes, elementBytes(new Tensor(storage, dtype, sizes, strides, offset)));
+    return `${sizes}` === `${shape}` ? name : this.node("Expand", [name, { sizes: shape }]);
   }
 
   /** A value whose elements are all the same. */
