@@ -299,7 +299,8 @@ export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
 export { classifyImages, type LabelImagesOptions } from "./tasks/classify_images.ts";
 export { type DetectedObject, type DetectObjectsOptions, detectObjects } from "./tasks/detect_objects.ts";
-export { type DetectionLossOptions, type DetectionTarget, detectionLoss } from "./tasks/detection_loss.ts";
+export { type DetectionLossOptions, detectionLoss } from "./tasks/detection_loss.ts";
+export type { DetectionTarget } from "./tasks/detection_matching.ts";
 export { type DrawObjectsOptions, drawDepth, drawObjects, drawSegmentation } from "./tasks/draw.ts";
 export type { EmbedDualOptions } from "./tasks/embed_dual.ts";
 export { type EmbedImagesOptions, embedImages } from "./tasks/embed_images.ts";
@@ -313,6 +314,7 @@ export {
 } from "./tasks/embedding_losses.ts";
 export { estimateDepth } from "./tasks/estimate_depth.ts";
 export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
+export { type FocalDetectionLossOptions, focalDetectionLoss } from "./tasks/focal_detection_loss.ts";
 export type { ImageBatchingOptions, ImageInput } from "./tasks/images.ts";
 export type { Tokens } from "./tasks/prompt.ts";
 export type { ObjectMask, PromptOptions } from "./tasks/prompted_masks.ts";

@@ -399,6 +399,17 @@ export const nnCalls: Calls = {
       { noObject: 0.2, labelCost: 1, boxCost: 2, overlapCost: 1, boxWeight: 2, overlapWeight: 1 },
     ],
   ],
+  focalDetectionLoss: [
+    nn.focalDetectionLoss as Call,
+    () => [
+      { logits: ones([1, 2, 3]), boxes: ones([1, 2, 4]) },
+      [{ labels: [0], boxes: [[0.5, 0.5, 0.2, 0.3]] }],
+      {
+        ...{ labelCost: 1, boxCost: 2, overlapCost: 1, costAlpha: 0.5, costGamma: 1, labelWeight: 2, boxWeight: 2 },
+        ...{ overlapWeight: 1, alpha: 0.5, gamma: 1 },
+      },
+    ],
+  ],
   segmentImage: [
     nn.segmentImage as Call,
     () => [smallSegmenter(), [ones([3, 4, 4], { dtype: "uint8" })], { batch: 2 }],

@@ -12,6 +12,7 @@ import { saveGguf } from "../../io/gguf/save.ts";
 import { locateModel } from "../../io/hub/locate.ts";
 import { openFor } from "../../io/safetensors/open.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
+import { Decoder } from "../../nn/models/decoder/decoder.ts";
 import { Encoder } from "../../nn/models/encoder/encoder.ts";
 import { readConfig } from "../../nn/models/hugging_face/config.ts";
 import type { ArchitectureName } from "../../nn/models/loading/architectures.ts";
@@ -20,6 +21,7 @@ import type { EncoderName } from "../../nn/models/loading/encoder/architectures.
 import { encoderPlaces } from "../../nn/models/loading/encoder/names.ts";
 import { loadModel } from "../../nn/models/loading/load_model.ts";
 import { type Place, placesOf, type Style } from "../../nn/models/loading/names.ts";
+import { placesIn as placesOfImages } from "../../nn/models/loading/vision/names.ts";
 import type { AdaptableModel, LoraAdapter } from "../../nn/models/lora/lora.ts";
 import { loadLora } from "../../nn/models/lora/peft.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -119,7 +121,9 @@ function* mergedWeights(
   }
 }
 
-const placesIn = (model: AdaptableModel, style: Style): readonly Place[] =>
-  model instanceof Encoder
-    ? encoderPlaces(model.description.architecture as EncoderName, model.description)
-    : placesOf(model.description.architecture as ArchitectureName, model.description, style);
+function placesIn(model: AdaptableModel, style: Style): readonly Place[] {
+  if (model instanceof Decoder)
+    return placesOf(model.description.architecture as ArchitectureName, model.description, style);
+  if (model instanceof Encoder) return encoderPlaces(model.description.architecture as EncoderName, model.description);
+  return placesOfImages(model);
+}

@@ -162,7 +162,8 @@ describe("configs", () => {
       "unsupportedConfig",
       () => nn.Llama.fromHuggingFace({ ...llama, attention_multiplier: 0.1 } as nn.LlamaConfig, {}),
     ],
-    ["an activation", "unknownActivation", () => nn.GPT.fromHuggingFace({ ...gpt2, activation_function: "relu" }, {})],
+    ["an activation", "unknownActivation", () => nn.GPT.fromHuggingFace({ ...gpt2, activation_function: "mish" }, {})],
+    ["relu", "unsupportedConfig", () => nn.GPT.fromHuggingFace({ ...gpt2, activation_function: "relu" }, {})],
     [
       "scores that are scaled by layer",
       "unsupportedConfig",

@@ -16,18 +16,29 @@ interface Case {
   readonly loss: number;
   readonly gradients: { readonly logits: number[]; readonly boxes: number[] };
 }
-const path = join(packageRoot, "test", "fixtures", "vision", "losses.json");
-const cases: readonly Case[] = JSON.parse(readFileSync(path, "utf8"));
+const casesOf = (name: string): readonly Case[] =>
+  JSON.parse(readFileSync(join(packageRoot, "test", "fixtures", "vision", `${name}.json`), "utf8"));
 const leaf = (x: Tensor): Tensor => {
   x.requiresGrad = true;
   return x;
 };
 
-test.each([...cases.entries()])("loss and gradients %d", (at, { shape, targets, options, loss, gradients }) => {
+const drawn = (
+  [
+    ["losses", "", nn.detectionLoss],
+    ["focal_losses", "focal.", nn.focalDetectionLoss],
+  ] as const
+).flatMap(([name, prefix, loss]) =>
+  casesOf(name).map((own, at) => [`${loss.name} ${at}`, loss, `${prefix}%.${at}`, own] as const),
+);
+
+test.each(drawn)("loss and gradients of %s", (_, lossOf, key, { shape, targets, options, loss, gradients }) => {
   const [batch, queries] = shape;
-  const logits = leaf(noGrad(() => mul(weight(`logits.${at}`, shape), 4) as Tensor));
-  const boxes = leaf(noGrad(() => sigmoid(mul(weight(`boxes.${at}`, [batch, queries, 4]), 4)) as Tensor));
-  const got = nn.detectionLoss({ logits, boxes }, targets, options);
+  const drawnWeight = (name: string, sizes: readonly number[]) =>
+    mul(weight(key.replace("%", name), sizes), 4) as Tensor;
+  const logits = leaf(noGrad(() => drawnWeight("logits", shape)));
+  const boxes = leaf(noGrad(() => sigmoid(drawnWeight("boxes", [batch, queries, 4])) as Tensor));
+  const got = lossOf({ logits, boxes }, targets, options);
   expect(got.item()).toBeCloseTo(loss, 4);
   backward(got);
   expect(errorOf(logits.grad!, tensor(gradients.logits, { shape: [...shape] }))).toBeLessThan(1e-5);
@@ -65,5 +76,8 @@ test("invalid targets are rejected", () => {
   expect(call([])).toThrow(coded("wrongShape"));
   expect(call([{ labels: [3], boxes: [box] }])).toThrow(coded("invalidLabel"));
   expect(call([{ labels: [0, 1, 2], boxes: [box, box, box] }])).toThrow(coded("tooManyObjects"));
+  const focal = (label: number) => () => nn.focalDetectionLoss(detections, [{ labels: [label], boxes: [box] }]);
+  expect(focal(4)).toThrow(coded("invalidLabel"));
+  expect(focal(3)).not.toThrow();
   expect(call([{ labels: [0], boxes: [] }])).toThrow("expected targets to be a list with the labels and boxes");
 });

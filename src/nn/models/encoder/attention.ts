@@ -73,14 +73,14 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, { mask, bias, distances, rotation }: EncoderInputs): Tensor {
-    const { heads, headWidth, scale, window, rope, causal } = this.#description;
+    const { heads, headWidth, scale, window, rope, causal, alibi } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = [x.shape[1]!];
     const [queries, keys] = tupleOf(
       [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, 0, lengths), rotation)),
       2,
     );
-    const options = { scale, mask, window, causal, bias: this.scores(queries, keys, bias, distances) };
+    const options = { scale, mask, window, causal, alibi, bias: this.scores(queries, keys, bias, distances) };
     const attended = flashAttention(queries, keys, this.split(v), options);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
   }

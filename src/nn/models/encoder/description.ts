@@ -118,6 +118,8 @@ export interface EncoderAttentionDescription {
   readonly window?: number | undefined;
   /** Rotary position embeddings. Default: none. */
   readonly rope?: RopeDescription | undefined;
+  /** ALiBi: a score decreases by the head's slope times the distance of the tokens. Default: no slopes. */
+  readonly alibi?: readonly number[] | undefined;
   /** DeBERTa's projections of the embeddings of distances. Default: none. */
   readonly distances?: DistanceProjections | undefined;
 }

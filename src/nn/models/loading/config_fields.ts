@@ -151,8 +151,12 @@ export const axesKeys: ReadonlySet<string> = new Set(["mrope_section", "mrope_in
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
-  ...["eoi_token_index", "image_token_index", "image_seq_length", "audio_config", "eoa_token_index"],
-  ...["audio_soft_tokens_per_image", "vision_soft_tokens_per_image"],
+  ...["eoi_token_index", "image_token_index", "image_seq_length"],
+]);
+
+/** Further keys outside of the text part of Gemma 3n and Gemma 4. */
+const gemmaParts: ReadonlySet<string> = new Set([
+  ...["audio_config", "eoa_token_index", "audio_soft_tokens_per_image", "vision_soft_tokens_per_image"],
 ]);
 
 /**
@@ -182,9 +186,11 @@ export function completed(name: ArchitectureName, config: Settings): Settings {
 export const checkAround = (name: ArchitectureName, config: Settings): void =>
   checkKeys(
     config,
-    (key) => otherParts.has(key) || hasNoEffect(name, key),
+    (key) => otherParts.has(key) || (isOfGemma(name) && gemmaParts.has(key)) || hasNoEffect(name, key),
     "is not a setting of a vision-language model",
   );
+
+const isOfGemma = (name: ArchitectureName): boolean => name === "gemma3n_text" || name === "gemma4_text";
 
 /** Whether a key has no effect in any architecture. */
 export const hasNoEffectAnywhere = (key: string): boolean =>

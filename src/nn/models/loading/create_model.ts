@@ -10,7 +10,7 @@ import { ObjectDetector } from "../vision/detector.ts";
 import { DualEncoder } from "../vision/dual_encoder.ts";
 import { VisionEncoder } from "../vision/vision_encoder.ts";
 import { type ArchitectureName, architectures } from "./architectures.ts";
-import { isEncoder } from "./encoder/architectures.ts";
+import { encoderNameOf, isEncoder } from "./encoder/architectures.ts";
 import { describeEncoderConfig } from "./encoder/describe.ts";
 import { describeConfig } from "./hugging_face.ts";
 import type { LoadableModel } from "./opened.ts";
@@ -62,7 +62,7 @@ function created(config: Readonly<Record<string, unknown>>, options: LayerOption
   }
   if (isImageModel(type)) return describedImageModel(type, settings).newModel(options);
   if (isEncoder(type)) {
-    const { description, labels } = describeEncoderConfig("createModel", type, config);
+    const { description, labels } = describeEncoderConfig("createModel", encoderNameOf(type, config), config);
     const model = new Encoder(description, options);
     model.labels = labels;
     return model;

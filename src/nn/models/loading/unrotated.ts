@@ -97,9 +97,10 @@ export function opt(config: Settings, count: number): DecoderDescription {
  * ALiBi slopes: powers of 2^(−8 / n) for n heads. If n is not a power of 2, the heads beyond the largest one below have
  * every second slope of twice as many heads.
  *
- * Source: O. Press et al., "Train short, test long", 2022; Hugging Face's `_get_alibi_slopes` of Bloom.
+ * Source: O. Press et al., "Train short, test long", 2022; Hugging Face's `_get_alibi_slopes` of Bloom and Jina AI's
+ * `_get_alibi_head_slopes`.
  */
-function bloomSlopes(heads: number): number[] {
+export function alibiSlopes(heads: number): number[] {
   const most = 2 ** Math.floor(Math.log2(heads));
   const power = (exponent: number, of: number) => 2 ** ((-8 * exponent) / of);
   return Array.from({ length: heads }, (_, head) =>
@@ -137,7 +138,7 @@ export function bloom(config: Settings, count: number): DecoderDescription {
       norms: "before",
       attention: {
         ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: true, outputBias: true },
-        alibi: bloomSlopes(heads),
+        alibi: alibiSlopes(heads),
       },
       feedForward: { hidden: 4 * width, gated: false, activation: "geluTanh", bias: true },
     })),

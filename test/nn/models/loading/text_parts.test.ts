@@ -31,7 +31,7 @@ async function errorOfFolder(
 ): Promise<number> {
   const [{ seed, config: own, shapes }] = families[name]!.drawn;
   const path = folder.file(name);
-  mkdirSync(path);
+  mkdirSync(path, { recursive: true });
   writeFileSync(join(path, "config.json"), JSON.stringify(config(own)));
   await writeHashed(path, shapes, rowOf(name).normsFromOne === true, `${seed}.`);
   const file = join(path, "model.safetensors");
@@ -43,19 +43,46 @@ async function errorOfFolder(
 }
 
 const small = hashed("x", [4, 4], 0);
+/** Weights of other parts of Gemma 3n and Gemma 4. */
+const gemmaParts = {
+  "model.audio_tower.x.weight": small,
+  "model.embed_vision.x": small,
+  "model.vision_tower.x": small,
+};
 
 test.each([
   ["qwen3_5", "qwen3_5_text", "model.language_model.", { "model.visual.blocks.0.proj.weight": small, "mtp.x": small }],
   ["qwen3_5_moe", "qwen3_5_moe_text", "model.language_model.", { "model.visual.x.weight": small }],
+  ["gemma3n", "gemma3n_text", "model.language_model.", gemmaParts],
+  ["gemma4", "gemma4_text", "model.language_model.", gemmaParts],
   ["llama4", "llama4_text", "language_model.model.", { "vision_model.x.weight": small }],
 ] as const)("the text part of %s", async (type, name, prefix, further) => {
   const config = (own: Drawn["config"]) => ({
     ...{ model_type: type, text_config: own, vision_config: { depth: 1 }, image_token_id: 5 },
-    tie_word_embeddings: own["tie_word_embeddings"] ?? false,
+    ...{
+      tie_word_embeddings: own["tie_word_embeddings"] ?? false,
+      ...(type.startsWith("gemma") && { audio_config: {} }),
+    },
   });
   const head = prefix === "language_model.model." ? "language_model.lm_head." : "lm_head.";
   const rename = (key: string) => key.replace(/^model\./, prefix).replace(/^lm_head\./, head);
   expect(await errorOfFolder(name, config, rename, further)).toBeLessThan(1e-5);
+});
+
+test("keys and values of layers that attend to those of earlier layers are ignored", async () => {
+  const { config } = families["gemma3n_text"]!.drawn[0];
+  const last = Number(config["num_hidden_layers"]) - 1;
+  const unused = ["k_proj", "v_proj", "k_norm"].map((part) => [`model.layers.${last}.self_attn.${part}.weight`, small]);
+  const further = Number(config["num_kv_shared_layers"]) > 0 ? Object.fromEntries(unused) : {};
+  expect(Object.keys(further).length).toBe(3);
+  expect(
+    await errorOfFolder(
+      "gemma3n_text",
+      (own) => own,
+      (key) => key,
+      further,
+    ),
+  ).toBeLessThan(1e-5);
 });
 
 test("Kimi K2 and DeepSeek-V3 with settings of published files and a multi-token prediction layer", async () => {

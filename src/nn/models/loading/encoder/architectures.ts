@@ -10,7 +10,7 @@ export interface EncoderArchitecture {
   /** Name for users. */
   readonly title: string;
   /** Positions. `afterPadding`: they count from the padding token + 1. Default: learned, counted from 0. */
-  readonly positions?: "afterPadding" | "rotary" | "ifConfigured";
+  readonly positions?: "afterPadding" | "rotary" | "ifConfigured" | "alibi";
   /** The padding token from which positions count. Default: as the config says. */
   readonly padding?: number;
   /** Whether there are no token types, whatever the config says. */
@@ -29,7 +29,7 @@ export interface EncoderArchitecture {
    */
   readonly headRows?: boolean;
   /** The feed-forward. Default: an MLP with biases. */
-  readonly feedForward?: "gated" | "gatedFused" | "gatedUpGate";
+  readonly feedForward?: "gated" | "gatedFused" | "gatedUpGate" | "gatedDownBias";
   /** A projection of embeddings that are narrower than hidden states. Default: none. */
   readonly factorized?: "always" | "ifNarrower" | "ifNarrowerBeforeNorm";
   /** Whether blocks share weights, as `num_hidden_groups` says. */
@@ -57,6 +57,7 @@ const roberta = {
 /** The encoders by the `model_type` of a `config.json`. */
 export const encoderArchitectures = {
   bert: { title: "BERT, MiniLM, BGE, E5" },
+  jina_bert: { title: "Jina Embeddings v2", positions: "alibi", feedForward: "gatedDownBias" },
   roberta: { ...roberta, title: "RoBERTa" },
   "xlm-roberta": { ...roberta, title: "XLM-RoBERTa, BGE-M3, multilingual E5" },
   camembert: { ...roberta, title: "CamemBERT" },
@@ -100,6 +101,12 @@ export type EncoderName = keyof typeof encoderArchitectures;
 /** Whether a `model_type` is that of an encoder. */
 export const isEncoder = (type: unknown): type is EncoderName =>
   typeof type === "string" && Object.hasOwn(encoderArchitectures, type);
+
+/** Returns the architecture of a config. That of Jina Embeddings v2 calls itself BERT, but has ALiBi. */
+export const encoderNameOf = (type: EncoderName, config: object): EncoderName =>
+  type === "bert" && (config as { position_embedding_type?: unknown }).position_embedding_type === "alibi"
+    ? "jina_bert"
+    : type;
 
 /** Returns a row with the general type, for code that reads any field. */
 export const encoderRow = (name: EncoderName): EncoderArchitecture => encoderArchitectures[name];

@@ -6,12 +6,12 @@ import type { Encoder } from "../../encoder/encoder.ts";
 import { readConfig } from "../../hugging_face/config.ts";
 import { type LoadedModel, loadOpened } from "../load_model.ts";
 import type { Opened } from "../opened.ts";
-import { type EncoderName, isEncoder } from "./architectures.ts";
+import { type EncoderName, encoderNameOf, isEncoder } from "./architectures.ts";
 import { openEncoder } from "./open.ts";
 
 /** The beginning of class names in `architectures`, by `model_type`. */
 const classNames: Readonly<Record<EncoderName, string>> = {
-  ...{ bert: "Bert", roberta: "Roberta", "xlm-roberta": "XLMRoberta", camembert: "Camembert" },
+  ...{ bert: "Bert", jina_bert: "JinaBert", roberta: "Roberta", "xlm-roberta": "XLMRoberta", camembert: "Camembert" },
   ...{ distilbert: "DistilBert", mpnet: "MPNet", albert: "Albert", electra: "Electra", modernbert: "ModernBert" },
   ...{
     nomic_bert: "NomicBert",
@@ -44,7 +44,11 @@ export async function loadClassifier(path: string, labels: readonly string[]): P
   const isSame = labels.length === known.length && labels.every((label) => known.includes(label));
   const names = isSame ? known : labels;
   const config = {
-    ...{ ...others, model_type: type, architectures: [`${classNames[type]}ForSequenceClassification`] },
+    ...{
+      ...others,
+      model_type: type,
+      architectures: [`${classNames[encoderNameOf(type, given)]}ForSequenceClassification`],
+    },
     ...{ id2label: Object.fromEntries(names.entries()), problem_type: "single_label_classification" },
     label2id: Object.fromEntries(names.map((name, index) => [name, index])),
   };

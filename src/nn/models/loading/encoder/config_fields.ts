@@ -34,6 +34,9 @@ const { type_vocab_size: _, ...withoutTypes } = bert;
 /** The fields by the `model_type` of a config, with their default values. */
 export const encoderFields: Readonly<Record<EncoderName, Fields>> = {
   bert,
+  jina_bert: {
+    ...{ ...bert, max_position_embeddings: 8192, position_embedding_type: "alibi", feed_forward_type: "geglu" },
+  },
   roberta: { ...roberta, vocab_size: 50_265 },
   "xlm-roberta": roberta,
   camembert: roberta,
@@ -98,6 +101,8 @@ const notes: ReadonlySet<string> = new Set([
 const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
   distilbert: ["type_vocab_size", "layer_norm_eps", "hidden_act"],
   mpnet: ["type_vocab_size"],
+  // the pooling of a function that sentence-transformers' files replace
+  jina_bert: ["hidden_act", "emb_pooler"],
   modernbert: ["layer_norm_eps", "type_vocab_size"],
   "deberta-v2": ["conv_act", "conv_groups"],
 };

@@ -10,6 +10,7 @@ import type { EncoderLabels } from "../../encoder/labels.ts";
 import { checkKeys } from "../config_fields.ts";
 import { ropeOf } from "../rope_settings.ts";
 import { Settings } from "../settings.ts";
+import { alibiSlopes } from "../unrotated.ts";
 import { activationKey, encoderActivation } from "./activations.ts";
 import { type EncoderArchitecture, type EncoderName, encoderRow } from "./architectures.ts";
 import { completedEncoder } from "./config_fields.ts";
@@ -35,10 +36,11 @@ export function describeEncoder(name: EncoderName, settings: Settings): Describe
   for (const key of ["is_decoder", "add_cross_attention"])
     if (config.flag(key)) throw config.refused("unsupportedConfig", `expected ${key} to be false, got true`);
   const positionType = config.textIfAny("position_embedding_type") ?? "absolute";
-  if (encoderRow(name).positions !== "rotary" && positionType !== "absolute")
+  const only = encoderRow(name).positions === "alibi" ? "alibi" : "absolute";
+  if (encoderRow(name).positions !== "rotary" && positionType !== only)
     throw config.refused(
       "unsupportedConfig",
-      `expected position_embedding_type to be "absolute", the only supported value, got "${positionType}"`,
+      `expected position_embedding_type to be "${only}", the only supported value, got "${positionType}"`,
     );
   const description = describe(name, config);
   const head = headOf(name, config, description);
@@ -107,7 +109,7 @@ function epsOf(name: EncoderName, config: Settings): number {
 }
 
 function positionsOf(row: EncoderArchitecture, config: Settings) {
-  if (row.positions === "rotary") return undefined;
+  if (row.positions === "rotary" || row.positions === "alibi") return undefined;
   if (row.positions === "ifConfigured" && !config.flag("position_biased_input")) return undefined;
   const count = config.whole("max_position_embeddings");
   if (row.positions !== "afterPadding") return { count };
@@ -166,6 +168,7 @@ function attentionOf(
   return {
     ...{ heads, headWidth, bias, fused: row.fused === true, biases: row.headRows ? { key: false } : undefined },
     window: isLocal ? Math.floor(config.whole("local_attention") / 2) : undefined,
+    alibi: row.positions === "alibi" ? alibiSlopes(heads) : undefined,
     rope: row.positions === "rotary" ? ropeFor(row, config, headWidth, isLocal) : undefined,
     ...(row.distances === "disentangled" && projectionsOf(row, config, headWidth)),
   };
@@ -275,12 +278,22 @@ function distancesOf(row: EncoderArchitecture, config: Settings, { heads, width,
   };
 }
 
+/** The activation of Jina's feed-forward, whatever `hidden_act` says. */
+function gateOf(config: Settings): FeedForwardDescription["activation"] {
+  const type = config.textIfAny("feed_forward_type");
+  if (type === "geglu") return "gelu";
+  if (type === "reglu") return "relu";
+  throw config.wrong("feed_forward_type", "geglu or reglu", type);
+}
+
 function feedForwardOf(
   name: EncoderName,
   { feedForward }: EncoderArchitecture,
   config: Settings,
   { hidden }: Sizes,
 ): FeedForwardDescription {
+  if (feedForward === "gatedDownBias")
+    return { hidden, activation: gateOf(config), gated: true, fused: true, bias: false, downBias: true };
   const key = activationKey(name);
   const activation = encoderActivation(config, key);
   if (activation === "tanh") throw config.refused("unknownActivation", `${key} "tanh" is not supported`);

@@ -36,6 +36,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     name: "jina_embeddings_v3",
     config: (settings) => ({ ...rotary(settings), layer_norm_eps: settings.positive("attention.layer_norm_epsilon") }),
   },
+  "jina-bert-v2": {
+    name: "jina_bert",
+    config: (settings) => ({
+      ...{ layer_norm_eps: settings.positive("attention.layer_norm_epsilon"), position_embedding_type: "alibi" },
+    }),
+  },
   "modern-bert": { name: "modernbert", config: modernConfig },
 };
 
@@ -96,7 +102,8 @@ export function openGgufEncoder(file: GgufReader): Opened {
     prefix,
   );
   const own = config(settings, (tensor) => file.has(tensor));
-  const { description } = describeEncoder(name, configOf(file, name, settings, own));
+  const described = describeEncoder(name, configOf(file, name, settings, own)).description;
+  const description = file.has("blk.0.ffn_gate.weight") ? withoutFusion(described) : described;
   const sentence = sentenceOf(settings);
   const tokenizer = file.metadata["tokenizer.ggml.model"] ? loadTokenizer(file.path) : undefined;
   const source = ggufSource(file);
@@ -112,6 +119,12 @@ export function openGgufEncoder(file: GgufReader): Opened {
     [Symbol.dispose]: () => source[Symbol.dispose](),
   };
 }
+
+/** llama.cpp's converter splits the weight of gate and up. */
+const withoutFusion = (description: EncoderDescription): EncoderDescription => ({
+  ...description,
+  layers: description.layers.map((layer) => ({ ...layer, feedForward: { ...layer.feedForward, fused: false } })),
+});
 
 /** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */
 const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);

@@ -55,6 +55,15 @@ const bertLike = (prefix: string, heads: EncoderNames["heads"]): EncoderNames =>
 
 const names: Readonly<Record<EncoderName, EncoderNames>> = {
   bert: bertLike("bert", { ...tagAndAnswer, classify: pooler, fillMask: predictions("LayerNorm") }),
+  jina_bert: {
+    ...bertLike("bert", { ...tagAndAnswer, classify: pooler, fillMask: predictions("LayerNorm") }),
+    layer: {
+      ...bertLayer,
+      "feedForward.gateUp": "mlp.gated_layers",
+      "feedForward.down": "mlp.wo",
+      feedForwardNorm: "mlp.layernorm",
+    },
+  },
   roberta: bertLike("roberta", robertaHeads),
   "xlm-roberta": bertLike("roberta", robertaHeads),
   camembert: bertLike("roberta", robertaHeads),

@@ -9,7 +9,7 @@ import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import type { WeightSource } from "../source.ts";
-import type { EncoderName } from "./architectures.ts";
+import { type EncoderName, encoderNameOf } from "./architectures.ts";
 import { type DescribedEncoder, describeEncoder } from "./describe.ts";
 import { encoderPlaces, isWithoutUse } from "./names.ts";
 import { loadSentenceHead } from "./sentence_files.ts";
@@ -21,7 +21,8 @@ import { loadSentenceHead } from "./sentence_files.ts";
  *
  * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings.
  */
-export function openEncoder(path: string, name: EncoderName, config: object, isForTexts = true): Opened {
+export function openEncoder(path: string, type: EncoderName, config: object, isForTexts = true): Opened {
+  const name = encoderNameOf(type, config);
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const described = describeEncoder(name, settings);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };

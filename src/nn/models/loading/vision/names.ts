@@ -1,9 +1,6 @@
 /** Where the weights of image encoders are in checkpoints, by Hugging Face's names. */
 import type { EncoderLayerDescription } from "../../encoder/description.ts";
 import type { DetectorDescription, DualDescription, VisionDescription } from "../../vision/description.ts";
-import type { ObjectDetector } from "../../vision/detector.ts";
-import type { DualEncoder } from "../../vision/dual_encoder.ts";
-import type { VisionEncoder } from "../../vision/vision_encoder.ts";
 import type { Change, Place } from "../names.ts";
 import { type DualName, dualArchitectures, type VisionName } from "./architectures.ts";
 
@@ -228,8 +225,13 @@ const textWeights = /^(text_model|text_projection|visual_projection|logit_scale|
 export const isWithoutUse = (name: string, isDual: boolean): boolean =>
   withoutUse.some((pattern) => pattern.test(name)) || (!isDual && textWeights.test(name));
 
+/** A model of this folder's architectures. */
+interface Described {
+  readonly description: VisionDescription | DualDescription | DetectorDescription;
+}
+
 /** @internal Returns the places of a model's weights. */
-export const placesIn = ({ description }: VisionEncoder | DualEncoder | ObjectDetector): Place[] =>
+export const placesIn = ({ description }: Described): Place[] =>
   "labels" in description
     ? detectorPlaces(description.architecture as VisionName, description)
     : "vision" in description
