@@ -25,6 +25,7 @@ export {
 } from "./discrete.ts";
 export { Distribution, type DistributionOptions, type SampleArguments, type SampleOptions } from "./distribution.ts";
 export * from "./gamma.ts";
+export * from "./heavy_tails.ts";
 export * from "./kl.ts";
 export { Cauchy, Gumbel, Laplace, Uniform, type UniformArguments, type UniformParameters } from "./location.ts";
 export * from "./multivariate.ts";

@@ -1,33 +1,13 @@
 /** Convolutions under vmap: weights that differ between examples, and per-sample gradients, in one call. */
-import { describe, expect, test } from "bun:test";
+import { describe, test } from "bun:test";
 import type { Tensor } from "../../src/index.ts";
 import * as orchard from "../../src/index.ts";
 import { places } from "../linalg/run.ts";
 import { Random } from "../ops/samples.ts";
 import { seed } from "../support/some.ts";
+import { type Call, COUNT, compare } from "./compare.ts";
 
-const { abs, amax, manualSeed, randn, square, stack, sub, sum, transforms, withBackend } = orchard;
-
-type Function = (...values: Tensor[]) => Tensor;
-const COUNT = 3;
-
-/** Compares a function of a batch with calls of single examples. Nothing may run once for each. */
-function compare(f: Function, values: readonly Tensor[], inDims: readonly (0 | null)[], tolerance: number): void {
-  const lines: unknown[] = [];
-  const { warn } = console;
-  console.warn = (line: unknown) => lines.push(line);
-  try {
-    const got = transforms.vmap(f, { inDims: [...inDims] })(...values) as Tensor;
-    const each = (at: number) => f(...values.map((x, index) => (inDims[index] === 0 ? x.select(0, at) : x)));
-    const wanted = stack(Array.from({ length: COUNT }, (_, at) => each(at)));
-    expect(got.shape).toEqual(wanted.shape);
-    const scale = Math.max(1, Number(amax(abs(wanted) as Tensor).item()));
-    expect(Number(amax(abs(sub(got, wanted)) as Tensor).item()) / scale).toBeLessThan(tolerance);
-  } finally {
-    console.warn = warn;
-  }
-  expect(lines).toEqual([]);
-}
+const { manualSeed, randn, square, sum, transforms, withBackend } = orchard;
 
 describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   const tolerance = dtype === "float64" ? 1e-12 : 1e-5;
@@ -35,7 +15,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
     test(`${axes} axes, drawn sizes, seed ${seed}`, () => {
       manualSeed(seed);
       const random = new Random(seed + axes);
-      const of = (name: string) => (orchard as unknown as Record<string, Function>)[`${name}${axes}d`]!;
+      const of = (name: string) => (orchard as unknown as Record<string, Call>)[`${name}${axes}d`]!;
       withBackend(backend, () => {
         for (const isTransposed of [false, true]) {
           const groups = random.integer(1, 2);
@@ -48,12 +28,12 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
           const [weight, images] = [weights.select(0, 1), x.select(0, 1)];
           const call = of(isTransposed ? "convTranspose" : "conv") as (...given: unknown[]) => Tensor;
           const options = { groups, stride: random.integer(1, 2), padding: isTransposed ? 0 : random.integer(0, 1) };
-          const f: Function = (own, input) => call(input, own, options);
+          const f: Call = (own, input) => call(input, own, options);
           const gradient = transforms.grad((own: Tensor, input: Tensor) => sum(square(f(own, input))) as Tensor);
           compare(f, [weights, x], [0, 0], tolerance);
           compare(f, [weights, images], [0, null], tolerance);
-          compare(gradient as Function, [weight, x], [null, 0], tolerance);
-          compare(gradient as Function, [weights, x], [0, 0], tolerance);
+          compare(gradient as Call, [weight, x], [null, 0], tolerance);
+          compare(gradient as Call, [weights, x], [0, 0], tolerance);
         }
       });
     });

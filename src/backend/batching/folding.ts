@@ -2,6 +2,7 @@
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
+import { normalizationBackward, normalizationForward } from "./normalization.ts";
 import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
 
 /**
@@ -54,18 +55,6 @@ const firstOf =
 /** Operands by the names in the attributes. */
 const named = (operands: readonly Operand[], attributes: Readonly<Record<string, unknown>>) =>
   operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at]! }));
-
-/** Normalization of rows: those of all examples, unless a vector along the row differs or gets a gradient. */
-const rowsOf: Rule = (operands, _, attributes) => {
-  const all = named(operands, attributes);
-  const isVector = (name: string) => name === "weight" || name === "bias";
-  if (all.some(({ name, isBatched }) => isVector(name) && isBatched)) return null;
-  if ((attributes["outputs"] as readonly string[]).some((name) => name === "gradWeight" || name === "gradBias"))
-    return null;
-  const count = countOf(operands);
-  const inputs = all.map((operand) => (isVector(operand.name) ? operand.tensor : dense(repeatedFor(operand, count))));
-  return { inputs, attributes };
-};
 
 /** Attention: examples join the batch, unless an operand that broadcasts along the batch differs. */
 const attention: Rule = (operands, results, attributes) => {
@@ -162,8 +151,8 @@ export const folding: Readonly<Record<string, Rule>> = {
   convolutionTransposed: firstOf(byCount("batch", [0]), asGroups([0], true)),
   convolutionWeight: asGroups([0, 1], false),
   fold: batches,
-  normalizationForward: rowsOf,
-  normalizationBackward: rowsOf,
+  normalizationForward,
+  normalizationBackward,
   attentionForward: attention,
   attentionBackward: attention,
   cdist: batches,

@@ -111,6 +111,10 @@ export const inPlaceRows = {
   fmod_: operations.fmod,
   /** Computes x − trunc(x) in place. @see {@link operations.frac} */
   frac_: operations.frac,
+  /** Computes the lower incomplete gamma function P(x, other) in place. @see {@link operations.gammainc} */
+  gammainc_: operations.gammainc,
+  /** Computes the upper incomplete gamma function Q(x, other) in place. @see {@link operations.gammaincc} */
+  gammaincc_: operations.gammaincc,
   /** Computes the greatest common divisor in place. @see {@link operations.gcd} */
   gcd_: operations.gcd,
   /** Writes 1 where x ≥ other and 0 elsewhere, in place. @see {@link operations.ge} */
@@ -151,6 +155,8 @@ export const inPlaceRows = {
   lerp_: operations.lerp,
   /** Computes ln |Γ(x)| in place. @see {@link operations.lgamma} */
   lgamma_: operations.lgamma,
+  /** Computes x · 2ᵏ in place. @see {@link operations.ldexp} */
+  ldexp_: operations.ldexp,
   /** Computes the natural logarithm in place. @see {@link operations.log} */
   log_: operations.log,
   /** Computes the logarithm to base 10 in place. @see {@link operations.log10} */
