@@ -41,6 +41,12 @@ export class Program implements ProgramFacts {
   readonly draws: readonly ProgramDraw[];
   readonly calls: readonly RecordedCall[];
   readonly performed: ProgramFacts["performed"];
+  /** Numbers that each replay computes again, by the index of the optimizer's step. */
+  readonly scalars: readonly {
+    readonly step: number;
+    readonly value: () => number;
+    readonly target: Float32Array | Float64Array;
+  }[];
   readonly sources = [];
   private readonly fusions: readonly Fusion[];
   readonly arenaBytes: number;
@@ -70,6 +76,7 @@ export class Program implements ProgramFacts {
     for (const { calls: chain, links } of this.fusions)
       for (const [at, call] of chain.entries())
         for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
+    const scalars = recording.liveEntries(entries);
     const arrays = entries.filter(({ source }) => source === "array");
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
@@ -92,6 +99,10 @@ export class Program implements ProgramFacts {
         places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
       })),
     }));
+    this.scalars = scalars.map(({ step, type, value, entry }) => {
+      const { bytes } = this.buffers.find(({ slot }) => slot === entry.id)!;
+      return { step, value, target: new type(bytes.buffer, 0, 1) };
+    });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
       ...{ generator, ahead },
       places: places.map(({ call, at }) => this.starts[call]! + at),

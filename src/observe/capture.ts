@@ -41,6 +41,9 @@ export interface CapturedDispatch {
     | undefined;
 }
 
+/** The array type of a number that replays compute again. */
+export type LiveArray = typeof Float32Array | typeof Float64Array;
+
 /** A recording in progress. A method throws if its call can't be recorded. */
 export interface Capture {
   /** Runs a call and records it. @param block returns the block that the call has written */
@@ -57,6 +60,11 @@ export interface Capture {
   stepped(optimizer: object, slots: readonly object[]): void;
   /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */
   live(name: string, rows: () => readonly object[]): void;
+  /**
+   * The number in a storage, which was created during the recording, is computed again for each replay of the last
+   * step.
+   */
+  liveScalar(storage: object, type: LiveArray, value: () => number): void;
   /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**

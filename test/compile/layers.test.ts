@@ -8,7 +8,9 @@ import { usually } from "../support/repeats.ts";
 /** A layer, and the shape of its input. */
 type Make = () => readonly [layer: nn.Module, shape: readonly number[]];
 
-const feedForward = (width: number, norm: nn.Module, activation: nn.Module) =>
+type Layer = nn.Module<[x: Tensor], Tensor>;
+
+const feedForward = (width: number, norm: Layer, activation: Layer) =>
   new nn.Sequential(new nn.Linear(20, width), norm, activation, new nn.Linear(width, 6));
 
 const makers: Readonly<Record<string, Make>> = {
