@@ -115,11 +115,10 @@ export function secondProductDispatch(rows: Planned, call: Planned): Planned | u
   const [a] = rangesOf(second);
   const normalized = rangesOf(next)[kernel.out]!;
   if (a!.entry !== normalized.entry || a!.offset !== normalized.offset) return undefined;
-  // other threadgroups may have written the other operands only before this dispatch, and read them until its end
-  const others = call.operands.filter((_, at) => !call.writes[at]).filter((entry) => entry !== normalized.entry);
-  const isWritten = (entry: Planned["operands"][number]) =>
-    rows.operands.some((e, at) => e === entry && rows.writes[at]);
-  if (others.some(isWritten)) return undefined;
+  // other threadgroups may write rows at the same time, so only the rows of this one may be read
+  const reads = [...rangesOf(second).slice(1, facts.hasInput ? 3 : 2), ...(chain?.loads ?? [])];
+  const written = rows.operands.filter((_, at) => rows.writes[at]);
+  if (reads.some(({ entry }) => written.includes(entry))) return undefined;
   if (call.operands.some((entry, at) => call.writes[at] && rows.operands.includes(entry))) return undefined;
   const wide = { product: second, chain, tiled: { ...found, tile: tiled.tile } };
   return planDispatch(rows.rows!, wide, [rows, call]);
