@@ -8,6 +8,7 @@ import { type Fusion, fuse } from "./fuse.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 import type { ProgramDraw, ProgramFacts } from "./replay.ts";
 import type { Step } from "./tracking.ts";
+import { scalarArray } from "./tracking.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
 const Code = { call: 0, check: 1, fused: 2 } as const;
@@ -99,9 +100,9 @@ export class Program implements ProgramFacts {
         places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
       })),
     }));
-    this.scalars = scalars.map(({ step, type, value, entry }) => {
+    this.scalars = scalars.map(({ step, isDouble, value, entry }) => {
       const { bytes } = this.buffers.find(({ slot }) => slot === entry.id)!;
-      return { step, value, target: new type(bytes.buffer, 0, 1) };
+      return { step, value, target: scalarArray(isDouble, bytes.buffer as ArrayBuffer) };
     });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
       ...{ generator, ahead },

@@ -19,7 +19,7 @@ interface AnyOptimizer {
 export type CompileState = Module | AnyOptimizer | Tensor | readonly CompileState[];
 
 /** An optimizer whose step can be compiled. */
-export type StateOptimizer = Optimizer<LearningRate> & { stepKey(): string };
+export type StateOptimizer = Optimizer<LearningRate>;
 
 /** A property that the recorded calls depend on. */
 interface Watched {
@@ -103,7 +103,7 @@ function stateError(value: unknown): ArgumentError {
 export class StateSnapshot {
   private readonly watched: Watched[] = [];
   private readonly hooks: readonly { readonly tensor: Tensor; readonly count: number; readonly needs: boolean }[];
-  private readonly keys: readonly string[];
+  private readonly keys: readonly (string | null)[];
 
   constructor(private readonly state: State) {
     for (const module of state.modules) {

@@ -1,5 +1,5 @@
 /** Common parts of all recordings: generators, steps of optimizers, and refusals. */
-import type { Capture, CapturedCall, CapturedDispatch, LiveArray } from "../observe/capture.ts";
+import type { Capture, CapturedCall, CapturedDispatch } from "../observe/capture.ts";
 import type { Slot } from "../optim/slot.ts";
 import { Generator, type GeneratorState } from "../random/generator.ts";
 import type { PhiloxKey } from "../random/philox.ts";
@@ -33,9 +33,13 @@ export interface LiveScalar {
   /** The index of the optimizer's step. */
   readonly step: number;
   readonly storage: Storage;
-  readonly type: LiveArray;
+  readonly isDouble: boolean;
   readonly value: () => number;
 }
+
+/** Returns the memory of a live scalar as an array of one element. */
+export const scalarArray = (isDouble: boolean, memory: ArrayBuffer): Float32Array | Float64Array =>
+  isDouble ? new Float64Array(memory, 0, 1) : new Float32Array(memory, 0, 1);
 
 /** A generator's state when the function first used it, and the highest offset since. */
 interface GeneratorStart extends GeneratorState {
@@ -106,8 +110,8 @@ export abstract class Tracking implements Capture {
     this.liveRows = { name, rows };
   }
 
-  liveScalar(storage: object, type: LiveArray, value: () => number): void {
-    this.scalars.push({ step: this.steps.length - 1, storage: storage as Storage, type, value });
+  liveScalar(storage: object, isDouble: boolean, value: () => number): void {
+    this.scalars.push({ step: this.steps.length - 1, storage: storage as Storage, isDouble, value });
   }
 
   /** Returns the live scalars with their entries. Those that no call accesses are omitted. */

@@ -41,9 +41,6 @@ export interface CapturedDispatch {
     | undefined;
 }
 
-/** The array type of a number that replays compute again. */
-export type LiveArray = typeof Float32Array | typeof Float64Array;
-
 /** A recording in progress. A method throws if its call can't be recorded. */
 export interface Capture {
   /** Runs a call and records it. @param block returns the block that the call has written */
@@ -62,9 +59,9 @@ export interface Capture {
   live(name: string, rows: () => readonly object[]): void;
   /**
    * The number in a storage, which was created during the recording, is computed again for each replay of the last
-   * step.
+   * step. It is a float64 or a float32.
    */
-  liveScalar(storage: object, type: LiveArray, value: () => number): void;
+  liveScalar(storage: object, isDouble: boolean, value: () => number): void;
   /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**

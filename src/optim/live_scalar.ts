@@ -10,6 +10,6 @@ import type { Tensor } from "../tensor/tensor.ts";
 export function liveScalar(value: () => number, dtype: DType): Tensor | number {
   if (capture === null) return value();
   const scalar = tensor(value(), { dtype });
-  capture.liveScalar(scalar.storage, dtype === "float64" ? Float64Array : Float32Array, value);
+  capture.liveScalar(scalar.storage, dtype === "float64", value);
   return scalar;
 }

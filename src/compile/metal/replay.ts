@@ -12,6 +12,7 @@ import { type DeferredCheck, Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import type { Entry } from "../recording.ts";
 import { lastingEntries, Replay, type ReplayOptions, RUN_PLAINLY, type Seam, type Taken } from "../replay.ts";
+import { scalarArray } from "../tracking.ts";
 import { leavesOf } from "../tree.ts";
 import { deviceDifference } from "./difference.ts";
 import { DeviceProgram } from "./program.ts";
@@ -192,8 +193,8 @@ class MetalReplay extends Replay {
   private writeSteps(created: ReadonlyMap<Entry, Storage>): void {
     for (const [step, { optimizer, slots }] of this.steps.entries()) {
       optimizer.countStep(slots);
-      for (const { step: of, entry, type, value } of this.scalars)
-        if (of === step) new type((created.get(entry)!.memory as MetalMemory).contents(), 0, 1)[0] = value();
+      for (const { step: of, entry, isDouble, value } of this.scalars)
+        if (of === step) scalarArray(isDouble, (created.get(entry)!.memory as MetalMemory).contents())[0] = value();
       for (const { call, step: of, bytes } of this.live) if (of === step) this.program.writeParameters(call, bytes());
     }
   }
