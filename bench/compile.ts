@@ -1,7 +1,12 @@
-// Compares compiled functions on the cpu backend with plain calls, and with PyTorch on the same number of threads, in
-// alternating calls: small training steps, and chains of elementwise and row operations. It uses the Python
-// environment of `bun run fixtures`; without it, the table has only Orchard's times. Ratios above 1: the compiled
-// function is faster.
+// Compares compiled functions on the cpu backend with plain calls, and with PyTorch, eager and torch.compile, on the
+// same number of threads, in alternating calls: small training steps, and chains of elementwise and row operations. It
+// uses the Python environment of `bun run fixtures`; without it, the table has only Orchard's times. torch.compile uses
+// the C++ compiler of the cpu backend's build. Ratios above 1: the compiled function is faster.
+
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findCompiler, hasCompiler } from "../scripts/cpu/compiler.ts";
 
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
@@ -106,14 +111,31 @@ const timed = (run: Run, calls: number) => (): number => {
 orchard.setBackend("cpu");
 const threads = cpuInfo(cpuLibrary().native).threads;
 const other = PyTorch.start("compile.py", threads);
+
+/** A folder for torch.compile: its cache, and the compiler as one command without arguments. */
+const folder = mkdtempSync(join(tmpdir(), "orchard-torch-compile-"));
+
+/** PyTorch with torch.compile; undefined without PyTorch or a C++ compiler. */
+async function compilingPyTorch(): Promise<PyTorch | undefined> {
+  if (!hasCompiler()) return undefined;
+  const { command } = await findCompiler();
+  const compiler = join(folder, "c++");
+  writeFileSync(compiler, `#!/bin/sh\nexec ${command.join(" ")} "$@"\n`);
+  chmodSync(compiler, 0o755);
+  const env = { CXX: compiler, TORCHINDUCTOR_CACHE_DIR: folder };
+  return PyTorch.start("compile.py", threads, { args: ["--compile"], env });
+}
+
+const compiling = await compilingPyTorch();
+await compiling?.hear();
 console.log(`Compiled functions on the cpu backend, ${threads} threads (medians, milliseconds per call)`);
 console.log(other ? await other.hear() : "PyTorch is not there: `bun run fixtures` brings it");
 
 async function rowOf(name: string, { kind, sizes, calls }: Case): Promise<string[]> {
   const { plain, compiled } = makers[kind](sizes as never);
-  await other?.ask(JSON.stringify({ kind, sizes, calls }));
-  const theirs = other && (async () => Number(await other.ask("run")));
-  const runs = [timed(plain, calls), timed(compiled, calls), ...(theirs ? [theirs] : [])];
+  for (const each of [other, compiling]) await each?.ask(JSON.stringify({ kind, sizes, calls }));
+  const theirs = [other, compiling].flatMap((each) => (each ? [async () => Number(await each.ask("run"))] : []));
+  const runs = [timed(plain, calls), timed(compiled, calls), ...theirs];
   const samples: number[][] = runs.map(() => []);
   for (let round = -2; round < ROUNDS; round++)
     for (const [at, run] of runs.entries()) {
@@ -121,12 +143,16 @@ async function rowOf(name: string, { kind, sizes, calls }: Case): Promise<string
       const taken = await run();
       if (round >= 0) samples[at]!.push(taken);
     }
-  const [slow, fast, torch] = samples.map(median);
+  const [slow, fast, torch, theirCompiled] = samples.map(median);
   const ratio = (time: number | undefined) => (time === undefined ? "" : (time / fast!).toFixed(2));
-  return [name, ...[slow, fast, torch].map((time) => time?.toFixed(3) ?? ""), ratio(slow), ratio(torch)];
+  const times = [slow, fast, torch, theirCompiled];
+  return [name, ...times.map((time) => time?.toFixed(3) ?? ""), ...[slow, torch, theirCompiled].map(ratio)];
 }
 
 const found: string[][] = [];
 for (const [name, each] of Object.entries(cases)) found.push(await rowOf(name, each));
-console.log(table(["", "plain", "compiled", "PyTorch", "plain / compiled", "PyTorch / compiled"], found));
-await other?.close();
+const columns = ["plain", "compiled", "PyTorch", "torch.compile"];
+const ratios = ["plain", "PyTorch", "torch.compile"].map((name) => `${name} / compiled`);
+console.log(table(["", ...columns, ...ratios], found));
+await Promise.all([other?.close(), compiling?.close()]);
+rmSync(folder, { recursive: true });

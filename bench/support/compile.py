@@ -1,4 +1,7 @@
-"""PyTorch's side of bench/compile.ts: each line is a case as JSON, which is prepared; "run" prints milliseconds."""
+"""PyTorch's side of bench/compile.ts: each line is a case as JSON, which is prepared; "run" prints milliseconds.
+
+With --compile, functions and losses go through torch.compile, whose C++ compiler is the variable CXX.
+"""
 
 import json
 import sys
@@ -12,7 +15,11 @@ sys.path.append(str(Path(__file__).parents[2] / "scripts" / "fixtures"))
 from gpt import GPT, Sizes  # noqa: E402
 
 
+compiled = torch.compile if "--compile" in sys.argv else lambda function: function
+
+
 def training(model, loss_of):
+    loss_of = compiled(loss_of)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
     def step():
@@ -71,7 +78,8 @@ def main():
         if line.strip() != "run":
             given = json.loads(line)
             calls = given["calls"]
-            call = makers[given["kind"]](**given["sizes"])
+            made = makers[given["kind"]](**given["sizes"])
+            call = made if given["kind"] in ("net", "gpt") else compiled(made)
             print("ready", flush=True)
             continue
         started = time.perf_counter()

@@ -33,6 +33,15 @@ export class LineProcess {
   }
 }
 
+export interface PyTorchOptions {
+  readonly requirements?: string | undefined;
+  readonly module?: string;
+  /** Arguments of the program. */
+  readonly args?: readonly string[];
+  /** Additional environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** PyTorch or another library: a Python program of this folder. */
 export class PyTorch extends LineProcess {
   /**
@@ -42,17 +51,12 @@ export class PyTorch extends LineProcess {
   static start(
     program: string,
     threads: number,
-    { requirements, module = "torch" }: { readonly requirements?: string | undefined; readonly module?: string } = {},
+    { requirements, module = "torch", args = [], env = {} }: PyTorchOptions = {},
   ): PyTorch | undefined {
     const python = presentPython(requirements) ?? pythonWith(module);
-    return python === undefined ? undefined : new PyTorch(python, program, threads);
-  }
-
-  private constructor(python: string, program: string, threads: number) {
-    super([python, "-W", "ignore", join(import.meta.dir, program)], {
-      OMP_NUM_THREADS: `${threads}`,
-      PYTHONDONTWRITEBYTECODE: "1",
-    });
+    if (python === undefined) return undefined;
+    const command = [python, "-W", "ignore", join(import.meta.dir, program), ...args];
+    return new PyTorch(command, { OMP_NUM_THREADS: `${threads}`, PYTHONDONTWRITEBYTECODE: "1", ...env });
   }
 }
 

@@ -174,9 +174,10 @@ class CpuReplay extends Replay {
 }
 
 /** Counts the steps of optimizers and writes their coefficients. */
-function writeSteps({ steps, blocks }: Program): void {
-  for (const { optimizer, slots, rows } of steps) {
+function writeSteps({ steps, blocks, scalars }: Program): void {
+  for (const [step, { optimizer, slots, rows }] of steps.entries()) {
     optimizer.countStep(slots);
+    for (const { step: of, value, target } of scalars) if (of === step) target[0] = value();
     for (const { values, keys, places } of rows)
       for (const [row, numbers] of values().entries())
         for (let at = 0; at < keys.length; at++)

@@ -1,20 +1,26 @@
 /** Compares two recordings of a function: calls are replayed only if two successive ones did the same. */
+
+import type { Storage } from "../tensor/storage.ts";
 import { placeIn } from "./errors.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
+import type { Tracking } from "./tracking.ts";
 
 /** Returns how two recordings differ; undefined if they are equal up to the numbers that a replay computes again. */
 export function difference(a: Recording, b: Recording): string | undefined {
+  const live = liveStorages(b);
   for (const [at, call] of b.calls.entries()) {
     const before = a.calls[at];
     if (before?.call.ordinal !== call.call.ordinal || before.call.rows !== call.call.rows)
       return `call ${at} is ${call.name}${placeIn(call.place)}, and was ${before?.name ?? "missing"} before`;
-    const why = blockDifference(before, call, changingNumbers(b, at)) ?? operandDifference(before, call);
+    const why = blockDifference(before, call, changingNumbers(b, at)) ?? operandDifference(before, call, live);
     if (why !== undefined) return `${why} in ${call.name}${placeIn(call.place)}`;
   }
   if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
   for (const [at, entry] of b.entries.entries())
-    if (!sameBytes(entry.contents, a.entries[at]?.contents ?? null)) return "a result that JavaScript computes changes";
-  const counts = ({ steps, draws }: Recording) => [
+    if (!live.has(entry.storage) && !sameBytes(entry.contents, a.entries[at]?.contents ?? null))
+      return "a result that JavaScript computes changes";
+  const counts = ({ steps, draws, scalars }: Recording) => [
+    ...scalars.map(({ step }) => `number of step ${step}`),
     ...steps.map(({ slots }) => `step of ${slots.length}`),
     ...draws.map(({ ahead }) => `random number ${ahead}`),
   ];
@@ -48,20 +54,24 @@ function blockDifference(a: RecordedCall, b: RecordedCall, except: ReadonlySet<n
   return `a number changes from call to call (${name}: ${a.block[at]}, then ${b.block[at]})`;
 }
 
-function operandDifference(a: RecordedCall, b: RecordedCall): string | undefined {
+/** The storages of numbers that replays compute again. */
+export const liveStorages = ({ scalars }: Tracking): ReadonlySet<Storage | null> =>
+  new Set(scalars.map(({ storage }) => storage));
+
+function operandDifference(a: RecordedCall, b: RecordedCall, live: ReadonlySet<Storage | null>): string | undefined {
   for (const [at, entry] of b.operands.entries()) {
     const before = a.operands[at];
     if (!entry !== !before) return "an operand is sometimes omitted";
-    const why = entry && before && entryDifference(before, entry);
+    const why = entry && before && entryDifference(before, entry, live);
     if (why) return why;
   }
   return undefined;
 }
 
-function entryDifference(a: Entry, b: Entry): string | undefined {
+function entryDifference(a: Entry, b: Entry, live: ReadonlySet<Storage | null>): string | undefined {
   if (a.source !== b.source || a.index !== b.index || a.id !== b.id || a.bytes !== b.bytes)
     return "an operand comes from another place in each call";
-  if (!sameBytes(a.contents, b.contents) || !sameBytes(a.after, b.after))
+  if (!live.has(b.storage) && (!sameBytes(a.contents, b.contents) || !sameBytes(a.after, b.after)))
     return "a value that JavaScript computes changes from call to call";
   if (b.source === "external" && a.storage !== b.storage) return "a tensor of the surrounding code was replaced";
   return a.changes === b.changes ? undefined : "the number of changes in place differs";

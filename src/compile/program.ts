@@ -8,6 +8,7 @@ import { type Fusion, fuse } from "./fuse.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 import type { ProgramDraw, ProgramFacts } from "./replay.ts";
 import type { Step } from "./tracking.ts";
+import { scalarArray } from "./tracking.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
 const Code = { call: 0, check: 1, fused: 2 } as const;
@@ -41,6 +42,12 @@ export class Program implements ProgramFacts {
   readonly draws: readonly ProgramDraw[];
   readonly calls: readonly RecordedCall[];
   readonly performed: ProgramFacts["performed"];
+  /** Numbers that each replay computes again, by the index of the optimizer's step. */
+  readonly scalars: readonly {
+    readonly step: number;
+    readonly value: () => number;
+    readonly target: Float32Array | Float64Array;
+  }[];
   readonly sources = [];
   private readonly fusions: readonly Fusion[];
   readonly arenaBytes: number;
@@ -70,6 +77,7 @@ export class Program implements ProgramFacts {
     for (const { calls: chain, links } of this.fusions)
       for (const [at, call] of chain.entries())
         for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
+    const scalars = recording.liveEntries(entries);
     const arrays = entries.filter(({ source }) => source === "array");
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
@@ -92,6 +100,10 @@ export class Program implements ProgramFacts {
         places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
       })),
     }));
+    this.scalars = scalars.map(({ step, isDouble, value, entry }) => {
+      const { bytes } = this.buffers.find(({ slot }) => slot === entry.id)!;
+      return { step, value, target: scalarArray(isDouble, bytes.buffer as ArrayBuffer) };
+    });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
       ...{ generator, ahead },
       places: places.map(({ call, at }) => this.starts[call]! + at),

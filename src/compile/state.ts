@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { reading } from "../core/parameters.ts";
 import { hasHooks } from "../nn/layers/hooks.ts";
 import { Module } from "../nn/layers/module.ts";
-import { FusedOptimizer, type FusedOptions } from "../optim/fused.ts";
+import type { LearningRate } from "../optim/groups.ts";
 import { Optimizer } from "../optim/optimizer.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
@@ -18,7 +18,8 @@ interface AnyOptimizer {
 /** State that a compiled function may change: modules, optimizers and tensors, in arrays at any depth. */
 export type CompileState = Module | AnyOptimizer | Tensor | readonly CompileState[];
 
-export type StateOptimizer = FusedOptimizer<FusedOptions>;
+/** An optimizer whose step can be compiled. */
+export type StateOptimizer = Optimizer<LearningRate>;
 
 /** A property that the recorded calls depend on. */
 interface Watched {
@@ -47,7 +48,7 @@ export class State {
       if (Array.isArray(value) && depth < MOST_DEPTH) {
         for (let at = 0; at < value.length; at++) visit(value[at], depth + 1); // stops at a hole
       } else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
-      else if (value instanceof FusedOptimizer) optimizers.add(value);
+      else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value as StateOptimizer);
       else if (Tensor.isTensor(value)) given.add(value);
       else throw stateError(value);
     };
@@ -88,8 +89,8 @@ function stateError(value: unknown): ArgumentError {
     return new ArgumentError(
       "compile",
       "unsupportedOptimizer",
-      `${value.name} computes its step from numbers that change in each call, which compile can't follow; call its ` +
-        "step() outside of the compiled function",
+      `${value.name} reads the loss during its step, which compile can't do; call its step() outside of the compiled ` +
+        "function",
     );
   return new ArgumentError(
     "compile",
@@ -102,7 +103,7 @@ function stateError(value: unknown): ArgumentError {
 export class StateSnapshot {
   private readonly watched: Watched[] = [];
   private readonly hooks: readonly { readonly tensor: Tensor; readonly count: number; readonly needs: boolean }[];
-  private readonly keys: readonly string[];
+  private readonly keys: readonly (string | null)[];
 
   constructor(private readonly state: State) {
     for (const module of state.modules) {

@@ -1,12 +1,12 @@
 /** Common parts of all recordings: generators, steps of optimizers, and refusals. */
 import type { Capture, CapturedCall, CapturedDispatch } from "../observe/capture.ts";
-import type { Optimizer } from "../optim/optimizer.ts";
 import type { Slot } from "../optim/slot.ts";
 import { Generator, type GeneratorState } from "../random/generator.ts";
 import type { PhiloxKey } from "../random/philox.ts";
 import { Storage } from "../tensor/storage.ts";
 import { CompileError, placeIn } from "./errors.ts";
-import type { State } from "./state.ts";
+import type { Entry } from "./recording.ts";
+import type { State, StateOptimizer } from "./state.ts";
 
 /** A number in a block that changes from call to call: a random key, or the coefficients of an optimizer. */
 export interface Draw {
@@ -19,7 +19,7 @@ export interface Draw {
 
 /** A step of an optimizer: slots whose step is counted, and the rows of calls that have coefficients. */
 export interface Step {
-  readonly optimizer: Optimizer<never>;
+  readonly optimizer: StateOptimizer;
   readonly slots: readonly Slot<never>[];
   readonly rows: {
     readonly call: number;
@@ -27,6 +27,19 @@ export interface Step {
     readonly keys: readonly string[];
   }[];
 }
+
+/** A tensor of one number that each replay computes again. */
+export interface LiveScalar {
+  /** The index of the optimizer's step. */
+  readonly step: number;
+  readonly storage: Storage;
+  readonly isDouble: boolean;
+  readonly value: () => number;
+}
+
+/** Returns the memory of a live scalar as an array of one element. */
+export const scalarArray = (isDouble: boolean, memory: ArrayBuffer): Float32Array | Float64Array =>
+  isDouble ? new Float64Array(memory, 0, 1) : new Float32Array(memory, 0, 1);
 
 /** A generator's state when the function first used it, and the highest offset since. */
 interface GeneratorStart extends GeneratorState {
@@ -37,6 +50,7 @@ interface GeneratorStart extends GeneratorState {
 export abstract class Tracking implements Capture {
   readonly draws: Draw[] = [];
   readonly steps: Step[] = [];
+  readonly scalars: LiveScalar[] = [];
   protected readonly firstSerial = Storage.nextSerial;
   /** The draws by the first word of their keys. */
   protected readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
@@ -89,11 +103,23 @@ export abstract class Tracking implements Capture {
         "the function calls step() of an optimizer that is not in its state",
         "add it: compile(fn, { state: [model, optimizer] })",
       );
-    this.steps.push({ optimizer: optimizer as Optimizer<never>, slots: slots as readonly Slot<never>[], rows: [] });
+    this.steps.push({ optimizer: optimizer as StateOptimizer, slots: slots as readonly Slot<never>[], rows: [] });
   }
 
   live(name: string, rows: () => readonly object[]): void {
     this.liveRows = { name, rows };
+  }
+
+  liveScalar(storage: object, isDouble: boolean, value: () => number): void {
+    this.scalars.push({ step: this.steps.length - 1, storage: storage as Storage, isDouble, value });
+  }
+
+  /** Returns the live scalars with their entries. Those that no call accesses are omitted. */
+  liveEntries(entries: readonly Entry[]): (LiveScalar & { readonly entry: Entry })[] {
+    return this.scalars.flatMap((scalar) => {
+      const entry = entries.find(({ storage }) => storage === scalar.storage);
+      return entry ? [{ ...scalar, entry }] : [];
+    });
   }
 
   /** The rows of {@link live}, computed for the parameters of a dispatch. Only devices have them. */

@@ -17,6 +17,7 @@ import type { FloatDType } from "../tensor/dtype.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
+import { liveScalar } from "./live_scalar.ts";
 import { Optimizer } from "./optimizer.ts";
 import { optimizerParameters } from "./options.ts";
 import { type Slot, stateDType, type Update } from "./slot.ts";
@@ -109,31 +110,46 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
     return name === "columnVariance" ? shape.with(rank - 2, 1) : shape;
   }
 
+  /** @internal */
+  override stepKey(): string {
+    const fixed = this.groups.map(({ eps, d, weightDecay, maximize, masterWeights }) =>
+      [...eps, d, weightDecay === 0, maximize, masterWeights].join(" "),
+    );
+    return fixed.join();
+  }
+
   protected override update(updates: readonly Update<AdafactorOptions>[]): void {
     for (const { slot, gradient } of updates) updateOne(slot, gradient);
   }
 }
 
 function updateOne(slot: Slot<AdafactorOptions>, gradient: Tensor): void {
-  const { parameter, state, group, steps } = slot;
-  const { lr, eps, d, weightDecay, maximize, beta2Decay } = group;
+  const { parameter, state, group } = slot;
+  const { eps, d, weightDecay, maximize } = group;
   const [first, second] = [eps[0] ?? precision[parameter.dtype as FloatDType], eps[1]];
   const given: Tensor = toDType(gradient, stateDType(parameter));
   const g: Tensor = maximize ? neg(given) : given;
   const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
   const size: Tensor = clamp(mul(norm(p), 1 / Math.sqrt(p.size)), { min: second });
-  const estimate = varianceOf(slot, g, steps ** beta2Decay, first);
+  const estimate = varianceOf(
+    slot,
+    g,
+    liveScalar(() => slot.steps ** group.beta2Decay, g.dtype),
+    first,
+  );
   const direction: Tensor = mul(rsqrt(clamp(estimate, { min: first * first })), g);
   const clipping: Tensor = clamp(mul(norm(direction), 1 / (Math.sqrt(p.size) * d)), { min: 1 });
-  const stepSize: Tensor = mul(div(size, clipping), Math.min(lr, 1 / Math.sqrt(steps)));
-  const decayed: Tensor = weightDecay === 0 ? p : mul(p, 1 - lr * weightDecay);
+  const rate = liveScalar(() => Math.min(group.lr, 1 / Math.sqrt(slot.steps)), g.dtype);
+  const stepSize: Tensor = mul(div(size, clipping), rate);
+  const kept = () => 1 - group.lr * group.weightDecay;
+  const decayed: Tensor = weightDecay === 0 ? p : mul(p, liveScalar(kept, g.dtype));
   const next = sub(decayed, mul(direction, stepSize));
   if (state["master"]) copyInto(state["master"], next);
   copyInto(parameter, next);
 }
 
 /** Updates the averages, and returns the estimated variance of each element. */
-function varianceOf({ state }: Slot<AdafactorOptions>, g: Tensor, weight: number, eps: number): Tensor {
+function varianceOf({ state }: Slot<AdafactorOptions>, g: Tensor, weight: Tensor | number, eps: number): Tensor {
   const blend = (name: string, value: Tensor): Tensor => {
     const next: Tensor = lerp(state[name]!, value, weight);
     copyInto(state[name]!, next);

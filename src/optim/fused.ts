@@ -68,7 +68,7 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
   }
 
   /** @internal What determines a step besides its coefficients: the rule and the state of each group. */
-  stepKey(): string {
+  override stepKey(): string {
     let key = "";
     for (const group of this.groups) key += `${this.ruleOf(group)} ${group.masterWeights} `;
     return key;

@@ -12,6 +12,7 @@ import { norm } from "../ops/reduction/norm.ts";
 import { transpose } from "../ops/view/permute.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
+import { liveScalar } from "./live_scalar.ts";
 import { Optimizer } from "./optimizer.ts";
 import { optimizerParameters } from "./options.ts";
 import { stateDType, type Update } from "./slot.ts";
@@ -84,6 +85,14 @@ export class Muon extends Optimizer<MuonOptions> {
     return masterWeights && (dtype === "float16" || dtype === "bfloat16") ? ["momentum", "master"] : ["momentum"];
   }
 
+  /** @internal */
+  override stepKey(): string {
+    const fixed = this.groups.map(({ momentum, nesterov, newtonSchulzSteps, masterWeights }) =>
+      [momentum, nesterov, newtonSchulzSteps, masterWeights].join(" "),
+    );
+    return fixed.join();
+  }
+
   protected override update(updates: readonly Update<MuonOptions>[]): void {
     for (const each of updates) updateMatrix(each);
   }
@@ -91,15 +100,16 @@ export class Muon extends Optimizer<MuonOptions> {
 
 function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
   const { parameter, state, group } = slot;
-  const { lr, momentum, nesterov, weightDecay, newtonSchulzSteps } = group;
+  const { momentum, nesterov, newtonSchulzSteps } = group;
   const g: Tensor = toDType(gradient, stateDType(parameter));
   const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
   const blend = (m: Tensor): Tensor => add(mul(m, momentum), mul(g, 1 - momentum));
   const m = blend(state["momentum"]!);
   const [rows, columns] = parameter.sizes(2);
   const direction = orthogonalize(nesterov ? blend(m) : m, newtonSchulzSteps);
-  const scale = lr * Math.sqrt(Math.max(1, rows / columns));
-  const next = sub(p, add(mul(p, lr * weightDecay), mul(direction, scale)));
+  const scale = liveScalar(() => group.lr * Math.sqrt(Math.max(1, rows / columns)), g.dtype);
+  const decay = liveScalar(() => group.lr * group.weightDecay, g.dtype);
+  const next = sub(p, add(mul(p, decay), mul(direction, scale)));
   copyInto(state["momentum"]!, m);
   if (state["master"]) copyInto(state["master"], next);
   copyInto(parameter, next);

@@ -116,6 +116,14 @@ export abstract class Optimizer<Options extends LearningRate> {
     for (const slot of slots) slot.steps++;
   }
 
+  /**
+   * @internal What determines the operations of a step besides learning rates and step counts; null if a step can't be
+   * compiled.
+   */
+  stepKey(): string | null {
+    return null;
+  }
+
   /** Sets all gradients to null. */
   zeroGrad(): void {
     for (const { owner } of this.slots) {

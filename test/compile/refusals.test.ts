@@ -61,8 +61,8 @@ describe("a typed error", () => {
 
   test("state of another kind, and optimizers with other steps", () => {
     expect(() => compile(() => 1, { state: {} as never })).toThrow("expected state to have modules");
-    const muon = new optim.Muon([tensor([[1, 2]], { requiresGrad: true })], { lr: 0.1 });
-    expect(() => compile(() => 1, { state: [muon as never] })).toThrow("outside of the compiled function");
+    const lbfgs = new optim.LBFGS([tensor([[1, 2]], { requiresGrad: true })]);
+    expect(() => compile(() => 1, { state: [lbfgs as never] })).toThrow("outside of the compiled function");
   });
 
   test("an index out of range in a replay is the plain call's error, and changes nothing", () => {

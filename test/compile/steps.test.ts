@@ -25,6 +25,8 @@ const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = 
   RMSprop: (parameters) => new optim.RMSprop(parameters, { lr: 0.01, momentum: 0.5, centered: true }),
   Adagrad: (parameters) => new optim.Adagrad(parameters, { lr: 0.01 }),
   Adadelta: (parameters) => new optim.Adadelta(parameters, { lr: 0.5 }),
+  Adafactor: (parameters) => new optim.Adafactor(parameters, { lr: 0.1, weightDecay: 0.1 }),
+  Muon: (parameters) => new optim.Muon(parameters, { lr: 0.02, weightDecay: 0.1 }),
   Adamax: (parameters) => new optim.Adamax(parameters, { lr: 0.01 }),
 };
 
@@ -32,7 +34,9 @@ const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = 
 function makeStep(name: string, zeroes: string) {
   manualSeed(1);
   const model = new nn.Sequential(
-    ...[new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)],
+    ...(name === "Muon" // whose parameters are matrices
+      ? [new nn.Linear(6, 8, { bias: false }), new nn.ReLU(), new nn.Linear(8, 3, { bias: false })]
+      : [new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)]),
   );
   const optimizer = optimizers[name]!(model.parameters()) as Optimizer;
   const step = (x: Tensor, y: Tensor) => {
@@ -76,7 +80,8 @@ describe("50 steps with a schedule, dropout, running statistics and clipped grad
   const cases = backends.flatMap((backend) =>
     Object.keys(optimizers).map((name, at) => [backend, name, ["before", "after", "never"][at % 3]!] as const),
   );
-  const isUsual = ([backend, name]: (typeof cases)[number]) => backend === "cpu" || ["SGD", "AdamW"].includes(name);
+  const isUsual = ([backend, name]: (typeof cases)[number]) =>
+    backend === "cpu" || ["SGD", "AdamW", "Adafactor"].includes(name);
   test.each(usually(cases, isUsual))("%s: %s, gradients zeroed %s the step", (backend, name, zeroes) => {
     const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
     const [compiled, plain] = orchard.withBackend(backend, both);

@@ -1,7 +1,7 @@
 /** The kernels whose code is also a function of a header, so that a generated kernel can call it. */
 
 import { productParameters } from "../../ops/matmul/primitive.ts";
-import { type Tile, tiles } from "../../ops/matmul/tiles.ts";
+import { type Tile, threadgroupBytes, tiles } from "../../ops/matmul/tiles.ts";
 import { normalizationParameters } from "../../ops/normalization/primitive.ts";
 import { reductionParameters } from "../../ops/reduction/primitive.ts";
 import { gridOf } from "./dispatches.ts";
@@ -14,8 +14,9 @@ export interface Body {
   readonly header: string;
   /** The function constants of the header. */
   readonly constants: readonly number[];
-  /** Threadgroup memory: declarations of arrays. */
-  readonly memory: readonly string[];
+  /** Threadgroup memory: the declaration of an array, and its size. */
+  readonly memory: string;
+  readonly memoryBytes: number;
   /** The struct of the parameters. */
   readonly parameters: string;
   /** The types of the pointers, in the order of the operands. */
@@ -86,7 +87,8 @@ function productBody(call: DeviceCall): Body | undefined {
   return {
     key: `${call.kernel!.name} ${layout.join(" ")}`,
     ...{ header: "matmul/tiled.h", constants: [], parameters: productParameters.name },
-    memory: [productMemory(tiled)],
+    memory: productMemory(tiled),
+    memoryBytes: threadgroupBytes(tiled.tile, type === "float" ? 4 : 2),
     pointers: [constant(type), constant(type), constant(out), mutable(out)],
     statements: (pointers, product, group) =>
       `const uint3 group = ${group};${productStatements(
@@ -97,6 +99,9 @@ function productBody(call: DeviceCall): Body | undefined {
       )}`,
   };
 }
+
+/** Size of a `FoldState`. */
+const STATE_BYTES = 24;
 
 /** The type in which elements of a type are reduced. */
 const numberOf = (type: string): string => (["float", "half", "bfloat"].includes(type) ? "float" : "long");
@@ -110,15 +115,16 @@ function foldBody(call: DeviceCall): Body | undefined {
   return {
     key: name,
     ...{ header: "reduction/fold.h", constants, parameters: reductionParameters.name },
-    memory: [`FoldState<${numberOf(type)}> ${memory}[${gridOf(call).threads}]`],
+    memory: `FoldState<${numberOf(type)}> ${memory}[${gridOf(call).threads}]`,
+    memoryBytes: STATE_BYTES * gridOf(call).threads,
     pointers: [constant(type), mutable(out)],
     statements: ([input, output], p, group) => `const Share share = share_of(${p}, thread_index, ${group}.xy);
         store_result(fold_elements(${input}, ${p}, share, ${memory}, thread_index), ${output}, ${p}, share);`,
   };
 }
 
-function addChunksBody({ kernel }: DeviceCall): Body | undefined {
-  const { file, name, constants = [] } = kernel!;
+function addChunksBody(call: DeviceCall): Body | undefined {
+  const { file, name, constants = [] } = call.kernel!;
   const match = file === "normalization/normalize_gradient.metal" && /^add_chunks_([a-z]+)$/.exec(name);
   if (!match) return undefined;
   const [, type] = match as unknown as [string, string];
@@ -126,7 +132,8 @@ function addChunksBody({ kernel }: DeviceCall): Body | undefined {
     key: name,
     ...{ header: "normalization/normalize_gradient.h", parameters: normalizationParameters.name },
     constants: constants.slice(0, 1), // OPTIONS
-    memory: ["float chunk_memory[ADDED_THREADS]"],
+    memory: "float chunk_memory[ADDED_THREADS]",
+    memoryBytes: 4 * gridOf(call).threads,
     pointers: [constant("float"), mutable(type), mutable(type)],
     statements: (pointers, p, group) =>
       `add_chunks_of(${[...pointers, p, "chunk_memory", `${group}.xy`, "thread_index"].join(", ")});`,

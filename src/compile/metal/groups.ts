@@ -1,4 +1,5 @@
 /** Groups: independent dispatches of kernels with bodies, which one dispatch of a generated kernel performs. */
+import { metalContext } from "../../backend/metal/context.ts";
 import type { Entry } from "../recording.ts";
 import { type Body, bodyOf, tiledCall } from "./bodies.ts";
 import { attribute, Buffers, dispatchOf, gridOf, type Planned, parametersOf, rangesOf } from "./dispatches.ts";
@@ -19,6 +20,9 @@ export interface Memory {
   /** The dispatches between which each intermediate result is needed. */
   readonly uses: ReadonlyMap<Entry, Use>;
 }
+
+/** Bytes of threadgroup memory. Devices have 32 KiB. */
+const MAX_MEMORY = 30_000;
 
 /** A dispatch that may join a group. */
 interface Member {
@@ -121,11 +125,20 @@ function firstConflicts(calls: readonly Planned[]): number[] {
   return conflicts;
 }
 
+const sumOf = (values: Iterable<number>): number => [...values].reduce((sum, value) => sum + value, 0);
+
 function fits(members: readonly Member[]): boolean {
   const buffers = new Buffers();
   for (const { call } of members) for (const range of rangesOf(call)) buffers.add(range, false);
   const bodies = new Set(members.map(({ body: { key } }) => key)).size;
-  return buffers.ranges.length <= MAX_BUFFERS && members.length <= MAX_MEMBERS && bodies <= MAX_BODIES;
+  const memory = new Map(members.map(({ body }) => [body.memory, body.memoryBytes]));
+  return (
+    buffers.ranges.length <= MAX_BUFFERS &&
+    members.length <= MAX_MEMBERS &&
+    bodies <= MAX_BODIES &&
+    sumOf(memory.values()) <= MAX_MEMORY &&
+    sumOf(members.values().map(({ call }) => gridOf(call).work)) <= metalContext().batchWork
+  );
 }
 
 /**
@@ -183,7 +196,7 @@ kernel void ${GROUP}(
     uint thread_index ${attribute("thread_index_in_threadgroup")},
     uint simdgroup_index ${attribute("simdgroup_index_in_threadgroup")},
     uint lane ${attribute("thread_index_in_simdgroup")}) {
-    ${[...new Set(kinds.flatMap(({ memory }) => memory))].map((array) => `threadgroup ${array};`).join("\n    ")}
+    ${[...new Set(kinds.map(({ memory }) => memory))].map((array) => `threadgroup ${array};`).join("\n    ")}
     uint member = 0;
     while (member + 1 < ${ordered.length} && position >= table.firsts[member + 1]) member += 1;
     const uint index = position - table.firsts[member];

@@ -12,6 +12,7 @@ import { type DeferredCheck, Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import type { Entry } from "../recording.ts";
 import { lastingEntries, Replay, type ReplayOptions, RUN_PLAINLY, type Seam, type Taken } from "../replay.ts";
+import { scalarArray } from "../tracking.ts";
 import { leavesOf } from "../tree.ts";
 import { deviceDifference } from "./difference.ts";
 import { DeviceProgram } from "./program.ts";
@@ -77,6 +78,7 @@ class MetalReplay extends Replay {
   private readonly steps: DeviceRecording["steps"];
   private readonly live: readonly LiveParameters[];
   private readonly checks: readonly PositionCheck[];
+  private readonly scalars: ReturnType<DeviceRecording["liveEntries"]>;
   /** The memory that the next replay gives to each changed storage. A storage alternates between two blocks. */
   private readonly spares: (MetalMemory | null)[];
   private readonly outcome = new BigUint64Array(3);
@@ -88,6 +90,8 @@ class MetalReplay extends Replay {
     [this.changes, this.steps, this.live, this.checks] = [changes, steps, parameters, checks];
     const lasting = lastingEntries(leavesOf(result), gradients);
     for (const { entry } of checks) lasting.add(entry);
+    this.scalars = recording.liveEntries(entries);
+    for (const { entry } of this.scalars) lasting.add(entry);
     const written = new Set(calls.flatMap(({ operands, writes }) => operands.filter((_, at) => writes[at])));
     for (const entry of entries) if (entry.source === "host" && written.has(entry)) lasting.add(entry);
     const swapped = new Set(changes.flatMap(({ after }) => after ?? []));
@@ -134,7 +138,7 @@ class MetalReplay extends Replay {
     const created = this.createResults();
     const targets = this.changes.map((change, at) => this.targetOf(change, at));
     const states = this.advanceGenerators(program.draws, (at, key) => program.writeKey(at, key));
-    this.writeSteps();
+    this.writeSteps(created);
     program.bindAll();
     const { list } = program;
     const status = context.native.orchard_dispatches_encode(list, list.length, this.outcome);
@@ -186,9 +190,11 @@ class MetalReplay extends Replay {
     return target;
   }
 
-  private writeSteps(): void {
+  private writeSteps(created: ReadonlyMap<Entry, Storage>): void {
     for (const [step, { optimizer, slots }] of this.steps.entries()) {
       optimizer.countStep(slots);
+      for (const { step: of, entry, isDouble, value } of this.scalars)
+        if (of === step) scalarArray(isDouble, (created.get(entry)!.memory as MetalMemory).contents())[0] = value();
       for (const { call, step: of, bytes } of this.live) if (of === step) this.program.writeParameters(call, bytes());
     }
   }

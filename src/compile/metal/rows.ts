@@ -95,6 +95,9 @@ export function rowsDispatch(product: Planned, next: Planned): Planned | undefin
   return call && { ...call, rows: plan };
 }
 
+/** Whether a product has large tiles, which load each element less often than wide tiles do. */
+const isLarge = ({ tile }: TiledCall): boolean => Math.min(tile.rows, tile.columns) > 32;
+
 /** The most columns of a second product. Its threadgroups compute all columns of their rows, one tile after another. */
 const MOST_SECOND = 512;
 
@@ -104,7 +107,7 @@ export function secondProductDispatch(rows: Planned, call: Planned): Planned | u
   const chain = call.chain?.head ? call.chain : undefined;
   const second = chain ? chain.head!.call : call;
   const found = tiledCall(second);
-  if (!found || found.type !== tiled.type) return undefined;
+  if (!found || found.type !== tiled.type || isLarge(found)) return undefined;
   const facts = productOf(second);
   const { m, n } = productOf(product);
   if (facts.splits !== 1 || !facts.isFactorRowMajor || facts.m !== m || facts.k !== n || facts.n > MOST_SECOND)
@@ -112,11 +115,10 @@ export function secondProductDispatch(rows: Planned, call: Planned): Planned | u
   const [a] = rangesOf(second);
   const normalized = rangesOf(next)[kernel.out]!;
   if (a!.entry !== normalized.entry || a!.offset !== normalized.offset) return undefined;
-  // other threadgroups may have written the other operands only before this dispatch, and read them until its end
-  const others = call.operands.filter((_, at) => !call.writes[at]).filter((entry) => entry !== normalized.entry);
-  const isWritten = (entry: Planned["operands"][number]) =>
-    rows.operands.some((e, at) => e === entry && rows.writes[at]);
-  if (others.some(isWritten)) return undefined;
+  // other threadgroups may write rows at the same time, so only the rows of this one may be read
+  const reads = [...rangesOf(second).slice(1, facts.hasInput ? 3 : 2), ...(chain?.loads ?? [])];
+  const written = rows.operands.filter((_, at) => rows.writes[at]);
+  if (reads.some(({ entry }) => written.includes(entry))) return undefined;
   if (call.operands.some((entry, at) => call.writes[at] && rows.operands.includes(entry))) return undefined;
   const wide = { product: second, chain, tiled: { ...found, tile: tiled.tile } };
   return planDispatch(rows.rows!, wide, [rows, call]);
@@ -225,7 +227,7 @@ function tileFor(
   const { m, n, splits, isRowMajor, hasInput } = productOf(product);
   const [, lanes] = next.kernel!.constants!;
   const written = product.operands[3]!;
-  if (splits !== 1 || !isRowMajor || n > MOST_COLUMNS || lanes !== LANES) return undefined;
+  if (splits !== 1 || !isRowMajor || n > MOST_COLUMNS || lanes !== LANES || isLarge(tiled)) return undefined;
   if (!kernel.pointers[0]!.includes(` ${tiled.out} `) || gridOf(next).threads !== TEAMS * LANES) return undefined;
   if (!readsRows(next, kernel, rangesOf(product)[3]!.offset, { entry: written, m, n })) return undefined;
   // other threadgroups read the factors after this one has written its rows

@@ -1,0 +1,15 @@
+import { capture } from "../observe/capture.ts";
+import { tensor } from "../ops/creation/tensor.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+
+/**
+ * Returns a number of an optimizer's step as an operand. While a step is recorded, it is a tensor, whose value each
+ * replay computes again, after the step was counted.
+ */
+export function liveScalar(value: () => number, dtype: DType): Tensor | number {
+  if (capture === null) return value();
+  const scalar = tensor(value(), { dtype });
+  capture.liveScalar(scalar.storage, dtype === "float64", value);
+  return scalar;
+}
