@@ -68,9 +68,10 @@ export function gatherAlong<D extends DType>(
 ): Tensor<D> {
   if (x.rank === 0) return reshape(gatherAlong(operation, reshape(x, [1]), reshape(index, [1]), 0, from), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
-  using used = leadingPart(x, index.shape.with(axis, x.shape[axis]!));
+  const reached = index.shape.with(axis, x.shape[axis]!);
+  using part = sameShape(reached, x.shape) ? null : leadingPart(x, reached);
   const attributes = { operation, dim: axis, ...from };
-  const output = execute(gatherPrimitive, [used, index], index.shape, x.dtype, attributes, operation);
+  const output = execute(gatherPrimitive, [part ?? x, index], index.shape, x.dtype, attributes, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => {
     const places = from.wraps ? fromTheFront(operation, saved, shape[axis]!) : saved;

@@ -13,7 +13,6 @@ import { tidy } from "../../tensor/tidy.ts";
 import { full } from "../creation/full.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
-import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
 import { gatherAlong } from "./adjoint.ts";
@@ -38,7 +37,7 @@ export function take(...values: unknown[]): Tensor {
   const { x, index } = takeParameters(values);
   return underName("take", () =>
     tidy(() => {
-      const [elements, places] = [x.rank === 1 ? x : flatten(x), index.rank === 1 ? index : flatten(index)];
+      const [elements, places] = [lineOf(x), lineOf(index)];
       const taken =
         firstBackend() === "cpu"
           ? gatherAlong("take", elements, places, 0, { wraps: true })
@@ -48,6 +47,7 @@ export function take(...values: unknown[]): Tensor {
   );
 }
 take.method = "same" as const;
+const lineOf = <D extends DType>(x: Tensor<D>): Tensor<D> => (x.rank === 1 ? x : reshape(x, [x.size]));
 const takeParameters = parameters("take", { x: operand(aTensor), index: operand(anIndex) });
 
 /**

@@ -1,5 +1,6 @@
 /** Scaled products added to an input: the relatives of `addmm`. */
 import { needsGradient } from "../../autograd/record.ts";
+import { capturing } from "../../backend/capture.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { ShapeError } from "../../core/errors.ts";
@@ -150,7 +151,8 @@ export function baddbmm(...values: unknown[]): Tensor {
   checkInput("baddbmm", input, [batch, m, n]);
   checkScale("baddbmm", { beta, alpha }, a.dtype);
   return underName("baddbmm", () => {
-    if (!isComplex(a.dtype) && !liftingOf([input, a, b], undefined))
+    // a recorded product with an input is one of two matrices
+    if (!isComplex(a.dtype) && !liftingOf([input, a, b], undefined) && capturing() === undefined)
       return productWithInput(input, a, b, { alpha, beta });
     return tidy(() => {
       const products = product(a, b, alpha);

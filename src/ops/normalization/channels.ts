@@ -1,5 +1,6 @@
 /** Normalization of channels: one primitive for each pass, and the gradients. */
 import { needsGradient, record } from "../../autograd/record.ts";
+import { capturing } from "../../backend/capture.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -233,7 +234,8 @@ const FEWEST = 2048;
 /** Whether weight and bias are applied in one pass. Gradients are those of a product and a sum. */
 const isAppliedAtOnce = (x: Tensor, ...vectors: readonly (Tensor | undefined)[]): boolean => {
   const operands = [x, ...vectors.filter((vector) => vector !== undefined)];
-  return x.size >= FEWEST && !needsGradient(...operands) && liftingOf(operands, undefined) === undefined;
+  if (x.size < FEWEST || needsGradient(...operands)) return false;
+  return liftingOf(operands, undefined) === undefined && capturing() === undefined;
 };
 
 /**
@@ -254,7 +256,7 @@ export function ofGroups(
   const count = x.shape[0]! * groups;
   const length = x.size / Math.max(count, 1);
   const out =
-    count >= MANY && length > 0 && length <= SHORT && firstBackend() === "cpu"
+    count >= MANY && length > 0 && length <= SHORT && firstBackend() === "cpu" && capturing() === undefined
       ? normalize({ operation, isCentered: true, eps, operands: { x: reshape(wide, [count, length]) } }).out
       : ofChannels(operation, reshape(wide, [1, count, length]), { eps }).out;
   const normalized = reshape(out, x.shape);
