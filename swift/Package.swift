@@ -22,9 +22,12 @@ let softwareDevice: [Target] = [
     .target(name: "QuartzCore", dependencies: ["OrchardDarwin"]),
     .target(name: "Orchardos", dependencies: ["CGlibcCompat", "OrchardDarwin"]),
     .target(name: "OSLog", dependencies: ["Orchardos"]),
-    .target(name: "MetalKit", dependencies: ["Metal", "simd"]),
+    .target(name: "MetalKit", dependencies: ["CoreGraphics", "Metal", "simd"]),
     .target(name: "Accelerate", dependencies: ["CGlibcCompat", "OrchardDarwin", "simd"]),
-    .target(name: "CoreGraphics"), .target(name: "OrchardCoreFoundation"),
+    .target(name: "CoreGraphics", dependencies: ["OrchardCoreFoundation"]), .target(name: "OrchardCoreFoundation"),
+    .target(name: "ImageIO", dependencies: ["CoreGraphics"]), .target(name: "UniformTypeIdentifiers"),
+    .target(name: "OrchardSwiftUI", dependencies: ["CoreGraphics"]),
+    .target(name: "IOSurface", dependencies: ["Metal", "OrchardCoreFoundation"]),
     .target(name: "CoreVideo", dependencies: ["CoreGraphics", "Metal", "OrchardCoreFoundation"]),
     .target(name: "IOKit", dependencies: ["OrchardCoreFoundation", "OrchardDarwin"]),
     .target(name: "MetalPerformanceShaders", dependencies: ["Metal"]),
@@ -32,9 +35,9 @@ let softwareDevice: [Target] = [
 ]
 // Apple's modules that programs import besides Metal, to the extent that compute programs use them.
 let companions = [
-    "OrchardDarwin", "OrchardCommonCrypto", "OrchardCoreFoundation", "Orchardos", "simd", "QuartzCore", "OSLog",
-    "MetalKit", "MetalPerformanceShaders", "MetalPerformanceShadersGraph", "Accelerate", "CoreGraphics", "CoreVideo",
-    "IOKit",
+    "OrchardDarwin", "OrchardCommonCrypto", "OrchardCoreFoundation", "OrchardSwiftUI", "Orchardos", "simd",
+    "QuartzCore", "OSLog", "MetalKit", "MetalPerformanceShaders", "MetalPerformanceShadersGraph", "Accelerate",
+    "CoreGraphics", "CoreVideo", "ImageIO", "IOKit", "IOSurface", "UniformTypeIdentifiers",
 ]
 let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),

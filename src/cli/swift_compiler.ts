@@ -15,10 +15,14 @@ import { cacheFolder } from "../core/paths.ts";
 /** Modules of Apple that programs look for to tell Apple's systems from Linux. */
 const asked = ["CommonCrypto", "Darwin", "os"];
 
+/** Modules that exist here as `Orchard…`, and only where they are imported outside of `#if`. */
+const aliased = [...asked, "SwiftUI"];
+
 /** Modules of Apple that are always here. */
 const apple = [
-  ...["Accelerate", "CoreGraphics", "CoreVideo", "IOKit", "Metal", "MetalKit", "MetalPerformanceShaders"],
-  ...["MetalPerformanceShadersGraph", "OSLog", "QuartzCore", "simd"],
+  ...["Accelerate", "CoreGraphics", "CoreVideo", "IOKit", "IOSurface", "ImageIO", "Metal", "MetalKit"],
+  ...["MetalPerformanceShaders", "MetalPerformanceShadersGraph", "OSLog", "QuartzCore", "UniformTypeIdentifiers"],
+  "simd",
 ];
 
 /** Modules that a file may import after `#if os(macOS)`. */
@@ -41,7 +45,7 @@ function imports(line) {
  */
 const unasked = String.raw`${readImport}
 BEGIN {
-  known = "^(${[...asked, ...apple].join("|")})$"
+  known = "^(${[...aliased, ...apple].join("|")})$"
   open = "^[[:space:]]*#if +canImport\\((${apple.join("|")})\\)[[:space:]]*$"
 }
 FNR == 1 { depth = closed = 0 }
@@ -62,9 +66,13 @@ FNR == 1 { depth = mac = 0 }
 mac && imports($0) && name !~ known { other = 1 }
 END { exit !found || other }`;
 
-/** Copies a file, with `os(macOS)` replaced by a condition that is true. */
+/**
+ * Copies a file, without the attributes of Objective-C, which is not there. With `mac`, `os(macOS)` is replaced by a
+ * condition that is true.
+ */
 const forMac = String.raw`
-/^[[:space:]]*#(if|elseif)/ { gsub(/os\((macOS|OSX)\)/, "swift(>=5)") }
+mac && /^[[:space:]]*#(if|elseif)/ { gsub(/os\((macOS|OSX)\)/, "swift(>=5)") }
+/@(objc|nonobjc)/ { gsub(/@(objcMembers|nonobjc|objc(\([[:alnum:]_:]*\))?)([[:space:]]+|$)/, "") }
 { print }`;
 
 /** Prints the folder that contains the folders of all lines. Folders of builds do not count. */
@@ -80,12 +88,13 @@ END { print folder }`;
  *
  * Programs import Darwin and os either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with
  * other code for Linux. So these modules exist only in modules that import them outside of `#if`, which get
- * `OrchardDarwin` as their meaning. Modules that import any of Apple's modules see its names too, as on a Mac, where
- * Foundation imports Darwin and Core Foundation.
+ * `OrchardDarwin` as their meaning. The same holds for SwiftUI, of which only colors exist. Modules that import any of
+ * Apple's modules see the names of `OrchardDarwin` too, as on a Mac, where Foundation imports Darwin and Core
+ * Foundation.
  *
  * Modules of a package that import one of Apple's modules outside of `#if` run on Apple's systems only. If they ask
  * `#if os(macOS)` and name no other system, the answer is yes: the compiler reads copies of their files, through an
- * overlay by which messages name the files themselves.
+ * overlay by which messages name the files themselves. The copies lack the attributes of Objective-C, too.
  *
  * Xcode compiles .metal files that the manifest does not declare, and makes `Bundle.module` of them. SwiftPM does not,
  * so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.
@@ -111,26 +120,28 @@ for name in $(printf '%s\\n' $names | sort -u); do
   darwin="-Xfrontend -import-module -Xfrontend OrchardDarwin -Xfrontend -import-module -Xfrontend OrchardCoreFoundation"
   case $name in
     guarded) continue ;;
-    ${asked.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
+    ${aliased.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
   esac
   only=$list
 done
 mac=
+objc=
 shaders=
 if [ -n "$only" ]; then
   xargs awk ${quoted(asksForMac)} < "$list" && mac=yes
+  xargs grep -qs -e '@objc' -e '@nonobjc' < "$list" && objc=yes
   if ! grep -q resource_bundle_accessor "$list" && xargs grep -qs 'Bundle\\.module' < "$list"; then
     folder=$(xargs -n 1 dirname < "$list" | awk ${quoted(common)})
     [ -n "$(find "$folder" -name '*.metal' -print -quit)" ] && shaders=$folder
   fi
 fi
-if [ -n "$mac$shaders" ]; then
+if [ -n "$mac$objc$shaders" ]; then
   copies=\${list%/*}/orchard-mac
   mkdir -p "$copies"
   xargs printf '%s\\n' < "$list" > "$copies/names"
   count=0
   while IFS= read -r file; do
-    if [ -n "$mac" ]; then awk ${quoted(forMac)} "$file"; else cat "$file"; fi > "$copies/$count.swift"
+    awk -v mac="$mac" ${quoted(forMac)} "$file" > "$copies/$count.swift"
     if [ -n "$shaders" ]; then
       printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
         "$shaders" >> "$copies/$count.swift"

@@ -6,12 +6,27 @@ import { join } from "node:path";
 const absent = new Set(
   `AppKit ARKit AVFAudio AVFoundation AVKit AudioToolbox BackgroundTasks Charts Cocoa Combine Contacts CoreAudio
   CoreBluetooth CoreData CoreHaptics CoreImage CoreLocation CoreMedia CoreML CoreMotion CoreText CryptoKit
-  GameController GameKit GameplayKit GLKit ImageIO IOSurface MapKit MetalFX ModelIO NaturalLanguage Network Photos
+  GameController GameKit GameplayKit GLKit MapKit MetalFX ModelIO NaturalLanguage Network Photos
   PhotosUI Quartz QuickLook RealityKit ReplayKit SceneKit ScreenCaptureKit Security SpriteKit SwiftData SwiftUI UIKit
-  UniformTypeIdentifiers UserNotifications VideoToolbox Vision WatchKit WebKit WidgetKit`.split(/\s+/),
+  UserNotifications VideoToolbox Vision WatchKit WebKit WidgetKit`.split(/\s+/),
 );
 
 const importLine = /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:internal|package|private|public)\s+)?import\s+(?:\w+\s+)?(\w+)/;
+
+/**
+ * Names of SwiftUI that a file which draws needs. Only colors are here (swift/Sources/OrchardSwiftUI), which compute
+ * packages pass to kernels.
+ */
+const drawing = new RegExp(
+  String.raw`\b(?:Alignment|Angle|Animation|App|AppStorage|Binding|Bindable|Canvas|Edge|Environment|Font|Gesture` +
+    "|Image|ObservedObject|Path|PreviewProvider|Scene|Shape|State|StateObject|Text|View|ViewModifier" +
+    String.raw`|\w+Representable)\b`,
+);
+
+const comments = /\/\/.*|\/\*[\s\S]*?\*\//g;
+
+/** Whether a file that imports SwiftUI uses only its colors. */
+const usesOnlyColors = (source: string): boolean => !drawing.test(source.replace(comments, ""));
 
 /** Returns the absent frameworks that a file imports without an `#if` around the import, in the order of its lines. */
 export function absentImports(source: string): string[] {
@@ -22,7 +37,8 @@ export function absentImports(source: string): string[] {
     else if (/^\s*#endif\b/.test(line)) depth--;
     else if (depth === 0) {
       const name = importLine.exec(line)?.[1];
-      if (name !== undefined && absent.has(name)) names.add(name);
+      if (name === undefined || !absent.has(name)) continue;
+      if (name !== "SwiftUI" || !usesOnlyColors(source)) names.add(name);
     }
   }
   return [...names];

@@ -15,10 +15,11 @@ function target(name: string, type: string, source: string, needed: readonly str
 }
 
 test.each([
-  ["import SwiftUI\nimport Metal\n@preconcurrency import AppKit\n", ["SwiftUI", "AppKit"]],
+  ["import SwiftUI\nimport Metal\n@preconcurrency import AppKit\nstruct A: View {}\n", ["SwiftUI", "AppKit"]],
+  ["import SwiftUI\n// of a View\nlet red = Color.red\n", []],
   ["public import struct CoreImage.CIColor\n", ["CoreImage"]],
   ["#if canImport(SwiftUI)\nimport SwiftUI\n#endif\nimport Foundation\n", []],
-  ["#if os(macOS)\n#if DEBUG\n#endif\nimport AppKit\n#else\nimport UIKit\n#endif\nimport ImageIO\n", ["ImageIO"]],
+  ["#if os(macOS)\n#if DEBUG\n#endif\nimport AppKit\n#else\nimport UIKit\n#endif\nimport Vision\n", ["Vision"]],
   ['// import SwiftUI\nlet text = "import UIKit"\nimport SwiftUIHelpers\n', []],
 ])("%j imports %j", (source, names) => {
   expect(absentImports(source)).toEqual(names);
@@ -27,7 +28,7 @@ test.each([
 test("targets that import frameworks for screens are left out, and those that depend on them", () => {
   const targets = [
     target("Kernels", "library", "import Metal\n"),
-    target("Views", "library", "import SwiftUI\nimport Kernels\n", ["Kernels"]),
+    target("Views", "library", "import SwiftUI\nimport Kernels\nextension View {}\n", ["Kernels"]),
     target("App", "executable", "import Views\n", ["Views", "Kernels"]),
     target("Tool", "executable", "import Kernels\n", ["Kernels"]),
     target("KernelTests", "test", "import XCTest\n", ["Kernels"]),

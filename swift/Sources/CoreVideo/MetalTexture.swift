@@ -32,8 +32,7 @@ public func CVMetalTextureCacheCreate(
     return kCVReturnSuccess
 }
 
-/// Creates a texture of the pixel buffer's memory. The plane must be 0, and a pixel of `pixelFormat` must have the size
-/// of the buffer's.
+/// Creates a texture of a plane's memory. A pixel of `pixelFormat` must have the size of the plane's.
 @discardableResult
 public func CVMetalTextureCacheCreateTextureFromImage(
     _ allocator: CFAllocator?, _ textureCache: CVMetalTextureCache, _ sourceImage: CVImageBuffer,
@@ -41,25 +40,28 @@ public func CVMetalTextureCacheCreateTextureFromImage(
     _ planeIndex: Int, _ textureOut: UnsafeMutablePointer<CVMetalTexture?>
 ) -> CVReturn {
     textureOut.pointee = nil
-    guard planeIndex == 0, sourceImage.texture == nil else { return kCVReturnInvalidArgument }
-    guard width > 0, height > 0, width <= sourceImage.width, height <= sourceImage.height else {
-        return kCVReturnInvalidSize
+    guard sourceImage.planes.indices.contains(planeIndex), sourceImage.texture == nil else {
+        return kCVReturnInvalidArgument
     }
-    guard bytesPerPixel(of: pixelFormat) == bytesPerPixel(of: sourceImage) else { return kCVReturnInvalidPixelFormat }
+    let plane = sourceImage.planes[planeIndex]
+    guard width > 0, height > 0, width <= plane.width, height <= plane.height else { return kCVReturnInvalidSize }
+    guard bytesPerPixel(of: pixelFormat) == plane.bytesPerPixel else { return kCVReturnInvalidPixelFormat }
+    guard plane.length % pageSize == 0, UInt(bitPattern: sourceImage.memory) % UInt(pageSize) == 0 else {
+        return kCVReturnPixelBufferNotMetalCompatible
+    }
     let descriptor = MTLTextureDescriptor.texture2DDescriptor(
         pixelFormat: pixelFormat, width: width, height: height, mipmapped: false)
     descriptor.storageMode = .shared
     descriptor.usage = (textureAttributes?[kCVMetalTextureUsage] as? UInt).map(MTLTextureUsage.init) ?? .shaderRead
     let buffer = textureCache.device.makeBuffer(
-        bytesNoCopy: sourceImage.memory, length: sourceImage.length, options: .storageModeShared, deallocator: nil)
-    guard
-        let texture = buffer?.makeTexture(descriptor: descriptor, offset: 0, bytesPerRow: sourceImage.bytesPerRow)
-    else { return kCVReturnAllocationFailed }
+        bytesNoCopy: sourceImage.memory + plane.start, length: plane.length, options: .storageModeShared,
+        deallocator: nil)
+    guard let texture = buffer?.makeTexture(descriptor: descriptor, offset: 0, bytesPerRow: plane.bytesPerRow) else {
+        return kCVReturnAllocationFailed
+    }
     textureOut.pointee = CVBuffer(texture: CVTexture(pixels: sourceImage, texture: texture))
     return kCVReturnSuccess
 }
-
-private func bytesPerPixel(of image: CVImageBuffer) -> Int? { bytesPerPixel[image.type] }
 
 private func bytesPerPixel(of format: MTLPixelFormat) -> Int? {
     switch format {

@@ -55,7 +55,7 @@ public class MPSKernel: NSObject, NSCopying {
 }
 
 /// The pipelines of this module's kernels, compiled when first used, by the types of their operands.
-private final class Pipelines: @unchecked Sendable {
+final class Pipelines: @unchecked Sendable {
     static let shared = Pipelines()
     private let lock = NSLock()
     private var known: [String: any MTLComputePipelineState] = [:]
@@ -71,13 +71,20 @@ private final class Pipelines: @unchecked Sendable {
             }
             return "using \(name) = \(spelling);"
         }
-        let key = "\(function) \(definitions)"
+        let source = definitions.joined(separator: "\n") + "\n" + kernelSources[function]!
+        return pipeline(function, source: source, owner: owner, on: device)
+    }
+
+    func pipeline(
+        _ function: String, source: String, owner: String, on device: any MTLDevice
+    ) -> any MTLComputePipelineState {
+        let key = "\(function) \(source)"
         lock.lock()
         defer { lock.unlock() }
         if let pipeline = known[key] { return pipeline }
-        let source = (["#include <metal_stdlib>", "using namespace metal;"] + definitions).joined(separator: "\n")
         do {
-            let library = try device.makeLibrary(source: "\(source)\n\(kernelSources[function]!)", options: nil)
+            let text = "#include <metal_stdlib>\nusing namespace metal;\n\(source)"
+            let library = try device.makeLibrary(source: text, options: nil)
             let pipeline = try device.makeComputePipelineState(function: library.makeFunction(name: function)!)
             known[key] = pipeline
             return pipeline

@@ -9,6 +9,10 @@ public typealias CFString = String
 public typealias CFDictionary = [AnyHashable: Any]
 public typealias CFMutableDictionary = [AnyHashable: Any]
 public typealias CFNumber = NSNumber
+public typealias CFData = Data
+public typealias CFMutableData = NSMutableData
+public typealias CFURL = URL
+public typealias CFError = any Error
 
 public final class CFAllocator: Sendable {}
 /// The only allocator: objects are in the process's memory.

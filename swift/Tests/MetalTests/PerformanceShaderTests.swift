@@ -257,7 +257,7 @@ final class PerformanceShaderTests: MetalTestCase {
 }
 
 /// Numbers from -2 to 2, by the generator SplitMix64.
-private struct Draws {
+struct Draws {
     var state: UInt64
 
     mutating func number() -> Double {

@@ -58,6 +58,8 @@ test.each([
   ["#if canImport(Metal)\nlet a = 1\n#else\nimport simd\n#endif\n", []],
   ["#if canImport(Metal) && DEBUG\nimport Metal\n#endif\n", []],
   ["internal import os\n", [...alias("os"), ...names]],
+  ["import SwiftUI\n", [...alias("SwiftUI"), ...names]],
+  ["#if canImport(SwiftUI)\nimport SwiftUI\n#endif\n", []],
 ])("%j adds %j", (text, expected) => {
   expect(added(true, text)).toEqual(expected);
   expect(added(false, text)).toEqual(expected);
@@ -103,6 +105,16 @@ test("a module for Apple's systems is told that it is on macOS, with the lines w
     `  #if DEBUG || !${yes} && ${yes}\n#endif\n// os(macOS)\n`,
   ]);
   expect(readInstead(`import Metal\n#if os(macOS)\nimport IOKit\n#else\nimport UIKit\n#endif\n${mac}`)).toBeDefined();
+});
+
+test("a module for Apple's systems is compiled without the attributes of Objective-C", () => {
+  const text =
+    "import Metal\n@objc(Rule) public class A: NSObject {\n  @objc\n  func f() {}\n  @nonobjc var a = 1\n}\n";
+  expect(readInstead(text, "@objcMembers class B {}\n")).toEqual([
+    "import Metal\npublic class A: NSObject {\n  \n  func f() {}\n  var a = 1\n}\n",
+    "class B {}\n",
+  ]);
+  expect(readInstead("import Foundation\n@objc class A {}\n")).toBeUndefined();
 });
 
 test.each([

@@ -14,10 +14,10 @@ template <typename U> MRT_FUNC float load_snorm(U x) { return unpack_snorm(uint(
 
 // A float without a sign: 5 bits of exponent, and the rest mantissa. Negative numbers become 0.
 MRT_FUNC uint store_small_float(float x, uint mantissa) {
-  const uint infinity = 31u << mantissa;
-  if (metal::isnan(x)) return infinity + 1;
-  if (!(x > 0)) return 0;
-  if (metal::isinf(x)) return infinity;
+  const uint infinity = 31u << mantissa, bits = __builtin_bit_cast(uint, x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return infinity + 1; // NaN
+  if (bits >> 31 || bits == 0) return 0;
+  if (bits == 0x7f800000u) return infinity;
   int exponent;
   metal::precise::frexp(x, exponent); // x is in [2^(exponent - 1), 2^exponent)
   exponent = metal::max(exponent - 1, -14);
