@@ -178,8 +178,9 @@ const pipelines = new WeakMap<MetalContext, Map<string, Pipeline>>();
 /** Returns the pipeline of a kernel, compiled at the first call. @throws {KernelCompileError} */
 export function pipelineFor(context: MetalContext, kernel: KernelName): Pipeline {
   const known = getOrMake(pipelines, context, () => new Map<string, Pipeline>());
-  const key = `${kernel.file} ${kernel.name} ${kernel.constants?.join(" ") ?? ""}`;
-  return getOrMake(known, key, () => compile(context, kernel));
+  let key = `${kernel.file} ${kernel.name}`;
+  for (const value of kernel.constants ?? []) key += ` ${value}`; // join is slower
+  return known.get(key) ?? getOrMake(known, key, () => compile(context, kernel));
 }
 
 const compile = (context: MetalContext, { file, name, constants = [] }: KernelName): Pipeline =>

@@ -4,6 +4,7 @@ import { type MetalContext, metalContext } from "../../backend/metal/context.ts"
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
 import { getOrMake } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { fragmentKernel, fragmentTileFor } from "./fragments.metal.ts";
 import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { problemOf } from "./problem.ts";
 import { type Family, kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
@@ -32,13 +33,12 @@ export interface TiledLaunch {
 
 /** Encodes a kernel; does nothing if there are no rows to compute. */
 export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefined {
-  const { dtype } = call.operands.q!.tensor;
-  const tile = tileFor(what.kernel, forced ?? familyOf(metalContext()), dtype, call.dim, call.valueDim);
-  const threadgroups = what.threadgroups(rowsOf(tile), tile.columns);
+  const { file, name, rows, columns, threadgroup } = kernelOf(call, what.kernel);
+  const threadgroups = what.threadgroups(rows, columns);
   if (threadgroups.includes(0)) return undefined;
   return launch({
-    file: `attention/${what.kernel}.metal`,
-    name: kernelName(tile, metalTypeOf(dtype)),
+    file,
+    name,
     constants: constantsOf(call, what.streams),
     operands: [
       ...what.reads.map((operand) => reads(tensorOf(call, operand))),
@@ -46,9 +46,26 @@ export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefi
     ],
     parameters: parametersOf(call),
     threadgroups,
-    threadgroup: threadsOf(tile),
+    threadgroup,
     work: workOf(call),
   });
+}
+
+/** Returns the kernel of a GPU family for a call. */
+function kernelOf(call: Call, kernel: TiledKernel) {
+  const { dtype } = call.operands.q!.tensor;
+  const family = forced ?? familyOf(metalContext());
+  const type = metalTypeOf(dtype);
+  const fragments = family === "nvidia" ? fragmentTileFor(kernel, dtype, call.dim, call.valueDim) : undefined;
+  if (fragments) return fragmentKernel(fragments, type);
+  const tile = tileFor(kernel, family, dtype, call.dim, call.valueDim);
+  return {
+    file: `attention/${kernel}.metal`,
+    name: kernelName(tile, type),
+    rows: rowsOf(tile),
+    columns: tile.columns,
+    threadgroup: threadsOf(tile),
+  };
 }
 
 /** Returns the floating-point operations of one pass over all pairs: scores and weighted sums of values. */
@@ -87,4 +104,7 @@ export function withFamily<Result>(family: Family, body: () => Result): Result {
 }
 
 const familyOf = (context: MetalContext): Family =>
-  getOrMake(families, context, () => (context.deviceInfo().families.includes("apple9") ? "apple9" : "apple7"));
+  getOrMake(families, context, () => {
+    if (process.platform === "linux" && !context.isSoftware) return "nvidia";
+    return context.deviceInfo().families.includes("apple9") ? "apple9" : "apple7";
+  });

@@ -10,8 +10,8 @@ import type { DType } from "../../tensor/dtype.ts";
  */
 export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
 
-/** A GPU generation: `apple9` is M3 and later, `apple7` is M1 and everything else. */
-export type Family = "apple7" | "apple9";
+/** Kinds of GPUs: `apple9` is M3 and later, `nvidia` has the tiles of fragments.metal.ts, `apple7` is everything else. */
+export type Family = "apple7" | "apple9" | "nvidia";
 
 /**
  * The work of a threadgroup: it holds `8 · down · tall` rows and processes `columns` rows of the other side at a time.

@@ -62,6 +62,8 @@ final class BufferPool {
     private var cache: [Key: [Allocation]] = [:]
     private var waiting: [Allocation] = []
     private var waitingBytes: UInt64 = 0
+    /// The last complete command buffer when `waiting` was last searched: all buffers in it were used later.
+    private var collectedTo: UInt64 = 0
     private var clock: UInt64 = 0
 
     init(
@@ -105,14 +107,21 @@ final class BufferPool {
     }
 
     func release(_ allocation: Allocation) {
-        waiting.append(allocation)
         waitingBytes += UInt64(allocation.bytes)
+        if allocation.lastUse <= tickets.completed {
+            store(allocation)
+            trim(to: cacheLimit)
+        } else {
+            waiting.append(allocation)
+        }
         collect()
     }
 
     /// Moves buffers that the device no longer uses to the cache.
     func collect() {
         let completed = tickets.completed
+        guard completed != collectedTo else { return }
+        collectedTo = completed
         guard waiting.contains(where: { $0.lastUse <= completed }) else { return }
         let done = waiting.filter { $0.lastUse <= completed }
         waiting.removeAll { $0.lastUse <= completed }

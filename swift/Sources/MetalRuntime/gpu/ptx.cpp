@@ -56,6 +56,7 @@ std::vector<std::string> ptx_flags(const std::string &clang, const CompileOption
   flags.push_back(std::string("-march=") + architecture);
   // Arrays of matrices stay in registers only if functions that receive them are inlined, and loops over them unrolled.
   append({"-mllvm", "-inline-threshold=100000", "-mllvm", "-unroll-threshold=3000"});
+  append({"-mllvm", "-pragma-unroll-threshold=1000000"});
   // A call of a barrier or a lane operation must not become dependent on more conditions, nor be duplicated.
   append({"-fconvergent-functions"});
   append({build.contract ? "-ffp-contract=fast" : "-ffp-contract=off"});

@@ -139,7 +139,8 @@ void rewrite_spellings(Rewriter &rewriter);
 void rewrite_scalars(Rewriter &rewriter);
 bool names_builtin(const TokenList &tokens, uint32_t index); // the `__asm` with Apple's internal name
 void mark_waits(Rewriter &rewriter);
-void guard_arrays(Rewriter &rewriter); // arrays.cpp
+void keep_loop_pragmas(Rewriter &rewriter); // loops.cpp
+void guard_arrays(Rewriter &rewriter);      // arrays.cpp
 void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
 void check_positions(Rewriter &rewriter, const Declaration &kernel,

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace mrt {
 namespace {
@@ -47,6 +48,7 @@ private:
     uint32_t index = uint32_t(list.tokens.size());
     list.tokens.push_back({std::string_view(text).substr(position, length), kind, spaced, at_line_start, line,
                            uint32_t(position - line_start + 1), file, source_line, index});
+    list.tokens.back().pragma = std::exchange(pragma, {});
     position += length;
     at_line_start = spaced = false;
   }
@@ -56,7 +58,10 @@ private:
     const char *cursor = text.c_str() + position + 1;
     char *after = nullptr;
     unsigned long marked = strtoul(cursor, &after, 10);
-    if (after == cursor && guides_loops(text.substr(position, end - position))) return void(position = end);
+    if (after == cursor && guides_loops(text.substr(position, end - position))) {
+      pragma = std::string_view(text).substr(position + strlen("#pragma "), end - position - strlen("#pragma "));
+      return void(position = end);
+    }
     if (after == cursor) return add(end - position, TokenKind::directive);
     size_t open = text.find('"', position), close = open < end ? text.find('"', open + 1) : open;
     if (close < end) set_file(text.substr(open + 1, close - open - 1));
@@ -64,8 +69,7 @@ private:
     position = end;
   }
 
-  // Pragmas that only affect how a loop is compiled. Preprocessing does not expand macros in them, but removes the
-  // definitions.
+  // Pragmas that only affect how a loop is compiled (loops.cpp).
   static bool guides_loops(const std::string &directive) {
     const std::string pragma = "#pragma ";
     if (directive.compare(0, pragma.size(), pragma) != 0) return false;
@@ -158,6 +162,7 @@ private:
   size_t position = 0, line_start = 0;
   uint32_t line = 1, source_line = 1, file = 0;
   bool at_line_start = true, spaced = true;
+  std::string_view pragma; // before the next token
 };
 
 } // namespace

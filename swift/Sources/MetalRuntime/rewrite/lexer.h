@@ -15,13 +15,14 @@ enum class TokenKind : uint8_t { identifier, number, string, character, punctuat
 struct Token {
   std::string_view text;
   TokenKind kind;
-  bool spaced;           // preceded by white space
-  bool first;            // first of its line
-  uint32_t line, column; // in the preprocessed text, from 1
-  uint32_t file;         // index into TokenList::files
-  uint32_t source_line;  // in that file
-  uint32_t partner;      // for a bracket: the matching one; else the token's index
-  bool coherent = false; // preceded by `coherent(device)`
+  bool spaced;                  // preceded by white space
+  bool first;                   // first of its line
+  uint32_t line, column;        // in the preprocessed text, from 1
+  uint32_t file;                // index into TokenList::files
+  uint32_t source_line;         // in that file
+  uint32_t partner;             // for a bracket: the matching one; else the token's index
+  bool coherent = false;        // preceded by `coherent(device)`
+  std::string_view pragma = {}; // before it, one that only affects how a loop is compiled: without "#pragma"
 };
 
 struct TokenList {

@@ -46,6 +46,7 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   rewrite_kernels(rewriter);
   rewrite_spaces(rewriter);
   drop_duplicates(rewriter);
+  keep_loop_pragmas(rewriter);
   return result;
 }
 

@@ -28,6 +28,7 @@
 
 #include "../kernel_abi.h"
 
+#define MRT_LOOP(pragma)
 #define MRT_CALL MRT_FUNC
 #define MRT_SITE_ONLY [[maybe_unused]] mrt::Site site = mrt::Site::here()
 #define MRT_SITE , MRT_SITE_ONLY

@@ -24,6 +24,9 @@
 #define __HAVE_QUADGROUP__ 1
 #define __HAVE_ATOMIC_FLOAT__ 1
 
+// The lane functions of simdgroup_matrix.h's end, which Apple's compiler does not have.
+#define __HAVE_ORCHARD_FRAGMENTS__ 1
+
 #define METAL_FUNC inline __attribute__((__always_inline__))
 #define METAL_CONST_ARG(x)
 #define METAL_ENABLE_IF(...)

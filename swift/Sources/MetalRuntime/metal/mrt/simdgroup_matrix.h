@@ -281,4 +281,6 @@ __metal_simdgroup_matrix_8x8_multiply_accumulate(metal::vec<A, 64> a, metal::vec
     MRT_BODY(return mrt::multiply_accumulate<D>(mrt::lane_elements(a, false), mrt::lane_elements(b, false),
                                                 mrt::lane_elements(c, false), "simdgroup_multiply_accumulate", site)
                  .apple();)
+
+#include "fragments.h"
 #endif

@@ -13,6 +13,9 @@
 #define MRT_BODY(...) {__VA_ARGS__}
 #define MRT_UNINSTRUMENTED __attribute__((always_inline))
 
+// A pragma before a loop: arrays stay in registers only if loops over them are unrolled.
+#define MRT_LOOP(pragma) _Pragma(pragma)
+
 #define MRT_SHARED __attribute__((address_space(3)))
 
 namespace mrt {

@@ -36,9 +36,15 @@ MRT_FUNC mrt_u32 transposed_word(mrt_u32 word) {
   __asm__("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(word));
   return result;
 }
+// Between the native and the transposed layout. Element (row, column) of one is the element (column, row) of the other.
 template <typename T> MRT_FUNC metal::vec<T, 64> transposed_pair(metal::vec<T, 64> pair) {
-  static_assert(sizeof pair == 4, "two elements of 16 bits");
-  return __builtin_bit_cast(metal::vec<T, 64>, transposed_word(__builtin_bit_cast(mrt_u32, pair)));
+  if constexpr (sizeof pair == 4)
+    return __builtin_bit_cast(metal::vec<T, 64>, transposed_word(__builtin_bit_cast(mrt_u32, pair)));
+  else {
+    const mrt_u32 lane = lane_index(), from = lane % 4 * 8 + lane / 8;
+    const metal::vec<T, 64> first = from_lane(pair, from), second = from_lane(pair, from + 4);
+    return {{first.own[lane / 4 & 1], second.own[lane / 4 & 1]}};
+  }
 }
 
 enum MatrixLayout : mrt_u8 { apple_layout, native_layout, transposed_layout };
@@ -53,8 +59,7 @@ template <typename T> struct LaneElements {
   }
   MRT_METHOD metal::vec<T, 64> native() const {
     const mrt_u32 lane = lane_index();
-    if constexpr (is_tensor_core_element<T>)
-      if (layout == transposed_layout) return transposed_pair(pair);
+    if (layout == transposed_layout) return transposed_pair(pair);
     return layout == apple_layout ? from_lane(pair, (lane & 0b10001) | (lane >> 1 & 0b110) | (lane << 2 & 0b1000))
                                   : pair;
   }
@@ -187,6 +192,7 @@ template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> e
 }
 template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> elements) {
   if constexpr (is_tensor_core_element<T>) return parts_of(elements.transposed());
+  else if (elements.layout == transposed_layout) return parts_of(elements.pair);
   else {
     Parts<part_count<T>> parts = parts_of(elements.native());
     for (mrt_u32 &word : parts.words) word = transposed_word(word);
@@ -206,16 +212,21 @@ struct TallSums {
   float upper[2], lower[2];
 };
 
-// d = (a0 a2; a1 a3) (b0; b1) + c, where each letter is an 8 x 8 matrix of bfloats.
+// d = (a0 a2; a1 a3) (b0; b1) + c, where each letter is an 8 x 8 matrix of bfloats, or of halves.
+#define MRT_TALL_MMA(type)                                                                                             \
+  __asm__("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, " \
+          "{%10, %11, %12, %13};"                                                                                      \
+          : "=f"(d.upper[0]), "=f"(d.upper[1]), "=f"(d.lower[0]), "=f"(d.lower[1])                                     \
+          : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(c.upper[0]), "f"(c.upper[1]), "f"(c.lower[0]),   \
+            "f"(c.lower[1]))
+template <typename T = bfloat>
 MRT_FUNC TallSums tall_product(mrt_u32 a0, mrt_u32 a1, mrt_u32 a2, mrt_u32 a3, mrt_u32 b0, mrt_u32 b1, TallSums c) {
   TallSums d;
-  __asm__("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-          "{%10, %11, %12, %13};"
-          : "=f"(d.upper[0]), "=f"(d.upper[1]), "=f"(d.lower[0]), "=f"(d.lower[1])
-          : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(c.upper[0]), "f"(c.upper[1]), "f"(c.lower[0]),
-            "f"(c.lower[1]));
+  if constexpr (__is_same(T, half)) MRT_TALL_MMA("f16");
+  else MRT_TALL_MMA("bf16");
   return d;
 }
+#undef MRT_TALL_MMA
 
 // The products of all parts, the smallest first. One instruction multiplies up to four pairs of parts: two of the left
 // factor above each other, and two of either factor along k. No part is multiplied by a zero that is not the factor's,
@@ -251,6 +262,82 @@ MRT_FUNC LaneElements<D> multiply_accumulate(LaneElements<A> a, LaneElements<B> 
   else if constexpr (__is_same(A, B)) d = fragment_product(a.native(), b.native(), sums);
   else d = parts_product(left_parts(a), right_parts(b), sums);
   return lane_elements<D>({{D(d.own[0]), D(d.own[1])}});
+}
+
+// ---------------------------------------------------------------- for fragments.h
+// Right factors have the transposed layout. One instruction loads two matrices of 16 bits, whose rows are at the
+// addresses of the first 16 lanes; like any read of memory, it must stay between the barriers around it. The address of
+// a lane's two floats is a multiple of their size if they are adjacent.
+template <typename T>
+MRT_FUNC void load_right_factors(LaneElements<T> &first, LaneElements<T> &second, const MRT_THREADGROUP T *source,
+                                 const MRT_THREADGROUP T *next, ulong elements_per_row, bool transpose) {
+  const mrt_u32 lane = lane_index();
+  if constexpr (is_tensor_core_element<T>) {
+    const T *row = (lane & 8 ? (const T *)next : (const T *)source) + lane % 8 * elements_per_row;
+    const auto address = mrt_u32((__UINTPTR_TYPE__)(const MRT_SHARED T *)row);
+    mrt_u32 words[2];
+    if (transpose)
+      __asm__ volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                       : "=r"(words[0]), "=r"(words[1])
+                       : "r"(address)
+                       : "memory");
+    else
+      __asm__ volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                       : "=r"(words[0]), "=r"(words[1])
+                       : "r"(address)
+                       : "memory");
+    first = {__builtin_bit_cast(metal::vec<T, 64>, words[0]), transposed_layout};
+    second = {__builtin_bit_cast(metal::vec<T, 64>, words[1]), transposed_layout};
+  } else {
+    struct alignas(2 * sizeof(T)) Pair {
+      T own[2];
+    };
+    const MatrixPosition position = native_position(lane);
+    const auto load = [&](const T *matrix) -> metal::vec<T, 64> {
+      if (!transpose) // column `row` of the matrix
+        return {{matrix[position.column * elements_per_row + position.row],
+                 matrix[(position.column + 1) * elements_per_row + position.row]}};
+      const Pair pair = *(const Pair *)(matrix + position.row * elements_per_row + position.column);
+      return {{pair.own[0], pair.own[1]}};
+    };
+    first = {load((const T *)source), transposed_layout};
+    second = {load((const T *)next), transposed_layout};
+  }
+}
+
+template <typename T> MRT_FUNC mrt_u32 word_of(metal::vec<T, 64> pair) { return __builtin_bit_cast(mrt_u32, pair); }
+
+// One instruction for half and bfloat.
+//
+// Floats are multiplied in parts, for the 8 columns of each pair of left matrices. With the parts h, m and l of a
+// factor in descending order, four instructions add the products (l h + m m), (h l + l m), (m l + m h) and (h m + h h):
+// all but l l, which is less than 2^-29 of the product. As in parts_product, an instruction that rounds to nearest adds
+// their sum.
+template <typename T>
+MRT_FUNC void add_tall_product(LaneElements<float> &upper, LaneElements<float> &lower, LaneElements<T> a0,
+                               LaneElements<T> a1, LaneElements<T> a2, LaneElements<T> a3, LaneElements<T> b0,
+                               LaneElements<T> b1) {
+  metal::vec<float, 64> high = upper.native(), low = lower.native();
+  if constexpr (is_tensor_core_element<T>) {
+    const TallSums sums = tall_product<T>(word_of(a0.native()), word_of(a1.native()), word_of(a2.native()),
+                                          word_of(a3.native()), word_of(b0.transposed()), word_of(b1.transposed()),
+                                          {{high.own[0], high.own[1]}, {low.own[0], low.own[1]}});
+    high = {{sums.upper[0], sums.upper[1]}};
+    low = {{sums.lower[0], sums.lower[1]}};
+  } else {
+    const LaneElements<T> left[2][2] = {{a0, a1}, {a2, a3}}, right[2] = {b0, b1};
+    for (int step = 0; step < 2; step++) {
+      const Parts<3> p = left_parts(left[step][0]), q = left_parts(left[step][1]), r = right_parts(right[step]);
+      const auto add = [&](int first, int second, int by_first, int by_second, TallSums c) {
+        return tall_product(p.words[first], q.words[first], p.words[second], q.words[second], r.words[by_first],
+                            r.words[by_second], c);
+      };
+      const TallSums sums = add(0, 0, 1, 0, add(1, 1, 2, 0, add(0, 2, 2, 1, add(2, 1, 0, 1, {}))));
+      for (int i = 0; i < 2; i++) high.own[i] += sums.upper[i], low.own[i] += sums.lower[i];
+    }
+  }
+  upper = lane_elements<float>(high);
+  lower = lane_elements<float>(low);
 }
 
 } // namespace mrt

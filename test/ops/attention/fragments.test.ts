@@ -1,0 +1,20 @@
+/** The kernels for NVIDIA GPUs, run on the software device, against the formula. */
+import { describe, test } from "bun:test";
+import { environmentFlag } from "../../../src/core/environment.ts";
+import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
+import { seed, someOf } from "../../support/some.ts";
+import { alone, sampledSizes, triples } from "./cases.ts";
+import { checkCase } from "./run.ts";
+
+const metal = { name: "metal", backend: "metal", path: "fused" } as const;
+const cases = [...alone, ...someOf([...triples(12), ...sampledSizes(25)], 12)];
+
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in registers", () => {
+  for (const [at, dtype] of (["float32", "float16", "bfloat16"] as const).entries())
+    test(`${dtype}, seed ${seed}`, () => {
+      const some = dtype === "float32" ? cases : cases.filter((_, index) => index % 2 === at % 2);
+      withFamily("nvidia", () => {
+        for (const each of some) checkCase(each, dtype, metal);
+      });
+    });
+});
