@@ -1,7 +1,8 @@
 /** `Object.keys`, `entries` and `fromEntries` with the types of names, for records that have no other names. */
 
 /** Returns the names of a record. */
-export const keysOf = <T extends object>(record: T): (keyof T & string)[] => Object.keys(record) as (keyof T & string)[];
+export const keysOf = <T extends object>(record: T): (keyof T & string)[] =>
+  Object.keys(record) as (keyof T & string)[];
 
 /** Returns the names of a record with their values. */
 export const entriesOf = <T extends object>(record: T): [keyof T & string, T[keyof T & string]][] =>
