@@ -11,9 +11,9 @@ export const entriesOf = <T extends object>(record: T): [keyof T & string, T[key
 /** Returns a record with a value for each name. */
 export function recordOf<Name extends string, Value>(
   names: readonly Name[],
-  valueOf: (name: Name, at: number) => Value,
+  make: (name: Name, at: number) => Value,
 ): Record<Name, Value> {
-  return Object.fromEntries(names.map((name, at) => [name, valueOf(name, at)])) as Record<Name, Value>;
+  return Object.fromEntries(names.map((name, at) => [name, make(name, at)])) as Record<Name, Value>;
 }
 
 /** Returns the members of a record that are not undefined. */

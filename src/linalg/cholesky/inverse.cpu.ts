@@ -4,6 +4,7 @@ import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { dtype, flag, whole } from "../../backend/fields.ts";
 import { liftingOf } from "../../backend/lifted.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { isComplex } from "../../tensor/dtype.ts";
@@ -22,14 +23,13 @@ const inverseCpu: Implementation<undefined, [Tensor], [Tensor, Tensor]> = {
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 /**
  * Input: lower factors […, n, n], contiguous or transposed. Outputs: the inverses […, n, n], contiguous; and info int32
  * […], the 1-based index of the first zero on each factor's diagonal, or 0 if there is none.
  */
 export const inversePrimitive = definePrimitive<undefined>({
   ...{ name: "choleskyInverse", family: "linalg" },
-  implementations: { metal: elsewhere, cpu: inverseCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: inverseCpu, reference: onlyCpuFuses },
 });
 
 /** Above this size, the composed operations are faster, because they use blocked matrix products. */

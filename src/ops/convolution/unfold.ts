@@ -3,6 +3,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
@@ -203,10 +204,9 @@ const foldCpu: Implementation<Windows> = {
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 const foldPrimitive = definePrimitive<Windows>({
   ...{ name: "fold", family: "convolution" },
-  implementations: { metal: elsewhere, cpu: foldCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: foldCpu, reference: onlyCpuFuses },
 });
 
 /** Computes the adjoint: for each position in a window, adds the elements of all windows to a view. */

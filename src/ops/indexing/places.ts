@@ -1,9 +1,10 @@
 /**
- * Combines one index per axis into a row-major position: in one pass on cpu, composed of other operations elsewhere.
+ * Combines one index per axis into a row-major position: in one pass on cpu, composed of other operations onlyCpuFuses.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
@@ -48,10 +49,9 @@ const placesCpu: Implementation<PlacesAttributes, readonly Tensor[], [Tensor]> =
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 const placesPrimitive = definePrimitive<PlacesAttributes>({
   ...{ name: "indexPlaces", family: "indexing" },
-  implementations: { metal: elsewhere, cpu: placesCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: placesCpu, reference: onlyCpuFuses },
 });
 
 /**

@@ -1,6 +1,7 @@
 /** The primitive of triangle indices: one call on cpu. Other backends compose it from other operations. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -19,11 +20,10 @@ const triangleIndicesCpu: Implementation<TriangleIndicesAttributes, readonly Ten
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 /** Output: int64 [2, count], contiguous: the rows, then the columns of the triangle's elements. */
 export const triangleIndicesPrimitive = definePrimitive<TriangleIndicesAttributes>({
   ...{ name: "triangleIndices", family: "indexing" },
-  implementations: { metal: elsewhere, cpu: triangleIndicesCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: triangleIndicesCpu, reference: onlyCpuFuses },
 });
 
 /** Whether the primitive can compute the indices. Recorded graphs contain the composed operations instead. */

@@ -5,6 +5,7 @@ import { cpuCall } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, oneOf, whole } from "../../backend/fields.ts";
 import { liftingOf } from "../../backend/lifted.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { isComplex } from "../../tensor/dtype.ts";
@@ -46,8 +47,7 @@ const padGradientCpu: Implementation<PadAttributes, [Tensor], [Tensor]> = {
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
-const onCpu = <Operation>(cpu: Operation) => ({ metal: elsewhere, cpu, reference: elsewhere });
+const onCpu = <Operation>(cpu: Operation) => ({ metal: onlyCpuFuses, cpu, reference: onlyCpuFuses });
 
 /** Inputs: x, and in mode `constant` a scalar. The output is contiguous. */
 export const padPrimitive = definePrimitive<PadAttributes>({

@@ -1,9 +1,10 @@
-/** The primitive of cross products: in one pass on cpu, composed of other operations elsewhere. */
+/** The primitive of cross products: in one pass on cpu, composed of other operations onlyCpuFuses. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";
 import { liftingOf } from "../../backend/lifted.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { broadcastStrides, collapse } from "../../tensor/shape.ts";
@@ -35,10 +36,9 @@ const crossCpu: Implementation<CrossAttributes, [Tensor, Tensor], [Tensor]> = {
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 export const crossPrimitive = definePrimitive<CrossAttributes>({
   ...{ name: "cross", family: "elementwise" },
-  implementations: { metal: elsewhere, cpu: crossCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: crossCpu, reference: onlyCpuFuses },
 });
 
 /** Whether the primitive can compute operands of one dtype. */

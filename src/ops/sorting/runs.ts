@@ -1,14 +1,13 @@
 /** Order statistics and runs of sorted elements, in one pass; only the cpu backend has kernels. */
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { narrow } from "../view/slice.ts";
 import { type OrderStatistic, orderStatisticCall, orderStatistics, runsCall } from "./primitive.ts";
-
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 
 interface StatisticAttributes {
   readonly statistic: OrderStatistic;
@@ -26,7 +25,7 @@ const statisticCpu: Implementation<StatisticAttributes> = {
 
 const statisticPrimitive = definePrimitive<StatisticAttributes>({
   ...{ name: "orderStatistic", family: "sorting" },
-  implementations: { metal: elsewhere, cpu: statisticCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: statisticCpu, reference: onlyCpuFuses },
 });
 
 /**
@@ -55,7 +54,7 @@ const runsCpu: Implementation<undefined> = {
 
 const runsPrimitive = definePrimitive({
   ...{ name: "runs", family: "sorting" },
-  implementations: { metal: elsewhere, cpu: runsCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: runsCpu, reference: onlyCpuFuses },
 });
 
 /** Returns the first element of each run of a vector that is not empty, and its position, on the cpu backend. */

@@ -2,6 +2,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
+import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
@@ -126,10 +127,9 @@ const searchCpu: Implementation<SearchAttributes> = {
   },
 };
 
-const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 const searchPrimitive = definePrimitive<SearchAttributes>({
   ...{ name: "searchSorted", family: "sorting" },
-  implementations: { metal: elsewhere, cpu: searchCpu, reference: elsewhere },
+  implementations: { metal: onlyCpuFuses, cpu: searchCpu, reference: onlyCpuFuses },
 });
 
 /** Searches each value by itself, on the cpu backend; the sorted elements are not empty. */
