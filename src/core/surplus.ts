@@ -45,7 +45,7 @@ function checkMethods(className: string, holder: object, unchecked: RegExp): voi
   for (const name of Object.getOwnPropertyNames(holder)) {
     const { value, writable } = Object.getOwnPropertyDescriptor(holder, name)!;
     if (typeof value === "function" && writable && !unchecked.test(name) && !isClass(value))
-      (holder as Record<string, unknown>)[name] = checkedMethod(className, name, value);
+      Reflect.set(holder, name, checkedMethod(className, name, value));
   }
 }
 

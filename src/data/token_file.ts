@@ -34,7 +34,7 @@ export async function readManifest(folder: string, key: string): Promise<Manifes
   const size = statSync(tokenPath(folder, key), { throwIfNoEntry: false })?.size;
   if (size === undefined) return undefined;
   try {
-    const manifest = (await Bun.file(manifestPath(folder, key)).json()) as Manifest;
+    const manifest: Manifest = await Bun.file(manifestPath(folder, key)).json();
     const isComplete = manifest.version === MANIFEST_VERSION && manifest.tokens * manifest.bytesPerToken === size;
     return isComplete ? manifest : undefined;
   } catch {

@@ -1,4 +1,5 @@
 /** Reads the configs of networks in folders of `diffusers`. */
+import { isSafeInteger } from "../core/values.ts";
 import type { Settings } from "../nn/models/loading/settings.ts";
 import type { AutoencoderOptions } from "./autoencoder.ts";
 import { checkSettings } from "./files.ts";
@@ -131,7 +132,7 @@ export function textEncoderOptions(config: Settings): TextEncoderOptions {
   };
 }
 
-const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+const isWhole = (value: unknown): value is number => isSafeInteger(value) && value > 0;
 
 function wholeList(config: Settings, name: string, fallback: number[]): number[] {
   const value = config.get(name) ?? fallback;

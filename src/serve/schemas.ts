@@ -3,6 +3,7 @@
  * unsupported and unknown fields are rejected.
  */
 import type { infer as Infer, ZodType } from "zod";
+import { isSafeInteger } from "../core/values.ts";
 import type { RequestPart } from "./images.ts";
 import { z } from "./zod.ts";
 
@@ -49,7 +50,7 @@ const message = z.object({
 
 // Plain loops check long lists, because zod takes up to 0.3 s for 200,000 tokens and blocks all other requests.
 
-const isToken = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+const isToken = (value: unknown): boolean => isSafeInteger(value) && value >= 0;
 const isTokens = (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isToken);
 const isText = (value: unknown): boolean => typeof value === "string";
 const isPrompts = (value: unknown): boolean =>

@@ -4,6 +4,7 @@
  *     <tool_call>{"name": "add", "arguments": {"x": 1}}</tool_call>      Hermes, Qwen; any number of them
  *     {"name": "add", "parameters": {"x": 1}}                            Llama 3; the whole text
  */
+import { recordIn } from "../core/values.ts";
 import { StopFinder } from "../nn/generation/stop.ts";
 import type { Part } from "./choice.ts";
 
@@ -68,7 +69,7 @@ export class ToolCallFilter {
       return undefined;
     }
     if (typeof value !== "object" || value === null) return undefined;
-    const { name, arguments: given, parameters } = value as Record<string, unknown>;
+    const { name, arguments: given, parameters } = recordIn(value);
     if (typeof name !== "string" || !this.names.has(name)) return undefined;
     const passed = given ?? parameters ?? {};
     const written = typeof passed === "string" ? passed : JSON.stringify(passed);

@@ -4,6 +4,7 @@ import { messageOf } from "../core/causes.ts";
 import { FileFormatError } from "../core/errors.ts";
 import { aPath } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
+import { recordIn } from "../core/values.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { openGguf } from "../io/gguf/open.ts";
 import { locateCached } from "../io/hub/locate.ts";
@@ -74,7 +75,7 @@ const readContents = (path: string): Buffer => withFileErrors("loadTokenizer", p
 function parsed(path: string, contents: Buffer): Readonly<Record<string, unknown>> {
   try {
     const json: unknown = JSON.parse(contents.toString("utf8"));
-    if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
+    if (typeof json === "object" && json !== null && !Array.isArray(json)) return recordIn(json);
   } catch (cause) {
     throw new FileFormatError("loadTokenizer", "notJson", path, `expected JSON: ${messageOf(cause)}`);
   }

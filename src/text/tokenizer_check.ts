@@ -5,6 +5,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { tupleOf } from "../core/tuples.ts";
+import { listIn, numberIn, recordIn } from "../core/values.ts";
 import type { TokenizerJson } from "./tokenizer_file.ts";
 
 /** Throws if a value has the wrong type. @param path such as `model.vocab` */
@@ -38,18 +39,17 @@ const optional =
     if (value !== undefined && value !== null) check(value, path, depth);
   };
 
-const isId = (value: unknown): boolean =>
-  Number.isInteger(value) && (value as number) >= 0 && (value as number) < MOST_IDS;
+const isId = (value: unknown): boolean => Number.isInteger(value) && numberIn(value) >= 0 && numberIn(value) < MOST_IDS;
 const aText = kind("a text", (value) => typeof value === "string");
 const someText = kind("a non-empty string", (value) => typeof value === "string" && value !== "");
 const aFlag = kind("true or false", (value) => typeof value === "boolean");
 const aNumber = kind("a finite number", Number.isFinite);
 const anId = kind(`a token from 0 to ${MOST_IDS - 1}`, isId);
-const aLength = kind("a whole number of at least 1", (value) => Number.isInteger(value) && (value as number) > 0);
-const aCount = kind("a whole number of at least 0", (value) => Number.isInteger(value) && (value as number) >= 0);
+const aLength = kind("a whole number of at least 1", (value) => Number.isInteger(value) && numberIn(value) > 0);
+const aCount = kind("a whole number of at least 0", (value) => Number.isInteger(value) && numberIn(value) >= 0);
 const [text, flag, number] = tupleOf([aText, aFlag, aNumber].map(optional), 3);
 const one = (...values: readonly string[]): Check =>
-  kind(`one of ${values.join(", ")}`, (choice) => values.includes(choice as string));
+  kind(`one of ${values.join(", ")}`, (choice) => values.some((each) => each === choice));
 
 const list =
   (check: Check): Check =>
@@ -85,13 +85,13 @@ const step =
     if (depth > MOST_DEPTH) throw wrong(path, `at most ${MOST_DEPTH} levels deep`, value);
     const { type } = value;
     aText(type, `${path}.type`, depth);
-    const fields = Object.hasOwn(section(), type as string) ? section()[type as string]! : {};
+    const fields = typeof type === "string" && Object.hasOwn(section(), type) ? section()[type]! : {};
     object(fields)(value, path, depth + 1);
   };
 
 const pattern: Check = (value, path, depth) => {
   object({ String: text, Regex: text })(value, path, depth);
-  const { String: literal, Regex: regex } = value as Record<string, unknown>;
+  const { String: literal, Regex: regex } = recordIn(value);
   if ((literal ?? regex ?? undefined) === undefined) throw wrong(path, "an object with String or Regex", value);
 };
 
@@ -222,7 +222,7 @@ export function checkTokenizer(json: TokenizerJson, given: object): void {
   whole(json, "tokenizer.json", 0);
   checkConfig(given);
   const { unk_id: unknown, vocab } = json.model;
-  if (typeof unknown === "number" && unknown >= (vocab as unknown[]).length)
+  if (typeof unknown === "number" && unknown >= listIn(vocab).length)
     throw wrong("tokenizer.json.model.unk_id", "a token in the vocabulary", unknown);
   const known = knownTokens(json);
   for (const content of addedByProcessor(json["post_processor"]))
@@ -244,7 +244,7 @@ function knownTokens({ model, added_tokens: added }: TokenizerJson): (content: s
 function addedByProcessor(section: unknown): string[] {
   if (!isObject(section)) return [];
   const { type, single, pair: two, sep, cls, processors } = section;
-  if (type === "Sequence") return (processors as unknown[]).flatMap(addedByProcessor);
+  if (type === "Sequence") return listIn(processors).flatMap(addedByProcessor);
   if (type !== "TemplateProcessing") return [sep, cls].flatMap((item) => (Array.isArray(item) ? [item[0]] : []));
   const items = [single, two ?? []].flat() as { readonly SpecialToken?: { readonly id: string } }[];
   return items.flatMap(({ SpecialToken: token }) => token?.id ?? []);

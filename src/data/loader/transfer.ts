@@ -1,4 +1,5 @@
 /** Transfers items between threads: tensors as their elements, everything else by structured clone. */
+import { recordIn } from "../../core/values.ts";
 import { fromPairs, type TensorArray, tensor } from "../../ops/creation/tensor.ts";
 import { type DType, dtypeFacts, isComplex, type RealDType, realDType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -48,7 +49,7 @@ function mapped(value: unknown, replace: (part: object) => unknown, seen = new M
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value;
-  const copy: Record<string, unknown> = (Array.isArray(value) ? [] : {}) as Record<string, unknown>;
+  const copy: Record<string, unknown> = recordIn(Array.isArray(value) ? [] : {});
   seen.set(value, copy);
   for (const [name, part] of Object.entries(value))
     Object.defineProperty(copy, name, {

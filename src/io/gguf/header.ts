@@ -3,6 +3,7 @@
  * that the `gguf` package or the format's specification rejects are rejected.
  */
 
+import { numberIn } from "../../core/values.ts";
 import { MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import { brief } from "../json.ts";
 import type { TensorFile } from "../tensor_file.ts";
@@ -135,7 +136,7 @@ function alignmentOf(metadata: Readonly<Record<string, GgufValue>>, fail: Fail):
   if (!Object.hasOwn(metadata, ALIGNMENT_KEY)) return DEFAULT_ALIGNMENT;
   const { type, value } = metadata[ALIGNMENT_KEY]!;
   if (type !== "uint32") throw fail("invalidAlignment", `expected ${ALIGNMENT_KEY} of type uint32, got ${type}`);
-  const alignment = value as number;
+  const alignment = numberIn(value);
   if (alignment > 0 && Number.isInteger(Math.log2(alignment))) return alignment;
   throw fail("invalidAlignment", `expected ${ALIGNMENT_KEY} to be a power of two, got ${alignment}`);
 }

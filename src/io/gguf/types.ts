@@ -1,5 +1,6 @@
 /** The types of GGUF files: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md */
 import { entriesOf } from "../../core/records.ts";
+import { numberIn } from "../../core/values.ts";
 import type { GgmlFormat } from "../../quant/formats.ts";
 import { blockFormats } from "../../quant/formats.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -54,7 +55,7 @@ const wide = (
   write: (view, at, value) => write(view, at, BigInt(value)),
   holds: (value) =>
     (typeof value === "bigint" && value >= least && value < least + 2n ** 64n) ||
-    (Number.isSafeInteger(value) && BigInt(value as number) >= least),
+    (Number.isSafeInteger(value) && BigInt(numberIn(value)) >= least),
 });
 
 const isNumber = (value: unknown): boolean => typeof value === "number";

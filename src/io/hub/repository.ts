@@ -1,4 +1,5 @@
 /** Lists the files of a model on a hub. */
+import { isSafeInteger } from "../../core/values.ts";
 import { isJsonObject, type Json, parseJson } from "../json.ts";
 import { DownloadError } from "./errors.ts";
 import { type Connection, request } from "./request.ts";
@@ -64,13 +65,13 @@ function fileOf(json: Json, url: string): RemoteFile {
   const { rfilename: path, size, blobId, lfs } = json;
   if (typeof path !== "string" || !isInside(path))
     throw invalid(url, `expected the name of a file in the repository, got ${JSON.stringify(path)}`);
-  if (!Number.isSafeInteger(size) || (size as number) < 0)
+  if (!isSafeInteger(size) || size < 0)
     throw invalid(url, `expected the size of ${path} to be a whole number of at least 0`);
   const sha256 = isJsonObject(lfs ?? null) ? (lfs as { readonly sha256?: Json }).sha256 : undefined;
   if (typeof sha256 === "string" && /^[0-9a-f]{64}$/.test(sha256))
-    return { path, size: size as number, hash: { kind: "sha256", value: sha256 } };
+    return { path, size, hash: { kind: "sha256", value: sha256 } };
   if (typeof blobId === "string" && /^[0-9a-f]{40}$/.test(blobId))
-    return { path, size: size as number, hash: { kind: "git", value: blobId } };
+    return { path, size, hash: { kind: "git", value: blobId } };
   throw invalid(url, `expected a checksum of ${path}: lfs.sha256 or blobId`);
 }
 

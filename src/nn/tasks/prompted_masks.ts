@@ -4,6 +4,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { isArray } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
+import { recordIn } from "../../core/values.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { gt } from "../../ops/elementwise/comparison.ts";
@@ -46,7 +47,7 @@ export const aPrompt: Kind<SamPrompt> = {
   expected: "an object with points, outside or a box, in pixels",
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
-    const { points, outside, box, ...others } = value as Record<string, unknown>;
+    const { points, outside, box, ...others } = recordIn(value);
     const isFine = arePoints(points) && arePoints(outside) && (box === undefined || isPoint(box, 4));
     const count = [points, outside].reduce<number>((sum, list) => sum + (isArray(list) ? list.length : 0), 0);
     const isKnown = Object.keys(others).length === 0;

@@ -1,4 +1,5 @@
 /** Expands a schema's alternatives to shapes. A valid value has one of them. */
+import { listIn, numberIn, recordIn, stringIn } from "../../core/values.ts";
 import { matches, matchesNothing } from "./automaton.ts";
 import { everything } from "./code_points.ts";
 import { type Branch, failing, heldBy, type Reading, tooManyShapes } from "./keywords.ts";
@@ -108,10 +109,10 @@ export class Alternatives {
     const type = typeOf(value);
     if (!shape.types.includes(type) || shape.excluded.some((excluded) => equal(excluded, value))) return false;
     if (shape.values) return shape.values.some((constant) => equal(constant, value));
-    if (type === "number") return fitsNumber(value as number, shape);
-    if (type === "string") return matches(textPattern(shape), value as string);
-    if (type === "array") return this.fitsList(value as unknown[], shape);
-    return type !== "object" || this.fitsObject(value as Record<string, unknown>, shape);
+    if (type === "number") return fitsNumber(numberIn(value), shape);
+    if (type === "string") return matches(textPattern(shape), stringIn(value));
+    if (type === "array") return this.fitsList(listIn(value), shape);
+    return type !== "object" || this.fitsObject(recordIn(value), shape);
   }
 
   private fitsList(list: readonly unknown[], shape: Shape): boolean {

@@ -1,4 +1,5 @@
 /** Checks JSON schemas: drafts 6 to 2020-12, except keywords that can't be enforced while a text is incomplete. */
+import { isSafeInteger, numberIn } from "../../core/values.ts";
 import { checked, formats } from "./formats.ts";
 import { placesOf } from "./number_pattern.ts";
 import { invalidSchema as invalid, MOST_DEPTH, type Schema } from "./schema_text.ts";
@@ -147,17 +148,20 @@ function expectedOf(kind: Kind, value: unknown): string | undefined {
   switch (kind) {
     case "types": {
       const types = [value].flat();
-      return unless(types.length > 0 && types.every((type) => TYPES.has(type as string)), [...TYPES].join(", "));
+      return unless(
+        types.length > 0 && types.every((type) => typeof type === "string" && TYPES.has(type)),
+        [...TYPES].join(", "),
+      );
     }
     case "values":
       return unless(Array.isArray(value) && value.length > 0, "a list of values");
     case "number":
       return unless(Number.isFinite(value), "a number");
     case "positive":
-      return unless(Number.isFinite(value) && (value as number) > 0, "a number above 0");
+      return unless(Number.isFinite(value) && numberIn(value) > 0, "a number above 0");
     case "count":
       return unless(
-        Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MOST_COUNT,
+        isSafeInteger(value) && value >= 0 && value <= MOST_COUNT,
         `a whole number from 0 to ${MOST_COUNT}`,
       );
     case "text":
@@ -182,22 +186,22 @@ function checkTogether(schema: Schema, path: string): void {
   const optional = Object.keys((properties as Schema | undefined) ?? {}).filter((name) => !needed.has(name)).length;
   if (optional > MOST_OPTIONAL)
     throw invalid(`${path}.properties`, `expected at most ${MOST_OPTIONAL} optional properties, got ${optional}`);
-  if (checked.has(format as string))
+  if (typeof format === "string" && checked.has(format))
     throw invalid(
       `${path}.format`,
       `${format} is not supported, since it has a checksum; remove it to keep the pattern`,
     );
   // An unknown format requires a pattern, which expresses it.
-  if (format !== undefined && !formats.has(format as string) && !hasPattern(schema))
+  if (format !== undefined && !(typeof format === "string" && formats.has(format)) && !hasPattern(schema))
     throw invalid(
       `${path}.format`,
       `expected one of ${[...formats].join(", ")}, got ${format}; other formats require a pattern`,
     );
-  if (pattern !== undefined && (pattern as string).length > MOST_PATTERN)
+  if (typeof pattern === "string" && pattern.length > MOST_PATTERN)
     throw invalid(`${path}.pattern`, `expected a regular expression of at most ${MOST_PATTERN} characters`);
-  if (multipleOf !== undefined) {
-    const places = placesOf(multipleOf as number);
-    if (places > 9 || (multipleOf as number) * 10 ** places > MOST_MULTIPLE)
+  if (typeof multipleOf === "number") {
+    const places = placesOf(multipleOf);
+    if (places > 9 || multipleOf * 10 ** places > MOST_MULTIPLE)
       throw invalid(
         `${path}.multipleOf`,
         `expected at most ${MOST_MULTIPLE} after removing the decimal point, and at most 9 decimals`,

@@ -1,5 +1,6 @@
 /** The conditions of each JSON schema keyword for values that satisfy it, and for values that don't. */
 import type { ArgumentError } from "../../core/errors.ts";
+import { listIn, stringIn } from "../../core/values.ts";
 import { formatPattern, formats, subsetPattern } from "./formats.ts";
 import { nextAfter } from "./number_pattern.ts";
 import { anyText, not, type Pattern } from "./pattern.ts";
@@ -39,7 +40,7 @@ const only = (type: Type, shape: Facts = {}): Branch => ({ facts: { types: [type
 /** Returns the term of a schema in the value of a keyword. */
 const termOf = ({ schema, path, terms }: Reading, name: string, key?: string | number, isDenied = false): Term => {
   const value = schema[name] as Schema;
-  const inner = (key === undefined ? value : value[key as string]) as Schema | boolean;
+  const inner = (key === undefined ? value : value[String(key)]) as Schema | boolean;
   return terms.of(inner, `${path}.${name}${key === undefined ? "" : `.${key}`}`, isDenied);
 };
 const held = (reading: Reading, name: string, key?: string | number): Term => termOf(reading, name, key);
@@ -110,17 +111,17 @@ const counts: readonly Keyword[] = (
 ]);
 
 const patternOf = ({ schema, path }: Reading): Pattern =>
-  atPath(`${path}.pattern`, () => readPattern(schema["pattern"] as string, "part"));
+  atPath(`${path}.pattern`, () => readPattern(stringIn(schema["pattern"]), "part"));
 const formatOf = ({ schema, path }: Reading): Pattern =>
-  formats.has(schema["format"] as string)
-    ? atPath(`${path}.format`, () => formatPattern(schema["format"] as string))
+  formats.has(stringIn(schema["format"]))
+    ? atPath(`${path}.format`, () => formatPattern(stringIn(schema["format"])))
     : anyText;
 
 const texts: readonly Keyword[] = [
   {
     names: ["pattern"],
     holds: (reading) => [
-      facts({ patterns: [subsetPattern(reading.schema["pattern"] as string) ?? patternOf(reading)] }),
+      facts({ patterns: [subsetPattern(stringIn(reading.schema["pattern"])) ?? patternOf(reading)] }),
     ],
     fails: (reading) => [only("string", { patterns: [not(patternOf(reading))] })],
   },
@@ -151,8 +152,8 @@ const values: readonly Keyword[] = [
   },
   {
     names: ["enum"],
-    holds: ({ schema }) => [facts({ values: schema["enum"] as unknown[] })],
-    fails: (reading) => differing(reading, reading.schema["enum"] as unknown[]),
+    holds: ({ schema }) => [facts({ values: listIn(schema["enum"]) })],
+    fails: (reading) => differing(reading, listIn(reading.schema["enum"])),
   },
   {
     names: ["const"],
@@ -369,7 +370,7 @@ const merged = (branches: readonly Branch[]): Branch => ({
 });
 
 const every = (reading: Reading, name: string, isDenied = false): Term[] =>
-  (reading.schema[name] as unknown[]).map((_, at) => termOf(reading, name, at, isDenied));
+  listIn(reading.schema[name]).map((_, at) => termOf(reading, name, at, isDenied));
 const together = (terms: readonly Term[]): Branch => ({ terms });
 
 const applicators: readonly Keyword[] = [

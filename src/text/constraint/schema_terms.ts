@@ -1,4 +1,5 @@
 /** Terms: schemas and negated schemas that values must satisfy. */
+import { recordIn, stringIn } from "../../core/values.ts";
 import { checkSchema, isObject, type Placed } from "./json_schema.ts";
 import { invalidSchema as invalid, type Schema } from "./schema_text.ts";
 
@@ -52,8 +53,8 @@ export class SchemaTerms {
     return ["$ref", "$dynamicRef"].flatMap((name) => {
       const reference = schema[name];
       if (reference === undefined) return [];
-      const found = this.find(reference as string, this.bases.get(schema)!);
-      const isOne = name === "$ref" || (this.dynamic.get((reference as string).replace(/^.*#/, "")) ?? 0) <= 1;
+      const found = this.find(stringIn(reference), this.bases.get(schema)!);
+      const isOne = name === "$ref" || (this.dynamic.get(stringIn(reference).replace(/^.*#/, "")) ?? 0) <= 1;
       if (found !== undefined && isOne) return [[found, isObject(found) ? this.paths.get(found)! : ""] as const];
       throw invalid(`${this.paths.get(schema)}.${name}`, "expected a definition of this schema, such as #/$defs/name");
     });
@@ -94,7 +95,7 @@ export class SchemaTerms {
     for (const part of fragment.split("/").slice(1)) {
       const key = decode(part).replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
-      at = (at as Record<string, unknown>)[key];
+      at = recordIn(at)[key];
     }
     return typeof at === "boolean" || (isObject(at) && this.bases.has(at)) ? at : undefined;
   }

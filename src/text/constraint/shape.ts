@@ -1,4 +1,5 @@
 /** Conditions on values without alternatives: one choice among a schema's alternatives. */
+import { recordIn } from "../../core/values.ts";
 import type { Pattern } from "./pattern.ts";
 import type { Term } from "./schema_terms.ts";
 
@@ -100,7 +101,7 @@ export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const [object, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const [object, other] = [recordIn(a), recordIn(b)];
   const keys = Object.keys(object);
   return (
     keys.length === Object.keys(other).length &&

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FileFormatError } from "../../core/errors.ts";
+import { numberIn } from "../../core/values.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { isJsonObject, parseJson } from "../../io/json.ts";
 import { packUnigram } from "../packed/unigram.ts";
@@ -104,7 +105,7 @@ function jsonIn(folder: string, name: string): Json {
 function tokensIn(folder: string): string[] {
   const entries = Object.entries(jsonIn(folder, "vocab.json"));
   const tokens = new Array<string>(entries.length);
-  for (const [token, id] of entries) if (Number.isInteger(id)) tokens[id as number] = token;
+  for (const [token, id] of entries) if (Number.isInteger(id)) tokens[numberIn(id)] = token;
   if (tokens.length === entries.length && !tokens.includes(undefined as never)) return tokens;
   throw new FileFormatError(
     "loadTokenizer",

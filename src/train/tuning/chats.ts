@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
+import { stringIn } from "../../core/values.ts";
 import { findFiles } from "../../data/paths.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { isJsonObject, type Json, parseJson } from "../../io/json.ts";
@@ -92,7 +93,7 @@ function pairOf(where: string, prompt: unknown, completion: unknown, tools: unkn
         `expected ${name} to be a string, or both to be lists of messages, got ${describeValue(value)}`,
       );
   if (completion === "") throw malformed(where, "expected completion to be a non-empty string");
-  return { where, kind: "completion", prompt: prompt as string, completion: completion as string };
+  return { where, kind: "completion", prompt: stringIn(prompt), completion: stringIn(completion) };
 }
 
 /** @param from the index of the first message that may be trained on */

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FileFormatError } from "../../../core/errors.ts";
+import { isSafeInteger } from "../../../core/values.ts";
 import { withFileErrors } from "../../../io/file_errors.ts";
 import type { GgufReader } from "../../../io/gguf/file.ts";
 import { isJsonObject, parseJson } from "../../../io/json.ts";
@@ -56,7 +57,7 @@ export function tokensIn(settings: Settings): number[] {
   const value = settings.get("eos_token_id");
   if (value === undefined) return [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
-  if (list.every((token): token is number => Number.isSafeInteger(token) && (token as number) >= 0)) return list;
+  if (list.every((token): token is number => isSafeInteger(token) && token >= 0)) return list;
   throw settings.wrong("eos_token_id", "a token or a list of tokens", value);
 }
 

@@ -1,6 +1,7 @@
 /** Typed access to settings in files: a `config.json`, or the metadata of a GGUF file. */
 import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, FileFormatError } from "../../../core/errors.ts";
+import { numberIn } from "../../../core/values.ts";
 
 /** Settings by name. A missing field is undefined; null counts as missing. */
 export class Settings {
@@ -48,7 +49,7 @@ export class Settings {
   /** Returns a whole number from `least` to 2³¹. @throws {FileFormatError} for anything else. */
   whole(name: string, least = 1): number {
     const value = this.get(name);
-    if (Number.isInteger(value) && (value as number) >= least && (value as number) <= 2 ** 31) return value as number;
+    if (Number.isInteger(value) && numberIn(value) >= least && numberIn(value) <= 2 ** 31) return numberIn(value);
     throw this.wrong(name, `a whole number of at least ${least}`, value);
   }
 

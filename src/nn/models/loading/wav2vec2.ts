@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tupleOf } from "../../../core/tuples.ts";
+import { recordIn } from "../../../core/values.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import { openFor } from "../../../io/safetensors/open.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
@@ -74,7 +75,7 @@ export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): 
     return {
       ...{ places: placesOf(description), style: "huggingFace", generation: generationOf(path) },
       source: withWholePositions(file, sourceOf(file, settings), name),
-      ...{ config: config as Readonly<Record<string, unknown>>, chatTemplate: undefined },
+      ...{ config: recordIn(config), chatTemplate: undefined },
       newModel: (options) => Object.assign(new Wav2Vec2(description, options), { settings: symbols }),
       [Symbol.dispose]: () => file.close(),
     };

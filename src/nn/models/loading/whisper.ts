@@ -1,6 +1,7 @@
 /** Opens the folder of a {@link Whisper} model. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isSafeInteger, recordIn } from "../../../core/values.ts";
 import { openFor } from "../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../text/load_tokenizer.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
@@ -27,7 +28,7 @@ export function openWhisper(path: string, config: object): Opened {
     return {
       ...{ places: placesOf(description), style: "huggingFace", generation: generationOf(path) },
       source: { ...source, isNeutral: (name) => name === "proj_out.weight" || (source.isNeutral?.(name) ?? false) },
-      ...{ config: config as Readonly<Record<string, unknown>>, chatTemplate: undefined },
+      ...{ config: recordIn(config), chatTemplate: undefined },
       newModel(options) {
         const model = new Whisper(description, options);
         model.tokenizer = tokenizer;
@@ -119,7 +120,7 @@ function numbersIn(settings: Settings, name: string): [name: string, token: numb
 function tokenList(settings: Settings, name: string): number[] | undefined {
   const value = settings.get(name);
   if (value === undefined) return undefined;
-  const isToken = (token: unknown) => Number.isSafeInteger(token) && (token as number) >= 0;
+  const isToken = (token: unknown) => isSafeInteger(token) && token >= 0;
   if (Array.isArray(value) && value.every(isToken)) return [...value];
   throw settings.wrong(name, "a list of tokens", value);
 }

@@ -4,6 +4,7 @@ import { isArray } from "../../../core/kinds.ts";
 import type { Kind } from "../../../core/parameters.ts";
 import { counted } from "../../../core/plural.ts";
 import { tupleOf } from "../../../core/tuples.ts";
+import { isSafeInteger } from "../../../core/values.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
@@ -37,7 +38,7 @@ export const aImage: Kind<ImageInputs> = {
   },
 };
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+const isCount = (value: unknown): value is number => isSafeInteger(value) && value > 0;
 
 /** The tokens of a prompt, and the images that its image tokens stand for, in order. */
 export interface ImagePrompt {

@@ -1,5 +1,6 @@
 /** Loads a pretrained encoder with a head for the classes of a task, to train it. */
 import { ArgumentError } from "../../../../core/errors.ts";
+import { recordIn } from "../../../../core/values.ts";
 import { llamaInitialization } from "../../../layers/initialization.ts";
 import { Linear } from "../../../layers/linear.ts";
 import type { Encoder } from "../../encoder/encoder.ts";
@@ -32,7 +33,7 @@ const classNames: Readonly<Record<EncoderName, string>> = {
  * @throws {ArgumentError} `unknownArchitecture` for other models than encoders. Errors of `loadModel`.
  */
 export async function loadClassifier(path: string, labels: readonly string[]): Promise<LoadedModel<Encoder>> {
-  const given = readConfig("loadModel", path) as Readonly<Record<string, unknown>>;
+  const given = recordIn(readConfig("loadModel", path));
   const { model_type: type, num_labels: _, ...others } = given;
   if (!isEncoder(type))
     throw new ArgumentError(

@@ -20,7 +20,7 @@ function taskOf(name: EncoderName, config: Settings): EncoderTask | undefined {
   if (list === undefined) return undefined;
   if (!Array.isArray(list) || list.some((item) => typeof item !== "string"))
     throw config.wrong("architectures", "a list of names", list);
-  const className = list[0] as string | undefined;
+  const className: string | undefined = list[0];
   if (className === undefined) return undefined;
   // BERT's and ALBERT's pretraining has the head of masked tokens, and another for pairs of sentences.
   if (className.endsWith("ForPreTraining") && (name === "bert" || name === "albert")) return "fillMask";

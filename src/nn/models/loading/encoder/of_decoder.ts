@@ -1,6 +1,7 @@
 /** Opens sentence-transformers folders of language models that embed texts: EmbeddingGemma, Qwen3-Embedding. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { DecoderDescription } from "../../decoder/description.ts";
@@ -39,7 +40,7 @@ export function openSentenceDecoder(
       // the head is not needed, because no logits are computed
       source: { ...source, isNeutral: (tensor) => isHead(tensor) || (source.isNeutral?.(tensor) ?? false) },
       ...{ style: "huggingFace", generation: generationOf(path), chatTemplate: chatTemplateOf(path) },
-      config: config as Readonly<Record<string, unknown>>,
+      config: recordIn(config),
       newModel(options) {
         const model = new Encoder(encoderOf(decoder), options);
         model.tokenizer = tokenizer;

@@ -1,6 +1,7 @@
 /** Opens the folder of an encoder. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import { Encoder } from "../../encoder/encoder.ts";
@@ -36,7 +37,7 @@ export function openEncoder(path: string, type: EncoderName, config: object, isF
     const source = withoutUnused(sourceOf(file, settings));
     return {
       ...{ places: encoderPlaces(name, description), source, style: "huggingFace", ...about },
-      config: config as Readonly<Record<string, unknown>>,
+      config: recordIn(config),
       newModel(options) {
         const model = new Encoder(description, options);
         model.tokenizer = tokenizer;

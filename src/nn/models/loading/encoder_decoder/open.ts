@@ -1,6 +1,7 @@
 /** Opens the folder of an encoder-decoder model. */
 import { join } from "node:path";
 import { noGrad } from "../../../../autograd/modes.ts";
+import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { equal } from "../../../../ops/reduction/close.ts";
 import { sameShape } from "../../../../tensor/shape.ts";
@@ -30,7 +31,7 @@ export function openEncoderDecoder(path: string, name: EncoderDecoderName, confi
     const source = sourceOf(file, settings);
     const common = {
       ...({ style: "huggingFace", generation: generationOf(path), chatTemplate: chatTemplateOf(path) } as const),
-      config: config as Readonly<Record<string, unknown>>,
+      config: recordIn(config),
       [Symbol.dispose]: () => file.close(),
     };
     if (sentence || isEncoderAlone(config)) {

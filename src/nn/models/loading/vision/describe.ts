@@ -1,4 +1,5 @@
 /** Converts a `config.json` of an image encoder to a description. */
+import { numberIn } from "../../../../core/values.ts";
 import type { FeedForwardDescription, NormDescription } from "../../decoder/description.ts";
 import type { EncoderDescription, EncoderLayerDescription } from "../../encoder/description.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
@@ -69,7 +70,7 @@ function classOf(config: Settings): string {
   const list = config.get("architectures") ?? [];
   if (!Array.isArray(list) || list.some((item) => typeof item !== "string"))
     throw config.wrong("architectures", "a list of names", list);
-  const className = (list[0] ?? "Model") as string;
+  const className: string = list[0] ?? "Model";
   if (/(Model|ModelWithProjection|ForImageClassification(WithTeacher)?)$/.test(className)) return className;
   throw config.refused(
     "unsupportedHead",
@@ -126,7 +127,7 @@ function bodyOf(name: VisionName, config: Settings, isThere: (weight: RegExp) =>
 function pairOf(config: Settings, key: string): readonly [height: number, width: number] {
   const value = config.get(key);
   const pair = Array.isArray(value) ? value : [value, value];
-  const isSize = (item: unknown) => Number.isInteger(item) && (item as number) > 0 && (item as number) < 2 ** 16;
+  const isSize = (item: unknown) => Number.isInteger(item) && numberIn(item) > 0 && numberIn(item) < 2 ** 16;
   if (pair.length === 2 && pair.every(isSize)) return [pair[0], pair[1]];
   throw config.wrong(key, "a whole number above 0, or a list of two", value);
 }

@@ -1,5 +1,6 @@
 /** Opens the folder of SegFormer, Depth Anything, DETR, RT-DETR or SAM. */
 import { join } from "node:path";
+import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import type { LayerOptions } from "../../../layers/initialization.ts";
 import { DepthEstimator } from "../../vision/depth/estimator.ts";
@@ -77,7 +78,7 @@ export function openImageModel(path: string, name: ImageModelName, config: objec
     return {
       ...{ places, style: "huggingFace", generation: generationOf(path), chatTemplate: undefined },
       source: { ...source, isNeutral: (key) => isUnused(key) || (source.isNeutral?.(key) ?? false) },
-      config: config as Readonly<Record<string, unknown>>,
+      config: recordIn(config),
       newModel: (options) => Object.assign(newModel(options), { processor }),
       [Symbol.dispose]: () => file.close(),
     };

@@ -1,6 +1,7 @@
 /** Opens the folder of an image encoder, or of a model of images and texts. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
@@ -42,7 +43,7 @@ export function openVision(path: string, name: VisionName | DualName, config: ob
     const isBoth = "text" in described.description;
     return {
       ...{ ...partsOf(path, described, processor), ...about, style: "huggingFace" },
-      ...{ source: withoutUnused(source, isBoth), config: config as Readonly<Record<string, unknown>> },
+      ...{ source: withoutUnused(source, isBoth), config: recordIn(config) },
       [Symbol.dispose]: () => file.close(),
     };
   } catch (cause) {

@@ -1,4 +1,5 @@
 /** The `config.json` of RT-DETR, and the names of its weights. */
+import { numberIn } from "../../../../core/values.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
 import type { RtDetrDescription } from "../../vision/rt_detr/description.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
@@ -98,7 +99,7 @@ function stackOf(config: Settings, name: "encoder" | "decoder", width: number) {
 
 function attendedOf(config: Settings, levels: number): number[] {
   const list = config.get("encode_proj_layers");
-  const isLevel = (at: unknown) => Number.isInteger(at) && (at as number) >= 0 && (at as number) < levels;
+  const isLevel = (at: unknown) => Number.isInteger(at) && numberIn(at) >= 0 && numberIn(at) < levels;
   if (Array.isArray(list) && list.every(isLevel)) return [...list];
   throw config.wrong("encode_proj_layers", `a list of numbers below ${levels}`, list);
 }

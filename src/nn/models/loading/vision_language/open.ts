@@ -1,5 +1,6 @@
 /** Opens the folder of a vision-language model. */
 import { join } from "node:path";
+import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import { VisionLanguageModel } from "../../vision_language/model.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
@@ -28,7 +29,7 @@ export function openVisionLanguage(path: string, name: VisionLanguageName, confi
     const source = sourceOf(file, settings);
     return {
       ...{ places: visionLanguagePlaces(description), source, style: "huggingFace", ...about },
-      config: config as Readonly<Record<string, unknown>>,
+      config: recordIn(config),
       newModel: (options) => new VisionLanguageModel(description, options),
       [Symbol.dispose]: () => file.close(),
     };
