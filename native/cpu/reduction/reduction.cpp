@@ -75,6 +75,23 @@ void reduce_rows(const Call &call) {
   }
 }
 
+// Rows of adjacent elements, many in one call of the kernel: finding each row alone takes a fifth of the time.
+void reduce_lines(const Call &call) {
+  constexpr int64_t at_once = 64;
+  const int64_t step = call.kept.run_stride(0), out_step = call.kept.run_stride(1);
+  const int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, call.facts.count));
+  parallel_for(call.kept.count(), grain, [&](int64_t begin, int64_t end) {
+    alignas(64) char states[at_once * 64];
+    for_each_run(call.kept, begin, end, [&](const int64_t (&offsets)[2], int64_t, int64_t length) {
+      for (int64_t first = 0; first < length; first += at_once) {
+        const int64_t count = std::min(at_once, length - first), at = offsets[1] + first * out_step;
+        call.kernel.lines(element(call.in, call.from, offsets[0] + first * step), step, count, call.facts, states);
+        call.kernel.finish(states, 1, count, call.facts, call.result(at), call.index(at), out_step);
+      }
+    });
+  });
+}
+
 // Results of a block of short rows: the numbers of the first one and the one after the last, and where each begins.
 struct RowsOfBlock {
   int64_t first, last, starts[short_rows];
@@ -213,6 +230,8 @@ void reduce(const ReduceBlock &block, Operands operands) {
   bool is_short = call.facts.count > 0 && call.facts.count <= longest && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);
   else if (is_short) reduce_short_rows(call);
+  else if (kept.rank > 0 && reduced.rank == 1 && is_reduced_adjacent && call.facts.count <= row_chunk)
+    reduce_lines(call);
   else reduce_rows(call);
 }
 
