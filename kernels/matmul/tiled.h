@@ -29,8 +29,7 @@ template <typename Out> struct ProductResult {
     device const Out *input;
     device Out *out;
 
-    void write(
-        constant Product &product, long input_start, long out_start, long row, long column, float sum) {
+    void write(constant Product &product, long input_start, long out_start, long row, long column, float sum) {
         write_element(product, input + input_start, out + out_start, row, column, sum);
     }
 };

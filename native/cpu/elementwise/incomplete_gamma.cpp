@@ -41,10 +41,8 @@ void incomplete_gamma(const IncompleteGammaBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t count = block.count;
   const bool is_upper = block.is_upper;
-  if (dtype != DType::float32 && dtype != DType::float64)
-    fail(ORCHARD_CPU_UNSUPPORTED, "expected float32 or float64");
-  const IncompleteGammaRow row =
-      dtype == DType::float64 ? incomplete_gammas().of_double : incomplete_gammas().of_float;
+  if (dtype != DType::float32 && dtype != DType::float64) fail(ORCHARD_CPU_UNSUPPORTED, "expected float32 or float64");
+  const IncompleteGammaRow row = dtype == DType::float64 ? incomplete_gammas().of_double : incomplete_gammas().of_float;
   const char *a = operands.input(0, dtype, block.offsets[0], Extent(count));
   const char *x = operands.input(1, dtype, block.offsets[1], Extent(count));
   char *out = operands.result(2, dtype, block.offsets[2], Extent(count));
