@@ -109,15 +109,32 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
 
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * TALL_ROWS, s.queries) - 1);
     const Interval simd_range = keys_of(a, s, simd_query, min(simd_query + TALL_ROWS, s.queries) - 1);
-    for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
+    typedef TilesAhead<T, KEYS, WIDTH, threads> Ahead;
+    Ahead ahead;
+    const int first_key = range.first / 2 * 2;
+    if (Ahead::suffice(range.end - first_key, DIM, VALUE_DIM)) {
+        ahead.read(keys + first_key * a.k.row, a.k, values + first_key * a.v.row, a.v, thread_index);
+    }
+    for (int key = first_key; key < range.end; key += KEYS) {
         // The condition is the same in all lanes; simd_any is evaluated again at each use (forward.metal).
         const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
-        const NonfiniteTiles nonfinite = load_two_tiles<T, KEYS, WIDTH, threads>(
-            k_tile, keys + key * a.k.row, a.k, DIM, v_tile, values + key * a.v.row, a.v, VALUE_DIM, range.end - key,
-            thread_index);
-        report_nonfinite(nonfinite_values, nonfinite.second, simdgroup, lane);
+        bool is_nonfinite;
+        if (Ahead::suffice(range.end - key, DIM, VALUE_DIM)) {
+            ahead.first.write(k_tile, thread_index);
+            is_nonfinite = ahead.second.write(v_tile, thread_index);
+        } else {
+            is_nonfinite = load_two_tiles<T, KEYS, WIDTH, threads>(
+                               k_tile, keys + key * a.k.row, a.k, DIM, v_tile, values + key * a.v.row, a.v, VALUE_DIM,
+                               range.end - key, thread_index)
+                               .second;
+        }
+        report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
+        const int next = key + KEYS;
+        if (Ahead::suffice(range.end - next, DIM, VALUE_DIM)) {
+            ahead.read(keys + next * a.k.row, a.k, values + next * a.v.row, a.v, thread_index);
+        }
 
         simdgroup_matrix<T, 8, 8> weights[2][KEYS / 8];
         if (simd_any(attends_any)) {
@@ -189,7 +206,7 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
         device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
         uint3, uint3, uint, uint, uint);
 
-FORWARD_FRAGMENTS(float, 64, 4, 32)
+FORWARD_FRAGMENTS(float, 64, 4, 16)
 FORWARD_FRAGMENTS(float, 128, 4, 16)
 FORWARD_FRAGMENTS(half, 64, 4, 64)
 FORWARD_FRAGMENTS(half, 128, 4, 32)

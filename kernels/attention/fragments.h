@@ -190,6 +190,27 @@ struct NonfiniteTiles {
     bool second;
 };
 
+// Two tiles whose shares are read before they are needed, so that the computation hides the latency of device memory.
+template <typename T, int ROWS, int WIDTH, int THREADS> struct TilesAhead {
+    TileShare<T, ROWS, WIDTH, THREADS> first;
+    TileShare<T, ROWS, WIDTH, THREADS> second;
+
+    static inline bool suffice(int rows_left, uint first_dim, uint second_dim) {
+        typedef TileShare<T, ROWS, WIDTH, THREADS> Share;
+        return Share::suffices(rows_left, first_dim) && Share::suffices(rows_left, second_dim);
+    }
+
+    inline void read(
+        device const T *first_rows,
+        constant AttentionOperand &first_operand,
+        device const T *second_rows,
+        constant AttentionOperand &second_operand,
+        uint thread_index) thread {
+        first.read(first_rows, first_operand, thread_index);
+        second.read(second_rows, second_operand, thread_index);
+    }
+};
+
 // What load_rows (tiles.h) does, for two tiles.
 template <typename T, int ROWS, int WIDTH, int THREADS>
 inline NonfiniteTiles load_two_tiles(

@@ -128,6 +128,5 @@ template <typename T, int WIDTH, int DOWN, int QUERIES>
         device const float *, device const int *, device const T *, device const float *, device const float *, \
         device const float *, device T *, device T *, constant Attention &, uint3, uint, uint, uint);
 
-GRADIENT_KEYS_FRAGMENTS(float, 64, 4, 16)
 GRADIENT_KEYS_FRAGMENTS(half, 64, 4, 32)
 GRADIENT_KEYS_FRAGMENTS(bfloat, 64, 4, 32)

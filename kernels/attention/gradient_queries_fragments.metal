@@ -114,7 +114,6 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
         device const float *, device const int *, device const T *, device const float *, device const float *, \
         device const float *, device T *, constant Attention &, uint3, uint3, uint, uint, uint);
 
-GRADIENT_QUERIES_FRAGMENTS(float, 64, 4, 32)
 GRADIENT_QUERIES_FRAGMENTS(half, 64, 4, 32)
 GRADIENT_QUERIES_FRAGMENTS(half, 128, 4, 32)
 GRADIENT_QUERIES_FRAGMENTS(bfloat, 64, 4, 32)

@@ -10,7 +10,7 @@ import type { DType } from "../../tensor/dtype.ts";
  */
 export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
 
-/** Kinds of GPUs: `apple9` is M3 and later, `nvidia` has the tiles of `fragments.metal.ts`, and `apple7` is the rest. */
+/** Kinds of GPUs: `apple9` is M3 and later, `nvidia` has tiles in fragments.metal.ts, `apple7` is everything else. */
 export type Family = "apple7" | "apple9" | "nvidia";
 
 /**
