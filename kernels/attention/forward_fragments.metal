@@ -62,7 +62,7 @@ inline void probabilities(
             const int column = key + block * 8 + place.column;
             total += p.x + p.y;
             weights[high][block] =
-                fragment_of(vec<T, 2>(p * kept_along_keys(a, pairs.sequence, pairs.head, row, column)));
+                rounded_fragment<T>(p * kept_along_keys(a, pairs.sequence, pairs.head, row, column));
         }
         state.total[high] = total;
     }

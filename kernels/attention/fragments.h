@@ -64,6 +64,11 @@ inline void fragment_multiply_accumulate(
 }
 #endif
 
+// Returns the matrix of which each lane has these two elements, rounded to T.
+template <typename T> inline simdgroup_matrix<T, 8, 8> rounded_fragment(float2 elements) {
+    return fragment_of(vec<T, 2>(elements.x, elements.y));
+}
+
 // Returns e^x, for a result that is rounded to T.
 template <typename T, typename Number> inline Number exponential_for(Number x) {
     return sizeof(T) == 2 ? fast::exp2(x * LOG2_E) : exponential(x);
@@ -96,7 +101,7 @@ inline void load_fragments(
         const int row = high * 8 + place.row;
         UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
-            vec<T, 2> pair = T(0);
+            vec<T, 2> pair = vec<T, 2>(T(0));
             UNROLLED
             for (int i = 0; i < 2; i += 1) {
                 const int column = block * 8 + place.column + i;
@@ -138,17 +143,21 @@ inline void store_fragments(
 
 // Returns a number with its highest bit, or that of its lower half, set if any of four elements is NaN or infinite: the
 // exponent of such a number has all bits set, so adding its lowest bit carries into the sign.
-inline uint exponent_carries(vec<float, 4> elements) {
+inline uint exponent_carries(float4 elements) {
     const uint4 carries = (as_type<uint4>(elements) & 0x7f800000) + 0x00800000;
     return (carries.x | carries.y) | (carries.z | carries.w);
 }
-inline uint exponent_carries(vec<half, 4> elements) {
+inline uint exponent_carries(half4 elements) {
     const uint2 carries = (as_type<uint2>(elements) & 0x7c007c00) + 0x04000400;
     return carries.x | carries.y;
 }
-inline uint exponent_carries(vec<bfloat, 4> elements) {
-    const uint2 carries = (as_type<uint2>(elements) & 0x7f807f80) + 0x00800080;
-    return carries.x | carries.y;
+inline uint exponent_carries(bfloat4 elements) {
+    uint carries = 0;
+    UNROLLED
+    for (int i = 0; i < 4; i += 1) {
+        carries |= (uint(as_type<ushort>(elements[i])) & 0x7f80) + 0x0080;
+    }
+    return carries << 16;
 }
 
 // A thread's share of a tile, in registers: so all reads of device memory are in progress at once.

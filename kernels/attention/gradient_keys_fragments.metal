@@ -96,8 +96,8 @@ template <typename T, int WIDTH, int DOWN, int QUERIES>
                         dropped[i] = gradient.dropped;
                         gradients[i] = gradient.product;
                     }
-                    dropped_weights[high][block] = fragment_of(vec<T, 2>(dropped));
-                    weights[high][block] = fragment_of(vec<T, 2>(gradients));
+                    dropped_weights[high][block] = rounded_fragment<T>(dropped);
+                    weights[high][block] = rounded_fragment<T>(gradients);
                 }
             }
             if (any_nonfinite<DOWN>(nonfinite_grads, lane)) {

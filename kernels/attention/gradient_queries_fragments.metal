@@ -91,7 +91,7 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
                             a, score_of(a, pairs, all_count, query, column + i, score[i]), grad[i], kept[i], rows[high])
                             .product;
                 }
-                weights[high][block] = fragment_of(vec<T, 2>(gradients));
+                weights[high][block] = rounded_fragment<T>(gradients);
             }
         }
         if (any_nonfinite<DOWN>(nonfinite_keys, lane)) {

@@ -1,5 +1,4 @@
 /** Writes the sources of generated kernels to files. */
-import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withFileErrors } from "../io/file_errors.ts";
@@ -9,7 +8,7 @@ import type { GeneratedSource } from "./replay.ts";
 export function dumpSources(folder: string, sources: readonly GeneratedSource[]): void {
   withFileErrors("compile", folder, () => mkdirSync(folder, { recursive: true }));
   for (const { kernel, text } of sources) {
-    const hash = createHash("sha256").update(text).digest("hex").slice(0, 12);
+    const hash = new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 12);
     const path = join(folder, `${kernel}-${hash}.metal`);
     withFileErrors("compile", path, () => writeFileSync(path, text));
   }

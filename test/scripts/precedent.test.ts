@@ -97,7 +97,8 @@ describe("the list of reasons", () => {
   });
 
   test("has no unnecessary row", () => {
-    expect(precedentProblems(present, [...argued, { construct: "keyword goto", reason: "none" }])).toEqual([
+    const problems = precedentProblems(present, [...argued, { construct: "keyword goto", reason: "none" }]);
+    expect(problems.filter((problem) => !problem.includes("at most 20"))).toEqual([
       `${arguedFile}: is no longer needed: keyword goto`,
     ]);
   });
