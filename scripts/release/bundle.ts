@@ -265,7 +265,7 @@ interface Contents {
   readonly imports: readonly RelativeImport[];
   /** Modules that the command or the second bundle loads. */
   readonly shared: readonly SharedModule[];
-  /** Those of them that are in the second bundle. */
+  /** The shared modules that are in the second bundle. */
   readonly ofSecond: readonly SharedModule[];
   readonly postponed: readonly Postponed[];
   /** The names that each namespace exports. */

@@ -34,7 +34,7 @@ const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = 
 function makeStep(name: string, zeroes: string) {
   manualSeed(1);
   const model = new nn.Sequential(
-    ...(name === "Muon" // whose parameters are matrices
+    ...(name === "Muon" // its parameters are matrices
       ? [new nn.Linear(6, 8, { bias: false }), new nn.ReLU(), new nn.Linear(8, 3, { bias: false })]
       : [new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)]),
   );

@@ -59,7 +59,7 @@ export function vectorNorm(...values: unknown[]): Tensor {
   });
 }
 
-/** Results whose squares and their sums are far from overflow and underflow. */
+/** For norms in this range, no square and no sum of squares is near overflow or underflow. */
 const LEAST = 1e-140;
 const MOST = 1e140;
 /** Checking more results would take longer than scaling. */

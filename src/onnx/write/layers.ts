@@ -143,7 +143,7 @@ function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMa
 const named = ({ inputs, attributes }: CapturedCall): Record<string, Tensor | undefined> =>
   Object.fromEntries((attributes as { inputs: readonly string[] }).inputs.map((name, at) => [name, inputs[at]!]));
 
-/** In float32 if the weights have another dtype. */
+/** Computes in float32 if the weights have another dtype. */
 const normalization: Writer = (recorder, call) => {
   const { isCentered, eps, outputs } = call.attributes as NormalizationAttributes;
   const { x, residual, weight, bias } = named(call);

@@ -104,7 +104,7 @@ export function gemma4Layer(config: Settings, index: number): Settings {
 const withFields = (config: Settings, fields: Derived): Settings =>
   config.with(new Map([...config.entries(), ...Object.entries(fields)]));
 
-/** What the layers of both have. */
+/** Settings that the layers of both models have. */
 function gemmaLayer(config: Settings, index: number, layer: LayerDescription): LayerDescription {
   const sharing = sharingOf(config, index);
   return { ...layer, attention: { ...layer.attention, valueNorm: true, sharing } };

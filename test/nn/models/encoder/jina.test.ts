@@ -63,7 +63,7 @@ const normalized = (x: Rows, name: string): Rows => {
 };
 const plus = (a: Rows, b: Rows): Rows => a.map((row, at) => row.map((value, column) => value + b[at]![column]!));
 
-/** The normal distribution's function by its series. */
+/** The normal cumulative distribution function, by its series. */
 function normal(x: number): number {
   let [term, sum] = [x, x];
   for (let n = 1; n < 200; n++) {

@@ -102,7 +102,7 @@ export type EncoderName = keyof typeof encoderArchitectures;
 export const isEncoder = (type: unknown): type is EncoderName =>
   typeof type === "string" && Object.hasOwn(encoderArchitectures, type);
 
-/** Returns the architecture of a config. That of Jina Embeddings v2 calls itself BERT, but has ALiBi. */
+/** Returns the architecture of a config. Configs of Jina Embeddings v2 have the type `bert`, but with ALiBi. */
 export const encoderNameOf = (type: EncoderName, config: object): EncoderName =>
   type === "bert" && (config as { position_embedding_type?: unknown }).position_embedding_type === "alibi"
     ? "jina_bert"

@@ -101,7 +101,7 @@ const notes: ReadonlySet<string> = new Set([
 const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
   distilbert: ["type_vocab_size", "layer_norm_eps", "hidden_act"],
   mpnet: ["type_vocab_size"],
-  // the pooling of a function that sentence-transformers' files replace
+  // the files of sentence-transformers state the pooling instead
   jina_bert: ["hidden_act", "emb_pooler"],
   modernbert: ["layer_norm_eps", "type_vocab_size"],
   "deberta-v2": ["conv_act", "conv_groups"],
