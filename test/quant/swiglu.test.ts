@@ -176,11 +176,11 @@ function expectBitsOfTwo(backend: (typeof places)[number], counts: readonly numb
         }
 }
 
-test.each(places)("on %s the bits are those of swiglu of two products", (backend) => {
+test.each(places)("on %s the bits match swiglu of two products", (backend) => {
   expectBitsOfTwo(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
-test.each(isas)("with %s the bits are those of swiglu of two products", (isa) => {
+test.each(isas)("with %s the bits match swiglu of two products", (isa) => {
   configure(native, "isa", isa);
   expectBitsOfTwo("cpu", [1, 4, 6]);
   configure(native, "isa", initial);
@@ -248,7 +248,7 @@ describe("gradients", () => {
     return { ...own, x: x!, gateBias: gateBias!, upBias: upBias! };
   };
 
-  test.each(places)("on %s they are those of two products, of first and of second order", (backend) => {
+  test.each(places)("on %s they match two products, of first and of second order", (backend) => {
     for (const activation of activations) {
       const own = asked(caseOf("q4_1", 3, 7, 64));
       const cotangent = wave(3, 7, 0.4);

@@ -213,7 +213,7 @@ describe("findings", () => {
 });
 
 describe("the command", () => {
-  test("every instruction set is replayed under both, one with several callers", () => {
+  test("every instruction set is replayed under both sanitizers, and one with several callers", () => {
     const isas = ["baseline", "avx2"];
     expect(settingsOf(address, isas)).toEqual([
       { isa: "baseline", threads: 4, callers: 1, blas: "none" },

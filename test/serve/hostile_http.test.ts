@@ -42,7 +42,7 @@ test.each([
   expect([statusOf(answer), errorOf(answer).message]).toEqual([400, expect.stringMatching(/Host/)]);
 });
 
-test("whatever the Host is, the answer is never 5xx", async () => {
+test("regardless of the Host, the answer is never 5xx", async () => {
   const host = fc.oneof(
     fc.string({ unit: fc.constantFrom(..."localhost127.0.0.1:80@/\\[]%#?&= \t") }),
     fc.webAuthority({ withUserInfo: true, withPort: true, withIPv6: true }),

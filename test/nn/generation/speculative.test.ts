@@ -16,7 +16,7 @@ beforeAll(() => {
   setBackend("cpu");
 });
 
-describe("greedy tokens are those of the model alone", () => {
+describe("greedy tokens match the model alone", () => {
   const model = make(1, 31, 2);
   const drafts = { other: make(2, 31), itself: model };
   test.each(Object.entries(drafts))("draft: %s", async (_name, draft) => {

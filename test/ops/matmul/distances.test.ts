@@ -110,7 +110,7 @@ describe.each([...Array(4).keys()])("seed %d", (seed) => {
     });
   });
 
-  test("distances of pairs are those of the set to itself, with the same gradient", () => {
+  test("distances of pairs match the set to itself, with the same gradient", () => {
     withBackend("cpu", () => {
       const random = new Random(50 + seed);
       for (const p of orders) {

@@ -62,7 +62,7 @@ function checkShared(config: Settings, kinds: readonly string[]): void {
   if (first === kinds.length || kinds.every((kind) => before.includes(kind))) return;
   throw config.wrong(
     "num_kv_shared_layers",
-    "a number of layers before which layer_types has layers of all kinds",
+    "a number of layers such that layer_types has every kind before them",
     config.get("num_kv_shared_layers"),
   );
 }

@@ -154,7 +154,7 @@ function gemmaProjector(config: Settings, encoder: VisionDescription, text: Deco
 function checkSquares(config: Settings, name: string, { patches }: VisionDescription, size: number): void {
   const [rows, columns] = patches.image.map((side, axis) => Math.floor(side / patches.size[axis]!));
   if (rows === columns && rows! % size === 0) return;
-  throw config.wrong(name, `a number that divides the ${rows} x ${columns} patches of an image to squares`, size);
+  throw config.wrong(name, `a number that divides the ${rows} x ${columns} patches of an image into squares`, size);
 }
 
 /** Keys of the parts that have no effect: of SmolVLM's training, and of image processors. */
