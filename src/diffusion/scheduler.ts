@@ -156,7 +156,7 @@ export class Scheduler {
   }
 
   /**
-   * Computes the velocity √ᾱₜ noise − √(1 − ᾱₜ) x; with flow matching noise − x. Arguments are those of
+   * Computes the velocity √ᾱₜ noise − √(1 − ᾱₜ) x; with flow matching noise − x. Arguments match
    * {@link addNoise}.
    *
    * @throws {ArgumentError} `invalidTimestep`. @throws {ShapeError} if shapes differ.

@@ -186,7 +186,7 @@ test.each(isas)("with %s the bits match swiglu of two products", (isa) => {
   configure(native, "isa", initial);
 });
 
-/** Of few rows of x, 960 products are in a tile; of many, 2²¹ weights are unpacked at once. */
+/** A tile has 960 products for few rows of x. For many rows, 2²¹ weights are unpacked at once. */
 test.each([
   [1, 971, 64],
   [8, 133, 64],

@@ -17,7 +17,7 @@ const words: Readonly<Record<string, LoadClass>> = {
   spawnInGroup: "memory",
   'from "./launch.ts"': "hosts",
   "setTimeout(() => child.kill": "faults",
-  "performance.now(": "timing", // waits are those of test/support/wait.ts
+  "performance.now(": "timing", // tests wait with test/support/wait.ts
 };
 
 /**

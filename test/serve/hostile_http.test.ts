@@ -187,7 +187,7 @@ test("long lists and objects of the wrong kind name their field", async () => {
   expect((await post("/v1/chat/completions", JSON.stringify(body))).status).toBe(200);
 });
 
-test("too many prompts are rejected before any is encoded, and too many tokens before all are", async () => {
+test("too many prompts are rejected before the first is encoded, and too many tokens before the last is", async () => {
   let texts = 0;
   const encode: typeof tokenizer.encode = (text) => {
     texts++;

@@ -73,7 +73,7 @@ const TINY = 1e-8;
  *     labelWeight · Σ w · binaryCrossEntropy(p, q), where w = q with an object, and alpha · p^gamma without one
  *
  * Source: Y. Zhao et al., "DETRs Beat YOLOs on Real-time Object Detection", 2024; H. Zhang et al., "VarifocalNet: an
- * IoU-aware dense object detector", 2021. The defaults are those of `transformers`. Losses of earlier layers and of
+ * IoU-aware dense object detector", 2021. The defaults match `transformers`. Losses of earlier layers and of
  * denoising queries are left out.
  *
  * @param detections the result of an {@link RtDetr}: logits [batch, queries, labels] and boxes [batch, queries, 4]

@@ -48,7 +48,7 @@ const convolution: Writer = (recorder, { inputs: [x, weight], attributes }) => {
   });
 };
 
-/** Its attributes are those of the convolution of which it is the adjoint: `input` has the sizes of the result. */
+/** The adjoint of a convolution, with the attributes of the convolution: `input` has the sizes of the result. */
 const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attributes }) => {
   const rank = y!.rank - 2;
   const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);

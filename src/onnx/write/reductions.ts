@@ -165,7 +165,7 @@ const cumprod: Writer = (recorder, { inputs: [x], attributes }) => {
   return running<[string]>(recorder, along, [recorder.name(x)], ([a], [b]) => [graph.of("Mul", a, b)])[0];
 };
 
-/** The index is that of the last of equal elements, or of the first NaN. */
+/** Selects the last of equal elements, or the first NaN. */
 const runningExtremum: Writer = (recorder, { inputs: [x], attributes }) => {
   const { axis, isMinimum } = attributes as { axis: number; isMinimum: boolean };
   const graph = new Formulas(recorder, x.dtype);

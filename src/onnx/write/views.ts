@@ -30,8 +30,8 @@ export interface Axis {
 /**
  * Returns the steps from a dense value to a view of it; undefined if there are none, such as for windows that overlap.
  *
- * The value's axes are split so that each stride of the view is that of an axis. An axis of the view is then a part of
- * one of these, or several whole ones.
+ * The value's axes are split until an axis has each stride of the view. An axis of the view is then a part of one of
+ * these axes, or several whole ones.
  */
 export function viewSteps(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] | undefined {
   const reversed = shape.flatMap((size, axis) => (size > 1 && strides[axis]! < 0 ? [axis] : []));

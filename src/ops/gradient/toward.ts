@@ -164,7 +164,7 @@ function asNode(
   return results;
 }
 
-/** Computes tangents of a node's outputs by its rule on zeros, and the gradient of that: the double form. */
+/** Computes the tangents of a node's outputs in double form: the gradient of its rule, which is applied to zeros. */
 function doubleForm(
   node: GraphNode,
   tangents: readonly (Tensor | null)[],

@@ -21,7 +21,7 @@ const BITS = 22;
 const PART = 2 ** 20;
 
 /**
- * @internal Resizes an image. All bytes are those of Pillow 13.
+ * @internal Resizes an image. All bytes match Pillow 13.
  *
  * @param image uint8, [channels, height, width]
  * @returns uint8, [channels, ...size]

@@ -1,6 +1,6 @@
 /**
  * The keys of a `config.json`. Each key is read, has no effect on results, or is rejected with an error that names it.
- * Fields and defaults are those of the config classes of Hugging Face's `transformers` 5.23.0.
+ * Fields and defaults match the config classes of Hugging Face's `transformers` 5.23.0.
  * test/fixtures/decoders/configs.json lists them, with what `transformers` computes for other values.
  */
 import type { Json } from "../../../io/json.ts";

@@ -1,6 +1,6 @@
 /**
  * Jina Embeddings v2, whose code is on the hub instead of in `transformers`, compared with its formulas in float64:
- * BERT with ALiBi in both directions and a gated feed-forward. Names are those of its checkpoints.
+ * BERT with ALiBi in both directions and a gated feed-forward. Names match its checkpoints.
  */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";

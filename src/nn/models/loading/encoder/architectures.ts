@@ -98,7 +98,7 @@ export const encoderArchitectures = {
 /** The name of an encoder's architecture. */
 export type EncoderName = keyof typeof encoderArchitectures;
 
-/** Whether a `model_type` is that of an encoder. */
+/** Whether a `model_type` belongs to an encoder. */
 export const isEncoder = (type: unknown): type is EncoderName =>
   typeof type === "string" && Object.hasOwn(encoderArchitectures, type);
 

@@ -1,6 +1,6 @@
 /**
  * The keys of an encoder's `config.json`. Each key is read, has no effect on results, or is rejected with an error that
- * names it. Fields and defaults are those of the config classes of Hugging Face's `transformers` 5.23.0.
+ * names it. Fields and defaults match the config classes of Hugging Face's `transformers` 5.23.0.
  */
 import type { Json } from "../../../../io/json.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";

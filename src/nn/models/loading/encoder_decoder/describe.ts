@@ -38,7 +38,7 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** The ends of classes whose head is that of the language model, or that have none. */
+/** The ends of names of classes with the language model's head, or without a head. */
 const generating = /(ForConditionalGeneration|Model)$/;
 
 /** Whether a folder has the encoder alone. */

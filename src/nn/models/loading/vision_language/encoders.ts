@@ -138,7 +138,7 @@ function featuresOf(config: Settings, { layers, patches }: VisionDescription): {
   return { skip, blocks };
 }
 
-/** The mean of squares of patches, a norm, and a matrix. */
+/** Averages squares of adjacent patches, then applies a norm and a matrix. */
 function gemmaProjector(config: Settings, encoder: VisionDescription, text: DecoderDescription): ProjectorDescription {
   const name = "mm_tokens_per_image";
   const side = Math.floor(Math.sqrt(config.whole(name)));
