@@ -363,7 +363,7 @@ function renamedIn(bundle: string): ReadonlySet<string> {
   return new Set([...declared, ...exported]);
 }
 
-/** Restores the names of functions and classes, whatever the bundler calls the variables. */
+/** Restores the names of functions and classes, for which the bundler may rename the variables. */
 const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
   name: "keeping names",
   setup(builder) {

@@ -1,4 +1,4 @@
-/** Compiled training steps have the bits of plain ones, whatever changes between the calls. */
+/** Compiled training steps have the same bits as plain ones, for any change between the calls. */
 import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";

@@ -1,4 +1,4 @@
-/** Speculative decoding has the large model's distribution, whatever the draft model says. */
+/** Speculative decoding has the large model's distribution, regardless of the draft model. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Generator, nn, noGrad, setBackend, tensor } from "../../../src/index.ts";
 

@@ -193,7 +193,7 @@ export interface Architecture {
   readonly experts?: ExpertsRow;
   /**
    * The part of each head that rotates if `partial_rotary_factor` is missing. Default: heads rotate as a whole,
-   * whatever the field says.
+   * regardless of the field.
    */
   readonly partialRotation?: number;
   /** Whether the whole of each head must rotate: partial rotation is an error. */

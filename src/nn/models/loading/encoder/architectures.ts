@@ -13,7 +13,7 @@ export interface EncoderArchitecture {
   readonly positions?: "afterPadding" | "rotary" | "ifConfigured" | "alibi";
   /** The padding token from which positions count. Default: as the config says. */
   readonly padding?: number;
-  /** Whether there are no token types, whatever the config says. */
+  /** Whether there are no token types, regardless of the config. */
   readonly noTokenTypes?: boolean;
   /** Whether the config may say that there are no token types. */
   readonly optionalTokenTypes?: boolean;
