@@ -1,4 +1,4 @@
-/** `bun run check:sanitize`: recorded calls, replayed with faults that only one sanitizer each must find. */
+/** `bun run check:sanitize`: recorded calls are replayed with faults, each of which exactly one sanitizer must find. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setsOf } from "../../scripts/cpu/objects.ts";
