@@ -112,7 +112,7 @@ orchard.setBackend("cpu");
 const threads = cpuInfo(cpuLibrary().native).threads;
 const other = PyTorch.start("compile.py", threads);
 
-/** A folder for torch.compile: its cache, and the compiler as one command without arguments. */
+/** A folder for torch.compile's cache, and for a script that runs the compiler with its arguments. */
 const folder = mkdtempSync(join(tmpdir(), "orchard-torch-compile-"));
 
 /** PyTorch with torch.compile; undefined without PyTorch or a C++ compiler. */

@@ -30,7 +30,7 @@ interface Case {
   readonly n: number;
 }
 
-/** Numbers from 0 to 1, by the seed (a linear congruential generator of Numerical Recipes). */
+/** Returns a generator of numbers from 0 to 1 (the linear congruential generator of Numerical Recipes). */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -39,7 +39,7 @@ function numbers(seed: number): () => number {
   };
 }
 
-/** Draws lengths and sizes by their logarithms. */
+/** Draws the logarithms of lengths and sizes uniformly. */
 function drawn(count: number, seed: number): Case[] {
   const random = numbers(seed);
   return Array.from({ length: count }, () => {
@@ -70,7 +70,7 @@ setBackend("cpu");
 const { threads } = cpuInfo(cpuLibrary().native);
 const python = PyTorch.start("fft.py", threads, { requirements: mediaToo, module: "scipy" });
 
-/** Times one case: ours, PyTorch's and SciPy's fastest call of all rounds. */
+/** Returns the times of the fastest calls of Orchard, PyTorch and SciPy, over all rounds. */
 async function measured(each: Case): Promise<readonly [ours: number, torch: number, scipy: number]> {
   const x = operandOf(each);
   const transform = fft[each.kind] as (given: Tensor, n: number) => Tensor;

@@ -1,6 +1,6 @@
 /**
  * Sends drawn hostile requests to a server in another process, and meanwhile asks for `/health` at a steady pace: `bun
- * bench/health.ts [requests] [seed]`. Prints the distribution of its latency, which includes this process's.
+ * bench/health.ts [requests] [seed]`. Prints percentiles of its latency, which includes delays of this process.
  */
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const [requests, seed] = [Number(process.argv[2] ?? 2000), Number(process.argv[3
 const CLIENTS = 8;
 const PAUSE = 10; // milliseconds
 
-/** Sends a request and waits for the answer's end; after a damaged request, at most half a second. */
+/** Sends a request and reads the whole response; after a damaged request, waits at most half a second. */
 const send = (port: number, { bytes, isComplete }: DrawnRequest): Promise<void> =>
   new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));

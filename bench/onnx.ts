@@ -1,9 +1,9 @@
 // Runs trained ONNX models of Python packages here and in onnxruntime, on the same number of threads
 // (ORCHARD_CPU_THREADS): `bun bench/onnx.ts [words…] [--rounds 5] [--python PROGRAM]`.
 //
-// Inputs are random. Results are compared first. Both run in turn, and the median of the turns counts. A turn is the
-// lowest decile of its runs, which other load affects least. The ratio is onnxruntime's time divided by Orchard's:
-// above 1, Orchard is faster.
+// Inputs are random. Results are compared first. Both run in turn. The time of a turn is the lowest decile of its runs,
+// which other load affects least. The median of the turns is reported. The ratio is onnxruntime's time divided by
+// Orchard's: above 1, Orchard is faster.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -28,7 +28,7 @@ setStrict(true);
 const session = await Session.start(settings);
 const { model, tokenizer, tokensPerStep } = session;
 
-/** Inputs and, shifted by one, targets for PyTorch's side. */
+/** Inputs for PyTorch, and targets, which are shifted by one. */
 const rowsOf = ({ x, y }: Batch): number[][] => {
   const [inputs, next] = [x.toArray() as number[][], y.toArray() as number[][]];
   return inputs.map((row, index) => [...row, next[index]!.at(-1)!]);

@@ -31,7 +31,7 @@ function readIdx(name: string, itemBytes: number, count?: number): Uint8Array<Ar
   const rank = header.getUint8(3);
   const items = header.getUint32(4);
   if (header.getUint16(0) !== 0 || header.getUint8(2) !== 8 || file.length !== 4 + 4 * rank + items * itemBytes)
-    throw new Error(`${name} is not an IDX file of bytes, ${itemBytes} an item`);
+    throw new Error(`${name} is not an IDX file with items of ${itemBytes} bytes`);
   return file.slice(4 + 4 * rank, 4 + 4 * rank + Math.min(count ?? items, items) * itemBytes);
 }
 

@@ -1,4 +1,4 @@
-/** Methods of public classes reject surplus arguments: here those outside of namespaces. */
+/** Makes methods of public classes reject surplus arguments. These classes are not in a namespace. */
 import { DeviceBuffer } from "./backend/metal/buffer.ts";
 import { MetalContext } from "./backend/metal/context.ts";
 import { MetalKernel } from "./backend/metal/kernel.ts";

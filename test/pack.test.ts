@@ -268,7 +268,7 @@ describe("in an empty project", () => {
     expect(advice[2]).toContain("bunx orchard train --help");
   });
 
-  test("its types resolve and are those of the tensors", async () => {
+  test("its types resolve and match the tensors", async () => {
     const types = join(project, "node_modules", "@types");
     mkdirSync(types, { recursive: true });
     for (const name of ["@types/bun", "@types/node", "bun-types", "undici-types"])

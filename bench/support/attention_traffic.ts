@@ -21,7 +21,7 @@ export interface Size {
   readonly causal: boolean;
   /** The GPU family whose tiles are used. Default `"apple7"`. */
   readonly family?: Family;
-  /** Further options of the call; the minimum is that of a call without them. */
+  /** Further options of the call; the minimum applies to a call without them. */
   readonly options?: FlashAttentionOptions;
 }
 

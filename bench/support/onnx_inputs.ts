@@ -71,7 +71,7 @@ const each =
   (step) =>
     inputs[step];
 
-/** Windows of speech with the state that the model returned; `names` has the names of states and of the results. */
+/** Windows of speech, each with the state that the last run returned. `names` maps states to results. */
 function windows(wave: Tensor, size: number, fixed: Inputs, names: Readonly<Record<string, string>>): Source {
   const count = Math.floor((wave.shape[0]! - size) / 512);
   return (step, results) => {
@@ -126,7 +126,10 @@ export async function realInputs(): Promise<Readonly<Record<string, Source>>> {
   };
 }
 
-/** The largest class of each row, of outputs of two or three axes, and which elements are above one half. */
+/**
+ * For each output: the most probable class of each row, if it has two or three axes, and whether each element exceeds
+ * 0.5.
+ */
 export function decisionsOf(results: Inputs): number[] {
   return Object.values(results).flatMap((x) => {
     if (!(x instanceof Tensor)) return [];

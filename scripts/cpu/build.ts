@@ -190,8 +190,8 @@ async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]
 }
 
 /**
- * Compiles a source. The key is that of the files before: if someone edits them meanwhile, the object is stale, and no
- * clone gets it.
+ * Compiles a source. The key is computed from the files before compilation. If someone edits them meanwhile, the object
+ * is stale, and no clone gets it.
  *
  * @param headers the flags that use precompiled headers, which don't change the object
  */

@@ -81,7 +81,7 @@ async function contentProblems(folder: string): Promise<string[]> {
   return problems;
 }
 
-/** Whether a page is that of a type that lists dtypes. */
+/** Whether a page describes a type that lists dtypes. */
 const isOfDTypes = (file: string): boolean => /\/type-aliases\/(?:\w*DType)\.html$/.test(file);
 
 async function buildHere(isFull: boolean): Promise<string> {

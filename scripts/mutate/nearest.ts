@@ -42,7 +42,7 @@ export class Tests {
    * Returns the nearest test files that reach a file, whose measured times add up to at most `seconds`. The choice does
    * not depend on the speed of this machine. The first one is always included.
    *
-   * @param line the mutant's line, from 1: tests that mention its function come first among others
+   * @param line the mutant's line, from 1: tests that mention its function come first
    */
   nearest(file: string, seconds: number, line = 0): TestFile[] {
     const source = this.#textOf(file);

@@ -1,4 +1,4 @@
-/** Reads the constructs of other projects that are known to run on Apple's hardware. Nothing else of them is kept. */
+/** Reads the constructs of other projects that are known to run on Apple's hardware, and keeps only these. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";

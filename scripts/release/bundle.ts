@@ -265,7 +265,7 @@ interface Contents {
   readonly imports: readonly RelativeImport[];
   /** Modules that the command or the second bundle loads. */
   readonly shared: readonly SharedModule[];
-  /** Those of them that are in the second bundle. */
+  /** The shared modules that are in the second bundle. */
   readonly ofSecond: readonly SharedModule[];
   readonly postponed: readonly Postponed[];
   /** The names that each namespace exports. */
@@ -363,7 +363,7 @@ function renamedIn(bundle: string): ReadonlySet<string> {
   return new Set([...declared, ...exported]);
 }
 
-/** Restores the names of functions and classes, whatever the bundler calls the variables. */
+/** Restores the names of functions and classes, for which the bundler may rename the variables. */
 const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
   name: "keeping names",
   setup(builder) {

@@ -1,6 +1,7 @@
 /**
- * Namespaces that the package loads on first use. They are half of the library, in a second bundle, so that a program
- * with tensors alone starts sooner: in the first bundle, `nn` is an object whose members load the second one.
+ * Namespaces that the package loads on first use. They are half of the library. They are in a second bundle, so that
+ * programs that need only tensors start sooner. In the first bundle, `nn` is an object whose members load the second
+ * one.
  */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -9,7 +10,7 @@ import type { BunPlugin } from "bun";
 import { imported } from "./compact.ts";
 import { constantsIn, modulesOf, type SharedModule } from "./share.ts";
 
-/** Large namespaces. They define no primitives, which overrides find by their names before any call. */
+/** Large namespaces. They define no primitives, since overrides look up primitives by name before any call. */
 const postponedNames: readonly string[] = ["data", "diffusion", "distributed", "distributions", "io", "nn", "text"];
 
 /** A namespace of the second bundle. */
@@ -75,7 +76,7 @@ function postponed(name, members) {
 }
 `;
 
-/** Returns the modules of the first bundle that those of the second import. */
+/** Returns the modules of the first bundle that modules of the second import. */
 export async function modulesBelow(
   source: string,
   first: ReadonlySet<string>,
@@ -94,10 +95,10 @@ export async function modulesBelow(
 export const modulesBeyond = (draft: string, first: ReadonlySet<string>): ReadonlySet<string> =>
   new Set([...modulesOf(draft)].filter((path) => !first.has(path) && !path.startsWith(standIns)));
 
-/** The folder of modules that stand in for those of the first bundle while the second one is built. */
+/** The folder of stand-ins for modules of the first bundle, with which the second one is built. */
 const standIns = "bundle/first/";
 
-/** Takes the modules of the first bundle from there. */
+/** Resolves imports of modules of the first bundle to their stand-ins. */
 export const takingFrom = (source: string, first: ReadonlySet<string>): BunPlugin => ({
   name: "taking modules from the first bundle",
   setup(builder) {

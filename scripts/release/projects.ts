@@ -152,7 +152,7 @@ async function makeProject(folder: string, registry: Registry): Promise<void> {
   for (const [file, text] of Object.entries(files)) await Bun.write(join(folder, file), text);
 }
 
-/** Each one throws an error if its output differs from that of the others. */
+/** Each function throws an error if its output differs from the output of the others. */
 const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
   "a program": (folder) => prints(folder, ["index.ts"]),
   "types, by the options of bun init": typechecks,

@@ -80,7 +80,9 @@ export async function exportsIn(source: string, path: string): Promise<string[]>
   return namesIn(source, path, text);
 }
 
-/** Returns the names that a module exports, without variables: a bundle that imports one of those does not build. */
+/**
+ * Returns the names that a module exports, except variables: a bundle that imports an exported variable does not build.
+ */
 export async function constantsIn(source: string, path: string): Promise<string[]> {
   const text = await Bun.file(join(source, path)).text();
   const variables = [...text.matchAll(/^export let (\w+)/gm)].map(([, name]) => name!);

@@ -29,7 +29,7 @@ export function needsGradient(...inputs: readonly Tensor[]): boolean {
  *
  * @param save the inputs or outputs that the rule needs; backward passes them to the rule and frees them
  * @param rule uses differentiable operations, so gradients of gradients need no extra code
- * @param conjugation for complex numbers: by default the rule is that of a holomorphic function, `g · f′`, which is
+ * @param conjugation for complex numbers: by default the rule is `g · f′` of a holomorphic function, which is
  *   conjugated; with `"none"` it returns ∂L/∂re + i·∂L/∂im itself
  * @param forward the rule of tangents, for a rule that is not differentiable
  */

@@ -6,7 +6,7 @@
 import type { Operands } from "../core/operands.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** A primitive that ran. For an update in place, the first inputs are the targets, and so are the outputs. */
+/** A primitive that ran. For an update in place, both the first inputs and the outputs are the targets. */
 export interface CapturedCall {
   readonly primitive: string;
   readonly inputs: Operands<Tensor>;

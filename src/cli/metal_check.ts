@@ -15,7 +15,7 @@ export interface CheckOptions extends KernelOptions {
   readonly jobs?: number | undefined;
 }
 
-/** The language version of files for which none is given: the newest without tensors, as macOS 15 has it. */
+/** The default language version: the newest without tensors, which macOS 15 supports. */
 const defaultVersion = "metal3.2";
 
 /** Prints the diagnostics of each file, and of each `.metal` file in each folder. Returns the exit code. */

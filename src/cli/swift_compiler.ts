@@ -15,7 +15,7 @@ import { cacheFolder } from "../core/paths.ts";
 /** Modules of Apple that programs look for to tell Apple's systems from Linux. */
 const asked = ["CommonCrypto", "Darwin", "os"];
 
-/** Modules that exist here as `Orchard…`, and only where they are imported outside of `#if`. */
+/** Modules that are named `Orchard…` here. They exist only in modules that import them outside of `#if`. */
 const aliased = [...asked, "SwiftUI"];
 
 /** Modules of Apple that are always here. */
@@ -67,7 +67,7 @@ mac && imports($0) && name !~ known { other = 1 }
 END { exit !found || other }`;
 
 /**
- * Copies a file, without the attributes of Objective-C, which is not there. With `mac`, `os(macOS)` is replaced by a
+ * Copies a file without the attributes of Objective-C, which Linux lacks. With `mac`, `os(macOS)` is replaced by a
  * condition that is true.
  */
 const forMac = String.raw`
@@ -87,14 +87,13 @@ END { print folder }`;
  * modules whose files import XCTest import them too.
  *
  * Programs import Darwin and os either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with
- * other code for Linux. So these modules exist only in modules that import them outside of `#if`, which get
- * `OrchardDarwin` as their meaning. The same holds for SwiftUI, of which only colors exist. Modules that import any of
- * Apple's modules see the names of `OrchardDarwin` too, as on a Mac, where Foundation imports Darwin and Core
- * Foundation.
+ * other code for Linux. So Darwin and os exist only in modules that import them outside of `#if`, as aliases such as
+ * `OrchardDarwin`. The same holds for SwiftUI, of which only colors exist. Modules that import any of Apple's modules
+ * see the names of `OrchardDarwin` too, as on a Mac, where Foundation imports Darwin and Core Foundation.
  *
- * Modules of a package that import one of Apple's modules outside of `#if` run on Apple's systems only. If they ask
- * `#if os(macOS)` and name no other system, the answer is yes: the compiler reads copies of their files, through an
- * overlay by which messages name the files themselves. The copies lack the attributes of Objective-C, too.
+ * Modules of a package that import one of Apple's modules outside of `#if` run on Apple's systems only. If they test
+ * `#if os(macOS)` and name no other system, it is true: the compiler reads copies of their files, through an overlay,
+ * so that messages name the original files. The copies also lack the attributes of Objective-C.
  *
  * Xcode compiles .metal files that the manifest does not declare, and makes `Bundle.module` of them. SwiftPM does not,
  * so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.

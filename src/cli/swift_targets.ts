@@ -14,8 +14,8 @@ const absent = new Set(
 const importLine = /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:internal|package|private|public)\s+)?import\s+(?:\w+\s+)?(\w+)/;
 
 /**
- * Names of SwiftUI that a file which draws needs. Only colors are here (swift/Sources/OrchardSwiftUI), which compute
- * packages pass to kernels.
+ * Names of SwiftUI that only files that draw use. Orchard has only SwiftUI's colors (swift/Sources/OrchardSwiftUI),
+ * which compute packages pass to kernels.
  */
 const drawing = new RegExp(
   String.raw`\b(?:Alignment|Angle|Animation|App|AppStorage|Binding|Bindable|Canvas|Edge|Environment|Font|Gesture` +

@@ -85,8 +85,8 @@ function nestIn(block: Float64Array, at: number, operands: number): Nest {
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /**
- * An elementwise call by units of `width` elements: along the last axes that have so many, each operand is dense or has
- * one element, and along the other axes too.
+ * An elementwise call by units of `width` elements: along the last axes with this many elements, each operand is dense
+ * or has one element, and along the other axes too.
  */
 function byUnits(call: RecordedCall, { shape, strides }: Nest, width: number): Link | undefined {
   const units = product(shape) / width;

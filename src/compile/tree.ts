@@ -38,7 +38,7 @@ export function treeOf<Leaf>(value: unknown, leafOf: (tensor: Tensor) => Leaf): 
   return { kind: "object", keys, items };
 }
 
-/** Makes a value of a structure. */
+/** Returns the value that a tree describes. */
 export function valueIn<Leaf>(tree: Tree<Leaf>, make: (leaf: Leaf) => unknown): unknown {
   if (tree.kind === "leaf") return make(tree.leaf);
   if (tree.kind === "value") return tree.value;

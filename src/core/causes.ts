@@ -1,4 +1,4 @@
-/** What a caught value says: any value can be thrown. */
+/** Messages and codes of caught values. Any value can be thrown. */
 
 /** Returns the message of an error, and any other value as text. */
 export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

@@ -1,4 +1,4 @@
-/** `Object.keys`, `entries` and `fromEntries` with the types of names, for records that have no other names. */
+/** `Object.keys`, `entries` and `fromEntries` with typed names, for records that have only the names of their type. */
 
 /** Returns the names of a record. */
 export const keysOf = <T extends object>(record: T): (keyof T & string)[] =>
@@ -20,6 +20,6 @@ export function recordOf<Name extends string, Value>(
 export const definedOf = <T extends object>(record: T): Partial<T> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Partial<T>;
 
-/** Whether a record has this name itself. */
+/** Whether a record has an own property of this name. */
 export const hasName = <T extends object>(record: T, name: PropertyKey): name is keyof T & string =>
   Object.hasOwn(record, name);

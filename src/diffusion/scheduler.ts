@@ -156,8 +156,8 @@ export class Scheduler {
   }
 
   /**
-   * Computes the velocity √ᾱₜ noise − √(1 − ᾱₜ) x; with flow matching noise − x. Arguments are those of
-   * {@link addNoise}.
+   * Computes the velocity √ᾱₜ noise − √(1 − ᾱₜ) x; with flow matching noise − x. Takes the arguments of {@link
+   * addNoise}.
    *
    * @throws {ArgumentError} `invalidTimestep`. @throws {ShapeError} if shapes differ.
    */

@@ -1,4 +1,4 @@
-/** Distributions of positive numbers whose densities fall as powers. */
+/** Distributions of positive numbers whose densities decay as powers of x. */
 import { atan, gammaincc, tan } from "../ops/index.ts";
 import type { Generator } from "../random/generator.ts";
 import type { Shape } from "../tensor/shape.ts";
@@ -39,7 +39,7 @@ import { standardGamma } from "./standard_gamma.ts";
 const readHalfCauchy = constrained("HalfCauchy", { scale: positive });
 
 /**
- * The absolute value of a Cauchy number around 0.
+ * The distribution of |x| for a Cauchy variable x with location 0.
  *
  * @example
  * new distributions.HalfCauchy(2).cdf(tensor(2)); // float32 0.5
@@ -66,7 +66,7 @@ export class HalfCauchy extends ReparameterizedDistribution {
     return mul(this.scale, 0);
   }
 
-  /** The quotient of two normal numbers is a Cauchy number. */
+  /** The quotient of two normal variables is a Cauchy variable. */
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const source = { dtype: this.dtype, generator };
     return mul(abs(div(normal(shape, source), normal(shape, source))), this.scale);
@@ -160,7 +160,8 @@ export class Pareto extends ReparameterizedDistribution {
 const readInverseGamma = constrained("InverseGamma", { concentration: positive, rate: positive });
 
 /**
- * The reciprocal of a gamma number: density rateᵃ x⁻ᵃ⁻¹ exp(−rate / x) / Γ(a), with a the concentration.
+ * The distribution of 1 / x for a gamma variable x: density rateᵃ x⁻ᵃ⁻¹ exp(−rate / x) / Γ(a), where a is the
+ * concentration.
  *
  * @example
  * new distributions.InverseGamma(3, 1).mean; // float32 0.5
@@ -224,7 +225,7 @@ export type FisherSnedecorArguments =
 const readFisherSnedecor = constrained("FisherSnedecor", { df1: positive, df2: positive });
 
 /**
- * Fisher's F: the quotient of two chi-squared numbers, each divided by its degrees of freedom.
+ * The F distribution: the quotient of two chi-squared variables, each divided by its degrees of freedom.
  *
  * @example
  * new distributions.FisherSnedecor(2, 4).mean; // float32 2

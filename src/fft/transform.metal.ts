@@ -8,7 +8,7 @@ import { type ComplexTransform, fftParameters, partsOf, type RealTransform } fro
 
 /** Elements per thread: PER_THREAD in the kernel. */
 const PER_THREAD = 8;
-/** Several lines share a threadgroup up to this many elements, so that short lines use many threadgroups. */
+/** Lines share a threadgroup only up to this many elements, so that short lines use many threadgroups. */
 const GROUP_ELEMENTS = 2048;
 
 /** The kernel's flags. */

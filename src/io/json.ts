@@ -10,7 +10,7 @@ export const isJsonObject = (value: Json | undefined): value is { readonly [key:
 /** A problem of a text: it is not JSON, an object has a key twice, or it is nested too deep. */
 export type JsonProblem = "notJson" | "duplicateKey" | "tooDeep";
 
-/** The depth of nesting that the reference implementation of safetensors accepts, which is that of Rust's serde. */
+/** The depth of nesting that the reference implementation of safetensors accepts: the limit of Rust's serde. */
 const MAX_DEPTH = 128;
 
 /**

@@ -66,7 +66,7 @@ const recallParameters = parameters("recall", scoreParameters);
 
 /**
  * Returns the fraction of a class's targets that were predicted: hits / targets, as scikit-learn's `recall_score`.
- * Arguments, averages and errors are those of {@link precision}.
+ * Arguments, averages and errors are the same as for {@link precision}.
  *
  * @example
  * metrics.recall(model.forward(x), y, { average: "macro" }); // logits [n, classes], targets [n]
@@ -86,7 +86,7 @@ const f1Parameters = parameters("f1Score", scoreParameters);
 
 /**
  * Returns the harmonic mean of precision and recall: 2 hits / (predicted + targets), as scikit-learn's `f1_score`.
- * Arguments, averages and errors are those of {@link precision}.
+ * Arguments, averages and errors are the same as for {@link precision}.
  *
  * @example
  * metrics.f1Score(predicted, target, { average: "none", classes: 3 }); // [0.8, 0, 0.5]

@@ -13,7 +13,7 @@ const wordErrorRateParameters = parameters("wordErrorRate", {
 /**
  * Returns the word error rate of transcripts: the least number of words to substitute, delete and insert to turn the
  * hypotheses into the references, divided by the number of words in the references. Words are separated by spaces.
- * Case and punctuation count, so normalize texts before. It is above 1 if there are more errors than words.
+ * Case and punctuation count, so normalize texts first. The rate exceeds 1 if there are more errors than words.
  *
  *     (substitutions + deletions + insertions) / words
  *
@@ -50,7 +50,7 @@ const wordsOf = (line: string): string[] => line.replace(/\s\s+/g, " ").trim().s
 
 /** Levenshtein's distance of two lists of words. */
 function distance(wanted: readonly string[], given: readonly string[]): number {
-  // the distances of the first words of `wanted` to all beginnings of `given`
+  // the distances of the first words of `wanted` to all prefixes of `given`
   let row = Array.from({ length: given.length + 1 }, (_, at) => at);
   for (const [index, word] of wanted.entries()) {
     const next = [index + 1];

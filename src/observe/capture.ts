@@ -58,8 +58,8 @@ export interface Capture {
   /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */
   live(name: string, rows: () => readonly object[]): void;
   /**
-   * The number in a storage, which was created during the recording, is computed again for each replay of the last
-   * step. It is a float64 or a float32.
+   * A storage that was created during the recording holds one number, a float64 or a float32, that each replay of the
+   * last step computes again.
    */
   liveScalar(storage: object, isDouble: boolean, value: () => number): void;
   /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */

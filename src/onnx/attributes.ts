@@ -92,7 +92,7 @@ export class Attributes {
     return this.#values.entries();
   }
 
-  /** Returns all graphs, whatever their names. */
+  /** Returns all graphs, regardless of their names. */
   graphs(): readonly Graph[] {
     return [...this.#values.values()].flatMap((value) => (isGraph(value) ? [value] : []));
   }

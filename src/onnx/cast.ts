@@ -35,7 +35,7 @@ function wrapTo(x: Tensor, type: NonNullable<ReturnType<typeof elementType>>): T
   return castSafely(wrapped, type.dtype);
 }
 
-/** Integers of few bits, and the type by which floats out of their range wrap around, as in onnxruntime and NumPy. */
+/** Narrow integers, and the wider type through which floats out of range wrap around, as in onnxruntime and NumPy. */
 const wider: Partial<Record<DType, DType>> = { uint8: "int32", int8: "int32", uint32: "int64" };
 
 export function castSafely(x: Tensor, dtype: DType): Tensor {

@@ -1,6 +1,6 @@
 /**
  * The messages of an ONNX file as plain objects: the fields of onnx.proto, IR version 14, that a model's meaning
- * depends on. Field numbers are those of https://github.com/onnx/onnx/blob/v1.23.2/onnx/onnx.proto.
+ * depends on. Field numbers are from https://github.com/onnx/onnx/blob/v1.23.2/onnx/onnx.proto.
  */
 import type { PbfReader } from "pbf";
 import { messageOf } from "../core/causes.ts";

@@ -117,8 +117,8 @@ export abstract class Optimizer<Options extends LearningRate> {
   }
 
   /**
-   * @internal What determines the operations of a step besides learning rates and step counts; null if a step can't be
-   * compiled.
+   * @internal The settings that determine the operations of a step, except learning rates and step counts; null if a
+   *   step can't be compiled.
    */
   stepKey(): string | null {
     return null;

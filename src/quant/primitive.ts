@@ -31,7 +31,7 @@ export const attributesOf = ({ format, shape, size }: QuantizedTensor): WeightAt
 export const weightInputs = ({ parts: { packed, scales, biases } }: QuantizedTensor): Tensor[] =>
   [packed, scales, biases].filter((part) => part !== undefined);
 
-/** The first fields of every call on weights; `offsets` are those of packed values, scales and biases. */
+/** The first fields of every call on weights; `offsets` belong to packed values, scales and biases. */
 const weightFields = {
   ...{ packing: oneOf(packings), scaleDtype: dtype },
   ...{ bits: whole, group: whole, rows: whole, columns: whole, offsets: array(whole, 3) },

@@ -51,7 +51,7 @@ const scales = {
 } as const;
 
 /**
- * Returns triangular filters that overlap by half, equally spaced on the mel scale. By default they are those of
+ * Returns triangular filters that overlap by half, equally spaced on the mel scale. By default they match
  * `librosa.filters.mel`, which Whisper uses too.
  *
  * @param sampleRate samples per second

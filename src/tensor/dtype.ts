@@ -122,7 +122,7 @@ export const isInteger = (dtype: DType): dtype is IntegerDType =>
 export const bytesOf = (dtype: DType): number => dtypeFacts[dtype].bytes;
 /** Returns the dtype in which sums and statistics accumulate: float64 for float64, float32 for all others. */
 export const accumulationDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
-/** Returns the dtype of intermediate results: as {@link accumulationDType}, and complex dtypes themselves. */
+/** Returns the dtype of intermediate results: a complex dtype itself, else {@link accumulationDType}. */
 export const computationDType = (dtype: DType): "float64" | "float32" | ComplexDType =>
   isComplex(dtype) ? dtype : accumulationDType(dtype);
 export const isDType = (name: unknown): name is DType => typeof name === "string" && Object.hasOwn(dtypeFacts, name);

@@ -89,7 +89,7 @@ function row<
 /** A plain value. Only its kind takes part in promotion. */
 export type Scalar = number | bigint | boolean;
 
-/** The promoted dtype of two dtypes. Of any dtypes it is any dtype, by name, so that `Tensor` stays `Tensor`. */
+/** The promoted dtype of two dtypes. For `DType` itself it is `DType`, so that `Tensor` stays `Tensor`. */
 export type Promote<A extends DType, B extends DType> = DType extends A & B
   ? DType
   : A extends RealDType
@@ -107,7 +107,7 @@ type ComplexOf<A extends DType, B extends DType> = A extends "float64" | "comple
 
 /**
  * The promoted dtype of a dtype and a plain value. Floats and complex numbers stay; so does any dtype with a boolean,
- * and an integer with a bigint. With a number, integers and bools become what the number needs.
+ * and an integer with a bigint. With a number, integers and bools become the dtype that the number requires.
  */
 export type PromoteScalar<D extends DType, S extends Scalar = Scalar> = DType extends D
   ? DType

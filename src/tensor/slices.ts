@@ -37,7 +37,7 @@ export function slicesOf(operands: readonly Tensor[], axis: number, order: Slice
 /** The part of {@link Slices} that depends on shapes and strides alone. */
 type Traversal = Omit<Slices, "offsets">;
 
-/** A traversal with what it was computed from. */
+/** A traversal and the arguments that it was computed from. */
 interface Known {
   readonly shape: readonly number[];
   readonly strides: readonly (readonly number[])[];

@@ -1,5 +1,5 @@
 /**
- * Converts the tokenizers of GGUF files to the format of `tokenizer.json`. The keys are those of llama.cpp's converter.
+ * Converts the tokenizers of GGUF files to the format of `tokenizer.json`. The keys match llama.cpp's converter.
  */
 import { ArgumentError } from "../core/errors.ts";
 import { patternsOf } from "./gguf_patterns.ts";

@@ -91,7 +91,7 @@ function counting(tokenizer: Tokenizer) {
 const bytesOf = (model: LanguageModel): number =>
   Object.values(model.stateDict()).reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
 
-/** Returns the path of a model on the hub. Other names are those of runs and files. */
+/** Returns the path of a model on the hub. Other names belong to runs and files. */
 const located = async (given: string, offline: boolean | undefined): Promise<string> =>
   existsSync(given) || parseReference(given) === undefined ? given : await locateModel("generate", given, { offline });
 

@@ -87,7 +87,9 @@ export class Team {
     return this.parallel ? this.parallel.noSync(body) : body();
   }
 
-  /** Seeds a generator reproducibly, with different numbers for each rank. Rank 0's are those of a single process. */
+  /**
+   * Seeds a generator reproducibly, with different numbers for each rank. Rank 0 has the numbers of a single process.
+   */
   seed(generator: Generator): void {
     const { seed, offset } = generator.getState();
     generator.setState({ seed: BigInt.asUintN(64, seed + BigInt(this.rank) * GOLDEN), offset });

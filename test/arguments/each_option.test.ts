@@ -22,7 +22,7 @@ interface Subject {
 const isOptions = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** Options that are required whatever else is given. */
+/** Options that are required regardless of other options. */
 const companions: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   fractionalMaxPool2d: { outputSize: 1 },
   interpolate: { size: 2 },

@@ -41,7 +41,7 @@ const heads = {
   }),
 } as const;
 
-/** Loads an encoder with the head of an architecture, such as `ForMaskedLM`, and so many labels. */
+/** Loads an encoder with the head of an architecture, such as `ForMaskedLM`, and this many labels. */
 export async function smallEncoder(end: keyof typeof heads, labels = 2): Promise<nn.Encoder> {
   const folder = testFolder("encoder");
   const id2label = Object.fromEntries(Array.from({ length: labels }, (_, label) => [`${label}`, `B-${label}`]));

@@ -18,14 +18,14 @@ function made<M extends ImageModel>(config: object): M {
   return model;
 }
 
-/** Returns an image encoder, with a classifier of so many labels. */
+/** Returns an image encoder, with a classifier of this many labels. */
 export const smallVision = (labels = 0): nn.VisionEncoder =>
   made({
     ...{ ...vision, model_type: "vit", id2label: namesOf(labels) },
     architectures: [labels > 0 ? "ViTForImageClassification" : "ViTModel"],
   });
 
-/** Returns a detector of so many labels. */
+/** Returns a detector of this many labels. */
 export const smallDetector = (labels = 2): nn.ObjectDetector =>
   made({
     ...{ ...vision, model_type: "yolos", architectures: ["YolosForObjectDetection"], id2label: namesOf(labels) },

@@ -57,7 +57,7 @@ describe("the backend that is tried first", () => {
     expect(getBackend()).toBe("cpu");
   });
 
-  test("the error for an unknown backend lists those that exist", () => {
+  test("the error for an unknown backend lists the existing backends", () => {
     expect(() => setBackend("gpu" as never)).toThrow(ArgumentError);
     expect(() => withBackend("gpu" as never, () => 1)).toThrow(
       '[withBackend] expected name to be a backend (metal, cpu, reference), got "gpu"',

@@ -36,7 +36,7 @@ function noLibrary(folder: string): string {
   return path;
 }
 
-test("an installed toolchain is named, and setup is not recommended, whatever the dylib's state", () => {
+test("an installed toolchain is named, and setup is not recommended, regardless of the dylib's state", () => {
   const { cache, toolchain } = machine("echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'");
   for (const library of [join(cache, "missing.so"), noLibrary(cache)]) {
     const { text } = doctor(cache, library, { ORCHARD_BLAS: "none" });

@@ -65,7 +65,7 @@ describe("a product and the operations on its elements are one dispatch", () => 
     }),
   );
 
-  test("with contraction, a scaled product and the sum with it round twice", () =>
+  test("with contraction, a scaled product and a sum after it round twice", () =>
     withBackend("metal", () => {
       metalContext().configure("contract", true);
       try {
@@ -148,7 +148,7 @@ describe("a product, the normalization of its rows and a product of them are one
   );
 });
 
-test("a product of normalized rows and their transpose, which other threadgroups compute", () =>
+test("a product of normalized rows whose sum reads rows of other threadgroups is a separate dispatch", () =>
   withBackend("metal", () => {
     const draw = () => ({ x: randn([64, 24]), weight: randn([64, 24]), second: randn([64, 64]), scale: randn([64]) });
     const both = ({ x, weight, second, scale }: ReturnType<typeof draw>) => {

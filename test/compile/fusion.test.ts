@@ -1,4 +1,4 @@
-/** Fused chains of elementwise operations, drawn: the bits are those of plain calls. */
+/** Fused chains of elementwise operations, drawn: the bits match plain calls. */
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { compile, type Tensor, withBackend } from "../../src/index.ts";

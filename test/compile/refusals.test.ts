@@ -184,7 +184,7 @@ describe("calls that run plainly", () => {
 });
 
 describe("results", () => {
-  test("views of arguments, state, shared memory and trees are those of plain calls", () => {
+  test("views of arguments, state, shared memory and trees match plain calls", () => {
     withBackend("cpu", () => {
       const kept = ones([2]);
       const fn = (x: Tensor, names: { a: Tensor; b: readonly Tensor[] }, factor: number) => {

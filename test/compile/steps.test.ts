@@ -1,4 +1,4 @@
-/** Compiled training steps have the bits of plain ones, whatever changes between the calls. */
+/** Compiled training steps have the same bits as plain ones, for any change between the calls. */
 import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
@@ -34,7 +34,7 @@ const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = 
 function makeStep(name: string, zeroes: string) {
   manualSeed(1);
   const model = new nn.Sequential(
-    ...(name === "Muon" // whose parameters are matrices
+    ...(name === "Muon" // its parameters are matrices
       ? [new nn.Linear(6, 8, { bias: false }), new nn.ReLU(), new nn.Linear(8, 3, { bias: false })]
       : [new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)]),
   );

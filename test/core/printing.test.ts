@@ -153,7 +153,7 @@ describe("readers of files", () => {
     expect(lines.at(-1)).toBe("… and 11 more tensors");
   });
 
-  test("shards, none of which is opened", async () => {
+  test("shards that are not opened", async () => {
     const path = await saveShards(folder, [{ a: zeros([2]), b: zeros([2]) }, { c: zeros([2]) }]);
     using file = io.openSafetensors(path);
     expect(printed(file)).toBe(`safetensors ${path}: 3 tensors in 2 files

@@ -1,4 +1,4 @@
-/** Trained byte pair encodings, compared with those of Hugging Face's trainer; its libraries read the saved files. */
+/** Compares trained byte pair encodings with Hugging Face's trainer, whose libraries read the saved files. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

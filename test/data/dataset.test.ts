@@ -225,7 +225,7 @@ describe("the token file", () => {
     };
     let counter = 0;
 
-    test("the least recently used are removed; the one in use stays, whatever its size", async () => {
+    test("the least recently used are removed; the one in use stays, regardless of its size", async () => {
       expect(await keptOf("45000", [8000, 8000, 8000])).toEqual([1, 2]); // 3 × 16 KB and their manifests
       expect(await keptOf("50000", [8000, 30_000])).toEqual([1]);
       expect(await keptOf("50000", [30_000, 400])).toEqual([1]);

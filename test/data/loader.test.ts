@@ -50,7 +50,7 @@ describe("DataLoader", () => {
     expect([resumed.epoch, stopped.epoch]).toEqual([2, 2]);
   });
 
-  test("the state inside a loop is that of the next batch", async () => {
+  test("inside a loop, the state points to the next batch", async () => {
     const loader = new data.DataLoader(numbers(6), { batchSize: 2, prefetch: 3 });
     const states: unknown[] = [];
     for await (const _ of loader) states.push(loader.getState().batch);

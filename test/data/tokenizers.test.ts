@@ -60,7 +60,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     );
   });
 
-  test("the bytes of a text are those of its tokens", () => {
+  test("the bytes of a text match its tokens", () => {
     const text = "naïve 🍎 中文 \ufeff";
     const bytes = Array.from(tokenizer.encode(text), (token) => [...tokenizer.bytesOf(token)]).flat();
     expect(bytes).toEqual([...new TextEncoder().encode(text)]);

@@ -459,7 +459,7 @@ describe("random numbers", () => {
     expect(new Set(seeds).size).toBe(12);
   });
 
-  test("without a context are those of the default generator", () => {
+  test("without a context come from the default generator", () => {
     manualSeed(7);
     const [first, second] = [bits(change(image)), bits(change(image))];
     manualSeed(7);

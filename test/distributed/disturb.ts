@@ -21,11 +21,11 @@ export interface World {
 export interface Disturbing {
   readonly variables?: Readonly<Record<string, string>>;
   /**
-   * The ranks that have to end; then the launcher is killed, since it may wait forever. Without survivors and learners
-   * it has to end by itself.
+   * The ranks that must end; then the launcher is killed, since it may wait forever. If there are neither survivors nor
+   * learners, the launcher must end without being killed.
    */
   readonly survivors?: readonly number[] | undefined;
-  /** The ranks that have to receive the error; then they and the launcher are killed. */
+  /** The ranks that must receive the error; then they and the launcher are killed. */
   readonly learners?: readonly number[] | undefined;
   /** Called after that: kills the remaining processes. */
   readonly afterwards?: () => Promise<void> | undefined;

@@ -1,4 +1,4 @@
-/** Data-parallel training: the steps of all ranks are those of one process with all their batches. */
+/** Data-parallel training: the steps of all ranks match one process with all their batches. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -93,7 +93,7 @@ async function expectCheckpoints(run: string): Promise<void> {
   for (const name of names) await loadRun(join(run, "checkpoints", name));
 }
 
-/** Resumes on two ranks: the losses are those of an undisturbed run. */
+/** Resumes on two ranks: the losses match an undisturbed run. */
 async function expectToResume(installation: Installation, run: string): Promise<void> {
   await expectCheckpoints(run);
   const child = launch(installation, 2, ["src/cli/orchard.ts", "train", "--resume", run], environment);

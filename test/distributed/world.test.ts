@@ -10,7 +10,7 @@ import { testFolder } from "../support/folder.ts";
 const { path: folder, file } = testFolder("world");
 const source = join(packageRoot, "src/index.ts");
 
-/** The output of a separate process, without a launcher unless the environment is that of one. */
+/** The output of a separate process, without a launcher unless the environment says otherwise. */
 function run(lines: string, environment: Readonly<Record<string, string>> = {}) {
   const program = file("program.ts");
   writeFileSync(program, `import * as o from ${JSON.stringify(source)};\nconst d = o.distributed;\n${lines}`);

@@ -39,7 +39,7 @@ describe("on the cpu backend", () => {
     expect(exitCode).toBe(1);
   });
 
-  test("the code paths are those of the two layers, all on the requested backend", () => {
+  test("the code paths match the two layers, all on the requested backend", () => {
     const paths = pathsIn(perceptron(cpu, "256", "1").out);
     expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
     // Two batches of two products each and of the gradients of three factors (the images need none), and two products

@@ -13,7 +13,7 @@ import { transformOf } from "./definition.ts";
 const path = join(import.meta.dir, "..", "fixtures", "spectra", "pocketfft.json");
 const { lengths, errors } = JSON.parse(readFileSync(path, "utf8")) as { lengths: number[]; errors: number[] };
 
-/** Short lengths have errors of few numbers, so their average is that of a batch, as in the fixture. */
+/** A short length has too few errors for an average, so errors are averaged over a batch, as in the fixture. */
 const NUMBERS = 4096;
 const LEAST = 8;
 /** Elements of a long transform that are computed by the definition. */

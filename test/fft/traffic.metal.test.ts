@@ -1,4 +1,4 @@
-/** Transforms on metal: the bytes of device memory that they move, and long lines in one and in two steps. */
+/** Transforms on metal: the bytes of device memory that they access, and long lines in one and in two steps. */
 import { describe, expect, test } from "bun:test";
 import { whyUnavailable } from "../../src/backend/registry.ts";
 import { transformPairs } from "../../src/fft/transform.ts";
@@ -10,7 +10,7 @@ import { Random } from "../ops/samples.ts";
 import { usually } from "../support/repeats.ts";
 import { distance, transformOf } from "./definition.ts";
 
-/** Lengths with the passes over device memory that they take: one of up to 4096 elements, two of longer lines. */
+/** Lengths and their passes over device memory: one for up to 4096 elements, two for longer lines. */
 const lengths = usually(
   [
     ...([16, 343, 1000, 2048, 3125, 4000, 4096] as const).map((length) => ({ length, passes: 1 })),

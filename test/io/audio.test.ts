@@ -41,7 +41,7 @@ test("WAV files that Python wrote", async () => {
   }
 });
 
-test("A-law and mu-law are those of Python's audioop", async () => {
+test("A-law and mu-law match Python's audioop", async () => {
   const codes = Uint8Array.from({ length: 256 }, (_, code) => code);
   for (const [tag, name] of [
     [6, "aLaw"],

@@ -124,7 +124,7 @@ describe("a model in several files", () => {
     expect(() => file.tensor("t5")).toThrow(FileFormatError);
   });
 
-  test("of which one is missing, misnamed or from another model is rejected", () => {
+  test("is rejected if a file is missing, misnamed or from another model", () => {
     const at = (number: number, of = 3) => folder.file(`m-0000${number}-of-0000${of}.gguf`);
     const code = (path: string) => {
       try {

@@ -252,7 +252,7 @@ test("names and revisions that lead outside the repository are rejected before a
   expect(seen).toEqual([]);
 });
 
-test("the error for a missing file lists those that exist", async () => {
+test("the error for a missing file lists the existing files", async () => {
   const run = pull("owner/name", { ...options, include: ["*.gguf"] });
   await expect(run).rejects.toThrow(
     "it has config.json, model.safetensors, deep/er/config.json, model.bin; choose files with --include",

@@ -320,7 +320,7 @@ test.if(hasNamespaces)("a disk that becomes full is an error, and no half file r
   expect(await new Response(child.stdout).text()).toBe("FileError diskFull\n");
 });
 
-test("the settings are those of Hugging Face's tools", () => {
+test("the settings match Hugging Face's tools", () => {
   const home = folder.file("user");
   mkdirSync(join(home, "own"), { recursive: true });
   writeFileSync(join(home, "own", "token"), "kept\n");

@@ -120,7 +120,9 @@ const sibling = ([path, contents]: [string, Uint8Array | string]) => {
 const failure = (status: number, code: string): Response =>
   new Response("", { status, headers: { "x-error-code": code } });
 
-/** As the hub answers: 401 without a token, even for a model that does not exist, and 403 or 404 with a wrong one. */
+/**
+ * Answers as the hub does: 401 without a token, even for a model that does not exist, and 403 or 404 with a wrong one.
+ */
 function refusal(repository: Repository | undefined, request: Request): Response | undefined {
   const token = request.headers.get("authorization")?.replace("Bearer ", "");
   if (repository === undefined) return failure(token === undefined ? 401 : 404, "RepoNotFound");

@@ -166,7 +166,7 @@ describe("a writer that fails", () => {
     expect(error).toMatchObject({ name: "FileError", code: "notPermitted" });
   });
 
-  test("the file's permissions are those of the user's other files", async () => {
+  test("the file's permissions match the user's other files", async () => {
     const path = folder.file("mode.safetensors");
     await io.saveSafetensors(path, {});
     writeFileSync(folder.file("other"), "");

@@ -223,7 +223,7 @@ describe("hostile files end in typed errors", () => {
   });
 });
 
-test("a tensor whose name is that of another one's scales is rejected", () => {
+test("a tensor with the name of another tensor's scales is rejected", () => {
   const w = quantize(ones([1, 64]));
   for (const tensors of [
     { "a.weight": w, "a.scales": ones([1]) },

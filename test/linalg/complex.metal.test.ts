@@ -84,7 +84,7 @@ function checkSolutions(a: Tensor, b: Tensor): void {
   });
 }
 
-/** A matrix of the size of `like` whose largest element is that of `x` times that of `like`. */
+/** Scales `like` by the largest absolute value of `x`, or by 1 if that is larger. */
 function scaleOf(x: Tensor, like: Tensor): Tensor {
   const largest = x.size === 0 ? 1 : Math.max(1, Number((orchard.abs(x) as Tensor).amax().item()));
   return orchard.mul(like, largest) as Tensor;

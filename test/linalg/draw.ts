@@ -60,7 +60,7 @@ const tridiagonal: Make = (size, _, choose) => {
   );
 };
 
-/** A block that is not 0 somewhere on a diagonal of zeros. */
+/** A matrix of zeros, except a block somewhere on the diagonal. */
 const island: Make = (size, _, choose) => {
   const width = choose.size(size);
   const first = choose.below(size - width + 1);

@@ -74,7 +74,7 @@ function decomposed(x: Tensor, options: { UPLO?: "L" | "U" } = {}): Eigen {
   return { values: numbers(eigenvalues), vectors: toMatrix(eigenvectors) };
 }
 
-/** The distance of values from others, in roundings of the largest. */
+/** The largest difference from other values, in roundings of the largest value. */
 const distance = (values: readonly number[], others: readonly number[], dtype: RealDType): number =>
   ratio(
     Math.max(0, ...values.map((value, at) => Math.abs(value - others[at]!))),

@@ -10,7 +10,7 @@ import { reshape } from "../../src/ops/view/reshape.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { randomNumbers } from "./random.ts";
 
-/** Five parts of it keep the cores of a GPU busy; with fewer threadgroups, work counts for more. */
+/** A fifth of it keeps the cores of a GPU busy; with fewer threadgroups, work counts for more. */
 const BATCH = 320;
 const defaultWork = 2 ** 36;
 

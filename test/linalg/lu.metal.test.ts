@@ -71,7 +71,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
     }
   });
 
-  test("larger matrices take three dispatches for 32 columns, whatever the batch", () => {
+  test("larger matrices take three dispatches for 32 columns, regardless of the batch", () => {
     const counts = [1, 3].map((count) => {
       const [a, b] = [batchOf(matrices(count, 100, 100)), batchOf(matrices(count, 100, 3))];
       const launched = (body: () => unknown): number => watched(body).dispatches;

@@ -140,7 +140,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal
     }
   });
 
-  test("larger matrices take as many dispatches, whatever the batch", () => {
+  test("larger matrices take as many dispatches, regardless of the batch", () => {
     const one = toTensor(rounded(families["random"]!(130, 62, 5)), "float32");
     const dispatches = [1, 5].map((batch) => {
       const a = on("metal", true, () => stack(Array.from({ length: batch }, () => one)));

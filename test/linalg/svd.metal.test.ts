@@ -82,7 +82,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
   });
 
   test("of every family, rectangular", () => {
-    // Usually every other one by columns, and the others by rows.
+    // A short run alternates between tall and wide matrices.
     for (const [at, family] of Object.keys(families).entries())
       for (const [rows, columns] of usually(oblong, (_, turn) => turn === at % 2)) check(family, rows, columns, false);
     check("random", 130, 50, true);

@@ -157,7 +157,7 @@ function differenceOf(actual: Tensor, expected: Tensor): number {
   return Math.max(0, ...a!.map((value, at) => Math.abs(value - b![at]!))) / most;
 }
 
-/** Of a plan on the cpu backend: two are recorded, and the others replay one native call. */
+/** Runs of a plan on the cpu backend: two are recorded, and the others replay one native call. */
 const RUNS = 4;
 
 test("drawn convolutions with what surrounds them agree with single nodes", async () => {

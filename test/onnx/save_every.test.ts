@@ -49,7 +49,7 @@ const reasonsOfDoubles = new Map([
   ["logNdtr", /logNdtr of float64/],
 ]);
 
-/** The largest difference relative to the largest element, by rounding of one result or, in half floats, of some. */
+/** The largest difference relative to the largest element: rounding of one result, or of a few in half floats. */
 const tolerances: Partial<Record<DType, number>> = {
   ...{ float32: 2e-6, float64: 1e-12, float16: 2 ** -9, bfloat16: 2 ** -6 },
 };
@@ -124,7 +124,7 @@ async function write(folder: string, file: string, drawn: Drawn): Promise<void> 
   await Bun.write(join(folder, `${file}.json`), JSON.stringify({ inputs, outputs }));
 }
 
-/** Rounding in each of several nodes of half floats, which Orchard rounds once. */
+/** In half floats, runtimes round in each of several nodes; Orchard rounds once. */
 const runtimeTolerances: Partial<Record<DType, number>> = { float16: 2 ** -9, bfloat16: 2 ** -5 };
 
 const python = presentPython(onnxAlone);

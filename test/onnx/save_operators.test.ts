@@ -22,7 +22,7 @@ const x = tensor([
   [-0.9, -0.25, 0, 0.5],
   [0.75, 0.1, -0.6, 0.25],
 ]);
-/** Some elements are equal to those of x. */
+/** Some elements equal elements of x. */
 const y = tensor([
   [-0.9, 0.25, 0, -0.5],
   [0.5, 0.1, 0.6, 0.75],

@@ -31,7 +31,7 @@ async function errorOf(bytes: Uint8Array, { sets }: Case): Promise<string> {
   }
 }
 
-test("every word of the standard's node tests", async () => {
+test("the error for each replaced word of the standard's node tests names it", async () => {
   const accepted: string[] = [];
   const seen = new Set<string>();
   let count = 0;

@@ -130,7 +130,7 @@ function refuse(list: readonly Mistake[], operands: Operands): void {
   expect(liveMemory()).toEqual(before);
 }
 
-/** Operations with indices, for a square of them or its first row. */
+/** Operations with indices: each takes a square matrix of indices, or its first row. */
 const byIndices: Readonly<Record<string, (x: Tensor, index: Tensor<"int64">) => Tensor>> = {
   gather: (x, index) => library.gather(x, index, { dim: 1 }),
   takeAlongDim: (x, index) => library.takeAlongDim(x, index, { dim: 1 }),

@@ -19,7 +19,7 @@ const conversions = {
   long: "int64",
 } as const;
 
-test("conversions are those of to", () => {
+test("conversions match to()", () => {
   for (const from of dtypes)
     for (const [name, dtype] of Object.entries<DType>(conversions)) {
       const x = o.tensor([0, 1.75, 100], { dtype: "float32" }).to(from);

@@ -1,15 +1,15 @@
 /**
  * How far a result may be from the float64 oracle, in one place.
  *
- * `ulps`: each element within so many units in the last place of the oracle's value, after one rounding. For
+ * `ulps`: each element within this many units in the last place of the oracle's value, after one rounding. For
  * elementwise operations.
  *
  * `flash`: FlashAttention's rule. The largest error is at most `factor` times (2 forward, 3 backward) that of the plain
  * computation in the same dtype, which rounds after each step, plus one rounding of the largest value. For all sums,
  * and for gradients: the gradient of an elementwise function with an error of some `ulps` may be off by as many more.
  *
- * `scaleUlps`: each element within so many units in the last place of the largest value. For oracles that round as the
- * library does, in another order.
+ * `scaleUlps`: each element within this many units in the last place of the largest value. For oracles that round as
+ * the library does, in another order.
  */
 import type { DType } from "../../src/tensor/dtype.ts";
 import { isFloat } from "../../src/tensor/dtype.ts";

@@ -50,7 +50,7 @@ const elementsOf = ({ inputs }: Sample<unknown>): number =>
 export const withoutLayouts = (samples: readonly Sample<unknown>[]): readonly Sample<unknown>[] =>
   groupsOf(samples).map(([first]) => first!);
 
-/** Groups samples that have the same shapes, values and options, whatever their layouts and the dtypes of indices. */
+/** Groups samples that have the same shapes, values and options, with any layouts and dtypes of indices. */
 function groupsOf(samples: readonly Sample<unknown>[]): readonly (readonly Sample<unknown>[])[] {
   return [...Map.groupBy(samples, keyOf).values()];
 }

@@ -40,7 +40,7 @@ const parametersOf = (sizes: readonly number[], dtype: FloatDType): Tensor[] =>
   withBackend("metal", () => sizes.map((size) => zeros([size], { dtype, requiresGrad: true })));
 
 describe.if(isWatched)("a step on metal", () => {
-  test("has a launch for nine parameters, whatever their sizes and groups", () => {
+  test("has a launch for nine parameters, regardless of their sizes and groups", () => {
     const parameters = parametersOf(
       Array.from({ length: 50 }, (_, index) => 8 + index),
       "float32",

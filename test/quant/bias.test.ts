@@ -43,7 +43,7 @@ function expectSameBits(backend: (typeof places)[number], formats: readonly Quan
     }
 }
 
-test.each(places)("on %s the bits are those of a sum after the product", (backend) => {
+test.each(places)("on %s the bits match a sum after the product", (backend) => {
   expectSameBits(backend, someFormats, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
@@ -81,7 +81,7 @@ test.each(places)("on %s the bias may be a view, and have another dtype than x",
     }
 });
 
-test.each(places)("on %s gradients are those of the product and of the sum", (backend) => {
+test.each(places)("on %s gradients match the product's and the sum's", (backend) => {
   const [w, gradient] = [quantizeInt4(wave(5, 64, 0.3)), wave(6, 5, 0.4).reshape([2, 3, 5])];
   for (const dtype of ["float32", "bfloat16"] as const) {
     const [x, bias] = [wave(6, 64, 0.8).reshape([2, 3, 64]), as(row(5), dtype)];

@@ -336,7 +336,7 @@ test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("metal always computes exactl
   }
 });
 
-test.each(roundingPlaces)("exact is the default, and gradients are those of the exact product, on %s", (backend) => {
+test.each(roundingPlaces)("exact is the default, and gradients match the exact product, on %s", (backend) => {
   const w = quantizeGgml(wave(8, 64, 0.2), "q4_0");
   const x = wave(3, 64, 0.5);
   x.requiresGrad = true;

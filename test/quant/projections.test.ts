@@ -70,11 +70,11 @@ describe.each(formats.map((format) => [formatName(format), format] as const))("%
   });
 });
 
-test.each(places)("on %s the bits are those of three calls", (backend) => {
+test.each(places)("on %s the bits match three calls", (backend) => {
   expectBitsOfThree(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
-test.each(isas)("with %s the bits are those of three calls", (isa) => {
+test.each(isas)("with %s the bits match three calls", (isa) => {
   configure(native, "isa", isa);
   expectBitsOfThree("cpu", [1, 4, 6, 18]);
   configure(native, "isa", initial);

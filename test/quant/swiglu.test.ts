@@ -176,17 +176,17 @@ function expectBitsOfTwo(backend: (typeof places)[number], counts: readonly numb
         }
 }
 
-test.each(places)("on %s the bits are those of swiglu of two products", (backend) => {
+test.each(places)("on %s the bits match swiglu of two products", (backend) => {
   expectBitsOfTwo(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
-test.each(isas)("with %s the bits are those of swiglu of two products", (isa) => {
+test.each(isas)("with %s the bits match swiglu of two products", (isa) => {
   configure(native, "isa", isa);
   expectBitsOfTwo("cpu", [1, 4, 6]);
   configure(native, "isa", initial);
 });
 
-/** Of few rows of x, 960 products are in a tile; of many, 2²¹ weights are unpacked at once. */
+/** A tile has 960 products for few rows of x. For many rows, 2²¹ weights are unpacked at once. */
 test.each([
   [1, 971, 64],
   [8, 133, 64],
@@ -248,7 +248,7 @@ describe("gradients", () => {
     return { ...own, x: x!, gateBias: gateBias!, upBias: upBias! };
   };
 
-  test.each(places)("on %s they are those of two products, of first and of second order", (backend) => {
+  test.each(places)("on %s they match two products, of first and of second order", (backend) => {
     for (const activation of activations) {
       const own = asked(caseOf("q4_1", 3, 7, 64));
       const cotangent = wave(3, 7, 0.4);

@@ -17,7 +17,7 @@ test("manualSeed makes a run repeat exactly, also on another backend", () => {
   expect(run()).not.toEqual(runs[0]!);
 });
 
-test("a call draws one number from the generator, whatever its size and dtype", () => {
+test("a call draws one number from the generator, regardless of its size and dtype", () => {
   const generator = new Generator(1);
   for (const shape of [[0], [1], [1000, 3]]) rand(shape, { generator });
   randn([2], { generator, dtype: "float64" });

@@ -23,7 +23,7 @@ describe("apt's sources", () => {
     expect(targets[1]).toEqual({ uri: "http://mirror.example/debian/", suite: "bookworm", component: "main" });
   });
 
-  test("the mirror is that of the machine's release, not its security archive or a third party", () => {
+  test("the mirror matches the machine's release, not its security archive or a third party", () => {
     expect(chooseMirror(targets, "bookworm")).toBe("http://mirror.example/debian/");
     expect(chooseMirror(targets, "trixie")).toBeUndefined();
     expect(chooseMirror([{ uri: "http://m.example/", suite: "stable", component: "main" }], "trixie")).toBe(

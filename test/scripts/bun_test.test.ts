@@ -42,7 +42,7 @@ test("tells errors outside the tests from failures, and failed files from passed
   });
 });
 
-test("parallel processes start with the file of the longest time, whatever its path", async () => {
+test("parallel processes start with the file of the longest time, regardless of its path", async () => {
   const folder = testFolder("bun_test_times").path;
   const started = JSON.stringify(join(folder, "started"));
   const longest = `test("a", () => Bun.write(${started}, ""));`;

@@ -17,10 +17,12 @@ const words: Readonly<Record<string, LoadClass>> = {
   spawnInGroup: "memory",
   'from "./launch.ts"': "hosts",
   "setTimeout(() => child.kill": "faults",
-  "performance.now(": "timing", // waits are those of test/support/wait.ts
+  "performance.now(": "timing", // tests wait with test/support/wait.ts
 };
 
-/** Files that contain such a word, but no result that load can change: a quota is a limit, a pause a least time. */
+/**
+ * Files that contain such a word, but whose results do not depend on load: a quota is a limit, a pause is a minimum.
+ */
 const exempt = ["test/backend/cpu/processors.test.ts", "test/io/hub_models.test.ts", "test/scripts/classes.test.ts"];
 
 test("every class has files", () => {

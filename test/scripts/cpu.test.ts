@@ -122,7 +122,7 @@ describe("objects", () => {
       const { path: folder } = testFolder(`edited_${isEdited}`);
       const [source, script] = [join(folder, "a.cpp"), join(folder, "compiler.sh")];
       writeFileSync(source, "int a;");
-      // The arguments are those of a compiler: -c source -o object.
+      // A compiler's arguments: -c source -o object.
       writeFileSync(script, `${isEdited ? 'echo "int b;" > "$2"' : ""}\necho object > "$4"\n`);
       const compiler = { command: ["sh", script], version: "1" };
       const object = { source, path: join(folder, "a.o"), flags: [] };

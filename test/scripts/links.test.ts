@@ -50,7 +50,7 @@ describe("a broken link is reported", () => {
   });
 });
 
-test("anchors are those of the repository's page", () => {
+test("anchors match the repository's page", () => {
   expect(anchorOf("`nn.GPT` and Llama: what's in it?")).toBe("nngpt-and-llama-whats-in-it");
   expect(anchorOf("What a kernel may *reach*")).toBe("what-a-kernel-may-reach");
 });

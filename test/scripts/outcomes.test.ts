@@ -36,7 +36,7 @@ beforeEach(async () => {
 
 const keptFiles = (outcomes: Outcomes): string[] => tests.filter((file) => outcomes.ofFile(file));
 
-test("outcomes are those of the last run while no file changes", async () => {
+test("outcomes equal the last run's while no file changes", async () => {
   const outcomes = await open();
   expect(tests.map((file) => outcomes.ofFile(file))).toEqual(tests.map((_, at) => ({ passed: at + 1, skipped: at })));
   expect(outcomes.ofPart("Swift tests")).toEqual({ passed: 50, skipped: 0 });

@@ -40,7 +40,7 @@ test("a musl library that requires another library is rejected, with that librar
   }
 });
 
-test("of two packages for a system, that of the process's C library is loaded", async () => {
+test("of two packages for a system, the one for the process's C library is loaded", async () => {
   const { path: folder } = testFolder("libc");
   for (const platform of ["linux-x64", "linux-x64-musl"]) {
     const own = join(folder, "node_modules", `orchard-metal-${platform}`);

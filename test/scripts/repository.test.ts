@@ -31,7 +31,7 @@ describe("environment variables", () => {
     expect([...new Set(named)].filter((name) => !(name in environmentVariables))).toEqual([]);
   });
 
-  test("the software device's settings are those of its table", () => {
+  test("the software device's settings match its table", () => {
     const rows = read("swift/Sources/MetalRuntime/support/settings.cpp").matchAll(/Setting::\w+, "(\w+)"/g);
     const settings = [...rows].map(([, name]) => `ORCHARD_METAL_${name!.toUpperCase()}`).sort();
     const declared = Object.keys(environmentVariables).filter((name) => name.startsWith("ORCHARD_METAL_"));

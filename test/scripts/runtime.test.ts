@@ -59,7 +59,7 @@ test("in an old Bun, importing it is an error of one sentence", () => {
   expect(errors).toContain(sentence("Bun 1.2.30; `bun upgrade` installs the newest"));
 });
 
-test("versions are compared numerically, with the one of package.json", () => {
+test("versions are compared numerically, with the version in package.json", () => {
   expect(packageFile.engines.bun).toBe(`>=${OLDEST_BUN}`);
   const runs = (bun: string) => missingRuntime({ bun, node: "24.3.0" }) === undefined;
   expect(["1.4.5", "1.4.10", "1.10.0", "2.0.0", "1.4.5-canary.1", "1.5.0+abc"].filter((own) => !runs(own))).toEqual([]);

@@ -1,4 +1,4 @@
-/** `bun run check:sanitize`: recorded calls, replayed with faults that only one sanitizer each must find. */
+/** `bun run check:sanitize`: recorded calls are replayed with faults, each of which exactly one sanitizer must find. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setsOf } from "../../scripts/cpu/objects.ts";
@@ -213,7 +213,7 @@ describe("findings", () => {
 });
 
 describe("the command", () => {
-  test("every instruction set is replayed under both, one with several callers", () => {
+  test("every instruction set is replayed under both sanitizers, and one with several callers", () => {
     const isas = ["baseline", "avx2"];
     expect(settingsOf(address, isas)).toEqual([
       { isa: "baseline", threads: 4, callers: 1, blas: "none" },

@@ -63,7 +63,7 @@ describe("the order of files", () => {
   const files = Array.from({ length: 40 }, (_, at) => `test/${at}.test.ts`);
   const timings = (file: string) => (file === "test/7.test.ts" ? 400 : 1);
 
-  test("depends on the seed: all of the files, whatever their order was", () => {
+  test("depends on the seed: all of the files, regardless of their order", () => {
     fc.assert(
       fc.property(fc.nat(), fc.shuffledSubarray(files, { minLength: 40 }), (seed, shuffled) => {
         const order = inOrderOf(seed, shuffled, timings);

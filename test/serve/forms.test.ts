@@ -102,7 +102,7 @@ describe("tools", () => {
   const callsIn = (message: OpenAI.ChatCompletionMessage) =>
     message.tool_calls!.map((call) => (call.type === "function" ? [call.function.name, call.function.arguments] : []));
 
-  test.each(["tags", "json"])("a forced call is made, whatever the model generates; form: %s", async (form) => {
+  test.each(["tags", "json"])("a forced call is made, regardless of the model's output; form: %s", async (form) => {
     const source = `${template.source}${form === "tags" ? "{# <tool_call> #}" : ""}`;
     const own = { ...served(randomLlama()), template: new ChatTemplate(source), stopTokens: [0] };
     const forcing = new ModelServer(own, { port: 0 });

@@ -1,4 +1,4 @@
-/** Whatever a client sends, it gets an error (4xx), and the server continues; no resources accumulate. */
+/** For any hostile request, a client gets an error (4xx), and the server continues; no resources accumulate. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import * as fc from "fast-check";

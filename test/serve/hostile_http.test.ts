@@ -42,7 +42,7 @@ test.each([
   expect([statusOf(answer), errorOf(answer).message]).toEqual([400, expect.stringMatching(/Host/)]);
 });
 
-test("whatever the Host is, the answer is never 5xx", async () => {
+test("regardless of the Host, the answer is never 5xx", async () => {
   const host = fc.oneof(
     fc.string({ unit: fc.constantFrom(..."localhost127.0.0.1:80@/\\[]%#?&= \t") }),
     fc.webAuthority({ withUserInfo: true, withPort: true, withIPv6: true }),
@@ -187,7 +187,7 @@ test("long lists and objects of the wrong kind name their field", async () => {
   expect((await post("/v1/chat/completions", JSON.stringify(body))).status).toBe(200);
 });
 
-test("too many prompts are rejected before any is encoded, and too many tokens before all are", async () => {
+test("too many prompts are rejected before the first is encoded, and too many tokens before the last is", async () => {
   let texts = 0;
   const encode: typeof tokenizer.encode = (text) => {
     texts++;

@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => server.close(0));
 
-/** A value, and its treatment. Keys are those of the client's types: a missing one does not compile. */
+/** A value, and its treatment. The client's types determine the keys: without one, this file does not compile. */
 type Fates<T> = Readonly<Record<keyof T, readonly [value: unknown, fate: "used" | "ignored" | "refused"]>>;
 
 const shared = {

@@ -145,7 +145,7 @@ describe("echo with log-probabilities", () => {
     expect(usage!.completion_tokens).toBe(9);
   });
 
-  test("a stream has the same, and no token has to be generated", async () => {
+  test("a stream has the same texts and probabilities, also without generated tokens", async () => {
     const whole = await client.completions.create(body);
     const parts = await Array.fromAsync(await client.completions.create({ ...body, stream: true }));
     for (const [index, { text, logprobs }] of whole.choices.entries()) {

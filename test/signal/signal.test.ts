@@ -70,7 +70,7 @@ test("convolutions of complex numbers and of broadcast batches, with gradients",
   expect(() => signal.correlate(fft.rfft(leaf(9)), leaf(4), { method: "direct" })).toThrow(direct);
 });
 
-test("mel filters are those of transformers, which are librosa's", () => {
+test("mel filters match transformers and librosa", () => {
   const path = join(import.meta.dir, "..", "fixtures", "spectra", "mel.json");
   const banks = JSON.parse(readFileSync(path, "utf8")) as {
     readonly [name: string]: unknown;

@@ -7,7 +7,7 @@ import { type MemoryPoint, POINTS } from "./memory-point.ts";
 let free = Math.min(availableParallelism(), 2);
 const waiting: (() => void)[] = [];
 
-/** Runs two programs at a time, each of which computes in one thread, whatever the number of concurrent tests. */
+/** Runs two programs at a time, each with one thread, regardless of the number of concurrent tests. */
 async function inTurn<Result>(body: () => Promise<Result>): Promise<Result> {
   if (free > 0) free--;
   else await new Promise<void>((resolve) => waiting.push(resolve));

@@ -11,7 +11,7 @@ export interface MemoryPoint {
   readonly loss: number;
 }
 
-/** A training prints its memory so many times. */
+/** A training prints its memory this many times. */
 export const POINTS = 20;
 
 /** Whether memory is printed after a step. */

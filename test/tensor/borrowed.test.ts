@@ -205,7 +205,7 @@ describe("a saved tensor that is changed between forward and backward", () => {
     expect([...weight.grad!.sum({ dim: 1 }).dataSync()]).toEqual([0, 0, 6, 6]);
   });
 
-  test.if(hasMetal)("metal has a separate copy: gradients are those of the forward", () => {
+  test.if(hasMetal)("metal has a separate copy: gradients use the tokens of the forward pass", () => {
     withBackend("metal", () => {
       const tokens = new BigInt64Array([0n, 1n]);
       const weight = table();

@@ -35,8 +35,7 @@ const emit = (...events: readonly RunEvent[]) => {
 const open = () => page.goto(dashboard.url, { waitUntil: "networkidle0" });
 const textOf = (id: string) => page.$eval(`#${id}`, ({ textContent }) => textContent);
 /**
- * Waits until an element's text contains this. Code for the page is text, because this project's types are those of
- * Bun.
+ * Waits until an element's text contains this. Code for the page is text, because this project has only Bun's types.
  */
 const shows = (id: string, text: string) =>
   page.waitForFunction(`document.getElementById("${id}")?.textContent?.includes(${JSON.stringify(text)})`);

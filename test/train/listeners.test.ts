@@ -159,7 +159,7 @@ describe("several listeners", () => {
   });
 });
 
-test("the pace is that of the latest steps, and does not begin at 0", () => {
+test("the pace matches the latest steps, and does not begin at 0", () => {
   let now = 0;
   const pace = new Pace(() => now);
   const lap = (milliseconds: number) => {

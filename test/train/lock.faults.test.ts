@@ -10,7 +10,7 @@ const { text, start, orchard, train, newRun } = trainingCommands();
 const startsOf = (run: string) => readLog(run).filter(({ kind }) => kind === "start").length;
 
 describe("a run that a process is training", () => {
-  test("is not resumed by another process, whose error names folder and process, and continues", async () => {
+  test("continues; another process can't resume it: the error names the folder and the first process", async () => {
     const [whole, run] = [newRun(), newRun()];
     await train(whole, "--steps", "300", "--save-every", "0");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);

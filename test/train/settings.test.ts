@@ -158,7 +158,7 @@ describe("settings of adapters", () => {
   );
 });
 
-test("a machine's recipe is that of its backend", () => {
+test("a machine's recipe matches its backend", () => {
   const gpu = process.platform === "darwin" ? "gpu" : "tiny";
   expect(["cpu", "reference", "metal"].map(presetFor)).toEqual(["cpu", "tiny", gpu]);
 });

@@ -9,7 +9,7 @@ export type Call = (...values: Tensor[]) => Tensor;
 /** The number of examples. */
 export const COUNT = 3;
 
-/** Compares a function of a batch with calls of single examples. Nothing may run once for each. */
+/** Compares a function of a batch with calls of single examples. No operation may run once per example. */
 export function compare(f: Call, values: readonly Tensor[], inDims: readonly (0 | null)[], tolerance: number): void {
   const lines: unknown[] = [];
   const { warn } = console;

@@ -11,7 +11,9 @@ const { randn, sub, tensor, transforms, zeros, zeta } = library;
 manualSeed(11);
 const isFloat64 = ({ dtype }: Tensor): boolean => dtype === "float64";
 
-/** Without an oracle here: acosh is defined from 1 on; integers or steps, whose derivative is 0 almost everywhere. */
+/**
+ * Operations that are not compared: acosh, which is defined from 1 on, and operations on integers or with derivative 0.
+ */
 const without = new Set(["acosh", "bincount", "gridSample", "histogram", "nextafter", "unique", "uniqueConsecutive"]);
 /** The derivative by the first operand is not known in closed form. */
 const withoutFirst = { gammainc, gammaincc, zeta };

@@ -26,7 +26,7 @@ export function drawn(dtype: Tensor["dtype"], shape: readonly number[]): Tensor 
 /** Operations that change their first operand: vmap.test.ts has cases of them. */
 const changing = (name: string): boolean => name.endsWith("_");
 
-/** Returns a call of each operation with operands of a size. @param dtype that of its floats */
+/** Returns a call of each operation with operands of a size. @param dtype of operands that are floats */
 export function samples(size: number, dtype: "float32" | "float64"): Sample[] {
   const given = Object.entries(makeOperands(size)).map(([name, { dtype: own, shape }]) => [
     name,

@@ -78,7 +78,7 @@ describe("every operation", () => {
   });
 });
 
-/** The gradients of the sum of a sample's float results, by its float operands. */
+/** The gradients of the sum of a sample's float results with respect to its float operands. */
 function gradientsOf({ call }: Sample) {
   return (operands: readonly Tensor[]): Tensor[] => {
     const places = [...operands.keys()].filter((at) => isFloat(operands[at]!));

@@ -192,7 +192,7 @@ const methodObject: Probe = () => {
   return seen.join("; ");
 };
 
-/** If two methods differ in the object's address space, a constant expression calls that of `thread`. */
+/** If two methods differ in the object's address space, a constant expression calls the one for `thread`. */
 const constantObject: Probe = () => {
   const declarations = `struct Box { int v;
       constexpr int get() const thread { return v; }

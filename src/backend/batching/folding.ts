@@ -6,7 +6,7 @@ import { normalizationBackward, normalizationForward } from "./normalization.ts"
 import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
 
 /**
- * Primitives whose attributes have a number of planes or of batches, and whose operands are dense.
+ * Primitives with dense operands, and with an attribute that is the number of planes or batches.
  *
  * @param own the operands that have these planes; the others must be the same for all examples
  */

@@ -1,4 +1,6 @@
-/** Rules of normalizations: the rows of all examples, with vectors that all share, or one for each example. */
+/**
+ * Rules of normalizations: one call normalizes the rows of all examples. Examples share vectors or have separate ones.
+ */
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -25,7 +27,9 @@ const elementwise = (name: "add" | "sub" | "mul", a: Tensor, b: Tensor): Tensor 
     undefined as never,
   )[0];
 
-/** A vector for each example, [examples, n], between which and x, [examples, …, n], are axes of size 1. */
+/**
+ * Inserts axes of size 1 into a vector for each example, [examples, n], so that it broadcasts with x, [examples, …, n].
+ */
 function vectors({ tensor, isBatched }: Operand, rank: number): Tensor {
   const [first, last] = [isBatched ? tensor.shape.slice(0, 1) : [1], tensor.shape.slice(-1)];
   const ones = new Array<number>(rank - 2).fill(1);

@@ -13,7 +13,7 @@ export function slices(operands: number): Field<Slices> {
   };
   const { members, length } = cpuMembers(fields);
   const writeNest = fields.nest.cpu!.write;
-  // Without a loop over the members, which would take longer than the writes.
+  // A loop over the members would take longer than the writes.
   const write: CpuField<Slices>["write"] = (block, at, slices, ordinals) => {
     block[at] = slices.length;
     for (let operand = 0; operand < operands; operand++) {

@@ -9,7 +9,7 @@ import type { DeviceCall } from "./recording.ts";
 
 /** A kernel as statements. */
 export interface Body {
-  /** Bodies with the same text of the key are the same code. */
+  /** Bodies with equal keys have the same code. */
   readonly key: string;
   readonly header: string;
   /** The function constants of the header. */

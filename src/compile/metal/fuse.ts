@@ -27,7 +27,7 @@ export interface Fused {
  */
 const MOST_MEMORY = 1.125;
 
-/** The limits of live bytes to try, relative to the recorded order. The first is used whose arena is small enough. */
+/** The limits of live bytes to try, relative to the recorded order. The first one with a small enough arena is used. */
 const LIMITS = [MOST_MEMORY, 1.06, 1, 0.96, 0.92, 0.88, 0.8] as const;
 
 /** Returns dispatches without fusion. */
@@ -100,7 +100,7 @@ function withRows(calls: readonly Planned[]): Planned[] {
   return result;
 }
 
-/** How far a product may be behind the rows that it reads, to be moved next to them. */
+/** A product is moved next to the dispatch whose rows it reads, if it follows at most this many dispatches later. */
 const NEAR = 6;
 
 function withSecondProducts(calls: readonly Planned[]): Planned[] {

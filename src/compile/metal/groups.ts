@@ -17,7 +17,7 @@ const MAX_BODIES = 3;
 export interface Memory {
   /** The bytes of intermediate results during each dispatch. */
   readonly live: readonly number[];
-  /** The dispatches between which each intermediate result is needed. */
+  /** The first and the last dispatch that access each intermediate result. */
   readonly uses: ReadonlyMap<Entry, Use>;
 }
 
@@ -31,7 +31,7 @@ interface Member {
   readonly index: number;
 }
 
-/** A dispatch whose result is needed by one of so many following ones is not delayed. */
+/** A dispatch is not delayed if one of this many following dispatches needs its result. */
 const URGENT = 6;
 
 /**
@@ -39,7 +39,7 @@ const URGENT = 6;
  * dispatch needs its result. Returns lists of dispatches to merge.
  *
  * @param live the bytes of intermediate results at each dispatch. Delayed dispatches keep their operands alive
- * @param most the bytes that intermediate results may have at any dispatch
+ * @param most the limit of the bytes of intermediate results at each dispatch
  */
 export function groupsOf(calls: readonly Planned[], { live, uses }: Memory, most: number): Planned[][] {
   const needed = firstConflicts(calls);
@@ -73,12 +73,13 @@ export function groupsOf(calls: readonly Planned[], { live, uses }: Memory, most
   return groups;
 }
 
-/** A dispatch that uses the result of another may follow it at this distance, to be moved next to it. */
+/** A dispatch is moved next to the one whose result it uses, if it follows at most this many dispatches later. */
 const NEAR = 6;
 
 /**
- * Moves the dispatches between a product and the next one that reads its result before the product, or else behind
- * that dispatch, if they do not conflict. Before the product is better: their operands are freed earlier.
+ * Makes a product and the next dispatch that reads its result adjacent. The dispatches between them are moved before
+ * the product, or else behind its reader, if they do not conflict. Before the product is better, since their operands
+ * are freed earlier.
  */
 export function besideProducts(calls: readonly Planned[]): Planned[] {
   const result = [...calls];

@@ -14,7 +14,10 @@ export interface ProductFacts {
   readonly k: number;
   /** Whether there is one matrix. */
   readonly isSingle: boolean;
-  /** Whether there is one result, and its rows are contiguous and adjacent; and the same of the first factor. */
+  /**
+   * Whether there is one result, with contiguous and adjacent rows. `isFactorRowMajor` says the same of the first
+   * factor.
+   */
   readonly isRowMajor: boolean;
   readonly isFactorRowMajor: boolean;
 }

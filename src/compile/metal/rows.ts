@@ -1,7 +1,7 @@
 /**
- * Finds products whose rows the next dispatch normalizes, or of which it computes the gradient of a normalization. One
- * kernel does both: each threadgroup computes whole rows of the product, then their normalization, and then the same
- * rows of a product of the normalized rows, if it is next.
+ * Finds products whose rows are the input of a normalization or of its gradient in the next dispatch. One kernel does
+ * both: each threadgroup computes whole rows of the product and normalizes them. If a product of the normalized rows
+ * follows, the threadgroup then computes the same rows of it.
  */
 
 import type { Tile } from "../../ops/matmul/tiles.ts";
@@ -22,7 +22,7 @@ const LANES = 32;
 /** The longest rows. Wider tiles need too much threadgroup memory. */
 const MOST_COLUMNS = 128;
 
-/** Tiles as high as the rows of one or more threadgroups of a normalization. */
+/** Tiles with as many rows as one or more threadgroups of a normalization process. */
 const wideTiles = [
   { rows: 16, columns: MOST_COLUMNS, depth: 16, down: 2, across: 2 },
   { rows: 8, columns: MOST_COLUMNS, depth: 16, down: 1, across: 4 },
@@ -98,7 +98,9 @@ export function rowsDispatch(product: Planned, next: Planned): Planned | undefin
 /** Whether a product has large tiles, which load each element less often than wide tiles do. */
 const isLarge = ({ tile }: TiledCall): boolean => Math.min(tile.rows, tile.columns) > 32;
 
-/** The most columns of a second product. Its threadgroups compute all columns of their rows, one tile after another. */
+/**
+ * The maximum columns of a second product. Its threadgroups compute all columns of their rows, one tile after another.
+ */
 const MOST_SECOND = 512;
 
 /** Returns one dispatch for normalized rows and a product of them; undefined if they can't be one kernel. */
@@ -243,7 +245,7 @@ interface Rows {
   readonly n: number;
 }
 
-/** Whether a dispatch reads the rows of a product as rows, in order, and nothing else of it. */
+/** Whether a dispatch reads a product only row by row, in order. */
 function readsRows(next: Planned, { rows }: RowKernel, offset: number, { entry, m, n }: Rows): boolean {
   const long = longsIn(next);
   const slices = members["rows"]!;

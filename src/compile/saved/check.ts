@@ -162,7 +162,7 @@ class Words {
 }
 
 /**
- * Checks that the operands' sizes in the blocks are those of the slots, and that random numbers don't replace them.
+ * Checks that the operands' sizes in the blocks match the slots, and that random numbers don't replace them.
  * Returns the number of instructions.
  */
 export function checkInstructions(

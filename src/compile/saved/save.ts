@@ -52,7 +52,7 @@ function savedLeaf(leaf: ResultLeaf, { results, state }: SavedParts): SavedLeaf 
   return { layout, from: "state", index };
 }
 
-/** Returns a tree with other leaves, and its values as text. */
+/** Returns a copy of a tree with converted leaves, and with its values as text. */
 function mapped<From, To>(tree: Tree<From>, leafOf: (leaf: From) => To): Tree<To> {
   if (tree.kind === "leaf") return { kind: "leaf", leaf: leafOf(tree.leaf) };
   if (tree.kind === "array") return { kind: "array", items: tree.items.map((item) => mapped(item, leafOf)) };

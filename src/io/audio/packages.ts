@@ -18,7 +18,7 @@ interface Decoded {
   readonly channelData: readonly Float32Array[];
   readonly samplesDecoded: number;
   readonly sampleRate: number;
-  /** Of FLAC: the samples are integers of so many bits, divided by the largest one. */
+  /** The bits of a FLAC file's integers. Samples are divided by the largest integer. */
   readonly bitDepth?: number;
 }
 

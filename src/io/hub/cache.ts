@@ -44,7 +44,7 @@ function cachedGguf(snapshot: string, { name, quantization }: Reference): Cached
 
 const partCount = (file: string): number => Number(/-of-(\d{5})\.gguf$/.exec(file)?.[1] ?? 1);
 
-/** The files of a snapshot. A link to a missing blob is none. */
+/** The files of a snapshot. A link to a missing blob does not count as a file. */
 const filesIn = (snapshot: string): string[] =>
   readdirSync(snapshot, { recursive: true, encoding: "utf8" }).filter((path) => existsSync(join(snapshot, path)));
 

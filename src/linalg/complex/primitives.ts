@@ -40,7 +40,7 @@ export const complexCholesky = define("complexCholesky", choleskyFields, ["a", "
 /** A = P L U, pivots and info, as of `luFactor`. */
 export const complexLu = define("complexLu", luFields, ["a", "lu", "pivots", "info"], luMetal);
 
-/** X of A X = B for a triangle of A; `columns` are those of B. */
+/** X of A X = B for a triangle of A; `columns` is the number of columns of B. */
 export const complexTriangular = define("complexTriangular", triangularFields, ["a", "b", "x"], triangularMetal);
 
 /** The first `width` columns of Q, and R with a diagonal that is real and at least 0. */

@@ -27,8 +27,8 @@ const tensorSolveParameters = parameters("tensorSolve", {
 /**
  * Solves a tensor equation: finds X such that `tensordot(a, x, x.rank)` equals B.
  *
- * @param a of a float or complex dtype; its shape is that of `b`, followed by that of X, which has as many elements as
- * `b`
+ * @param a of a float or complex dtype; its shape is the shape of `b` followed by the shape of X, which has as many
+ *   elements as `b`
  * @param b of the dtype of `a`
  *
  * @example

@@ -59,7 +59,7 @@ export function vectorNorm(...values: unknown[]): Tensor {
   });
 }
 
-/** Results whose squares and their sums are far from overflow and underflow. */
+/** For norms in this range, no square and no sum of squares is near overflow or underflow. */
 const LEAST = 1e-140;
 const MOST = 1e140;
 /** Checking more results would take longer than scaling. */
@@ -78,7 +78,7 @@ function exactNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: 
 
 /**
  * Divides float64 elements by the largest one, or by the smallest one for a negative order, because there is no wider
- * dtype that holds their powers. The norm is homogeneous, so its gradient is that of the scaled elements.
+ * dtype that holds their powers. The norm is homogeneous, so scaling does not change its gradient.
  */
 function scaledNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor {
   const scale = noGrad(() => {

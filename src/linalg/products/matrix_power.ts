@@ -14,7 +14,7 @@ import { squareOperand } from "../matrices.ts";
 
 /**
  * Computes the n-th power of square matrices by repeated squaring, with about 2 log₂ n products. Power 0 is the
- * identity; a negative power is that of the inverse.
+ * identity; a negative power is a power of the inverse.
  *
  * @param a […, n, n], of numbers; float16 and bfloat16 are computed in float32
  * @param n a whole number

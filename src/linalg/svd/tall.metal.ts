@@ -1,4 +1,6 @@
-/** Singular value decomposition of large matrices: a blocked QR factorization first, then that of the triangle. */
+/**
+ * Singular value decomposition of large matrices: a blocked QR factorization, then the decomposition of the triangle.
+ */
 import type { TicketRange } from "../../backend/backend.ts";
 import { launch, type Operand, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";

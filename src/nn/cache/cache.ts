@@ -24,7 +24,7 @@ const LEAST_ROOM = 64;
 /** @internal Attention of queries to cached keys and values, whose last rows belong to the queries' tokens. */
 export type Attend = (queries: Tensor, held: KeysAndValues) => Tensor;
 
-/** @internal Positions of new tokens: that of the first, or that of each as int32 [batch, tokens]. */
+/** @internal Positions of new tokens: the position of the first, or one for each as int32 [batch, tokens]. */
 export type Positions = number | Tensor<"int32">;
 
 /** From a length on, tokens of each row have positions that differ from their places by a number. */

@@ -6,7 +6,7 @@
  *     at the first rejection: sample from max(0, p − q) / Σ max(0, p − q)
  *     after γ accepted tokens: sample one more from p
  *
- * The tokens have the large model's distribution, whatever the small model's is.
+ * The tokens have the large model's distribution, regardless of the small model's.
  *
  * Source: Y. Leviathan, M. Kalman and Y. Matias, "Fast inference from transformers via speculative decoding", 2023.
  */

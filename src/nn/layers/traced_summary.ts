@@ -16,7 +16,7 @@ const summaryParameters = parameters("summary", { model: operand(instanceOf(Modu
  * result. Training modes are restored afterwards.
  *
  * @param model any module
- * @param inputs the arguments of its `forward`. Without inputs, the table is that of `model.summary()`
+ * @param inputs the arguments of its `forward`. Without inputs, the table equals `model.summary()`
  *
  * @example
  * console.log(nn.summary(new nn.MLP({ width: 2, hidden: 8 }), zeros([32, 2])));

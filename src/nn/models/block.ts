@@ -62,7 +62,7 @@ const blockParameters = parameters("TransformerBlock", {
  *     h = x + dropout(attention(attentionNorm(x)))
  *     y = h + dropout(feedForward(feedForwardNorm(h)))
  *
- * Its parameters are those of its submodules: `attentionNorm`, `attention`, `feedForwardNorm`, `feedForward`.
+ * Its parameters belong to its submodules: `attentionNorm`, `attention`, `feedForwardNorm`, `feedForward`.
  *
  * @example
  * new TransformerBlock({ width: 64, heads: 4, causal: true }).forward(randn([2, 16, 64]));

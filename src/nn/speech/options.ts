@@ -49,7 +49,7 @@ export interface TranscribeOptions {
   readonly batch?: number | undefined;
   /**
    * A voice activity detector, silero's model from `io.loadOnnx("silero_vad.onnx")`: silence of more than two seconds
-   * is not transcribed. Times are those of the whole recording. Default: none.
+   * is not transcribed. Times refer to the whole recording. Default: none.
    */
   readonly vad?: SpeechDetector | undefined;
   /** The random number generator for temperatures above 0. Default: the global one, which `manualSeed` seeds. */

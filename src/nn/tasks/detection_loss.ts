@@ -59,7 +59,7 @@ const readCall = parameters("detectionLoss", {
  *     boxWeight · Σ |box − box'|₁ + overlapWeight · Σ (1 − GIoU(box, box')).
  *
  * Source: N. Carion et al., "End-to-End Object Detection with Transformers", 2020; H. Rezatofighi et al., "Generalized
- * Intersection over Union", 2019. The defaults are those of `transformers`.
+ * Intersection over Union", 2019. The defaults match `transformers`.
  *
  * @param detections the result of a {@link Detr} or an {@link ObjectDetector}: logits [batch, queries, labels + 1] and
  * boxes [batch, queries, 4]

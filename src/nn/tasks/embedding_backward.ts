@@ -28,12 +28,12 @@ const readCall = parameters("embeddingBackward", {
 });
 
 /**
- * Computes a loss of embeddings, and accumulates its gradients in the model's parameters. Embeddings are those of
+ * Computes a loss of embeddings, and accumulates its gradients in the model's parameters. Embeddings come from
  * {@link embed} before the final normalization of models without `modules.json`.
  *
  * The loss sees the embeddings of all texts, as in-batch negatives need, but only `batch` texts at a time keep their
  * activations: embeddings are first computed without gradients, then the loss and its gradients with respect to the
- * embeddings, and then each chunk again, whose backward pass starts from these. The gradients are those of one pass up
+ * embeddings, and then each chunk again, whose backward pass starts from these. The gradients match one pass up
  * to rounding, for about a third more time. If all texts fit into one chunk, they are computed once.
  *
  * Source: L. Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup" (GradCache), 2021.

@@ -33,7 +33,7 @@ export interface FocalDetectionLossOptions {
   readonly boxCost?: number | undefined;
   /** The factor of the overlap of boxes in the cost of a match. Default 2. */
   readonly overlapCost?: number | undefined;
-  /** The weight of present labels in the cost of a match; that of others is 1 minus it. Default 0.25. */
+  /** The weight of present labels in the cost of a match. Absent labels have 1 minus this weight. Default 0.25. */
   readonly costAlpha?: number | undefined;
   /** The exponent of probabilities in the cost of a match. Default 2. */
   readonly costGamma?: number | undefined;
@@ -66,15 +66,15 @@ const TINY = 1e-8;
  *
  *     − costAlpha · (1 − p)^costGamma · ln p + (1 − costAlpha) · p^costGamma · ln(1 − p)
  *
- * The loss adds that of the matched boxes, as in {@link detectionLoss}, and the varifocal loss of all labels, divided
- * by the number of objects. Its target q is the intersection over union of the matched boxes, or 0 for labels without
- * an object:
+ * The result is the loss of the matched boxes, as in {@link detectionLoss}, plus the varifocal loss of all labels,
+ * divided by the number of objects. The target q is the intersection over union of the matched boxes, or 0 for labels
+ * without an object:
  *
  *     labelWeight · Σ w · binaryCrossEntropy(p, q), where w = q with an object, and alpha · p^gamma without one
  *
  * Source: Y. Zhao et al., "DETRs Beat YOLOs on Real-time Object Detection", 2024; H. Zhang et al., "VarifocalNet: an
- * IoU-aware dense object detector", 2021. The defaults are those of `transformers`, without losses of earlier layers
- * and of denoising queries.
+ * IoU-aware dense object detector", 2021. The defaults match `transformers`. Losses of earlier layers and of
+ * denoising queries are left out.
  *
  * @param detections the result of an {@link RtDetr}: logits [batch, queries, labels] and boxes [batch, queries, 4]
  * @param targets the objects in each image

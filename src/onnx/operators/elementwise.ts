@@ -27,7 +27,7 @@ const number = (call: Call, name: string, byDefault?: number): number => call.at
 const divide = (a: Tensor, b: Tensor): Tensor =>
   isFloat(a.dtype) ? ops.div(a, b) : ops.div(a, b, { roundingMode: "trunc" });
 
-/** The result has the base's dtype, whatever that of the exponent. */
+/** The result has the base's dtype, regardless of the exponent's. */
 const power = (a: Tensor, b: Tensor): Tensor => {
   const floating = isFloat(a.dtype) || !isFloat(b.dtype) ? ops.pow(a, b.to(a.dtype)) : ops.pow(a.to(b.dtype), b);
   return floating.to(a.dtype);

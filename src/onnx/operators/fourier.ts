@@ -48,8 +48,8 @@ export function transform(
 }
 
 /**
- * Returns the real signal whose one-sided transform is given. Each part counts twice, but for the first and, of even
- * lengths, the last.
+ * Returns the real signal whose one-sided transform is given. Each part counts twice, except the first one, and the
+ * last one of an even length.
  */
 function inverseOfHalf(given: Tensor, axis: number, length: number): Tensor {
   const half = Math.floor(length / 2) + 1;

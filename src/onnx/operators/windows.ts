@@ -117,7 +117,7 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
   });
 }
 
-/** Up to so many positions, a product of gathered windows is faster than a convolution, which packs the weight. */
+/** Up to this many positions, a product of gathered windows is faster than a convolution, which packs the weight. */
 const MOST_FEW_POSITIONS = 8;
 /** Smaller weights are packed at once. */
 const LEAST_FEW_WEIGHTS = 1024;

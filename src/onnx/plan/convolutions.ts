@@ -1,4 +1,6 @@
-/** Convolutions with what surrounds them: padding before, and bias, normalization, activation and scale after. */
+/**
+ * Fuses convolutions with the padding before them, and with the bias, normalization, activation and scale after them.
+ */
 import { type Finish, finished, noFinish } from "../../ops/convolution/finish.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,4 +1,4 @@
-/** Values that are put together from parts, which a module writes into one tensor. */
+/** Assembles values from the parts that a module writes into one tensor. */
 import type { DType } from "../../tensor/dtype.ts";
 import type { Layout, Recorded, Recorder } from "./recorder.ts";
 import { type Axis, blocksOf, groupOf, type Part, placesOf, type Range, sliceOf, split } from "./views.ts";
@@ -11,7 +11,7 @@ interface WrittenPart {
 /** A storage into which parts are written, as `cat` does. */
 export interface Assembly {
   readonly dtype: DType;
-  /** The elements that are in no part: a number, or the value before the parts were written. */
+  /** The elements outside of all parts: a number, or the value before the parts were written. */
   readonly filling: number | Recorded;
   readonly parts: WrittenPart[];
 }
@@ -40,7 +40,7 @@ export function assembled(recorder: Recorder, assembly: Assembly, count: number)
   return { ...layout, name, dtype };
 }
 
-/** Returns a part as a box of the grid; undefined if it is none. */
+/** Returns a part as a box of the grid; undefined if it is not a box. */
 function boxOf(recorder: Recorder, axes: readonly Axis[], { layout, name }: WrittenPart): Box | undefined {
   const { shape, strides, offset } = layout;
   const order = shape.map((_, axis) => axis).sort((a, b) => strides[b]! - strides[a]! || a - b);

@@ -1,4 +1,4 @@
-/** Writes ONNX files: graphs of nodes, as protocol buffers. Field numbers are those of {@link ../schema.ts}. */
+/** Writes ONNX files: graphs of nodes, as protocol buffers. Field numbers are from {@link ../schema.ts}. */
 import type { PbfWriter } from "pbf";
 import type { DType } from "../../tensor/dtype.ts";
 

@@ -92,7 +92,7 @@ const same =
     return computed(recorder, call, (graph, operands) => graph.of(operator, ...operands), isWide);
   };
 
-/** An operator of bools; of numbers it gets whether they are nonzero. */
+/** An operator of bools. Numbers are converted to whether they are nonzero. */
 const logical =
   (operator: string): Writer =>
   (recorder, { inputs }) => {
@@ -209,7 +209,7 @@ const logNdtr: Formula = (graph, [x], dtype) => {
   return graph.where(graph.of("Less", x, 0), below, above);
 };
 
-/** The larger or the smaller number; the other one where one is NaN. */
+/** The larger or the smaller number, ignoring NaN. */
 const withoutNan = (operator: string): Writer =>
   ofFloats(
     (graph, [a, b]) =>
@@ -220,10 +220,10 @@ const withoutNan = (operator: string): Writer =>
 const bitwise = (operator: string, ofBools: string): Writer =>
   formula((graph, operands, dtype) => graph.of(dtype === "bool" ? ofBools : `Bitwise${operator}`, ...operands));
 
-/** The standard shifts unsigned integers only, whose types have these numbers. */
+/** The standard shifts only unsigned integers. These are the numbers of their types. */
 const unsignedTypes: Partial<Record<DType, number>> = { uint8: 2, int8: 2, uint32: 12, int32: 12, int64: 13 };
 
-/** To the right, ones are shifted into negative numbers: ~(~x ≫ n). */
+/** A shift to the right fills negative numbers with ones: ~(~x ≫ n). */
 const shift = (direction: "LEFT" | "RIGHT"): Writer =>
   formula((graph, [x, by], dtype) => {
     const to = unsignedTypes[dtype]!;

@@ -48,7 +48,7 @@ const convolution: Writer = (recorder, { inputs: [x, weight], attributes }) => {
   });
 };
 
-/** Its attributes are those of the convolution of which it is the adjoint: `input` has the sizes of the result. */
+/** The adjoint of a convolution, with the attributes of the convolution: `input` has the sizes of the result. */
 const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attributes }) => {
   const rank = y!.rank - 2;
   const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);
@@ -143,7 +143,7 @@ function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMa
 const named = ({ inputs, attributes }: CapturedCall): Record<string, Tensor | undefined> =>
   Object.fromEntries((attributes as { inputs: readonly string[] }).inputs.map((name, at) => [name, inputs[at]!]));
 
-/** In float32 if the weights have another dtype. */
+/** Computes in float32 if the weights have another dtype. */
 const normalization: Writer = (recorder, call) => {
   const { isCentered, eps, outputs } = call.attributes as NormalizationAttributes;
   const { x, residual, weight, bias } = named(call);

@@ -118,7 +118,7 @@ export class Recorder {
     this.nodes.push({ operator: "Identity", inputs: [from], outputs: [name], attributes: {} });
   }
 
-  /** Returns the name of a result whose size depends on values, if the tensor is all of it. */
+  /** Returns the name of a result whose size depends on values, if the tensor is the whole result. */
   unsizedName({ storage, shape, strides, offset }: Tensor): string | undefined {
     const value = this.#unsized.has(storage) ? this.#values.get(storage) : undefined;
     if (!value || "parts" in value) return undefined;
@@ -164,7 +164,9 @@ export class Recorder {
     this.#values.set(storage, assembly);
   }
 
-  /** The elements of a storage before a part is written. Those of a new storage are set later, and may be any. */
+  /**
+   * The elements of a storage before a part is written. A new storage may have any elements, since they are set later.
+   */
   #fillingOf(storage: Storage, dtype: DType): number | Recorded {
     if (this.#parameters.has(storage)) throw new Unwritable("an update of a parameter or buffer in place");
     const filling = this.#fillings.get(storage);

@@ -43,7 +43,7 @@ const accumulation =
     return reduced(graph, operator, name, { axes, keepdims: y.rank === x.rank ? 1 : 0 });
   };
 
-/** Extrema of numbers for which runtimes have a reduction: others are compared as int32. */
+/** The maximum or minimum. Dtypes that runtimes do not reduce are compared as wider integers. */
 const extremumOf =
   (operator: string): Writer =>
   (recorder, { inputs: [x], outputs: [y], attributes }) => {
@@ -96,7 +96,7 @@ const norm0: Fold = (graph, x, _, axes) => {
 const finished = (graph: Formulas, name: string, isFlat: boolean, { shape }: Tensor): string =>
   isFlat ? graph.reshape(name, shape) : name;
 
-/** A dtype of which runtimes compute extrema. */
+/** A dtype for which runtimes compute extrema. */
 const comparable = (dtype: DType): DType => (dtype === "bool" ? "int32" : dtype === "uint32" ? "int64" : dtype);
 
 const extremum =
@@ -165,7 +165,7 @@ const cumprod: Writer = (recorder, { inputs: [x], attributes }) => {
   return running<[string]>(recorder, along, [recorder.name(x)], ([a], [b]) => [graph.of("Mul", a, b)])[0];
 };
 
-/** Of equal elements the last one counts, and of NaN the first. */
+/** Selects the last of equal elements, or the first NaN. */
 const runningExtremum: Writer = (recorder, { inputs: [x], attributes }) => {
   const { axis, isMinimum } = attributes as { axis: number; isMinimum: boolean };
   const graph = new Formulas(recorder, x.dtype);

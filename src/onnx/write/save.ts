@@ -34,7 +34,7 @@ type Names = NonNullable<SaveOnnxOptions["axes"]>;
 type Example = Readonly<Record<string, Tensor>>;
 
 /**
- * Writes what a module computes as an ONNX model of operator set 18. The module runs on the example in evaluation mode,
+ * Writes a module's computation as an ONNX model of operator set 18. The module runs on the example in evaluation mode,
  * and each operation becomes a node, so conditions and loops of JavaScript have the outcome that they have for the
  * example. Parameters and buffers are constants with their names from `stateDict()`.
  *

@@ -16,7 +16,7 @@ import type { Recorder } from "./recorder.ts";
 import { Unwritable } from "./unwritable.ts";
 import type { Writer, Writers } from "./writer.ts";
 
-/** An index that is the same along all other axes, as of an embedding, selects whole slices. */
+/** An index that is the same along all other axes selects whole slices, as in an embedding. */
 const gather: Writer = (recorder, { inputs: [x, index], attributes }) => {
   const { dim } = attributes as IndexAttributes;
   const isSame = index.strides.every((stride, axis) => axis === dim || stride === 0 || index.shape[axis] === 1);
@@ -31,7 +31,7 @@ const combinations: Readonly<Record<Scattering, string>> = {
   ...{ sum: "add", prod: "mul", amax: "max", amin: "min", last: "none" },
 };
 
-/** The number that leaves others as they are. */
+/** The neutral element of a reduction. */
 const neutral = (way: Scattering, dtype: DType): number => {
   if (way === "sum" || way === "last") return 0;
   if (way === "prod") return 1;
@@ -90,7 +90,7 @@ const oneHot: Writer = (recorder, { inputs: [index], outputs: [y] }) => {
   return recorder.node("OneHot", [recorder.name(index), { sizes: [y.shape.at(-1)!] }, values], { axis: -1 });
 };
 
-/** Dtypes that runtimes sort; others are sorted as the second one. */
+/** The dtype as which runtimes sort a dtype. */
 const sortable = (dtype: DType): DType =>
   isFloat(dtype) || dtype === "int64" || dtype === "int32" ? dtype : dtype === "uint32" ? "int64" : "int32";
 
@@ -104,7 +104,7 @@ const sort: Writer = (recorder, { inputs: [x], outputs: [values], attributes }) 
   return [kept === x.dtype ? sorted! : graph.cast(sorted!, x.dtype), places!];
 };
 
-/** The index of the median, which is the first NaN if there is one, or of the median of all numbers. */
+/** The index of the median: of the first NaN if there is one, or with `nanmedian` of the median of all numbers. */
 const orderStatistic: Writer = (recorder, { inputs: [sorted, indices], attributes }) => {
   const { statistic, dim: axis } = attributes as { statistic: OrderStatistic; dim: number };
   if (statistic === "mode") throw new Unwritable("mode");
@@ -202,7 +202,7 @@ interface Members {
   readonly dtype: DType;
 }
 
-/** The matrix [bags, total] of which index belongs to which bag. */
+/** The matrix [bags, total] that is 1 where an index belongs to a bag, else 0. */
 function membersOf(recorder: Recorder, { bags, length, total, offsets, dtype }: Members): string {
   const graph = new Formulas(recorder, "int64");
   const place = recorder.numbers(
@@ -279,7 +279,7 @@ const fft: Writer = (recorder, { inputs: [x], attributes }) => {
   return factor === 1 ? result : graph.of("Mul", result, factor);
 };
 
-/** Between rows of real numbers and halves of their spectra, as a product with the transform's matrix. */
+/** Transforms rows of real numbers to halves of their spectra or back, as a product with the transform's matrix. */
 const realFft: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
   const { length, toReal, inverse, scale } = attributes as RealTransform;
   const graph = new Formulas(recorder, x.dtype);

@@ -1,2 +1,2 @@
-/** An operation that can't be written. Without a message, it follows from another one. */
+/** An operation that can't be written. The message is empty if another unwritable operation causes it. */
 export class Unwritable extends Error {}

@@ -30,8 +30,8 @@ export interface Axis {
 /**
  * Returns the steps from a dense value to a view of it; undefined if there are none, such as for windows that overlap.
  *
- * The value's axes are split so that each stride of the view is that of an axis. An axis of the view is then a part of
- * one of these, or several whole ones.
+ * The value's axes are split until an axis has each stride of the view. An axis of the view is then a part of one of
+ * these axes, or several whole ones.
  */
 export function viewSteps(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] | undefined {
   const reversed = shape.flatMap((size, axis) => (size > 1 && strides[axis]! < 0 ? [axis] : []));
@@ -42,7 +42,7 @@ export function viewSteps(base: Layout, { shape, strides, offset }: Layout): rea
   return [...steps, { operator: "Slice", axes: reversed, starts: each(-1), ends: each(-(2 ** 31)), steps: each(-1) }];
 }
 
-/** As {@link viewSteps}, of a view without negative strides. */
+/** As {@link viewSteps}, for a view without negative strides. */
 function forwardSteps(base: Layout, view: Layout): readonly ViewStep[] | undefined {
   const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);
   const physical = order.map((axis) => ({ size: base.shape[axis]!, stride: base.strides[axis]! }));
@@ -173,8 +173,8 @@ export function blocksOf({ shape, strides, offset }: Layout, count: number): Blo
 }
 
 /**
- * Returns the steps to a view whose elements overlap or have another order than any slice: their places are constants.
- * A first axis that separates equal blocks stays an axis, whose size may vary.
+ * Returns the steps to a view whose elements overlap or are in another order than in any slice. Their positions become
+ * constants. A first axis that separates equal blocks stays an axis, and its size may vary.
  */
 export function gatheredView(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] {
   const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);

@@ -6,5 +6,5 @@ import type { Recorder } from "./recorder.ts";
  * name is rejected when it is used.
  */
 export type Writer = (recorder: Recorder, call: CapturedCall) => string | readonly (string | undefined)[];
-/** By the primitives' names. */
+/** Writers by the names of primitives. */
 export type Writers = Readonly<Record<string, Writer>>;

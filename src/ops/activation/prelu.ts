@@ -12,7 +12,8 @@ const leakyOf = renamed("prelu", leaky);
 
 /**
  * Computes x for each element above 0, and weight · x for the others. The weight is learned: one for all elements, or
- * one for each channel (axis 1). Dtypes are promoted; integers become float32. The gradient at 0 is that of weight · x.
+ * one for each channel (axis 1). Dtypes are promoted; integers become float32. At 0, the gradient of weight · x is
+ * used.
  *
  * Source: K. He et al., "Delving deep into rectifiers", 2015.
  *

@@ -44,8 +44,8 @@ export function quotient({ re: a, im: b }: Parts, { re: c, im: d }: Parts): Part
 export const exponential = ({ re, im }: Parts): Parts => polarForm(exp(re), im, im);
 
 /**
- * size · (cos angle + i · sin angle). The result is real for im = 0, also if the size is infinite; it is 0 for the size
- * 0, also if the angle is not finite.
+ * size · (cos angle + i · sin angle). The result is real for im = 0, even if the size is infinite. It is 0 for the size
+ * 0, even if the angle is not finite.
  */
 export function polarForm(size: Tensor, angle: Tensor, im: Tensor): Parts {
   const isReal = eq(im, 0);

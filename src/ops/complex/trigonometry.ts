@@ -1,6 +1,6 @@
 /**
  * Trigonometric and hyperbolic functions of complex numbers on the real and the imaginary parts. The inverse functions
- * are those of Kahan, "Branch Cuts for Complex Elementary Functions", 1987: branch cuts follow signed zeros, as in C99.
+ * follow Kahan, "Branch Cuts for Complex Elementary Functions", 1987: branch cuts depend on signed zeros, as in C99.
  */
 
 import type { Tensor } from "../../tensor/tensor.ts";

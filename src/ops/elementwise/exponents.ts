@@ -83,7 +83,7 @@ export function frexp(...values: unknown[]): Frexp {
 frexp.method = "declared" as const;
 const frexpParameters = parameters("frexp", { x: operand(aTensor) });
 
-/** The exponents as floats: every float dtype has those of its numbers. */
+/** The exponents as floats. Every float dtype represents the exponents of its numbers. */
 const exponentOf: FloatOperation = defineUnary("frexpExponent", {
   takes: "floats",
   isPublic: false,

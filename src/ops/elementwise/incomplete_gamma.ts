@@ -116,8 +116,8 @@ function incomplete(operation: string, given: readonly [Operand, Operand], isUpp
 
 /**
  * Computes the regularized lower incomplete gamma function P(a, x) for each pair of elements, with broadcasting: the
- * integral of t^(a − 1) e⁻ᵗ/Γ(a) from 0 to x. Both must be at least 0; otherwise it is NaN. Integers become float32.
- * The gradient is that of x; as in PyTorch, backward() throws an `AutogradError` if a requires one.
+ * integral of t^(a − 1) e⁻ᵗ/Γ(a) from 0 to x. Both must be at least 0; otherwise the result is NaN. Integers become
+ * float32. Only x has a gradient: as in PyTorch, backward() throws an `AutogradError` if a requires one.
  *
  * @example
  * gammainc(tensor([1, 2]), tensor([1, 1])); // float32 [0.632121, 0.264241]

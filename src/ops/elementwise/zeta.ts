@@ -55,8 +55,8 @@ function hurwitz(s: Tensor, q: Tensor): Tensor {
 
 /**
  * Computes the Hurwitz zeta function Σ (q + k)⁻ˢ over k from 0 to ∞ for each pair of elements, with broadcasting. It is
- * ∞ at s = 1, and NaN for s below 1 and for q that is not above 0. Integers become float32. The gradient is that of q;
- * as in PyTorch, backward() throws an `AutogradError` if s requires one.
+ * ∞ at s = 1, and NaN for s below 1 and for q that is not above 0. Integers become float32. Only q has a gradient: as
+ * in PyTorch, backward() throws an `AutogradError` if s requires one.
  *
  * @example
  * zeta(tensor([2, 4]), 1); // float32 [1.64493, 1.08232]

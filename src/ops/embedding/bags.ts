@@ -96,7 +96,7 @@ export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags):
   return output;
 }
 
-/** Computes the gradient of the table, [rows, width], from that of the bags. */
+/** Computes the gradient of the table, [rows, width], from the gradient of the bags. */
 export function tableGradient(gradient: Tensor, factors: Tensor | undefined, found: Found, bags: Bags): Tensor {
   const { operation, indices, offsets } = bags;
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };

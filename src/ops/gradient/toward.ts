@@ -115,7 +115,7 @@ function ruleOnAbstract(
     return asNode(node, gradients, needs, (tangents) => doubleForm(node, tangents, needs));
   }
   for (const result of results) if (result?.storage.isAbstract && !result.requiresGrad) throw noTangent(node);
-  // A result without the gradients in it is constant in them, and a linear map that is constant is 0.
+  // A result that does not depend on the gradients is 0, since the map is linear.
   return results.map((result) => (result?.storage.isAbstract ? result : null));
 }
 
@@ -164,7 +164,7 @@ function asNode(
   return results;
 }
 
-/** Computes tangents of a node's outputs by its rule on zeros, and the gradient of that: the double form. */
+/** Computes the tangents of a node's outputs in double form: the gradient of its rule, which is applied to zeros. */
 function doubleForm(
   node: GraphNode,
   tangents: readonly (Tensor | null)[],

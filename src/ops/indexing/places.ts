@@ -1,5 +1,5 @@
 /**
- * Combines one index per axis into a row-major position: in one pass on cpu, composed of other operations onlyCpuFuses.
+ * Combines one index per axis into a row-major position: in one pass on cpu, composed of other operations elsewhere.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";

@@ -185,7 +185,7 @@ export interface Rows {
   readonly shape: Shape;
   /** The axes of the view that are not indexed. */
   readonly others: Shape;
-  /** The shape of the indexed elements: that of the index and the others, each in their place. */
+  /** The shape of the indexed elements: the axes of the index and the other axes, in the result's order. */
   readonly placedShape: Shape;
   /** Moves the axes of the index from the front to their place in the result. */
   readonly placed: (taken: Tensor) => Tensor;

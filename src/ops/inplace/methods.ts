@@ -3,7 +3,7 @@ import { inPlace } from "./in_place.ts";
 import { randomRows } from "./random.ts";
 import { inPlaceRows } from "./rows.ts";
 
-/** The functions whose parameters after the tensor are those of the methods. */
+/** The functions that have the parameters of the methods after the tensor. */
 export type InPlaceRows = typeof inPlaceRows & typeof randomRows;
 
 /** The methods; each returns the tensor that it changed. */

@@ -1,5 +1,5 @@
 /**
- * Methods that fill a tensor with random numbers in place, whatever it holds. Transformed numbers (exponential, Cauchy,
+ * Methods that overwrite a tensor with random numbers in place. Transformed numbers (exponential, Cauchy,
  * geometric, log-normal) are computed in float64 for float64 and in float32 for other dtypes.
  */
 import { ArgumentError } from "../../core/errors.ts";

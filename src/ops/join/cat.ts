@@ -23,7 +23,7 @@ export interface CatOptions {
 
 /**
  * Concatenates tensors along an axis, in their common dtype. Sizes on the other axes must be equal. A tensor of shape
- * [0] is ignored, whatever the rank of the others.
+ * [0] is ignored, regardless of the rank of the others.
  *
  * @example
  * cat([tensor([[1, 2]]), tensor([[3, 4]])]); // [[1, 2], [3, 4]]

@@ -92,7 +92,7 @@ export interface TripletMarginLossOptions extends MarginLossOptions {
 
 /**
  * Computes max(‖a − p‖ − ‖a − n‖ + margin, 0), averaged over the batch: the anchor a must be closer to the positive p
- * than to the negative n by the margin. Distances are those of `pairwiseDistance`.
+ * than to the negative n by the margin. Distances match `pairwiseDistance`.
  *
  * Source: V. Balntas et al., "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural
  * Networks", 2016, which also describes the swap.

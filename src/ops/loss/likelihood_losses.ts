@@ -84,7 +84,7 @@ export interface GaussianNllLossOptions extends LossOptions {
 
 /**
  * Computes the negative log-likelihood of targets under normal distributions, averaged over all elements: (log v + (x −
- * target)² / v) / 2 with v = max(variance, eps). The variance's gradient is that of v, also below eps.
+ * target)² / v) / 2 with v = max(variance, eps). The variance's gradient is the gradient of v, even below eps.
  *
  * Source: D. Nix and A. Weigend, "Estimating the Mean and Variance of the Target Probability Distribution", 1994.
  *

@@ -120,7 +120,7 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
   return blocks.length === 1 ? blocks[0]! : cat(blocks, 1);
 }
 
-/** The gradient is that of {@link byProducts}, summed from differences: Σⱼ W[·, j] (x − y[j]). */
+/** Computes the gradient of {@link byProducts} as a sum of differences: Σⱼ W[·, j] (x − y[j]). */
 function byKernel(x: Tensor, y: Tensor, p: number): Tensor {
   const output = distances(x, y, p);
   record("cdist", [x, y], [output], [x, y, output], ([gradient], [left, right, whole], needs) => {

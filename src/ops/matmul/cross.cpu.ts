@@ -1,4 +1,4 @@
-/** The primitive of cross products: in one pass on cpu, composed of other operations onlyCpuFuses. */
+/** The primitive of cross products: in one pass on cpu, composed of other operations elsewhere. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall, nest } from "../../backend/cpu/call.ts";

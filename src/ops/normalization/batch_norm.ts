@@ -35,8 +35,8 @@ export interface BatchNormOptions {
 
 /**
  * Computes batch normalization: (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each
- * channel. They are those of the batch with `training`, else the running ones. Normalization uses the population
- * variance; running variances are updated with the sample variance.
+ * channel. With `training`, they are computed from the batch; otherwise, the running statistics are used. Normalization
+ * uses the population variance; running variances are updated with the sample variance.
  *
  * Source: S. Ioffe and C. Szegedy, "Batch Normalization", 2015.
  *

@@ -228,10 +228,10 @@ export function checkChannels(
 
 /** At least this many groups of at most this many elements are normalized as rows, many at a time. */
 const [MANY, SHORT] = [16, 4096];
-/** In elements: fewer are multiplied and added to in less time than the call for both takes. */
+/** Elements from which one call for weight and bias is faster than a product and a sum. */
 const FEWEST = 2048;
 
-/** Whether weight and bias are applied in one pass. Gradients are those of a product and a sum. */
+/** Whether weight and bias are applied in one pass. With gradients, a product and a sum are computed instead. */
 const isAppliedAtOnce = (x: Tensor, ...vectors: readonly (Tensor | undefined)[]): boolean => {
   const operands = [x, ...vectors.filter((vector) => vector !== undefined)];
   if (x.size < FEWEST || needsGradient(...operands)) return false;

@@ -92,7 +92,7 @@ const statistics = {
 const instanceNormParameters = parameters("instanceNorm", { x: operand(aTensor), ...statistics });
 
 /**
- * Normalizes x as a batch of one whose channels are those of all batch elements, then averages the updated running
+ * Normalizes x as a batch of one with the channels of all batch elements, then averages the updated running
  * statistics over the batch.
  */
 function withRunning(x: Tensor, { useInputStats, momentum, eps, ...vectors }: Parsed<typeof statistics>): Tensor {

@@ -45,7 +45,7 @@ const LEAST_ROWS = [2, 4] as const;
 const FEW_CHUNKS = 64;
 /** The most rows of a chunk. For long rows, two sums for each row of a chunk are kept in threadgroup memory. */
 const MOST_ROWS = 1024;
-/** The most elements of a row per thread for which the thread also holds weight and bias. */
+/** Threads with at most this many elements of a row also hold weight and bias. */
 const MOST_HELD = 16;
 
 /** How a call's rows are divided. */

@@ -15,13 +15,13 @@ import { narrow } from "../view/slice.ts";
 import { resampledBytes, wholeWeight } from "./resample_bytes.ts";
 import { type Axis, type FilterName, mapOf, tapsOf } from "./taps.ts";
 
-/** Pillow's weights are integers with so many fractional bits. */
+/** Pillow's weights are integers with this many fractional bits. */
 const BITS = 22;
 /** The number of elements that are converted to float64 at once. */
 const PART = 2 ** 20;
 
 /**
- * @internal Resizes an image. All bytes are those of Pillow 13.
+ * @internal Resizes an image. All bytes match Pillow 13.
  *
  * @param image uint8, [channels, height, width]
  * @returns uint8, [channels, ...size]

@@ -135,7 +135,7 @@ function adaptiveMaxPool(
   );
 }
 
-/** Returns windows that divide the input. If all have one size, they are those of ordinary max pooling. */
+/** Returns windows that divide the input. If all have one size, ordinary max pooling has the same windows. */
 function windowsInto(input: readonly number[], output: readonly number[]): Windows {
   const isEven = output.every((size, axis) => input[axis]! % size === 0);
   const kernel = output.map((size, axis) => (isEven ? input[axis]! / size : ADAPTIVE));

@@ -20,7 +20,7 @@ export interface LinearScaling {
 
 /**
  * Llama 3.1's scaling: frequencies of slow pairs are divided by the factor, those of fast pairs are unchanged, with a
- * linear ramp between. Names are those of Hugging Face's `rope_scaling`.
+ * linear ramp between. Names match Hugging Face's `rope_scaling`.
  */
 export interface Llama3Scaling {
   readonly type: "llama3";

@@ -31,7 +31,7 @@ export function reductionNests({ shape, strides }: Tensor, axes: readonly number
 const SLOTS = 256;
 const known = new Array<Known | null>(SLOTS).fill(null);
 
-/** Nests with what they were computed from. */
+/** Nests and the arguments that they were computed from. */
 interface Known {
   readonly shape: Shape;
   readonly strides: readonly number[];

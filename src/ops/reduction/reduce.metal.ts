@@ -16,8 +16,7 @@ import {
 
 const THREADS = 256;
 /**
- * Maximum number of elements that a thread adds up. With the tree over threads, the error is that of pairwise
- * summation.
+ * Maximum number of elements that a thread adds up. With the tree over threads, errors are as in pairwise summation.
  */
 const SEQUENCE = 64;
 /** Bytes of the largest state: a 64-bit number and four floats. */

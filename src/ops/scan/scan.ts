@@ -49,8 +49,8 @@ export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * @internal Computes out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] +
- * x[k+1] s[k+1].
+ * @internal Computes out[k] = Π x[j] over j < k. Its gradient is the same as for {@link runningProduct}, with s[k] =
+ * g[k+1] + x[k+1] s[k+1].
  */
 export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("exclusiveCumprod", [x], along);

@@ -27,8 +27,8 @@ export function productInputs(inputs: readonly Tensor[], { hasBias }: ProductAtt
 }
 
 /**
- * A gated product, activation(x gateᵀ + bias) · (x upᵀ + bias). The inputs are x, those of the gate's weights, as many
- * for up, and the biases that exist.
+ * A gated product, activation(x gateᵀ + bias) · (x upᵀ + bias). The inputs are x, the parts of the gate's weights, the
+ * parts of up's weights, and the biases that exist.
  */
 export interface SwigluAttributes extends RowsAttributes {
   readonly activation: GateActivation;

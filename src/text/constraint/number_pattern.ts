@@ -109,7 +109,7 @@ const exponent = (sign: Pattern, signed: Pattern): Pattern =>
 /** JavaScript writes exponents from 1e-7 down. Three-digit exponents are excluded: they approach float64's limits. */
 const small = choice([sequence([repeat(literal("0"), 0, 1), digit(7, 9)]), sequence([digit(1, 9), digit(0, 9)])]);
 const MOST_EXPONENT = 99;
-/** Matches the exponents with which a number can't exceed a bound, whatever its digits are. */
+/** Matches the exponents with which a number can't exceed a bound, regardless of its digits. */
 const large = (most: number): Pattern => {
   const last = most < 10 ** MOST_DIGITS ? 0 : Math.min(MOST_EXPONENT, decimalOf(most)[0].length - 2);
   return wholeBetween(BigInt(MOST_DIGITS), BigInt(last));

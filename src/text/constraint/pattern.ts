@@ -77,7 +77,7 @@ export function repeat(part: Pattern, least: number, most: number): Pattern {
   return { kind: "repeat", part, least, most };
 }
 
-/** Whether the counts of n and n + 1 repetitions leave no gap for the first n; later gaps are smaller. */
+/** Whether the lengths of n and of n + 1 repetitions leave no gap, for the least n; gaps for greater n are smaller. */
 const hasNoGap = (inner: { readonly least: number; readonly most: number }, least: number, most: number): boolean =>
   least === most || inner.least * (least + 1) <= (least === 0 ? 0 : inner.most * least) + 1;
 

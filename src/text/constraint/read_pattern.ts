@@ -49,7 +49,7 @@ function legacyOf(source: string): AST.Pattern | undefined {
 
 const PLANE = rangeOf(0, 0xffff);
 
-/** Without the flag, a set matches a unit of UTF-16, of which characters beyond U+FFFF have two: they are left out. */
+/** Without the flag, a set matches a unit of UTF-16. Characters beyond U+FFFF have two units, so they are left out. */
 function withinPlane(pattern: Pattern): Pattern {
   if (pattern === anyText) return pattern;
   switch (pattern.kind) {

@@ -30,7 +30,7 @@ const types = {
   } as const satisfies Record<keyof UnigramArrays, unknown>,
 };
 
-/** The arrays of a vocabulary. Their names and types are those of its kind. */
+/** The arrays of a vocabulary. The kind determines their names and types. */
 type Arrays = Readonly<Record<string, Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array>>;
 
 const kindOf = ({ model }: TokenizerJson): keyof typeof types => (model.type === "Unigram" ? "Unigram" : "BPE");

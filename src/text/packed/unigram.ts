@@ -46,7 +46,7 @@ export class PackedUnigram extends PackedTexts<UnigramArrays> {
 const byteOf = ({ length }: Uint8Array, hash: number): number => (hash >>> 3) & (length - 1);
 const bitOf = (hash: number): number => 1 << (hash & 7);
 
-/** Sets the bit of each text that a longer token starts with. About one of eight bits is set. */
+/** Sets the bit of each text that a longer token starts with. About an eighth of the bits are set. */
 function startsOf(vocabulary: readonly (readonly [text: string, score: number])[]): Uint8Array {
   const count = vocabulary.reduce((sum, [text]) => sum + text.length, 1);
   const starts = new Uint8Array(2 ** Math.ceil(Math.log2(count)));

@@ -1,6 +1,6 @@
 /**
  * Tokenizers of folders without `tokenizer.json`: a SentencePiece model, and how its pieces become tokens. The tokens
- * are those of the classes in `transformers`.
+ * match the classes in `transformers`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Reads SentencePiece's model files. Field numbers are those of
+ * Reads SentencePiece's model files. Field numbers are from
  * https://github.com/google/sentencepiece/blob/v0.2.3/src/sentencepiece_model.proto.
  */
 import type { PbfReader } from "pbf";

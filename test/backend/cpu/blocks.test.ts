@@ -1,6 +1,6 @@
 /**
  * Compares every block of a cpu call that C++ declares, as TypeScript writes it, with the struct that the C++ compiler
- * lays out. Generated blocks need no test: their fields are those of the description.
+ * lays out. Generated blocks need no test: their fields come from the description.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

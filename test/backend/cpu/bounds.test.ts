@@ -1,4 +1,4 @@
-/** The dylib rejects calls that would leave an operand, whatever shape TypeScript passes, with a typed error. */
+/** The dylib rejects calls that would leave an operand, for any shape that TypeScript passes, with a typed error. */
 import { describe, expect, test } from "bun:test";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { errorOf } from "../../../src/backend/cpu/status.ts";

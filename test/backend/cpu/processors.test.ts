@@ -45,7 +45,7 @@ const computes = (threads: number) => ({
   workers: withMetal ? threads : null,
 });
 
-describe.if(onLinux)("the number of threads is that of the processors that the process may use", () => {
+describe.if(onLinux)("the number of threads matches the processors that the process may use", () => {
   test("under an affinity mask", () => {
     expect(computedWith({}, ["taskset", "-c", "0"])).toEqual(computes(1));
   });

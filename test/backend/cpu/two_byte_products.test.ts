@@ -43,7 +43,7 @@ const cycle = (step: number, column: number): number => ((step * 2 + column) % 3
 const valuesOf = (dtype: Dtype, storage: NodeJS.TypedArray) =>
   Array.from({ length: storage.length }, (_, at) => Number(elementTypes[dtype].read(storage, at)));
 
-test("the instruction sets are those of the (emulated) processor; the last one is used", () => {
+test("the instruction sets match the (emulated) processor; the last one is used", () => {
   const named = process.env["ARM64_ISAS"]?.split(",");
   expect(isas).toEqual(named ?? expect.arrayContaining([initial]));
   if (named !== undefined) expect(initial).toBe(named.at(-1)!);

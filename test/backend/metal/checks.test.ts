@@ -175,7 +175,7 @@ test("both the indices and the offsets of bags are checked", () => {
 describe("a command buffer fails as well", () => {
   afterEach(() => forgetFailures());
 
-  test("the error is that of the index, and only for tensors that depend on it", () => {
+  test("only tensors that depend on an invalid index throw, with the error of the index", () => {
     const quiet = console.error;
     console.error = () => undefined;
     try {

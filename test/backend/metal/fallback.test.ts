@@ -107,7 +107,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     closeTo(result);
   });
 
-  test("in the middle of a training step: the gradients are those of the reference", () => {
+  test("in the middle of a training step: the gradients match the reference", () => {
     const step = () => {
       const w = tensor(values, { requiresGrad: true });
       backward(mul(exp(w), w), tensor(values));

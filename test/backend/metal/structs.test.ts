@@ -1,6 +1,6 @@
 /**
  * Compares every parameter struct of a kernel, as TypeScript writes it, with the layout that the kernel compiler gives
- * to the kernel's source. Generated structs need no test: their fields' types are those of the description.
+ * to the kernel's source. Generated structs need no test: the types of their fields come from the description.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -136,7 +136,7 @@ test("logits of NaN end the texts with an error, and later ones continue", async
   expect(await read(batcher.submit([1, 2, 3], options))).toEqual(await alone(model, [1, 2, 3], options));
 });
 
-test("log-probabilities are those of the logits", async () => {
+test("log-probabilities match the logits", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model);
   const stream = batcher.submit([1, 2, 3], { maxTokens: 1, temperature: 3, seed: 2, logProbabilities: 4 });

@@ -1,4 +1,4 @@
-/** Speculative decoding has the large model's distribution, whatever the draft model says. */
+/** Speculative decoding has the large model's distribution, regardless of the draft model. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Generator, nn, noGrad, setBackend, tensor } from "../../../src/index.ts";
 
@@ -16,7 +16,7 @@ beforeAll(() => {
   setBackend("cpu");
 });
 
-describe("greedy tokens are those of the model alone", () => {
+describe("greedy tokens match the model alone", () => {
   const model = make(1, 31, 2);
   const drafts = { other: make(2, 31), itself: model };
   test.each(Object.entries(drafts))("draft: %s", async (_name, draft) => {

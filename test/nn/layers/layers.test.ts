@@ -211,7 +211,7 @@ describe.each(backends)("on %s", (backend) => {
       );
     }));
 
-  test("gradients of a block are those of finite differences", () =>
+  test("gradients of a block match finite differences", () =>
     on(() => {
       const block = new nn.TransformerBlock({ ...options(), width: 4, hidden: 3, heads: 2, causal: true, rotary: {} });
       const x = randn([1, 3, 4], { dtype: "float64", generator: new Generator(1) });

@@ -72,7 +72,7 @@ describe.each(names)("%s", (kind) => {
   });
 
   // transformers is the baseline of FlashAttention's rule. Its error in a tensor of a few numbers may be small by luck,
-  // so the limit for all results, and that for all gradients, is its largest error relative to a tensor's maximum.
+  // so the limits for all results and for all gradients are its largest errors relative to a tensor's maximum.
   test.each(["cpu", "reference"] as const)(
     "in float32 on %s, at most 2 and 3 times as far off as transformers",
     (backend) => {

@@ -131,7 +131,7 @@ describe("lora", () => {
     expect(Object.entries(model.stateDict()).map(([key, x]) => [key, numbers(x)] as const)).toEqual(frozen);
   });
 
-  test("gradients are those of the sum of the weights", async () => {
+  test("gradients match the sum of the weights", async () => {
     const model = await load("llama");
     const adapter = nn.loadLora(model, adapterOf("llama"));
     const layer = adapter.layers.get("blocks.0.attention.query")!;
@@ -303,7 +303,7 @@ describe("checkpoint", () => {
     expect(block!.parameters().every(({ grad }) => grad !== null)).toBe(true);
   });
 
-  test("several inputs, some of which a body uses twice", () => {
+  test("several inputs, of which a body uses some twice", () => {
     const [a, b] = [randn([3], { requiresGrad: true }), randn([3], { requiresGrad: true })];
     sum(nn.checkpoint((x, y) => add(mul(x, x), mul(x, y)), a, b)).backward();
     expect(errorOf(a.grad!, add(mul(a.detach(), 2), b.detach()))).toBeLessThan(1e-6);

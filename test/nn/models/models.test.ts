@@ -46,7 +46,7 @@ const largest = (x: Tensor): number => Number(amax(x.abs()).item());
 const apart = (got: Tensor, want: Tensor): number => largest(got.sub(want)) / largest(want);
 
 describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
-  test("GPT's logits, loss and gradients are those of plain operations", () =>
+  test("GPT's logits, loss and gradients match plain operations", () =>
     withBackend(backend, () => {
       const model = gpt({ dtype: "float64" });
       const logits = model.forward(whole(tokens));

@@ -131,7 +131,7 @@ test("words after a pause and around sentences are shortened", () => {
   expect([segment.start, segment.end]).toEqual([12.6, 14.4]);
 });
 
-test("features of long audio are those of its parts", () => {
+test("features of long audio match its parts", () => {
   const samples = weight("long", [160 * 6100]);
   const logs = (x: Tensor) => nn.logMelFeatures(x).mul(4).sub(4);
   const [first, count] = [5990, 20];

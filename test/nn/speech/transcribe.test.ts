@@ -12,7 +12,7 @@ const folder = testFolder("speech");
 /** Greedy decoding that never fails, as `generate` with one temperature. */
 const greedy = { temperature: 0, compressionRatioThreshold: Infinity, logProbabilityThreshold: -Infinity };
 
-test("features are those of WhisperFeatureExtractor", () => {
+test("features match WhisperFeatureExtractor", () => {
   for (const nMels of [80, 128]) {
     const got = nn.logMelFeatures(tensor(audio({ seed: 1, samples: 20_000 })), { nMels });
     expect(got.shape).toEqual([nMels, 125]);
@@ -64,7 +64,7 @@ test("tokens of a window are split as transformers splits them", () => {
   }
 });
 
-test("words and joined punctuation are those of transformers", () => {
+test("words and joined punctuation match transformers", () => {
   const decoder = {
     decode: (tokens: Iterable<number>) => Buffer.from([...tokens].filter((token) => token < END)).toString(),
   };
@@ -97,7 +97,7 @@ test("tokens are aligned as by transformers' median filter and dynamic time warp
   }
 });
 
-test("logits, loss and gradients are those of transformers", async () => {
+test("logits, loss and gradients match transformers", async () => {
   const { config, shapes, tokens, loss, gradients } = fixture.training;
   expect(shapesOf(config)).toEqual(shapes);
   const model = await loadSpeech(folder.file("training"), fixture.training);
@@ -149,7 +149,7 @@ function pathOf(name: string): string {
     .join(".");
 }
 
-test("resampling is that of scipy.signal.resample_poly", () => {
+test("resampling matches scipy.signal.resample_poly", () => {
   for (const { rates, samples, result } of fixture.resampled) {
     const x = weight(`signal${samples}`, [samples]).double();
     const got = signal.resample(x, rates[0], rates[1]);

@@ -80,7 +80,7 @@ test("times of ranges become those of the recording", () => {
   const result = { text: "a b", language: "en", task: "transcribe", duration: 3, segments: [segment] } as const;
   const { duration, segments } = restored(result, ranges, 10);
   expect(duration).toBe(10);
-  // a time after the last range is that of its end
+  // a time after the last range becomes its end
   expect([segments[0]!.start, segments[0]!.end]).toEqual([1.25, 7]);
   expect(segments[0]!.words!.map(({ start, end }) => [start, end])).toEqual([
     [1.5, 2],

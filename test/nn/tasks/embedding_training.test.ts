@@ -63,7 +63,7 @@ const gradientsOf = (model: nn.Encoder): Map<string, number[]> =>
     [...model.namedParameters()].map(([name, { grad }]) => [name, grad ? Array.from(grad.dataSync(), Number) : []]),
   );
 
-test("cached gradients of chunks are those of one pass", async () => {
+test("cached gradients of chunks match one pass", async () => {
   const model = await load(await folderOf(folder.file("cached"), "classify", { isBare: true }));
   const loss = (...vectors: Tensor[]) => nn.multipleNegativesRankingLoss(vectors[0]!, vectors[1]!, { scale: 5 });
   const results = [];

@@ -50,7 +50,7 @@ test.each([false, true])("labels in words, with sigmoid: %p", async (sigmoid) =>
   });
   const want = sigmoid ? scores.map((score) => 1 / (1 + Math.exp(-score))) : softmax(scores);
   for (const { label, score } of got!) expect(score).toBeCloseTo(want[labels.indexOf(label)]!, 5);
-  // SigLIP's vector of a text is that of its last token, after padding
+  // SigLIP's vector of a text is the vector of its last token, after padding
   const padded = Int32Array.from({ length: sigmoid ? 24 : 3 }, (_, at) => [5, 6, 7][at] ?? tokenizer!.padding ?? 1);
   const vector = noGrad(() => model.embedTexts(tensor(padded, { shape: [1, padded.length] })));
   expect(errorOf(await nn.embed(model, [[5, 6, 7]], { normalize: false }), vector)).toBeLessThan(1e-6);

@@ -1,4 +1,4 @@
-/** The results of functions for texts, compared with those of the pipelines of `transformers`. */
+/** Compares the results of functions for texts with the pipelines of `transformers`. */
 import { expect, test } from "bun:test";
 import { nn, type Tensor, tensor } from "../../../src/index.ts";
 import { Random } from "../../ops/samples.ts";

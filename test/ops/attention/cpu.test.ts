@@ -256,7 +256,7 @@ describe("rows that are not finite", () => {
     expect(numbersOf(of([key])[0]!)).toEqual(numbersOf(gradK!));
   });
 
-  test("rows that attend to nothing contribute nothing, whatever they contain", () => {
+  test("rows that attend to nothing contribute nothing, regardless of their contents", () => {
     // The first 40 of 60 queries precede the first key.
     const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)];
     const loud = Array.from({ length: 40 }, (_, row) => row);

@@ -127,7 +127,8 @@ test("the variable names the file, or says that there is none", () => {
 });
 
 /**
- * A process that calls attention twice, with an action in between; its reason, whether a kernel ran, and its warnings.
+ * Runs a process that calls attention twice, with an action in between. Returns the reason, whether a kernel ran, and
+ * the warnings.
  */
 function attend(environment: Record<string, string>, between = "") {
   const program = `

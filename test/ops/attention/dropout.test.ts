@@ -56,7 +56,7 @@ describe.each(backends)("the mask on %s", (backend) => {
       expect(kept[at]! !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
   });
 
-  test("of packed sequences is that of each in a separate batch", () => {
+  test("of packed sequences matches each in a separate batch", () => {
     const sequences = [
       { queryStart: 0, queries: 3, keyStart: 0, keys: 5 },
       { queryStart: 3, queries: 0, keyStart: 5, keys: 2 },

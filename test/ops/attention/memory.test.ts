@@ -45,7 +45,7 @@ function measure(backend: keyof typeof places, length: number, dropout: number, 
   resetPeakMemory();
   const out = flashAttention(q, k, v, { causal: true, dropout });
   backward(out, gradOut);
-  for (const { grad } of [q, k, v]) grad!.dataSync(); // the device is done: one may be in a later command buffer
+  for (const { grad } of [q, k, v]) grad!.dataSync(); // waits for each gradient: one may be in a later command buffer
   const { peakBytes, liveBytes } = memory()[place];
   dispose(q, k, v, gradOut, out, q.grad, k.grad, v.grad);
   return { peak: peakBytes - before, live: liveBytes - before };

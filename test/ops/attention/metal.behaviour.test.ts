@@ -305,7 +305,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }
     });
 
-    test("in one packed sequence do not affect the others or their gradients", () => {
+    test("in one packed sequence do not affect other sequences or their gradients", () => {
       const lengths = { cuSeqlens: [0, 13, 44, 70] } as const;
       const inLast = (row: number) => row >= 44;
       const noisy = withKeys(inLast, loud);

@@ -205,7 +205,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     expect(productsOfBias(256, options) / productsOfBias(256)).toBeLessThanOrEqual(share(columns));
   });
 
-  test("the products are those of the formula: 4 N² D forward, 14 N² D backward, and about half if causal", () => {
+  test("the products match the formula: 4 N² D forward, 14 N² D backward, and about half if causal", () => {
     const context = metalContext();
     if (!context.isSoftware) return expect(process.platform).toBe("darwin");
     const [length, dim] = [256, 64];

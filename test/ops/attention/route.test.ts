@@ -90,7 +90,7 @@ test("the same call always takes the same path, for the same reason", () => {
   expect(new Set(lengths.map(({ reason }) => reason)).size).toBe(2); // the same reason for every length
 });
 
-test("an explicit path is taken, whatever the table says", () => {
+test("an explicit path is taken, regardless of the table", () => {
   expect(routeOf("x", "fused", call)).toEqual({ kind: "fused", backend: undefined, reason: "as requested" });
   expect(routeOf("x", "reference", call).backend).toBe("reference");
   expect(routeOf("x", "unfused", { ...call, options: ["bias"], pairs: [9, 9, 1e5, 1e5] }).kind).toBe("unfused");

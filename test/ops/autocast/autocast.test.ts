@@ -141,7 +141,7 @@ test("it nests, can be disabled, ends, and lasts over awaits", async () => {
     expect(() => (autocast as Call)(...values)).toThrow(o.ArgumentError);
 });
 
-test("gradients are those of explicit conversions, in the dtypes of the parameters", () => {
+test("gradients match explicit conversions, in the dtypes of the parameters", () => {
   o.manualSeed(4);
   const [x, w, b] = [o.randn([5, 3]), o.randn([4, 3], { requiresGrad: true }), o.randn([4], { requiresGrad: true })];
   const targets = o.tensor([0n, 1n, 2n, 3n, 0n]);

@@ -94,7 +94,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 });
 
-test("each change in place is counted, whatever its operands are", () => {
+test("each change in place is counted, regardless of its operands", () => {
   const changes: readonly ((x: Tensor) => Tensor)[] = [
     (x) => add_(x, 1),
     (x) => sub_(x, x),

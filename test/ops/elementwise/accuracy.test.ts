@@ -235,7 +235,10 @@ function everyNumber(dtype: "float16" | "bfloat16"): Float32Array {
   return Float32Array.from(new Float16Array(Uint16Array.from(words).buffer));
 }
 
-/** Metal has these with fewer digits: a sixteenth of the last place in addition to the rounding (narrow.h). */
+/**
+ * Metal computes these with fewer digits: errors are a sixteenth of the last place, in addition to the rounding
+ * (narrow.h).
+ */
 const narrow = functions.filter(([name]) => ["sigmoid", "gelu", "gelu by tanh", "silu"].includes(name));
 
 describe.each(["float16", "bfloat16"] as const)("every number of %s on metal", (dtype) => {

@@ -106,7 +106,7 @@ test.each(mistakes)("%s", (_name, body, expected) => {
   expect(message(body)).toStartWith(expected);
 });
 
-/** PyTorch's `sub` refuses a bool in either operand, whatever the other is. */
+/** PyTorch's `sub` rejects a bool in either operand. */
 describe.each(["metal", "cpu", "reference"] as const)("differences with bools, on %s", (backend) => {
   const tensors = dtypes.flatMap((dtype) => [[1, 0], 1].map((x) => tensor(x, { dtype })));
   const operands: readonly Operand[] = [...tensors, 1, 1n, true, false];

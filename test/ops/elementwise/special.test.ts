@@ -88,7 +88,7 @@ const rows: readonly Row[] = [
 ];
 
 /**
- * In float64 the oracle's rounding errors matter: those of terms up to 2 near the zeros from 1 to 3, and those of long
+ * In float64 the oracle's rounding errors matter: errors of terms up to 2 near the zeros from 1 to 3, and of long
  * sums.
  */
 function withRoundings(blocks: readonly Block[], { formula, magnitude, isSum = false }: Row): Expected {

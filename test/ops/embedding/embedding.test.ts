@@ -148,7 +148,7 @@ const bagRow: OperationRow<BagOptions> = {
 
 testTable("embedding", [embeddingRow, bagRow]);
 
-test("a row with a factor of 0 gets no gradient, whatever the gradient of its bag", () => {
+test("a row with a factor of 0 gets no gradient, regardless of the bag's gradient", () => {
   for (const backend of tested)
     withBackend(backend, () => {
       const weight = tensor([[1, 2], [3, 4]], { requiresGrad: true }); // biome-ignore format: rows

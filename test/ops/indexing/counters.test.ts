@@ -116,7 +116,7 @@ describe.if(isWatched)("traffic", () => {
     const wide = trafficOf(() => compute(operands.wide));
     expect(wide.kernels).toEqual([...kernels]);
     expect(writtenBy(wide)).toBe(sizeOf(wide.result));
-    // Threads read parameters too, but equally many for every dtype: the difference is that of the elements.
+    // Threads read parameters too, but equally many for every dtype: the difference comes from the elements.
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrow)))).toBe(elements * 2);
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrowIndices)))).toBe(indices * 4);
   });

@@ -81,7 +81,8 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  // The values of element 0 contain no zero, those of element 1 one, and those of element 2 two; element 3 has none.
+  // The values of element 0 contain no zero, those of element 1 contain one zero, and those of element 2 contain two;
+  // element 3 has none.
   const index = [0, 1, 2, 1, 0, 2, 2, 1];
   const factors = [1.5, -2, 0, 0, 0.5, 3, 0, 4];
   const own = [2, 3, 0.5, 7];

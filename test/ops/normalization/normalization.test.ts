@@ -93,8 +93,7 @@ function oracle(inputs: readonly Block[], options: Options, round: Round, isCent
 // ---------------------------------------------------------------- the calls
 
 /**
- * One number, no rows, sizes that a SIMD-group holds, that a threadgroup holds, longer rows, and more rows than there
- * are chunks.
+ * One number, no rows, rows that fit a SIMD-group, rows that fit a threadgroup, longer rows, and more rows than chunks.
  */
 const shapes: readonly (readonly number[])[] = [
   [1],

@@ -34,7 +34,7 @@ for (const backend of usable) {
       expect(on(() => allClose(tensor([10000, 1e-8]), tensor([10000.1, 1e-9])))).toBe(true);
     });
 
-    test("infinities are close only to equal ones, whatever the tolerance", () => {
+    test("infinities are close only to equal ones, regardless of the tolerance", () => {
       const [a, b] = [tensor([inf, inf, -inf, 1, inf]), tensor([inf, -inf, -inf, inf, 1])];
       expect(on(() => isClose(a, b).toArray())).toEqual([true, false, true, false, false]);
       expect(on(() => isClose(tensor([inf, 4]), tensor([inf, 4]), 0, 0).toArray())).toEqual([true, true]);

@@ -73,7 +73,7 @@ const logSoftmaxOf: Formula = (slice, round) => {
 const sumRoundings = ({ shifted }: ReturnType<typeof parts>): number =>
   shifted.reduce((most, value) => Math.max(most, -value * Math.exp(value)), 0) + 2 + Math.log2(shifted.length);
 
-/** An exponential has its argument's error too; the sum adds its errors, and the quotient two. */
+/** An exponential also has the error of its argument. The sum adds its errors, and the quotient adds two roundings. */
 const softmaxRoundings = (slice: readonly number[]): number[] => {
   const own = parts(slice, exactly);
   const ofSum = sumRoundings(own);

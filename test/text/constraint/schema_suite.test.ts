@@ -15,7 +15,7 @@ const groups: readonly Group[] = await Bun.file(
 
 /** Rejected schemas, and why; any other rejection is a defect. */
 const refusals = [
-  /a definition of this schema/, // of other documents, or if a $dynamicRef leads to several
+  /a definition of this schema/, // a reference to another document, or a $dynamicRef with several targets
   /its negation can't be enforced/,
   /uniqueItems requires items with at most/,
   /\.format: expected/, // regex

@@ -79,7 +79,7 @@ describe("by prefixes of a chat", () => {
     expect(learned(pair, chatml)[0]!.pieces).toEqual(["नमस्ते<|end|>"]);
   });
 
-  test("a template without a generation prompt, and SentencePiece, whose bytes are not the text's", () => {
+  test("a template without a generation prompt, and SentencePiece, whose pieces do not have the text's bytes", () => {
     const two = [user("2"), assistant("4 5"), user("6"), assistant("8")];
     const [found] = learned({ messages: two }, instruct, "llama2");
     expect(found!.pieces.map((own) => own.trim())).toEqual(["4 5</s>", "8</s>"]);

@@ -71,7 +71,7 @@ test("the loss falls, held out too, and only the adapter changes", async () => {
 describe("the trained tokens", () => {
   const batches = (session: TuningSession): ExampleBatch => session.data.train.next(3);
 
-  test("the loss and its gradients are those of the assistant's tokens alone", async () => {
+  test("the loss and its gradients match the assistant's tokens alone", async () => {
     const session = await start();
     const batch = batches(session);
     const own = lossOf(session.model, batch);
@@ -124,7 +124,7 @@ describe("the trained tokens", () => {
     expect(lossOf(session.model, all).item() as number).toBeCloseTo(sum / all.targets, 5);
   });
 
-  test("packed chats do not see each other: the loss is that of each alone", async () => {
+  test("packed chats do not see each other: the loss matches each alone", async () => {
     const packed = await start({ packing: true });
     const batch = packed.data.train.next(2);
     expect(batch.segments!.some((row) => row.length > 2)).toBe(true);

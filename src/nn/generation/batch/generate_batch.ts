@@ -44,7 +44,7 @@ const readCall = parameters("generateBatch", {
 /**
  * Generates texts for a batch: by greedy decoding, beam search or sampling. For an encoder-decoder model such as T5 or
  * BART, each text is what the encoder reads; its files give the defaults of many options, such as `numBeams`. For a
- * language model, each text is a prompt. Results are those of `generate` in `transformers`.
+ * language model, each text is a prompt. Results match `generate` in `transformers`.
  *
  * @param texts the tokens of each text, at least one, of any lengths
  * @param options see {@link GenerateBatchOptions}; the default of `temperature` is 0

@@ -51,7 +51,7 @@ export interface RecurrentInputs {
   readonly hidden?: Tensor | undefined;
   /**
    * The number of steps of each sequence, at least 1, in any order; later steps of x are padding. This replaces
-   * PyTorch's packed sequences: outputs of padding are 0, and the final state of each sequence is that of its last
+   * PyTorch's packed sequences: outputs of padding are 0, and the final state of each sequence is the state of its last
    * step. Default: all steps.
    */
   readonly lengths?: readonly number[] | Tensor | undefined;

@@ -27,7 +27,7 @@ import type { AltUpDescription } from "./description.ts";
 import { Parameter } from "./recurrent/mixer.ts";
 import { type ResidualStream, sumOf } from "./residual_stream.ts";
 
-/** The least mean square of a projected stream. */
+/** The minimum mean square of a projected stream. */
 const LEAST = 1e-5;
 
 /** Scales y [..., width] to the root mean square of x. */

@@ -10,8 +10,8 @@ import { Experts } from "./experts.ts";
 import { Parameter } from "./recurrent/mixer.ts";
 
 /**
- * Computes mlpNorm(y) + outputNorm(experts(inputNorm(x))), where x is the residual stream and y what the feed-forward
- * returns. The router reads x / rms(x) · routerScale / √width.
+ * Computes mlpNorm(y) + outputNorm(experts(inputNorm(x))), where x is the residual stream and y is the feed-forward's
+ * output. The router reads x / rms(x) · routerScale / √width.
  *
  * | parameter | shape |
  * |---|---|

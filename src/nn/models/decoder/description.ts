@@ -42,7 +42,7 @@ export interface DecoderDescription {
 
 /** The per-layer embeddings of Gemma 3n and Gemma 4: a table has a vector of each token for each layer. */
 export interface LayerInputsDescription {
-  /** The number of tokens in the table. Others have the vector of token 0. */
+  /** The number of tokens in the table. Other tokens use the vector of token 0. */
   readonly vocabularySize: number;
   /** The size of each vector. */
   readonly width: number;
@@ -215,8 +215,8 @@ export interface AttentionDescription {
   /** Whether values are the projection of keys, before the norm and the rotation of keys. Default false. */
   readonly keysAsValues?: boolean | undefined;
   /**
-   * Keys and values that several layers share, by a name: one of them stores them, later ones attend to them. Default:
-   * each layer has separate ones.
+   * The name of keys and values that layers share: one layer stores them, and later layers attend to them. Default:
+   * each layer computes separate keys and values.
    */
   readonly sharing?: { readonly name: string; readonly stores: boolean } | undefined;
   /** Whether a sigmoid of another projection of the input multiplies what heads return. Default false. */

@@ -59,7 +59,7 @@ export class LayerInputs extends Module<[tokens: Tensor, embedded: Tensor], Tens
 }
 
 /**
- * Computes what a layer adds for its input: norm(projection(activation(gate(x)) · input)).
+ * Computes the term that a layer adds for its input: norm(projection(activation(gate(x)) · input)).
  *
  * | parameter | shape |
  * |---|---|

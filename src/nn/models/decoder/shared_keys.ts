@@ -3,11 +3,11 @@ import { isGradEnabled } from "../../../autograd/modes.ts";
 import { keep } from "../../../tensor/tidy.ts";
 import type { KeysAndValues } from "../../cache/store.ts";
 
-/** By name: the keys and values of the batch, or of each row if each row has a separate cache. */
+/** Maps a name to the keys and values of the batch, or of each row if each row has a separate cache. */
 export class SharedKeys implements Disposable {
   private readonly held = new Map<string, KeysAndValues[]>();
 
-  /** Forgets what an earlier layer stored. */
+  /** Removes the keys and values of an earlier call. */
   start(name: string): void {
     this.held.set(name, []);
   }

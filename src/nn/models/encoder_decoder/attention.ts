@@ -102,7 +102,7 @@ export interface CrossInputs {
 
 /**
  * Applies attention of a decoder's tokens to the encoder's result. Several rows of the decoder may attend to one text,
- * as beams do; such rows follow each other. The parameters are those of {@link CausalAttention}.
+ * as beams do; such rows follow each other. The parameters match {@link CausalAttention}.
  */
 export class CrossAttention extends DecoderProjections<[inputs: CrossInputs]> {
   /** Computes keys and values of the encoder's result: [texts, heads, tokens, headWidth]. */

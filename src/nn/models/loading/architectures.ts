@@ -179,8 +179,8 @@ export interface Architecture {
   /** Whether pairs of adjacent elements rotate, instead of elements of two halves. */
   readonly interleaved?: boolean;
   /**
-   * Which layers have no rotation: those with 0 in `no_rope_layers`; those without a window; or, if the model has a
-   * window, those without it; all unless `position_embedding_type` is rope. Default: none.
+   * The layers without rotation: `listed` in `no_rope_layers` as 0; `unwindowed`; `unwindowedOfMixed`, the same if
+   * other layers have a window; `unlessRope`, all unless `position_embedding_type` is rope. Default: none.
    */
   readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
   /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
@@ -193,7 +193,7 @@ export interface Architecture {
   readonly experts?: ExpertsRow;
   /**
    * The part of each head that rotates if `partial_rotary_factor` is missing. Default: heads rotate as a whole,
-   * whatever the field says.
+   * regardless of the field.
    */
   readonly partialRotation?: number;
   /** Whether the whole of each head must rotate: partial rotation is an error. */

@@ -1,6 +1,6 @@
 /**
  * The keys of a `config.json`. Each key is read, has no effect on results, or is rejected with an error that names it.
- * Fields and defaults are those of the config classes of Hugging Face's `transformers` 5.23.0.
+ * Fields and defaults match the config classes of Hugging Face's `transformers` 5.23.0.
  * test/fixtures/decoders/configs.json lists them, with what `transformers` computes for other values.
  */
 import type { Json } from "../../../io/json.ts";
@@ -46,7 +46,7 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
 /** Keys with the settings of quantized weights. */
 export const quantizationKeys = ["quantization", "quantization_config", "compression_config"] as const;
 
-/** Keys that have no effect on the results of a model in evaluation mode, whatever their values are. */
+/** Keys that have no effect on the results of a model in evaluation mode, regardless of their values. */
 export const withoutEffect: ReadonlySet<string> = new Set([
   // identity of the checkpoint
   ...["model_type", "architectures", "transformers_version", "name_or_path", "auto_map", "custom_pipelines"],

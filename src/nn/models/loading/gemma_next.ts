@@ -62,7 +62,7 @@ function checkShared(config: Settings, kinds: readonly string[]): void {
   if (first === kinds.length || kinds.every((kind) => before.includes(kind))) return;
   throw config.wrong(
     "num_kv_shared_layers",
-    "a number of layers before which layer_types has layers of all kinds",
+    "a number of layers such that layer_types has every kind before them",
     config.get("num_kv_shared_layers"),
   );
 }
@@ -104,7 +104,7 @@ export function gemma4Layer(config: Settings, index: number): Settings {
 const withFields = (config: Settings, fields: Derived): Settings =>
   config.with(new Map([...config.entries(), ...Object.entries(fields)]));
 
-/** What the layers of both have. */
+/** Settings that the layers of both models have. */
 function gemmaLayer(config: Settings, index: number, layer: LayerDescription): LayerDescription {
   const sharing = sharingOf(config, index);
   return { ...layer, attention: { ...layer.attention, valueNorm: true, sharing } };

@@ -301,7 +301,7 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
   };
 }
 
-/** @throws {FileFormatError} for Phi's norm of heads of another size than width / heads, which it assumes. */
+/** @throws {FileFormatError} if Phi's norm is enabled and heads do not have the size that it assumes, width / heads. */
 function queryKeyNormOf({ queryKeyNorm, queryKeyNormField: field }: Architecture, config: Settings, headWidth: number) {
   if (field !== undefined && !config.flag(field, false)) return undefined;
   const width = Math.floor(config.whole("hidden_size") / config.whole("num_attention_heads"));

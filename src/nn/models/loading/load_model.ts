@@ -210,8 +210,8 @@ function openFolder(path: string): Opened {
 }
 
 /**
- * Ignores layers after the last block, which are for multi-token prediction, and keys and values of layers that attend
- * to those of earlier layers.
+ * Ignores layers after the last block, which are for multi-token prediction. Ignores projections of keys and values in
+ * layers that share the keys and values of earlier layers.
  */
 function withoutUnused(source: WeightSource, layers: DecoderDescription["layers"]): WeightSource {
   const isUnused = (name: string) => {

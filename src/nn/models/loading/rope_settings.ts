@@ -54,7 +54,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
   proportional,
 };
 
-/** A factor by which a pair's frequency becomes 0 in any dtype. */
+/** A factor so large that a scaled pair's frequency is 0 in every dtype. */
 const UNROTATED = 1e300;
 
 /** Only the fastest pairs of a head rotate. Source: Hugging Face's `_compute_proportional_rope_parameters`. */

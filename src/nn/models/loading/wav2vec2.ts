@@ -27,7 +27,7 @@ import type { WeightSource } from "./source.ts";
 /** The name of a supported architecture. */
 export type Wav2Vec2Name = Wav2Vec2Description["architecture"];
 
-/** Whether a `model_type` is that of a supported architecture. */
+/** Whether a `model_type` belongs to a supported architecture. */
 export const isWav2Vec2 = (type: unknown): type is Wav2Vec2Name => type === "wav2vec2" || type === "hubert";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */

@@ -99,7 +99,7 @@ function tokensOf(
 /** The least vocabulary of models for several languages. */
 const MULTILINGUAL = 51_865;
 
-/** Returns the tokens between that of the start and that of the first task: those of languages. */
+/** Returns the tokens of languages: those between the start token and the first task's token. */
 function spelledLanguages(
   tokenizer: PretrainedTokenizer | undefined,
   start: number,

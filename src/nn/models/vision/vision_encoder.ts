@@ -107,7 +107,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
 
   /** @internal Returns Hugging Face's names of the layers, by path in the model. */
   huggingFaceNames(): Map<string, string> {
-    // without a head, names have no prefix, which is the last choice
+    // without a head, names have no prefix: the last choice
     return new Map(placesIn(this).map(({ path, names }) => [path, names.at(this.head ? 0 : -1)!]));
   }
 

@@ -98,7 +98,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     return this.#description.convolutions.reduce((product, { stride }) => product * stride, 1);
   }
 
-  /** Returns the number of frames of so many samples; 0 if they are too few. */
+  /** Returns the number of frames for a number of samples; 0 if they are too few. */
   framesOf(samples: number): number {
     const after = (count: number, { kernel, stride }: { readonly kernel: number; readonly stride: number }) =>
       Math.max(0, Math.floor((count - kernel) / stride) + 1);

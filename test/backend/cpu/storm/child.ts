@@ -106,7 +106,7 @@ interface Call {
   blockBytes: number;
   block: Float64Array;
   readonly addresses: number[];
-  /** The number of bytes that exist, whatever the block states. */
+  /** The number of bytes that exist, regardless of the block. */
   readonly sizes: number[];
 }
 

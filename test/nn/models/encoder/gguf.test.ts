@@ -84,7 +84,7 @@ const drawnText = () =>
   Array.from({ length: random.integer(1, 60) }, () => alphabet[random.integer(0, alphabet.length - 1)]!).join("");
 const texts = Array.from({ length: 12 }, drawnText);
 
-test("the tokens are those of the folder's tokenizer", async () => {
+test("the tokens match the folder's tokenizer", async () => {
   const path = await converted(folder.file("tokens.gguf"), source);
   const [expected, found] = [text.loadTokenizer(source), text.loadTokenizer(path)];
   for (const own of [...texts, ...Array.from({ length: 200 }, drawnText)]) {

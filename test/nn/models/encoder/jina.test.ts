@@ -1,6 +1,6 @@
 /**
  * Jina Embeddings v2, whose code is on the hub instead of in `transformers`, compared with its formulas in float64:
- * BERT with ALiBi in both directions and a gated feed-forward. Names are those of its checkpoints.
+ * BERT with ALiBi in both directions and a gated feed-forward. Names match its checkpoints.
  */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ const normalized = (x: Rows, name: string): Rows => {
 };
 const plus = (a: Rows, b: Rows): Rows => a.map((row, at) => row.map((value, column) => value + b[at]![column]!));
 
-/** The normal distribution's function by its series. */
+/** The normal cumulative distribution function, by its series. */
 function normal(x: number): number {
   let [term, sum] = [x, x];
   for (let n = 1; n < 200; n++) {

@@ -46,7 +46,7 @@ async function write(path: string, { name, config, shapes, dtype, files }: Model
   writeFileSync(join(path, "model.safetensors.index.json"), JSON.stringify(index));
 }
 
-/** Errors for an odd part of a head, which `transformers` broadcasts over. */
+/** Errors for an odd number of rotated elements, which `transformers` broadcasts. */
 const isBroadcast = ({ message }: Error): boolean =>
   message.includes("expected an even number of elements") || message.includes("one for each pair of elements");
 

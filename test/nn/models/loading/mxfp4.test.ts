@@ -1,5 +1,5 @@
 /**
- * GPT-OSS's experts in MXFP4: the values are those of the format's formula, and the logits those of plain weights with
+ * GPT-OSS's experts in MXFP4: the values match the format's formula, and the logits those of plain weights with
  * these values, in the layout that `transformers` unpacks them to (`convert_moe_packed_tensors`).
  */
 import { expect, test } from "bun:test";

@@ -81,7 +81,7 @@ const weightOf = (model: Awaited<ReturnType<typeof load>>, name: "query" | "key"
 const valuesOf = (weight: Tensor | QuantizedTensor) =>
   numbers(QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight);
 
-/** Checks that the weights are those of the formula, and so are the logits; returns the weight's format. */
+/** Checks that weights and logits match the formula; returns the weight's format. */
 async function check({ path, plain }: Written, values: Tensor): Promise<string> {
   const [model, wanted] = [await load(path), await load(plain)];
   const weight = weightOf(model, "query");

@@ -148,7 +148,7 @@ test("the names of timm's networks, and their classifier", async () => {
   ).toBeLessThan(CLOSE);
 });
 
-test("a network of timm by name has its sizes", () => {
+test("the name of a timm network determines its sizes", () => {
   const sizes = { encoder_layers: 1, decoder_layers: 1, d_model: 4, encoder_attention_heads: 1 };
   const small = { ...sizes, decoder_attention_heads: 1, encoder_ffn_dim: 4, decoder_ffn_dim: 4, num_queries: 2 };
   const describe = (more: object) => {

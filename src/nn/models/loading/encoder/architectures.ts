@@ -13,7 +13,7 @@ export interface EncoderArchitecture {
   readonly positions?: "afterPadding" | "rotary" | "ifConfigured" | "alibi";
   /** The padding token from which positions count. Default: as the config says. */
   readonly padding?: number;
-  /** Whether there are no token types, whatever the config says. */
+  /** Whether there are no token types, regardless of the config. */
   readonly noTokenTypes?: boolean;
   /** Whether the config may say that there are no token types. */
   readonly optionalTokenTypes?: boolean;
@@ -98,11 +98,11 @@ export const encoderArchitectures = {
 /** The name of an encoder's architecture. */
 export type EncoderName = keyof typeof encoderArchitectures;
 
-/** Whether a `model_type` is that of an encoder. */
+/** Whether a `model_type` belongs to an encoder. */
 export const isEncoder = (type: unknown): type is EncoderName =>
   typeof type === "string" && Object.hasOwn(encoderArchitectures, type);
 
-/** Returns the architecture of a config. That of Jina Embeddings v2 calls itself BERT, but has ALiBi. */
+/** Returns the architecture of a config. Configs of Jina Embeddings v2 have the type `bert`, but with ALiBi. */
 export const encoderNameOf = (type: EncoderName, config: object): EncoderName =>
   type === "bert" && (config as { position_embedding_type?: unknown }).position_embedding_type === "alibi"
     ? "jina_bert"

@@ -1,6 +1,6 @@
 /**
  * The keys of an encoder's `config.json`. Each key is read, has no effect on results, or is rejected with an error that
- * names it. Fields and defaults are those of the config classes of Hugging Face's `transformers` 5.23.0.
+ * names it. Fields and defaults match the config classes of Hugging Face's `transformers` 5.23.0.
  */
 import type { Json } from "../../../../io/json.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
@@ -101,7 +101,7 @@ const notes: ReadonlySet<string> = new Set([
 const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
   distilbert: ["type_vocab_size", "layer_norm_eps", "hidden_act"],
   mpnet: ["type_vocab_size"],
-  // the pooling of a function that sentence-transformers' files replace
+  // the files of sentence-transformers state the pooling instead
   jina_bert: ["hidden_act", "emb_pooler"],
   modernbert: ["layer_norm_eps", "type_vocab_size"],
   "deberta-v2": ["conv_act", "conv_groups"],

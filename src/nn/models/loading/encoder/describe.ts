@@ -278,7 +278,7 @@ function distancesOf(row: EncoderArchitecture, config: Settings, { heads, width,
   };
 }
 
-/** The activation of Jina's feed-forward, whatever `hidden_act` says. */
+/** The activation of Jina's feed-forward, regardless of `hidden_act`. */
 function gateOf(config: Settings): FeedForwardDescription["activation"] {
   const type = config.textIfAny("feed_forward_type");
   if (type === "geglu") return "gelu";

@@ -44,7 +44,7 @@ export const encoderDecoderRows = {
 /** The name of an architecture. */
 export type EncoderDecoderName = keyof typeof encoderDecoderRows;
 
-/** Whether a `model_type` is that of an encoder-decoder model. */
+/** Whether a `model_type` belongs to an encoder-decoder model. */
 export const isEncoderDecoder = (type: unknown): type is EncoderDecoderName =>
   typeof type === "string" && Object.hasOwn(encoderDecoderRows, type);
 

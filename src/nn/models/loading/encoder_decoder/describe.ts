@@ -38,7 +38,7 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** The ends of classes whose head is that of the language model, or that have none. */
+/** The ends of names of classes with the language model's head, or without a head. */
 const generating = /(ForConditionalGeneration|Model)$/;
 
 /** Whether a folder has the encoder alone. */
@@ -74,7 +74,7 @@ export function describeEncoderDecoder(
   const saysTied = config.flag("tie_word_embeddings");
   const paddingToken = config.wholeIfAny("pad_token_id", 0) ?? 0;
   const isScaled = row.headScale === "always" || (row.headScale === "ifTied" && saysTied);
-  // T5's config often says that weights are not tied, though they are
+  // T5's config often says that weights are not tied, although they are
   const isTied = row.t5 === true || saysTied;
   const part = (side: Side) => (row.t5 ? t5Part(name, row, config, side) : bartPart(name, row, config, side));
   return {

@@ -1,10 +1,10 @@
 /**
  * Reads AWQ's files. A layer has `qweight` int32 [inputs, outputs / 8], `qzeros` int32 [groups, outputs / 8] and
  * `scales` [groups, outputs]. Each 32-bit word packs the levels of eight adjacent outputs. From the lowest bits on,
- * they are those of outputs 0, 2, 4, 6, 1, 3, 5 and 7.
+ * they belong to outputs 0, 2, 4, 6, 1, 3, 5 and 7.
  *
  * Source: J. Lin et al., "AWQ: activation-aware weight quantization for LLM compression and acceleration", 2024; the
- * layout is that of the package `autoawq` for `version: "gemm"`.
+ * layout matches the package `autoawq` for `version: "gemm"`.
  */
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import type { Settings } from "../settings.ts";
@@ -26,7 +26,7 @@ const BITS = 4;
 const PER_WORD = 8;
 const outputsInWord = [0, 2, 4, 6, 1, 3, 5, 7] as const;
 
-/** Versions with this layout; the names are those of kernels that read it. */
+/** Versions with this layout; the names come from kernels that read it. */
 const versions: readonly string[] = ["gemm", "exllama", "ipex"];
 
 /** Reads a folder that was quantized by AWQ. */

@@ -3,8 +3,8 @@
  * each group, the even one in the low half of a byte; `gate_up_proj_scales` uint8 [experts, rows, groups] has their
  * exponents. `down_proj` is stored likewise.
  *
- * Source: Open Compute Project, "OCP microscaling formats (MX) specification", 2023; the layout is that of Hugging
- * Face's `convert_moe_packed_tensors`.
+ * Source: Open Compute Project, "OCP microscaling formats (MX) specification", 2023; the layout matches Hugging Face's
+ * `convert_moe_packed_tensors`.
  */
 import { noGrad } from "../../../../autograd/modes.ts";
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";

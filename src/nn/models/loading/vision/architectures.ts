@@ -132,11 +132,11 @@ export const dualArchitectures = {
 /** The name of an architecture of images and texts. */
 export type DualName = keyof typeof dualArchitectures;
 
-/** Whether a `model_type` is that of an image encoder. */
+/** Whether a `model_type` belongs to an image encoder. */
 export const isVision = (type: unknown): type is VisionName =>
   typeof type === "string" && Object.hasOwn(visionArchitectures, type);
 
-/** Whether a `model_type` is that of a model of images and texts. */
+/** Whether a `model_type` belongs to a model of images and texts. */
 export const isDual = (type: unknown): type is DualName =>
   typeof type === "string" && Object.hasOwn(dualArchitectures, type);
 

@@ -26,7 +26,7 @@ export type ImageModelName = (typeof names)[number];
 
 const names = ["segformer", "depth_anything", "detr", "rt_detr", "sam"] as const;
 
-/** Whether a `model_type` is that of one of these models. */
+/** Whether a `model_type` belongs to one of these models. */
 export const isImageModel = (type: unknown): type is ImageModelName => names.some((name) => name === type);
 
 /** A model that a config describes. */

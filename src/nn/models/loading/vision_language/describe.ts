@@ -1,5 +1,5 @@
 /**
- * Converts a `config.json` of a vision-language model to a description. Fields and defaults are those of Hugging Face's
+ * Converts a `config.json` of a vision-language model to a description. Fields and defaults match Hugging Face's
  * `transformers` 5.23.0.
  */
 import type { VisionLanguageDescription } from "../../vision_language/description.ts";

@@ -138,7 +138,7 @@ function featuresOf(config: Settings, { layers, patches }: VisionDescription): {
   return { skip, blocks };
 }
 
-/** The mean of squares of patches, a norm, and a matrix. */
+/** Averages squares of adjacent patches, then applies a norm and a matrix. */
 function gemmaProjector(config: Settings, encoder: VisionDescription, text: DecoderDescription): ProjectorDescription {
   const name = "mm_tokens_per_image";
   const side = Math.floor(Math.sqrt(config.whole(name)));
@@ -154,7 +154,7 @@ function gemmaProjector(config: Settings, encoder: VisionDescription, text: Deco
 function checkSquares(config: Settings, name: string, { patches }: VisionDescription, size: number): void {
   const [rows, columns] = patches.image.map((side, axis) => Math.floor(side / patches.size[axis]!));
   if (rows === columns && rows! % size === 0) return;
-  throw config.wrong(name, `a number that divides the ${rows} x ${columns} patches of an image to squares`, size);
+  throw config.wrong(name, `a number that divides the ${rows} x ${columns} patches of an image into squares`, size);
 }
 
 /** Keys of the parts that have no effect: of SmolVLM's training, and of image processors. */

@@ -105,7 +105,7 @@ function qwenTower(vision: Settings, text: DecoderDescription, own: QwenTower): 
     vision.whole("spatial_merge_size"),
   ];
   const headWidth = width / heads;
-  if (headWidth % 4 !== 0) throw vision.wrong("num_heads", `a number that divides ${width} to a multiple of 4`, heads);
+  if (headWidth % 4 !== 0) throw vision.wrong("num_heads", `such that ${width} / num_heads is a multiple of 4`, heads);
   const outputWidth = vision.whole(output);
   if (outputWidth !== text.width) throw vision.wrong(output, `${text.width}, the text part's hidden_size`, outputWidth);
   const layer: LayerDescription = {

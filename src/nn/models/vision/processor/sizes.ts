@@ -90,7 +90,7 @@ function shortest(side: number, [height, width]: Sides): Sides {
   return width <= height ? [longer, side] : [side, longer];
 }
 
-/** The shorter side is less than `side` if the longer one would exceed `longest`. */
+/** Scales the shorter side to `side`, or to less if the longer side would exceed `longest`. */
 function bounded(side: number, longest: number, [height, width]: Sides): Sides {
   const [short, long] = [Math.min(height, width), Math.max(height, width)];
   const raw = (long / short) * side > longest ? (longest * short) / long : undefined;

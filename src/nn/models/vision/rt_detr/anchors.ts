@@ -14,7 +14,7 @@ const [LEAST, SIDE] = [0.01, 0.05];
 const LARGEST = 3.4028234663852886e38;
 
 /**
- * Returns a box for each place of each level: its center is that of the place, and its sides are 0.05 of the image on
+ * Returns a box for each place of each level, with the same center. Its sides are 0.05 of the image on
  * the finest level, and twice as long on each next one.
  *
  * Source: Y. Zhao et al., "DETRs Beat YOLOs on Real-time Object Detection", 2024, and their code.

@@ -52,7 +52,7 @@ export class MixFeedForward extends Module<[x: Tensor, grid: Grid], Tensor> {
  *     h = x + attention(attentionNorm(x))
  *     y = h + feedForward(feedForwardNorm(h))
  *
- * Keys and values are those of a smaller grid: reductionNorm(reduction(…)), a convolution without overlap.
+ * Keys and values come from a smaller grid: reductionNorm(reduction(…)), a convolution without overlap.
  */
 export class SegmenterBlock extends Module<[x: Tensor, grid: Grid], Tensor> {
   readonly attentionNorm: LayerNorm;
