@@ -61,8 +61,7 @@ inline void probabilities(
             const float2 p = exponential_for<T>(values[block] - base);
             const int column = key + block * 8 + place.column;
             total += p.x + p.y;
-            weights[high][block] =
-                rounded_fragment<T>(p * kept_along_keys(a, pairs.sequence, pairs.head, row, column));
+            weights[high][block] = rounded_fragment<T>(p * kept_along_keys(a, pairs.sequence, pairs.head, row, column));
         }
         state.total[high] = total;
     }

@@ -201,7 +201,9 @@ async function build(entry: string, { naming, isWritten, isBytecode, names = new
     naming,
     plugins: [leavingBeside(join(entry, "..", "..")), ...plugins, keepingNames(names)],
     // Without minified white space, a bundle has comments with the path of each module from the working folder.
-    ...(isWritten ? { outdir: join(entry, ".."), sourcemap: "linked", minify: { whitespace: true } } : {}),
+    ...(isWritten
+      ? { outdir: join(entry, ".."), sourcemap: "linked", minify: { whitespace: true, syntax: true } }
+      : {}),
     ...(isBytecode ? { format: "cjs", bytecode: true } : {}),
   });
   const map = outputs.find(({ kind }) => kind === "sourcemap");

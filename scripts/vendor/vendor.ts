@@ -6,6 +6,7 @@
 import { cp } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { parseSync } from "oxc-parser";
+import subset from "subset-font";
 import packageFile from "../../package.json";
 import { packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
@@ -22,6 +23,23 @@ export const isVendored = (specifier: string): boolean =>
 
 /** Whether an import is of a file that is not a program, such as a font. */
 const isAsset = (specifier: string): boolean => /\.(?:css|ttf)$/.test(specifier);
+
+/** Blocks of Unicode that a packaged font has: Latin, Greek, Cyrillic, punctuation, currencies, arrows, mathematics. */
+const blocks = [
+  [0x20, 0x7e],
+  [0xa0, 0x24f],
+  [0x370, 0x4ff],
+  [0x2010, 0x209c],
+  [0x20a0, 0x20bf],
+  [0x2190, 0x2199],
+  [0x2200, 0x22ff],
+] as const;
+
+/** The characters of these blocks. A chart can have any names, but half of a font's bytes are for other scripts. */
+const drawn = (): string =>
+  blocks
+    .flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at)))
+    .join("");
 
 /** The name of an import's file in `src/vendor`: `d3_scale.js`. */
 export function vendoredFile(specifier: string): string {
@@ -55,7 +73,10 @@ export async function vendorPackages(folder: string): Promise<void> {
   const packages = await bundleCopies(copies, [...names].filter(isProgram));
   for (const specifier of [...names.keys()].filter(isAsset)) {
     const path = Bun.resolveSync(specifier, packageRoot);
-    await cp(path, join(copies, vendoredFile(specifier)));
+    const copy = join(copies, vendoredFile(specifier));
+    if (specifier.endsWith(".ttf"))
+      await Bun.write(copy, await subset(Buffer.from(await Bun.file(path).bytes()), drawn()));
+    else await cp(path, copy);
     packages.push(await licenseOf(path));
   }
   await Bun.write(join(copies, "LICENSES.md"), licenseText(packages));
