@@ -66,7 +66,7 @@ inline void fragment_multiply_accumulate(
 
 // Returns the matrix of which each lane has these two elements, rounded to T.
 template <typename T> inline simdgroup_matrix<T, 8, 8> rounded_fragment(float2 elements) {
-    return fragment_of(vec<T, 2>(elements.x, elements.y));
+    return fragment_of(vec<T, 2>(T(elements.x), T(elements.y)));
 }
 
 // Returns e^x, for a result that is rounded to T.
