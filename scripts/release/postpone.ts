@@ -4,7 +4,7 @@
  * one.
  */
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { BunPlugin } from "bun";
 import { imported } from "./compact.ts";
@@ -107,11 +107,18 @@ export const takingFrom = (source: string, first: ReadonlySet<string>): BunPlugi
       if (module.endsWith("bundle/chosen.js")) return { path: "./chosen.js", external: true };
       if (!first.has(module)) return undefined;
       const standIn = join(source, standIns, module);
-      if (!existsSync(standIn)) await Bun.write(standIn, membersOf(module, await constantsIn(source, module)));
+      if (!existsSync(standIn)) await writeWhole(standIn, membersOf(module, await constantsIn(source, module)));
       return { path: standIn };
     });
   },
 });
+
+/** Writes a file that appears complete: modules are resolved in parallel, and read as soon as they exist. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}`;
+  await Bun.write(temporary, text);
+  await rename(temporary, path);
+}
 
 export const removeStandIns = (source: string): Promise<void> => rm(join(source, standIns), { recursive: true });
 
