@@ -20,6 +20,6 @@ export function recordOf<Name extends string, Value>(
 export const definedOf = <T extends object>(record: T): Partial<T> =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as Partial<T>;
 
-/** Whether a record has an own property of this name. */
+/** Whether a record itself, not its prototype, has a property of this name. */
 export const hasName = <T extends object>(record: T, name: PropertyKey): name is keyof T & string =>
   Object.hasOwn(record, name);
