@@ -1,4 +1,6 @@
-/** Hooks that run once a gradient is complete: for a model's last layers long before the backward pass ends. */
+/**
+ * Hooks that run once a gradient is complete. For a model's last layers, that is long before the backward pass ends.
+ */
 import type { Tensor } from "../tensor/tensor.ts";
 
 const hooks = new WeakMap<Tensor, () => void>();

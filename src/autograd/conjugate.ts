@@ -14,10 +14,11 @@ export function setConj(compute: (x: Tensor) => Tensor): void {
 const conjugate = <T extends Tensor | null>(x: T): T => (x !== null && isComplex(x.dtype) ? (conj(x) as T) : x);
 
 /**
- * Turns a rule for real numbers into that of a holomorphic function f of complex numbers. The gradient of a real L is
- * ∂L/∂re + i·∂L/∂im, as in PyTorch, so that of the input is g · conj(f′(z)) = conj(conj(g) · f′(z)): the rule for real
- * numbers between two conjugates. (Kreutz-Delgado, "The Complex Gradient Operator and the CR-Calculus", 2009.) The
- * same holds for linear operations with real coefficients, such as views, whose rules commute with conjugation.
+ * Turns a gradient rule for real numbers into the rule for a holomorphic function f of complex numbers. As in PyTorch,
+ * the gradient of a real L is ∂L/∂re + i·∂L/∂im. The gradient of the input is then g · conj(f′(z)) = conj(conj(g) ·
+ * f′(z)): the rule for real numbers between two conjugates. (Kreutz-Delgado, "The Complex Gradient Operator and the
+ * CR-Calculus", 2009.) The same holds for linear operations with real coefficients, such as views, whose rules commute
+ * with conjugation.
  */
 export const conjugated =
   <Rule extends (gradients: never, saved: never, needs: never) => readonly (Tensor | null)[]>(rule: Rule) =>

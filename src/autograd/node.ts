@@ -11,7 +11,7 @@ import { type GradientHook, Tensor } from "../tensor/tensor.ts";
 export interface NodeOutput {
   readonly shape: readonly number[];
   readonly dtype: Tensor["dtype"];
-  /** The `vmap`s in whose examples it differs. */
+  /** The `vmap` levels at which the gradient differs between examples. */
   readonly levels: readonly BatchLevel[];
 }
 
@@ -30,7 +30,7 @@ export interface GraphEdge {
 }
 
 /**
- * The edge of a tensor, with the type that `Tensor` itself does not know; null for a leaf, and for a tensor that needs
+ * Returns the edge of a tensor with its type, which `Tensor` can't import; null for a leaf, and for a tensor that needs
  * no gradient.
  */
 export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as GraphEdge | null;
@@ -38,14 +38,17 @@ export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as Graph
 /** The target of a gradient: a node's output, a leaf, or none. */
 export type GradientTarget = GraphEdge | Tensor | null;
 
-/** Computes gradients of inputs from those of outputs; null if an input needs no gradient, or an output got none. */
+/**
+ * Computes the gradients of inputs from the gradients of outputs; null for an input that needs no gradient, and for an
+ * output that received none.
+ */
 export type BackwardRule = (
   gradients: readonly (Tensor | null)[],
   saved: readonly Tensor[],
   needs: readonly boolean[],
 ) => readonly (Tensor | null)[];
 
-/** Computes tangents of outputs from those of inputs; null is a tangent of 0. */
+/** Computes the tangents of outputs from the tangents of inputs; null is a tangent of 0. */
 export type ForwardRule = (
   tangents: readonly (Tensor | null)[],
   saved: readonly Tensor[],
@@ -64,7 +67,7 @@ export class GraphNode {
   readonly id = created++;
   readonly targets: readonly GradientTarget[];
   readonly outputs: readonly NodeOutput[];
-  /** The rule of tangents. Default: the transpose of the rule of gradients, which is linear in them. */
+  /** The rule of tangents. Default: the transpose of the gradient rule, which is linear in the gradients. */
   forward: ForwardRule | null = null;
   private saved: SavedTensor[] | null;
   private hooks: (GradientHook[] | undefined)[] | null = null;

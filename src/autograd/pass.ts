@@ -41,7 +41,7 @@ export interface InternalPassOptions extends BackwardOptions {
 export interface PassCallbacks {
   /** Adds two gradients of one tensor; an operation, which this folder can't import. */
   readonly add: (a: Tensor, b: Tensor) => Tensor;
-  /** Adds the gradients of the examples of a `vmap`. */
+  /** Sums the gradients of the examples of a `vmap`. */
   readonly addExamples: (gradient: Tensor, level: BatchLevel) => Tensor;
   /** Called for every gradient that arrives. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
@@ -128,7 +128,7 @@ class BackwardPass {
   }
 
   /**
-   * Sums a gradient over the examples of `vmap`s that have ended, if the target is the same for all of them. While one
+   * Sums a gradient over the examples of `vmap`s that have ended, if all examples share the target. While a `vmap`
    * runs, its body computes gradients for each example.
    */
   private overExamples(target: NonNullable<GradientTarget>, gradient: Tensor): Tensor {

@@ -5,7 +5,8 @@ import { gradEnabled } from "./modes.ts";
 import { type BackwardRule, type ForwardRule, GraphNode } from "./node.ts";
 
 /**
- * The gradients of the outputs. A node runs if one of them has a gradient, so that of a single output is never null.
+ * The gradients of the outputs. A node runs if one of them has a gradient, so the gradient of a single output is never
+ * null.
  */
 type Incoming<Outputs extends readonly Tensor[]> = Outputs["length"] extends 1
   ? readonly [Tensor]
@@ -48,7 +49,7 @@ export function record<
 ): void {
   if (!needsGradient(...inputs)) return;
   const isConjugated = conjugation === "holomorphic" && outputs.some(({ dtype }) => isComplex(dtype));
-  // A node passes its rule as many tensors as the operation has.
+  // A node passes its rule as many tensors as the operation has inputs and outputs.
   const passed = (isConjugated ? conjugated(rule) : rule) as BackwardRule;
   const node = new GraphNode(operation, inputs, outputs, save, passed);
   if (forward) node.forward = forward;

@@ -15,7 +15,7 @@ export class AnomalyError extends OrchardError {
 }
 
 interface Anomaly {
-  /** Texts for the value searched for, and for operands without it. */
+  /** Message texts: the anomaly, and operands without it. */
   readonly words: readonly [found: string, without: string];
   is(value: number): boolean;
 }
@@ -49,8 +49,7 @@ const anomalyParameters = parameters("detectAnomaly", {
  *
  * @param options `infinity`: also reports the first operation that returns an infinity or NaN from finite operands
  *
- * @example
- * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
+ * @example detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation that first returned NaN
  */
 export function detectAnomaly<Result>(body: () => Result, options?: AnomalyOptions): Result;
 export function detectAnomaly(...values: unknown[]): unknown {

@@ -1,7 +1,7 @@
 /**
- * Capture of operations: what a function computes, as the calls of primitives that it makes, for export to ONNX. It
- * serves every backend. `compile` records one level below, through `observe/capture.ts`: calls of the cpu dylib and
- * dispatches of Metal kernels, with the memory of their operands.
+ * Captures the calls of primitives that a function makes, for export to ONNX. It works on every backend. `compile`
+ * records one level below, through `observe/capture.ts`: calls of the cpu dylib and dispatches of Metal kernels, with
+ * the memory of their operands.
  */
 import type { Operands } from "../core/operands.ts";
 import type { Tensor } from "../tensor/tensor.ts";

@@ -20,7 +20,7 @@ export interface ComplexCall<Attributes = unknown> {
   readonly attributes: Attributes;
 }
 
-/** Computes a call by others on the parts. */
+/** Computes a call by calls on the parts. */
 export interface Lowering {
   /** Computes new results. */
   readonly compute: (call: ComplexCall) => Tensor[];

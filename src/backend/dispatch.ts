@@ -142,7 +142,7 @@ export function executeUpdate<Attributes>(
     return { inputs: [...before, ...inputs], outputs: targets };
   };
   dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
-  if (before !== targets) disposeAll(before); // the journal retains what it needs
+  if (before !== targets) disposeAll(before); // the journal retains the storages that it needs
   for (const { storage } of targets) storage.version++;
 }
 

@@ -110,7 +110,7 @@ export function packagePlatformOf(program: string): string {
   try {
     interpreter = interpreterOf(program);
   } catch {} // The program may be unreadable, or gone.
-  // Where musl's loader is run with a program as its argument, it is the program.
+  // If musl's loader was started with a program as its argument, the loader is the program.
   return [interpreter, program].some((file) => file?.includes("/ld-musl-")) ? `${platform}-musl` : platform;
 }
 

@@ -41,13 +41,13 @@ export function lookForLifted(): void {
   isInUse = true;
 }
 
-/** @internal Sets what runs calls with batched operands. */
+/** @internal Sets the runner of calls with batched operands. */
 export function liftBatched(lifting: Lifting): void {
   batchedCalls = lifting;
   isInUse = true;
 }
 
-/** @internal Returns what runs a call with these operands; undefined if a backend can. */
+/** @internal Returns the runner of a call with these operands; undefined if a backend can run it. */
 export function liftingOf(
   first: readonly Tensor[],
   attributes: unknown,

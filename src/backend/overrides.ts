@@ -70,8 +70,8 @@ const none: Changes = { overrides: [], routes: [] };
 /** @internal Whether any override or route was ever created. Until then, dispatch does not search for them. */
 export let isInUse = false;
 
-// Changes of the process, and of bodies of `withOverride` and `withRoute`. Later changes take precedence over earlier
-// ones, and those of a body over those of the process.
+// The changes of the process, and of the bodies of `withOverride` and `withRoute`. Later changes take precedence over
+// earlier ones, and changes of a body over those of the process.
 let ofProcess: Changes = none;
 const ofBody = new ContextVariable<Changes>(none);
 /** Overrides whose bodies are running. Within them, the operation behaves as without the override. */

@@ -70,15 +70,15 @@ function versionOf(std: string): `${number}.${number}` {
 /** A file and those that it includes. */
 interface Texts {
   readonly source: string;
-  /** Texts by the {@link nameOf} their files. Generated headers have names such as `generated/scan.h`. */
+  /** Texts by the names of their files; see {@link nameOf}. Generated headers have names such as `generated/scan.h`. */
   readonly headers: Record<string, string>;
   /** The full paths of the included files. */
   readonly files: readonly string[];
 }
 
 /**
- * A file from the current folder, or else its whole path. A kernel that names no clone is compiled once for all clones.
- * An include that was not found can't lead to such a name by chance.
+ * Returns a file's path relative to the current folder, or else its whole path. Kernels with relative paths are
+ * compiled once for all clones. An unresolved include can't match such a name by chance.
  */
 function nameOf(file: string): string {
   const name = relative(process.cwd(), file);
@@ -122,7 +122,7 @@ export function includedTexts(path: string, folders: readonly string[] = []): Te
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 
-/** Messages name files as one would from the current folder. */
+/** Messages name files relative to the current folder. */
 function shortened(text: string, { files }: Texts): string {
   const names = files.map(nameOf).filter((name) => name.startsWith("./"));
   return names.reduce(

@@ -15,7 +15,7 @@ export interface CheckOptions extends KernelOptions {
   readonly jobs?: number | undefined;
 }
 
-/** The default language version: the newest without tensors, which macOS 15 supports. */
+/** The default language version: the newest that macOS 15 supports, which has no tensors. */
 const defaultVersion = "metal3.2";
 
 /** Prints the diagnostics of each file, and of each `.metal` file in each folder. Returns the exit code. */

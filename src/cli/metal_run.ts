@@ -16,7 +16,7 @@ export interface RunOptions {
  * Runs the command with `ORCHARD_METAL_CHECK=1`. Its programs print findings as they occur, so the text format writes
  * no further report unless `output` is given.
  *
- * @returns the command's exit code, or 1 if that is 0 and there are errors
+ * @returns the command's exit code; 1 if the command succeeds but there are errors
  */
 export function runChecked(command: readonly string[], { format, output }: RunOptions): Promise<number> {
   return reportErrors(async () => {

@@ -4,7 +4,7 @@ import { backendNames } from "../backend/names.ts";
 import type { OnnxFlags } from "../onnx/command.ts";
 import { parseNumber } from "./number.ts";
 
-/** Parses `batch=4` and adds it to those before. */
+/** Parses `batch=4` and adds it to the earlier ones. */
 function size(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
   const [name = "", value = ""] = text.split("=");
   return { ...before, [name]: parseNumber(value) };

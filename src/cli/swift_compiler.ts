@@ -12,13 +12,13 @@ import {
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
-/** Modules of Apple that programs look for to tell Apple's systems from Linux. */
+/** Apple's modules that programs test for, to distinguish Apple's systems from Linux. */
 const asked = ["CommonCrypto", "Darwin", "os"];
 
 /** Modules that are named `Orchard…` here. They exist only in modules that import them outside of `#if`. */
 const aliased = [...asked, "SwiftUI"];
 
-/** Modules of Apple that are always here. */
+/** Apple's modules that are always available here. */
 const apple = [
   ...["Accelerate", "CoreGraphics", "CoreVideo", "IOKit", "IOSurface", "ImageIO", "Metal", "MetalKit"],
   ...["MetalPerformanceShaders", "MetalPerformanceShadersGraph", "OSLog", "QuartzCore", "UniformTypeIdentifiers"],
@@ -41,7 +41,7 @@ function imports(line) {
 
 /**
  * Prints Apple's modules that a file imports without an `#if` around the import, and "guarded" if it imports one only
- * after `#if canImport(…)` of a module that is here.
+ * after `#if canImport(…)` of a module that is available here.
  */
 const unasked = String.raw`${readImport}
 BEGIN {
@@ -54,7 +54,7 @@ FNR == 1 { depth = closed = 0 }
 /^[[:space:]]*#endif/ { closed -= !is_open[depth]; depth-- }
 closed == 0 && imports($0) && name ~ known && !seen[name = depth ? "guarded" : name]++ { print name }`;
 
-/** Succeeds if a module asks for macOS, names no other system, and imports no missing module if the answer is yes. */
+/** Succeeds if a module tests for macOS, names no other system, and imports no missing module if this test is true. */
 const asksForMac = String.raw`${readImport}
 BEGIN { known = "^(${present.join("|")})$" }
 FNR == 1 { depth = mac = 0 }
@@ -83,8 +83,8 @@ folder == "" { folder = $0 }
 END { print folder }`;
 
 /**
- * On a Mac, files that import XCTest also see Metal and QuartzCore: XCTest imports AppKit, which imports these. Here,
- * modules whose files import XCTest import them too.
+ * On a Mac, files that import XCTest also see Metal and QuartzCore, because XCTest imports AppKit, which imports both.
+ * Here, modules whose files import XCTest import them too.
  *
  * Programs import Darwin and os either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with
  * other code for Linux. So Darwin and os exist only in modules that import them outside of `#if`, as aliases such as
@@ -95,8 +95,8 @@ END { print folder }`;
  * `#if os(macOS)` and name no other system, it is true: the compiler reads copies of their files, through an overlay,
  * so that messages name the original files. The copies also lack the attributes of Objective-C.
  *
- * Xcode compiles .metal files that the manifest does not declare, and makes `Bundle.module` of them. SwiftPM does not,
- * so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.
+ * Xcode compiles .metal files that the manifest does not declare, and provides `Bundle.module` for them. SwiftPM does
+ * not, so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.
  */
 const script = (swiftc: string): string => `#!/bin/sh
 names=
@@ -157,8 +157,8 @@ exec ${quoted(swiftc)} "$@" $darwin
 `;
 
 /**
- * SwiftPM compiles build plugins with the compiler of manifests, and without the flags of `swift build`. Here they get
- * the flags by which they may import Apple's modules, `os` under the name that it has here.
+ * SwiftPM compiles build plugins with the compiler of manifests, and without the flags of `swift build`. This wrapper
+ * adds the flags with which they can import Apple's modules, with `os` under its name here.
  */
 const pluginScript = (compiler: string, flags: readonly string[]): string => `#!/bin/sh
 for word; do

@@ -111,11 +111,11 @@ export function claimScratch(scratch: string): void {
 export const scratchFolder = (): string =>
   isClone ? join(swiftFolder, ".build") : join(cacheFolder(), "swift", shortHash(packageRoot));
 
-/** The folder of Apple's C headers that the modules bring: `#include <simd/simd.h>`. */
+/** The folder of the C headers that come with the modules and replace Apple's: `#include <simd/simd.h>`. */
 export const appleHeaders: string = join(headers, "apple");
 
 /**
- * Returns the compiler flags by which C and C++ targets find Apple's headers. On x86-64 they include `arm_neon.h`, over
+ * Returns the compiler flags with which C and C++ targets find these headers. On x86-64 they include `arm_neon.h`, over
  * SIMDe (libsimde-dev) of the toolchain or of the system.
  */
 export function headerFlags(swift: SwiftToolchain): string[] {
@@ -125,7 +125,7 @@ export function headerFlags(swift: SwiftToolchain): string[] {
   return [`-I${appleHeaders}`, `-I${join(appleHeaders, "neon")}`, ...simde];
 }
 
-/** The flags by which `swiftc` finds the modules. */
+/** The flags with which `swiftc` finds the modules. */
 export const importFlags = (folder: string): string[] => [
   ...["-I", folder, "-Xcc", `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`],
   ...["-Xcc", `-fmodule-map-file=${join(appleHeaders, "modules.modulemap")}`, "-Xcc", `-I${appleHeaders}`],

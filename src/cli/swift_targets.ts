@@ -1,8 +1,11 @@
-/** Targets of Swift packages that cannot be built on Linux, since they import frameworks that exist on Apple only. */
+/**
+ * Finds targets of Swift packages that cannot be built on Linux, since they import frameworks that exist only on
+ * Apple's systems.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Frameworks of Apple for screens, media and devices, of which no module exists on Linux. */
+/** Apple's frameworks for screens, media and devices that have no module on Linux. */
 const absent = new Set(
   `AppKit ARKit AVFAudio AVFoundation AVKit AudioToolbox BackgroundTasks Charts Cocoa Combine Contacts CoreAudio
   CoreBluetooth CoreData CoreHaptics CoreImage CoreLocation CoreMedia CoreML CoreMotion CoreText CryptoKit
@@ -14,8 +17,8 @@ const absent = new Set(
 const importLine = /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:internal|package|private|public)\s+)?import\s+(?:\w+\s+)?(\w+)/;
 
 /**
- * Names of SwiftUI that only files that draw use. Orchard has only SwiftUI's colors (swift/Sources/OrchardSwiftUI),
- * which compute packages pass to kernels.
+ * SwiftUI's names that only drawing code uses. Orchard has only SwiftUI's colors (swift/Sources/OrchardSwiftUI), which
+ * compute packages pass to kernels.
  */
 const drawing = new RegExp(
   String.raw`\b(?:Alignment|Angle|Animation|App|AppStorage|Binding|Bindable|Canvas|Edge|Environment|Font|Gesture` +
@@ -84,7 +87,7 @@ export function chooseTargets(targets: readonly Target[], folder: string): Choic
   return { kept: targets.filter((target) => !reasons.has(target.name)), reasons };
 }
 
-/** Returns the kept libraries and executables that no other of them depends on. To build these builds all of them. */
+/** Returns the kept libraries and executables that no other kept one depends on. Building these builds all of them. */
 export function roots({ kept }: Choice): string[] {
   const built = kept.filter(({ type }) => type === "executable" || type === "library");
   const needed = new Set(built.flatMap((target) => target.target_dependencies ?? []));

@@ -1,4 +1,4 @@
-/** Places intermediate results in one block of memory, by the calls between which they are needed. */
+/** Places intermediate results in one block of memory. Results with disjoint lifetimes share memory. */
 
 /** A result with the indices of the first and the last call that access it. */
 export interface Lifetime {
@@ -13,9 +13,9 @@ const ALIGNMENT = 64;
 const aligned = (bytes: number): number => Math.ceil(Math.max(bytes, 1) / ALIGNMENT) * ALIGNMENT;
 
 /**
- * Returns an offset for each result so that results that are needed at one time do not overlap, and the size of the
- * block. Greedy by size: the largest result first, each at the lowest free offset (Pisarchyk and Lee, "Efficient memory
- * management for deep neural net inference", 2020).
+ * Returns an offset for each result, so that results with overlapping lifetimes do not overlap in memory, and the size
+ * of the block. Greedy by size: the largest result first, each at the lowest free offset (Pisarchyk and Lee, "Efficient
+ * memory management for deep neural net inference", 2020).
  */
 export function placeInArena(results: readonly Lifetime[]): { offsets: number[]; bytes: number } {
   const offsets = new Array<number>(results.length).fill(0);

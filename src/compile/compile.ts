@@ -50,7 +50,7 @@ export interface CompiledFunction<Arguments extends readonly unknown[], Result> 
   explain(): string;
   /**
    * Writes the program of the last call to a file, with the state and the constants. `loadProgram` runs it without this
-   * code, with the bits of this function.
+   * code, with bitwise the same results as this function.
    *
    * @throws {CompileError} `unsaved` if there is no program yet, it was recorded on metal, or it calls an optimizer or
    * sets gradients. @throws {FileError}
@@ -116,7 +116,7 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
 const isRecorded = environment("ORCHARD_CPU_RECORD") !== undefined;
 
 class Compiled {
-  /** The last used one first. */
+  /** The most recently used one first. */
   variants: Variant[] = [];
   /** Why calls ran plainly or were recorded, with the number of calls. */
   readonly reasons = new Map<string, number>();
@@ -132,7 +132,7 @@ class Compiled {
   ) {}
 
   call(values: readonly unknown[]): unknown {
-    if (capture !== null) return this.fn(...(values as never[])); // part of another recording
+    if (capture !== null) return this.fn(...(values as never[])); // this call is part of another recording
     const why = this.whyPlain(values);
     if (why !== undefined) return this.runPlainly(values, why);
     const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0) | (getBackend() === "metal" ? 4 : 0);

@@ -35,7 +35,7 @@ interface External {
 /** Records and replays calls of the cpu backend's dylib. */
 export const cpuSeam: Seam<Recording> = {
   accepts: ({ storage }) => storage.memory.device === "host",
-  /** Covers only the argument's part of its memory, so that later calls may pass other parts. */
+  /** Covers only the argument's part of the memory, so that later calls may pass other parts. */
   standIn(tensor) {
     const { dtype, shape, strides, start } = layoutOf(tensor);
     return new Tensor(new Storage(new PartOfMemory(tensor)), dtype, shape, strides, start);

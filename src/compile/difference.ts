@@ -1,11 +1,11 @@
-/** Compares two recordings of a function: calls are replayed only if two successive ones did the same. */
+/** Compares two recordings of a function: calls are replayed only if two successive recordings were equal. */
 
 import type { Storage } from "../tensor/storage.ts";
 import { placeIn } from "./errors.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 import type { Tracking } from "./tracking.ts";
 
-/** Returns how two recordings differ; undefined if they are equal up to the numbers that a replay computes again. */
+/** Returns how two recordings differ; undefined if they are equal except for the numbers that a replay recomputes. */
 export function difference(a: Recording, b: Recording): string | undefined {
   const live = liveStorages(b);
   for (const [at, call] of b.calls.entries()) {
@@ -27,7 +27,7 @@ export function difference(a: Recording, b: Recording): string | undefined {
   return counts(a).join() === counts(b).join() ? undefined : "the steps of optimizers or the random numbers differ";
 }
 
-/** Returns the places in a call's block of numbers that a replay computes again. */
+/** Returns the indices of the numbers in a call's block that a replay recomputes. */
 export function changingNumbers({ draws, steps, calls }: Recording, call: number): Set<number> {
   const found = new Set<number>();
   for (const { places } of draws)
@@ -38,7 +38,7 @@ export function changingNumbers({ draws, steps, calls }: Recording, call: number
   return found;
 }
 
-/** Returns the places of named fields in each row of a block. */
+/** Returns the indices of named fields in each row of a block. */
 export function rowPlaces({ call }: RecordedCall, keys: readonly string[]): number[][] {
   const { fields, length, operands } = call.description;
   const offsets = keys.map((key) => fields.find(({ name }) => name === key)!.offset);
@@ -54,7 +54,7 @@ function blockDifference(a: RecordedCall, b: RecordedCall, except: ReadonlySet<n
   return `a number changes from call to call (${name}: ${a.block[at]}, then ${b.block[at]})`;
 }
 
-/** The storages of numbers that replays compute again. */
+/** The storages of numbers that replays recompute. */
 export const liveStorages = ({ scalars }: Tracking): ReadonlySet<Storage | null> =>
   new Set(scalars.map(({ storage }) => storage));
 

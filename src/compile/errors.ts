@@ -2,7 +2,10 @@ import { join } from "node:path";
 import { OrchardError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
 
-/** A function can't be compiled: it reads elements, changes other tensors, or does not do the same in each call. */
+/**
+ * A function can't be compiled: it reads elements, changes tensors outside its state, or behaves differently from call
+ * to call.
+ */
 export class CompileError extends OrchardError {
   override readonly name = "CompileError";
 }

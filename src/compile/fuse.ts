@@ -1,11 +1,11 @@
 /**
- * Finds chains of calls that compute each element or each row by itself. They run by pieces that stay in the L1 cache:
- * one piece passes through all calls before the next one. The calls stay the same, so the results have the same bits.
+ * Finds chains of elementwise or rowwise calls. They run on pieces that fit in the L1 cache: one piece passes through
+ * all calls before the next one starts. The calls do not change, so results are bitwise the same.
  */
 import { type Link, linksOf } from "./links.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 
-/** A chain of calls that runs by pieces. */
+/** A chain of calls that runs in pieces. */
 export interface Fusion {
   /** The indices of successive calls. */
   readonly calls: readonly number[];
@@ -51,7 +51,7 @@ function chainFrom(calls: readonly RecordedCall[], at: number, first: Link): Lin
     if (!link || !isFree(calls, at, links, link)) break;
     links.push(link);
   }
-  // operations on one element per row gain nothing at the end of a chain
+  // at the end of a chain, operations on one element per row gain nothing
   const readsRows = ({ operands }: Link) => operands.some(({ step }) => step === first.width);
   while (links.at(-1)?.isThin && !readsRows(links.at(-1)!)) links.pop();
   return links;
@@ -85,7 +85,7 @@ function fusionOf(
 ): Fusion {
   const last = first + links.length - 1;
   const locals = new Map<Entry, number>();
-  const users: Entry[] = []; // of each buffer, the last one
+  const users: Entry[] = []; // the last call that uses each buffer
   for (let at = first; at < last; at++) {
     const entry = calls[at]!.operands[links[at - first]!.result]!;
     if (entry.first !== at || entry.last > last || results.has(entry)) continue;

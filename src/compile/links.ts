@@ -1,4 +1,6 @@
-/** Describes calls whose results can be computed in parts: elementwise ones by elements, and those of rows by rows. */
+/**
+ * Describes calls whose results can be computed in parts: by elements for elementwise calls, by rows for rowwise ones.
+ */
 import { nativeOrdinals } from "../backend/cpu/tables.ts";
 import { MAX_RANK } from "../tensor/shape.ts";
 import type { RecordedCall } from "./recording.ts";
@@ -32,7 +34,7 @@ export interface Link {
 /** Functions with a `LoopBlock` at the end of their blocks. */
 const elementwise: ReadonlySet<string> = new Set(["unary", "binary", "ternary", "copy"]);
 
-/** Folds of a row. Those of short rows depend on the number of rows in the last bits. */
+/** Reductions of a row. For short rows, the last bits of the results depend on the number of rows. */
 const folds = ["sum", "mean", "amax", "amin", "logsumexp", "norm2"] as const;
 
 const MOST_WIDTH = 8192;
@@ -85,8 +87,8 @@ function nestIn(block: Float64Array, at: number, operands: number): Nest {
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /**
- * An elementwise call by units of `width` elements: along the last axes with this many elements, each operand is dense
- * or has one element, and along the other axes too.
+ * An elementwise call in units of `width` elements. Each operand is dense or has one element along the last axes, which
+ * have `width` elements together, and likewise along the other axes.
  */
 function byUnits(call: RecordedCall, { shape, strides }: Nest, width: number): Link | undefined {
   const units = product(shape) / width;
@@ -109,7 +111,9 @@ function thin(call: RecordedCall, { shape, strides }: Nest, width: number): Link
   return link(call, facts, nestAt(call), steps as (readonly [number, number])[]);
 }
 
-/** Returns the number of axes before the last ones that have `width` elements together; undefined if none have. */
+/**
+ * Returns the first of the last axes that together have `width` elements; undefined if there are no such axes.
+ */
 function innerAxes(shape: readonly number[], width: number): number | undefined {
   let elements = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
@@ -134,7 +138,10 @@ function stepsOf(
   return [along, width === 1 ? 0 : within];
 }
 
-/** The stride of axes as one: 0 for a repeated element, else that of adjacent ones; undefined if they can't be one. */
+/**
+ * Returns the stride of several axes merged into one: 0 for a repeated element, else the stride of the innermost axis;
+ * undefined if they can't be merged.
+ */
 function stepOf(shape: readonly number[], strides: readonly number[]): number | undefined {
   let [step, next]: [number | undefined, number] = [undefined, 0];
   for (let axis = shape.length - 1; axis >= 0; axis--) {

@@ -1,4 +1,4 @@
-/** Makes a program for `orchard_cpu_run_program` of a recording, and keeps its memory. */
+/** Turns a recording into a program for `orchard_cpu_run_program`, and owns its memory. */
 import { ptr } from "bun:ffi";
 import type { cpuLibrary } from "../backend/cpu/loader.ts";
 import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
@@ -13,7 +13,7 @@ import { scalarArray } from "./tracking.ts";
 /** Instructions of a program; see `orchard_cpu_program.h`. */
 const Code = { call: 0, check: 1, fused: 2 } as const;
 
-/** The rows of a call with coefficients, and their places in the program's blocks. */
+/** The rows of a call with coefficients, and their positions in the program's blocks. */
 interface LiveRows {
   readonly values: () => readonly object[];
   readonly keys: readonly string[];
@@ -42,7 +42,7 @@ export class Program implements ProgramFacts {
   readonly draws: readonly ProgramDraw[];
   readonly calls: readonly RecordedCall[];
   readonly performed: ProgramFacts["performed"];
-  /** Numbers that each replay computes again, by the index of the optimizer's step. */
+  /** Numbers that each replay recomputes, by the index of the optimizer's step. */
   readonly scalars: readonly {
     readonly step: number;
     readonly value: () => number;
@@ -120,7 +120,7 @@ export class Program implements ProgramFacts {
     return doubles;
   }
 
-  /** Gives a slot memory with these contents, which are restored before each run. */
+  /** Sets the memory of a slot to these contents, which are restored before each run. */
   private place(slot: number, contents: Uint8Array, changes: boolean): void {
     const bytes = new Uint8Array(new ArrayBuffer(Math.max(contents.byteLength, 8))); // a small array would move
     bytes.set(contents);
@@ -192,8 +192,8 @@ export class Program implements ProgramFacts {
 }
 
 /**
- * Returns between which calls an entry is needed. What a call of a chain reads is needed until the chain's last call,
- * since later pieces read it after earlier pieces of results are written.
+ * Returns the first and the last call that need an entry. Operands of a chain's calls are needed until the chain's last
+ * call, because later pieces read them after earlier pieces of results were written.
  */
 function lifetimeOf({ bytes, first, last }: Entry, fusions: readonly Fusion[]): Lifetime {
   const ending = fusions.find(({ calls }) => calls.includes(last));

@@ -68,7 +68,7 @@ export class Recording extends Tracking {
 
   call(call: CapturedCall, run: () => number, block: () => Float64Array): number {
     const index = this.calls.length;
-    const count = call.description.operands.length * Math.max(call.rows, 1); // the last ones may be left out
+    const count = call.description.operands.length * Math.max(call.rows, 1); // trailing operands may be omitted
     const operands = Array.from({ length: count }, (_, at) => this.entryOf(call.operands[at], index));
     this.isInCall = true;
     let status: number;

@@ -54,7 +54,7 @@ export interface Taken<Recording extends Recorded = Recorded> {
 export interface Seam<Recording extends Recorded = Recorded> {
   /** Whether a tensor may be an argument. */
   accepts(tensor: Tensor): boolean;
-  /** Returns a tensor over the memory of an argument, by which a recording recognizes the argument. */
+  /** Returns a stand-in: a tensor over the memory of an argument, by which a recording recognizes the argument. */
   standIn(tensor: Tensor): Tensor;
   /** Starts a recording. @param stand the arguments' stand-ins @param gradients the parameters' gradients */
   record(state: State, stand: readonly Tensor[], gradients: readonly (Tensor | null)[]): Recording;
@@ -87,7 +87,7 @@ export interface ProgramFacts {
   /** The generated kernels. */
   readonly sources: readonly GeneratedSource[];
   readonly arenaBytes: number;
-  /** Bytes that the calls read and write, without and with fusion: of each call, the bytes of its operands. */
+  /** Bytes that the calls read and write, without and with fusion: the sum of the operands' bytes over all calls. */
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
 }
 
@@ -168,7 +168,7 @@ export type SavedSlot =
   | { readonly kind: "constant"; readonly index: number; readonly changes: boolean }
   | { readonly kind: "unused" };
 
-/** The parts of a program that a file has. */
+/** The parts of a program that are stored in a file. */
 export interface SavedParts {
   readonly words: Int32Array;
   readonly blocks: Float64Array;

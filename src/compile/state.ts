@@ -1,4 +1,7 @@
-/** The state that a compiled function changes: modules, optimizers and tensors, and what must stay equal in them. */
+/**
+ * The state that a compiled function changes: modules, optimizers and tensors, and those of their properties that must
+ * not change.
+ */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { reading } from "../core/parameters.ts";

@@ -28,7 +28,7 @@ export interface Step {
   }[];
 }
 
-/** A tensor of one number that each replay computes again. */
+/** A tensor of one number that each replay recomputes. */
 export interface LiveScalar {
   /** The index of the optimizer's step. */
   readonly step: number;
@@ -41,12 +41,12 @@ export interface LiveScalar {
 export const scalarArray = (isDouble: boolean, memory: ArrayBuffer): Float32Array | Float64Array =>
   isDouble ? new Float64Array(memory, 0, 1) : new Float32Array(memory, 0, 1);
 
-/** A generator's state when the function first used it, and the highest offset since. */
+/** A generator's state when the function first used it, and the highest offset since then. */
 interface GeneratorStart extends GeneratorState {
   highest: bigint;
 }
 
-/** Follows what a replay computes again: the keys of random numbers, and the steps of optimizers. */
+/** Tracks the values that a replay recomputes: the keys of random numbers, and the steps of optimizers. */
 export abstract class Tracking implements Capture {
   readonly draws: Draw[] = [];
   readonly steps: Step[] = [];

@@ -21,7 +21,7 @@ import {
 import type { State } from "./state.ts";
 import { hasLayout, type Layout, layoutOf, leavesOf, mismatch, type Tree, treeOf, valueIn } from "./tree.ts";
 
-/** Recordings after which a function must have done the same twice in a row. */
+/** Maximum number of recordings. By then, two successive ones must have been equal. */
 const MOST_RECORDINGS = 5;
 
 /** Frames of stack traces during a recording: enough to reach the caller's line from within the library. */
@@ -233,7 +233,7 @@ function differenceOf(before: Taken, after: Taken, { difference }: Seam): string
   return difference(before.recording, after.recording);
 }
 
-/** Entries are compared by their numbers; the numbers of JavaScript are printed so that NaN and -0 are kept. */
+/** Entries are compared by their indices. Numbers are printed in a way that preserves NaN and −0. */
 function entryIndex(value: unknown): unknown {
   if (typeof value === "number" || typeof value === "bigint" || value === undefined) return `${typeof value} ${value}`;
   if (typeof value === "object" && value !== null && "source" in value && "id" in value) return `entry ${value.id}`;

@@ -36,7 +36,7 @@ export class ContextVariable<Value> {
 
   get(): Value {
     const value = currentFrame()[this.index];
-    return (value === undefined ? this.initial : value) as Value; // undefined: declared after the frame was created
+    return (value === undefined ? this.initial : value) as Value; // undefined for a newer variable
   }
 
   /** Runs `body` with another value. If `body` returns a promise, the value is kept until it settles. */

@@ -18,7 +18,7 @@ export function openLibc<const Functions extends Readonly<Record<string, FFIFunc
     try {
       return dlopen(name, functions).symbols;
     } catch {
-      // not this C library
+      // try the next file name
     }
   }
   return undefined;

@@ -28,8 +28,8 @@ export interface Kind<T> {
   /** Description for errors, such as `"a number above 0"`. */
   readonly expected: string;
   /**
-   * Returns the value as the operation uses it, copied if the caller could change it later; undefined if it is not of
-   * this kind. May throw a more specific error.
+   * Returns the value in the form that the operation uses, copied if the caller could change it later; undefined if it
+   * is not of this kind. May throw a more specific error.
    */
   readonly parse: (value: unknown, operation: string, name: string) => T | undefined;
   /** The class and code of the error. Default: ArgumentError with `invalidOption` or `invalidOperand`. */
@@ -173,7 +173,7 @@ export function parameters<P extends Parameters>(operation: string, declared: P)
   return readerOf(operation, declared);
 }
 
-/** A class, since an object with a getter would cost a closure for each of 800 functions when they are imported. */
+/** This is a class because an object with a getter would create a closure at import for each of 800 functions. */
 class Declared implements Signature {
   constructor(
     readonly operation: string,
@@ -319,7 +319,7 @@ function parsed(operation: string, name: string, kind: Kind<unknown>, value: unk
   throw new Class(operation, code, `expected ${name} to be ${kind.expected}, got ${describeValue(value)}`);
 }
 
-/** A tensor of rank 0, as far as this module knows it. */
+/** The part of a rank-0 tensor that this module uses. */
 interface Scalarlike {
   readonly rank: 0;
   readonly requiresGrad: boolean;

@@ -11,8 +11,8 @@ type Class = abstract new (...values: never) => object;
 type Method = (...values: readonly unknown[]) => unknown;
 
 /**
- * Methods that JavaScript calls with further arguments, and those that base classes call with more arguments than every
- * subclass uses: embeddings of language models, rules and state of optimizers, and derivatives of transforms.
+ * Methods that JavaScript calls with additional arguments, and methods that base classes call with arguments that not
+ * every subclass uses: embeddings of language models, rules and state of optimizers, and derivatives of transforms.
  */
 const calledByOthers =
   /^(constructor|toJSON|next|return|throw|embed|ruleOf|coefficientsOf|stateNames|stateShape|logDerivative)$/;
@@ -35,7 +35,9 @@ export function refuseSurplus(values: Iterable<unknown>): void {
     }
 }
 
-/** Whether a value is a class; false for JavaScript's built-in classes. Few others have a prototype that is fixed. */
+/**
+ * Whether a value is a class; false for JavaScript's built-in classes. Few other functions have a read-only prototype.
+ */
 const isClass = (value: unknown): value is Class =>
   typeof value === "function" &&
   Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false &&

@@ -5,7 +5,7 @@
  * @throws {TypeError} for any other value: a fault of the code, not of a user's arguments
  */
 
-/** Whether a value is a whole number that float64 has exactly: `Number.isSafeInteger` with a type. */
+/** Whether a value is a whole number that float64 represents exactly: `Number.isSafeInteger` with a type. */
 export const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
 export function numberIn(value: unknown): number {

@@ -8,7 +8,10 @@ import { byteCharacters, bytesOfText, END_OF_TEXT, WORD_PATTERN } from "./bpe_wo
 /** A byte-level byte pair encoding, as JSON. */
 export type TokenizerFile = ReturnType<typeof tokenizerFile>;
 
-/** How text is split into words and decoded; the same in every file that this module writes. */
+/**
+ * The settings for splitting text into words and for decoding, which are the same in every file that this module
+ * writes.
+ */
 const pipeline = {
   normalizer: null,
   pre_tokenizer: {
@@ -45,7 +48,7 @@ export const tokenizerFile = ({ tokens, merges }: Vocabulary) => ({
 /**
  * Reads the vocabulary from a `tokenizer.json`.
  *
- * @throws {ArgumentError} `invalidOperand` if the file is damaged, or is not of a BpeTokenizer.
+ * @throws {ArgumentError} `invalidOperand` if the file is damaged, or was not written by a BpeTokenizer.
  */
 export function readVocabulary(operation: string, given: unknown): Vocabulary {
   const json = given as Json | undefined;

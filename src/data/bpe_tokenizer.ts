@@ -7,7 +7,7 @@ import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, wordsOf } from "./bpe_words.ts";
 import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
 
-/** The number of words whose tokens are cached: programs and languages repeat far fewer. */
+/** Maximum number of words whose tokens are cached. Frequent words of programs and languages are far fewer. */
 const REMEMBERED_WORDS = 2 ** 16;
 
 /** Longer words are not cached. */
@@ -111,7 +111,7 @@ export class BpeTokenizer implements Tokenizer {
   }
 }
 
-/** A merge of two tokens: its rank, and the token that it makes. */
+/** A merge of two tokens: its rank, and the resulting token. */
 interface Merge {
   readonly rank: number;
   readonly id: number;

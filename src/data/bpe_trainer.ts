@@ -2,7 +2,7 @@
 import TinyQueue from "tinyqueue";
 import { byteCharacters, END_OF_TEXT, sortedBytes, wordsOf } from "./bpe_words.ts";
 
-/** A vocabulary, and the merges that make its tokens, in order. */
+/** A vocabulary, and the merges that produce its tokens, in order. */
 export interface Vocabulary {
   /** The text of each token, in characters that represent bytes; the end-of-text token is the first. */
   readonly tokens: readonly string[];
@@ -17,7 +17,7 @@ interface Candidate {
   readonly right: number;
   readonly key: number;
   count: number;
-  /** The indices of words that may contain it. */
+  /** The indices of words that may contain the pair. */
   readonly words: Set<number>;
 }
 
@@ -83,7 +83,7 @@ class Trainer implements Vocabulary {
     if (next === undefined) return false;
     const { left, right, key, words } = next;
     const text = this.tokens[left]! + this.tokens[right]!;
-    const id = this.ids.get(text) ?? this.tokens.length; // two pairs may make the same text
+    const id = this.ids.get(text) ?? this.tokens.length; // two pairs may produce the same text
     if (id === this.tokens.length) this.tokens.push(text);
     this.ids.set(text, id);
     this.order.set(key, this.merged++);

@@ -154,7 +154,7 @@ async function tokensOf(
   files: readonly FoundFile[],
   folder: string,
 ): Promise<{ manifest: Manifest; key: string; cached: boolean }> {
-  const maxBytes = cacheLimit(operation); // before the work, in case it is not a number
+  const maxBytes = cacheLimit(operation); // read it before the work, because it throws for an invalid number
   const key = keyOf(files, tokenizer, heldOut);
   withFileErrors(operation, folder, () => mkdirSync(folder, { recursive: true }));
   const known = await readManifest(folder, key);

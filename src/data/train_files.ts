@@ -6,7 +6,7 @@ import { locate } from "./dataset.ts";
 import { textParts } from "./read.ts";
 import { type Document, scanFiles } from "./scan.ts";
 
-/** The text that a tokenizer is trained on. */
+/** The training text of a tokenizer. */
 export interface TrainingText {
   /** Paths, as in `openTextDataset`. */
   readonly paths: readonly string[] | undefined;

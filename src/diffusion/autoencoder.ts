@@ -29,7 +29,7 @@ export interface AutoencoderOptions extends LayerOptions {
   layersPerBlock?: number | undefined;
   /** Groups of group norms. Default 32. */
   groups?: number | undefined;
-  /** The factor of latents for the U-Net, which gives them a deviation near 1. Default 0.18215. */
+  /** The factor that scales latents for the U-Net to a standard deviation near 1. Default 0.18215. */
   scalingFactor?: number | undefined;
   /** Whether the middle has attention. Default true. */
   midAttention?: boolean | undefined;
@@ -173,7 +173,7 @@ class Decoder extends Module<[x: Tensor], Tensor> {
 export interface LatentDistribution {
   /** [batch, latentChannels, height, width] */
   readonly mean: Tensor;
-  /** The logarithm of the variance, from −30 to 20, of the shape of `mean`. */
+  /** The logarithm of the variance, from −30 to 20, shaped like `mean`. */
   readonly logVariance: Tensor;
 }
 
@@ -217,7 +217,7 @@ export class Autoencoder extends Module<[x: Tensor], Tensor> {
     this.postQuantConv = options.postQuantConv ? new Conv2d(latentChannels, latentChannels, 1, layer) : null;
   }
 
-  /** The factor of latents for the U-Net. */
+  /** The factor that scales latents for the U-Net. */
   get scalingFactor(): number {
     return this.#options.scalingFactor;
   }

@@ -23,7 +23,7 @@ interface AttentionOptions extends LayerOptions {
   readonly heads: number;
   /** Whether projections of q, k and v have biases. */
   readonly bias?: boolean;
-  /** Groups of a norm before the projections, whose input is added to the result. */
+  /** The groups of a norm before the projections. With a norm, the input is added to the result. */
   readonly groups?: number;
   readonly eps?: number;
 }
@@ -48,7 +48,7 @@ export class Attention extends Module<[x: Tensor, context?: Tensor], Tensor> {
     this.#heads = heads;
   }
 
-  /** With a norm, x is a picture [batch, width, height, width of the picture], to which the result is added. */
+  /** With a norm, x is a picture [batch, channels, height, width], and the result is added to it. */
   override forward(x: Tensor, context?: Tensor): Tensor {
     if (!this.groupNorm) return this.#attended(x, context ?? x);
     const tokens = toTokens(this.groupNorm.forward(x));
@@ -71,7 +71,7 @@ const toTokens = (x: Tensor): Tensor => ops.transpose(ops.flatten(x, 2), 1, 2);
 const toPicture = (tokens: Tensor, { shape }: Tensor): Tensor =>
   ops.reshape(ops.transpose(tokens, 1, 2), [shape[0]!, tokens.shape[2]!, shape[2]!, shape[3]!]);
 
-/** The first layer of a feed-forward: h gelu(g) of h and g, the halves of a projection. */
+/** The first layer of a feed-forward: h · gelu(g), where h and g are the halves of a projection. */
 class GatedProjection extends Module<[x: Tensor], Tensor> {
   readonly proj: Linear;
 
@@ -87,7 +87,7 @@ class GatedProjection extends Module<[x: Tensor], Tensor> {
 }
 
 class FeedForward extends Module<[x: Tensor], Tensor> {
-  /** The second is dropout in `diffusers`. */
+  /** Index 1 is dropout in `diffusers`. */
   readonly net: readonly [GatedProjection, Identity, Linear];
 
   constructor(width: number, options: LayerOptions) {
@@ -181,7 +181,7 @@ export interface ResnetOptions extends LayerOptions {
   readonly eps: number;
 }
 
-/** Two convolutions, between which the embedding of the timestep is added, and a shortcut. */
+/** Two convolutions and a shortcut. The embedding of the timestep is added between the convolutions. */
 export class ResnetBlock extends Module<[x: Tensor, time?: Tensor], Tensor> {
   readonly norm1: GroupNorm;
   readonly conv1: Conv2d;
@@ -217,7 +217,7 @@ export class Downsample extends Module<[x: Tensor], Tensor> {
   readonly conv: Conv2d;
   readonly #isPadded: boolean;
 
-  /** @param isPadded whether all sides are padded, instead of the right and the bottom alone */
+  /** @param isPadded whether all sides are padded, instead of only the right and the bottom */
   constructor(channels: number, isPadded: boolean, options: LayerOptions) {
     super();
     this.conv = new Conv2d(channels, channels, 3, { ...options, stride: 2, padding: isPadded ? 1 : 0 });

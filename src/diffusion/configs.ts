@@ -28,7 +28,7 @@ const unetSettings = {
     ...{ attention_type: ["default"], class_embeddings_concat: [false], mid_block_only_cross_attention: [null, false] },
     ...{ cross_attention_norm: [null], num_attention_heads: [null], reverse_transformer_layers_per_block: [null] },
   },
-  // Only others read them, or they choose how to compute.
+  // Settings that only other programs read, or that affect only how results are computed.
   withoutEffect: [
     ...["sample_size", "upcast_attention", "addition_time_embed_dim", "addition_embed_type_num_heads"],
     "projection_class_embeddings_input_dim",
@@ -55,7 +55,7 @@ export function unetOptions(config: Settings): UNetOptions {
     ...{ inChannels: config.wholeIfAny("in_channels"), outChannels: config.wholeIfAny("out_channels") },
     ...{ blockOutChannels: channels, attention: down, midBlock },
     layersPerBlock: config.wholeIfAny("layers_per_block"),
-    heads: wholes(config, "attention_head_dim", 8), // its name is a mistake that `diffusers` keeps
+    heads: wholes(config, "attention_head_dim", 8), // the name of this field is a historical mistake of `diffusers`
     transformerLayers: wholes(config, "transformer_layers_per_block", 1),
     contextWidth: config.wholeIfAny("cross_attention_dim") ?? 1280,
     linearProjection: config.flag("use_linear_projection", false),

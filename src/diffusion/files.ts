@@ -26,7 +26,7 @@ export function settingsOf(...path: string[]): Settings {
   const file = join(...path);
   const text = withFileErrors(operation, file, () => readFileSync(file, "utf8"));
   const fail = (message: string) => new FileFormatError(operation, "invalidConfig", file, message);
-  // Python writes infinities, which JSON lacks: those of defaults count as missing
+  // Python writes infinities, which JSON lacks; an infinity that is a default counts as missing
   const finite = text.replaceAll(/(:\s*)(?:-?Infinity|NaN)(?=\s*[,}])/g, "$1null");
   const json = parseJson(finite, (_, message) => fail(`expected JSON: ${message}`));
   if (!isJsonObject(json)) throw fail("expected a JSON object");

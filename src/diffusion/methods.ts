@@ -1,4 +1,4 @@
-/** The methods of sampling: the timesteps of each, and one step from a timestep to the next. */
+/** The sampling methods: the timesteps of each, and a step from one timestep to the next. */
 import * as ops from "../ops/index.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -34,7 +34,7 @@ export interface StepInputs {
   readonly noise: () => Tensor;
 }
 
-/** The steps of one sampling. */
+/** The steps of one sampling run. */
 export interface Plan {
   /** The model's timesteps, the noisiest first. */
   readonly timesteps: readonly number[];
@@ -62,7 +62,7 @@ function clipped(x: Tensor, options: MethodOptions): Tensor {
   return ops.clamp(x, -options.clipSampleRange, options.clipSampleRange);
 }
 
-/** Data and noise that the model predicts from x = √ᾱ data + √(1 − ᾱ) noise. */
+/** Returns the data and the noise that the model predicts for x = √ᾱ data + √(1 − ᾱ) noise. */
 function predicted(x: Tensor, output: Tensor, alpha: number, { predictionType }: MethodOptions) {
   const [a, b] = [Math.sqrt(alpha), Math.sqrt(1 - alpha)];
   if (predictionType === "epsilon") return { data: mixed(1 / a, x, -b / a, output), noise: output };
@@ -72,7 +72,7 @@ function predicted(x: Tensor, output: Tensor, alpha: number, { predictionType }:
 
 const alphasOf = ({ betas }: MethodOptions): number[] => cumulativeAlphas(betas);
 
-/** The parts that are the same in methods that keep the variance of samples. */
+/** The parts that variance-preserving methods share. */
 const preserving = (alphas: readonly number[], timesteps: readonly number[]) => ({
   timesteps,
   initialScale: 1,
@@ -130,7 +130,7 @@ export function ddimPlan(options: MethodOptions, count: number): Plan {
   };
 }
 
-/** Weights of the last outputs, the newest first: those of the Adams-Bashforth methods of order 2, 3 and 4. */
+/** The weights of the last outputs, the newest first, in the Adams-Bashforth methods of order 2, 3 and 4. */
 const adamsBashforth = [
   [3 / 2, -1 / 2],
   [23 / 12, -16 / 12, 5 / 12],
@@ -173,7 +173,7 @@ const combined = (outputs: readonly Tensor[]): Tensor =>
         .map((output, at) => ops.mul(output, adamsBashforth[outputs.length - 2]![at]!))
         .reduce((sum, part) => ops.add(sum, part));
 
-/** The deviations of Euler's methods, ending with the last, and their timesteps. */
+/** The noise levels of Euler's methods with the final one, and their timesteps. */
 function eulerSigmas(options: MethodOptions, count: number): { timesteps: number[]; sigmas: number[] } {
   const known = sigmasOf(alphasOf(options));
   const even = timestepsOf(options, count).map((t) =>
@@ -189,7 +189,7 @@ function eulerSigmas(options: MethodOptions, count: number): { timesteps: number
   };
 }
 
-/** The parts that are the same in both of Euler's methods. Samples are data + σ noise. */
+/** The parts that both of Euler's methods share. Samples are data + σ noise. */
 const exploding = (options: MethodOptions, timesteps: readonly number[], sigmas: readonly number[]) => {
   const largest = Math.max(...sigmas);
   return {
@@ -200,7 +200,7 @@ const exploding = (options: MethodOptions, timesteps: readonly number[], sigmas:
   };
 };
 
-/** The data that the model predicts from x = data + σ noise. */
+/** Returns the data that the model predicts for x = data + σ noise. */
 function explodingData(x: Tensor, output: Tensor, sigma: number, { predictionType }: MethodOptions): Tensor {
   if (predictionType === "sample") return output;
   if (predictionType === "epsilon") return mixed(1, x, -sigma, output);
@@ -277,7 +277,7 @@ export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
       const h = to.lambda - from.lambda;
       const factor = -to.alpha * Math.expm1(-h);
       const before = previous;
-      previous = keep(denoised === output ? ops.clone(output) : denoised); // for the next step
+      previous = keep(denoised === output ? ops.clone(output) : denoised); // kept for the next step
       if (isFirstOrder(at) || before === undefined)
         return { x: mixed(to.sigma / from.sigma, x, factor, denoised), denoised };
       const ratio = (from.lambda - points[at - 1]!.lambda) / h;

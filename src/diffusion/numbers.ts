@@ -1,9 +1,9 @@
 /**
- * The numbers of noise schedules. `diffusers` computes them with NumPy and PyTorch, partly in float32; the same steps
- * are rounded here, so that results agree.
+ * The numbers of noise schedules. `diffusers` computes them with NumPy and PyTorch, partly in float32. This file rounds
+ * at the same steps, so that results agree.
  */
 
-/** Rounds to the nearest whole number, and halves to the even one, as NumPy does. */
+/** Rounds to the nearest integer, ties to even, as NumPy does. */
 export function roundEven(x: number): number {
   const down = Math.floor(x);
   if (x - down !== 0.5) return Math.round(x);
@@ -63,7 +63,7 @@ interface Spaced {
 }
 
 /**
- * `count` timesteps, the noisiest first. Those of `"linspace"` may be fractions.
+ * Returns `count` timesteps, the noisiest first. With `"linspace"`, they may be fractions.
  *
  * Source: S. Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed", 2023, table 2.
  */

@@ -60,7 +60,7 @@ export interface DdpmOptions extends ScheduleOptions, ClippingOptions, Threshold
 
 /** Options of {@link ddim}. */
 export interface DdimOptions extends ScheduleOptions, ClippingOptions, ThresholdingOptions {
-  /** The share of DDPM's noise: 0 is deterministic. Default 0. */
+  /** The fraction of DDPM's noise that steps add; 0 is deterministic. Default 0. */
   eta?: number | undefined;
   /** Whether the last step ends at ᾱ = 1, without noise, instead of ᾱ₀. Default true; Stable Diffusion has false. */
   setAlphaToOne?: boolean | undefined;
@@ -94,13 +94,16 @@ export interface DpmSolverOptions extends EulerOptions, ThresholdingOptions {
 export interface FlowMatchOptions {
   /** The number of timesteps in training. Default 1000. */
   trainSteps?: number | undefined;
-  /** Above 1, more steps have much noise: σ becomes shift σ / (1 + (shift − 1) σ). Default 1; SD 3 has 3. */
+  /**
+   * Values above 1 spend more steps at high noise levels: σ becomes shift σ / (1 + (shift − 1) σ). Default 1; SD 3 has
+   * 3.
+   */
   shift?: number | undefined;
   /** Whether each step draws new noise. Default false. */
   stochasticSampling?: boolean | undefined;
 }
 
-/** Far more timesteps than any model has. It keeps a mistaken number from exhausting memory. */
+/** An upper bound, far above any model's. It keeps a mistaken number from exhausting memory. */
 const MOST_STEPS = 2 ** 20;
 
 /** A number of timesteps. */
@@ -153,7 +156,7 @@ export const flowParameters = {
   stochasticSampling: named(flag, false),
 } as const;
 
-/** The options of every method, with defaults where a method has none. */
+/** The options of every method. Options that a method lacks have defaults. */
 export interface MethodOptions {
   readonly betas: readonly number[];
   readonly trainSteps: number;

@@ -44,7 +44,7 @@ export interface GenerationProgress {
 export interface GeneratePictureOptions {
   /** The text to draw. */
   readonly prompt: string;
-  /** A text for things that the picture should not show. Default `""`. */
+  /** A text that describes what the picture should not show. Default `""`. */
   readonly negativePrompt?: string | undefined;
   /** The number of steps. Default 50; 20 are enough for `"dpmSolver"`. */
   readonly steps?: number | undefined;
@@ -91,7 +91,7 @@ interface Parts {
   readonly vae: Autoencoder;
   readonly textEncoder: TextEncoder;
   readonly prompts: PromptTokenizer;
-  /** Makes the folder's scheduler, or another one with its noise. */
+  /** Creates the folder's scheduler, or another scheduler with the folder's noise options. */
   readonly schedulerFor: (kind?: SchedulerKind) => Scheduler;
   readonly dtype: FloatDType;
 }
@@ -200,7 +200,10 @@ export class Pipeline {
     return this.textEncoder.forward(ops.tensor(rows, { dtype: "int64" }));
   }
 
-  /** The U-Net's output; with two prompts n + guidance (p − n) of those for the negative prompt n and the prompt p. */
+  /**
+   * Returns the U-Net's output. With two prompts, it is n + guidance · (p − n), where n is the output for the negative
+   * prompt and p the output for the prompt.
+   */
   #predict(x: Tensor, t: number, context: Tensor, guidance: number): Tensor {
     const prompts = context.shape[0];
     const output = this.unet.forward(prompts === 1 ? x : ops.cat([x, x], { dim: 0 }), t, context);

@@ -56,7 +56,7 @@ const schedule = [
   ...["trainSteps", "betaStart", "betaEnd", "betaSchedule", "trainedBetas", "predictionType", "timestepSpacing"],
   "stepsOffset",
 ];
-/** Options that remain when another scheduler is chosen: it has its usual timesteps. */
+/** Options that are kept if another scheduler is chosen. The new scheduler has its default timesteps. */
 const noise = schedule.filter((name) => name !== "timestepSpacing");
 const thresholding = ["thresholding", "dynamicThresholdingRatio", "sampleMaxValue"];
 const clipping = ["clipSample", "clipSampleRange", ...thresholding];
@@ -102,7 +102,7 @@ export function optionsOf(config: Settings, kind: SchedulerKind, isOther = false
 }
 
 /**
- * Makes the scheduler of a config, or one of another kind with the config's noise.
+ * Creates the scheduler of a config, or another kind of scheduler with the config's noise options.
  *
  * @throws {ArgumentError} `unknownScheduler`, `unsupportedScheduler`, `unsupportedConfig`.
  */

@@ -154,7 +154,7 @@ class UpBlock extends Module<[x: Tensor, states: Tensor[], time: Tensor, context
     this.upsamplers = parts.isLast ? [] : [new Upsample(level.channels, layerOptions(level))];
   }
 
-  /** Consumes states of the way down, the last first. The result has the size of the next one. */
+  /** Takes states from the way down, the last first. The result has the size of the next state. */
   override forward(x: Tensor, states: Tensor[], time: Tensor, context?: Tensor): Tensor {
     let result = x;
     for (const [at, block] of this.resnets.entries()) {
@@ -216,7 +216,7 @@ export class UNet extends Module<
     this.midBlock = options.midBlock === "none" ? null : new MidBlock(levels[last]!, options.midBlock === "attention");
     this.upBlocks = levels
       .map((level, at) => {
-        // each residual block also gets the states of one on the way down, which have the channels of their level
+        // each residual block also gets the states of a block on the way down, with the channels of that block's level
         const skips = Array.from({ length: layersPerBlock + 1 }, (_, place) =>
           place < layersPerBlock ? level.channels : (channels[at - 1] ?? first),
         );
@@ -237,7 +237,7 @@ export class UNet extends Module<
   /**
    * @param x [batch, inChannels, height, width], of any height and width
    * @param timesteps one for each of the batch, or one number for all
-   * @param context [batch, tokens, contextWidth], what pixels attend to
+   * @param context [batch, tokens, contextWidth], to which pixels attend
    * @returns [batch, outChannels, height, width]
    *
    * @throws {ShapeError} for other shapes. @throws {ArgumentError} `noContext` without the context.

@@ -104,7 +104,7 @@ class Section {
   }
 }
 
-/** Counts an exchange as a codepath. Returns what traces tell of it. */
+/** Counts an exchange as a codepath. Returns its attributes for traces. */
 function counted(call: "allReduce" | "reduceScatter", { name }: Exchange, { size, storage }: Tensor): Job["details"] {
   const backend = storage.memory.device === "metal" ? "metal" : "cpu";
   codepathCount("dataParallel", backend, `${call} over ${name}`).calls++;

@@ -19,7 +19,7 @@ export interface Call {
   readonly steps: (connection: Connection) => Steps<Tensor>;
   /** Returns the result in a world of one, as a new tensor. */
   readonly alone: () => Tensor;
-  /** Computes the gradient of x from that of the result; undefined if no gradient is recorded. */
+  /** Computes the gradient of x from the gradient of the result; undefined if no gradient is recorded. */
   readonly backward?: ((gradient: Tensor) => Tensor) | undefined;
   /** Stores the result in the caller's tensor, for in-place calls. */
   readonly target?: ((result: Tensor) => Tensor) | undefined;

@@ -1,6 +1,6 @@
 /**
- * How the gradients and sharded parameters of training are exchanged: over MPI, through memory that the host can read,
- * or over NCCL, from GPU to GPU.
+ * Exchanges gradients and sharded parameters in training: over MPI, through memory that the host can read, or over
+ * NCCL, from GPU to GPU.
  */
 import { getBackend } from "../backend/policy.ts";
 import type { Tensor } from "../tensor/tensor.ts";

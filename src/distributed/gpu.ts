@@ -5,11 +5,11 @@ import { Cuda } from "./cuda.ts";
 import { DistributedError } from "./errors.ts";
 import { ID_BYTES, Nccl, NcclLibrary } from "./nccl.ts";
 
-/** What a rank tells the others about its GPU. */
+/** The information about its GPU that a rank sends to the others. */
 interface Offer {
   /** The GPU's UUID; empty without a GPU. */
   readonly gpu: string;
-  /** Whether the user named the GPU by number, and so accepts to share it. */
+  /** Whether the user chose the GPU by number, and so agrees to share it. */
   readonly isNamed: boolean;
   /** The number of GPUs that the rank sees. */
   readonly count: number;

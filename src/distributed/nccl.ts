@@ -42,7 +42,7 @@ export class NcclLibrary {
 
   /** @throws {Error} if the library or a function is missing */
   constructor(path = environment("ORCHARD_NCCL") ?? "libnccl.so.2") {
-    // NVLink's multicast can put the GPUs of a machine that others share out of service after a crash.
+    // NVLink multicast is off: after a crash it can leave the GPUs of a shared machine unusable.
     defaultNative("NCCL_NVLS_ENABLE", process.env["NCCL_NVLS_ENABLE"] ?? "0");
     this.functions = dlopen(path, declarations).symbols;
     const version = new Int32Array(1);

@@ -14,7 +14,7 @@ export interface Peer {
 /** A lost rank. */
 export interface Lost {
   readonly rank: number;
-  /** What happened to it, as text that follows the rank in a message: `(process 301 on mac-1) ended`. */
+  /** The event, as text that follows the rank in a message: `(process 301 on mac-1) ended`. */
   readonly fate: string;
 }
 

@@ -2,7 +2,7 @@
 import { getOrMake } from "../core/collections.ts";
 import { transformed } from "./definition.ts";
 
-/** The most elements of a line in threadgroup memory, which has 32 KB. */
+/** The maximum length of a line in threadgroup memory, which has 32 KB. */
 export const MOST_ELEMENTS = 4096;
 
 /** Returns the radices of a kernel's passes; none for a length with a prime factor above 7. */
@@ -53,5 +53,5 @@ export function chirpTable(length: number): Float32Array {
   });
 }
 
-/** Tables that are kept. */
+/** Maximum number of cached tables. */
 const MOST_TABLES = 16;

@@ -22,7 +22,7 @@ export const fftNorm: Kind<FftNorm> = choice("backward", "ortho", "forward");
 
 /** Options of transforms of one axis. */
 export interface FftOptions {
-  /** The length of the axis: it is cut, or padded with zeros at the end. Default: that of x. */
+  /** The length of the axis: it is truncated, or padded with zeros at the end. Default: the length in x. */
   n?: number | undefined;
   /** The axis. Default −1, the last. */
   dim?: number | undefined;
@@ -32,7 +32,10 @@ export interface FftOptions {
 
 /** Options of transforms of several axes. */
 export interface FftManyOptions {
-  /** The length of each axis: it is cut, or padded with zeros at the end; −1 keeps the length. Default: those of x. */
+  /**
+   * The length of each axis: it is truncated, or padded with zeros at the end; −1 keeps the length. Default: the
+   * lengths in x.
+   */
   s?: readonly number[] | undefined;
   /** The axes. Default: the last ones, as many as `s` has lengths; all without `s`. */
   dim?: number | readonly number[] | undefined;
@@ -97,7 +100,7 @@ export function asReal(operation: string, x: Tensor): Tensor {
   return toDType(x, accumulationDType(x.dtype));
 }
 
-/** Cuts an axis to a length, or pads it with zeros. */
+/** Truncates an axis to a length, or pads it with zeros. */
 export function resized(x: Tensor, axis: number, length: number): Tensor {
   const size = x.shape[axis]!;
   if (size === length) return x;

@@ -32,7 +32,7 @@ interface Kind {
   readonly inverse: boolean;
   readonly prepare: (operation: string, x: Tensor) => Tensor;
   readonly run: (x: Tensor, line: Line) => Tensor;
-  /** The length without n, from that of the axis. Default: the same. */
+  /** Computes the default of `n` from the size of the axis. Without it, the default is the size itself. */
   readonly lengthOf?: (size: number) => number;
 }
 

@@ -10,12 +10,12 @@ export interface Direction {
   readonly scale: number;
 }
 
-/** Of complex numbers, [..., 2], along an axis. */
+/** Transforms complex numbers, [..., 2], along an axis. */
 export interface ComplexTransform extends Direction {
   readonly axis: number;
 }
 
-/** Between real rows of this length, and the first half of their spectra: [..., length / 2 + 1, 2]. */
+/** Transforms between real rows of this length and the first half of their spectra: [..., length / 2 + 1, 2]. */
 export interface RealTransform extends Direction {
   readonly length: number;
   readonly toReal: boolean;
@@ -45,7 +45,7 @@ export const realFftCall = cpuCall(
   ["x", "out"],
 );
 
-/** Most passes of a kernel's transform: `MAX_PASSES`. */
+/** The maximum number of passes in a kernel's transform: `MAX_PASSES`. */
 const MAX_PASSES = 12;
 
 /** The layout of lines of complex numbers: see the kernel. */

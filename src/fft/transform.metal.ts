@@ -83,7 +83,7 @@ function launchLines(operands: Operands, rows: Rows, steps: Steps): TicketRange 
   });
 }
 
-/** Transforms rows of a smooth length: in one launch, or as columns of length a and rows of length b of a b matrix. */
+/** Transforms rows of a smooth length: in one launch, or as the columns and then the rows of a matrix [a, b]. */
 function transformRows(operands: Operands, rows: Rows): TicketRange {
   const { length, outer, inner, from, to } = rows;
   const whole = { length, mid: 1, inMid: 0, inStep: 1, outMid: 0, outStep: 1, twiddle: 0 };

@@ -40,7 +40,7 @@ export const realReference: Implementation<RealTransform, [Tensor], [Tensor]> = 
   },
 };
 
-/** The length of a half spectrum in numbers. */
+/** The length of a half spectrum, in numbers. */
 const pairsOf = (length: number): number => 2 * (Math.floor(length / 2) + 1);
 
 function spectrumOf(row: Float64Array, { length, inverse, scale }: RealTransform): Float64Array {

@@ -76,8 +76,8 @@ export function realToSpectrum(operation: string, x: Tensor, direction: Directio
 }
 
 /**
- * Transforms the first half of a spectrum to the real numbers that have it; imaginary parts of the first element, and
- * of the middle one of an even length, count as 0.
+ * Computes the real numbers with the given first half of a spectrum. Imaginary parts of the first element, and of the
+ * middle one of an even length, count as 0.
  *
  * @param x [..., length / 2 + 1, 2], float32 or float64
  * @returns [..., length]
@@ -104,7 +104,10 @@ export function spectrumToReal(
 
 const opposite = ({ inverse, scale }: Direction): Direction => ({ inverse: !inverse, scale });
 
-/** Returns a factor for each element of a half spectrum: 1 where it is its conjugate's place, `paired` elsewhere. */
+/**
+ * Returns a factor for each element of a half spectrum: 1 for elements that are their own conjugates, `paired` for the
+ * others.
+ */
 function weights({ dtype }: Tensor, length: number, paired: number): Tensor {
   const isPaired = (k: number) => k > 0 && 2 * k !== length;
   const factors = Array.from({ length: Math.floor(length / 2) + 1 }, (_, k) => [isPaired(k) ? paired : 1]);

@@ -105,6 +105,6 @@ export class Attributes {
 const isList = (value: AttributeValue, type: string): boolean =>
   Array.isArray(value) && value.every((each) => typeof each === type);
 
-/** The only objects among the values that have steps. */
+/** Only graphs have `steps`; the other values do not. */
 const isGraph = (value: AttributeValue): value is Graph =>
   typeof value === "object" && value !== null && "steps" in value;

@@ -18,14 +18,14 @@ import { type Storing, storeWeights } from "./storing.ts";
 import { isStrings, type OnnxStrings } from "./strings.ts";
 import { elementType, type FilePlace, toValue } from "./tensors.ts";
 
-/** The surroundings to which the nodes of a graph or function refer. */
+/** The enclosing scope that the nodes of a graph or function refer to. */
 interface Context {
   readonly place: FilePlace;
   readonly opsets: ReadonlyMap<string, number>;
   readonly functions: ReadonlyMap<string, FunctionProto>;
   /** The attributes of the call, inside a function. */
   readonly attributes: ReadonlyMap<string, AttributeValue>;
-  /** The functions around, since a function must not call itself. */
+  /** The enclosing functions, since a function must not call itself. */
   readonly within: readonly string[];
   readonly storing: Storing;
 }
@@ -103,7 +103,9 @@ function outputType({ type }: ValueProto): OutputType | undefined {
   return dtype && { dtype, shape: type?.tensor?.shape?.dims.map(({ value }) => value ?? 0) ?? [] };
 }
 
-/** Returns the tensor of a node that only returns one. As attributes, large integers would lose their last bits. */
+/**
+ * Returns the tensor of a constant node. If it were read as an attribute, large integers would lose their last bits.
+ */
 function constantOf({ operator, domain, outputs, attributes: [first] }: NodeProto): TensorProto | undefined {
   const isConstant = operator === "Constant" && domainOf(domain) === "" && outputs.length === 1;
   if (!isConstant || !first || first.reference) return undefined;
@@ -130,7 +132,7 @@ function buildSteps(
   return ordered.map((node) => buildStep(node, (name) => made.has(name) || known(name), context));
 }
 
-/** The names that graphs inside a node use. */
+/** The names of outer values that the graphs inside a node use. */
 const capturedBy = (node: NodeProto): string[] =>
   node.attributes.flatMap(({ graph, graphs }) =>
     (graph ? [graph, ...graphs] : graphs).flatMap((inner) => [
@@ -153,7 +155,7 @@ function buildStep(node: NodeProto, known: (name: string) => boolean, context: C
   };
 }
 
-/** Functions of the model come before operators of the same name. */
+/** A function of the model takes precedence over an operator of the same name. */
 function operatorOf(node: NodeProto, attributes: ReadonlyMap<string, AttributeValue>, context: Context): Operator {
   const key = keyOf(node.domain, node.operator, node.overload);
   const body = context.functions.get(key);
@@ -181,7 +183,7 @@ function attributeValue(proto: AttributeProto, known: (name: string) => boolean,
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** By the number in AttributeProto.AttributeType. */
+/** Indexed by the number in AttributeProto.AttributeType. */
 const readers: Readonly<
   Record<number, (proto: AttributeProto, known: (name: string) => boolean, context: Context) => AttributeValue>
 > = {
@@ -199,6 +201,6 @@ const readers: Readonly<
   6: ({ floats }) => floats,
   7: ({ ints }) => ints.map(Number),
   8: ({ strings }) => strings.map(text),
-  // The type of an empty optional or sequence, which no operator here reads.
+  // The type of an empty optional or sequence; no supported operator reads it.
   13: ({ typeProto }) => typeProto?.tensor?.elementType ?? 0,
 };

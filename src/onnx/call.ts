@@ -1,4 +1,4 @@
-/** A call of an operator: what a node passes to it. */
+/** A call of an operator: the inputs and attributes that a node passes to it. */
 import { Tensor } from "../tensor/tensor.ts";
 import type { Attributes } from "./attributes.ts";
 import { NodeProblem } from "./errors.ts";
@@ -11,7 +11,7 @@ export type Value = Tensor | OnnxStrings | readonly Value[] | OnnxMap | undefine
 export interface CallContext {
   /** The version of the operator set that the node's domain has in the model. */
   readonly opset: number;
-  /** How many results the node names; names that are empty count until the last one that isn't. */
+  /** The number of results that the node names, including empty names before the last nonempty one. */
   readonly results: number;
   /** Runs a graph in an attribute. It sees the values of the graphs around it. */
   readonly run: (graph: Graph, inputs: readonly Value[]) => readonly Value[];
@@ -67,7 +67,7 @@ export class Call {
     return numbersOf(this.tensor(at));
   }
 
-  /** Returns the elements of an optional tensor, or of the attribute that earlier versions have instead. */
+  /** Returns the elements of an optional tensor, or of the attribute that replaces it in earlier versions. */
   numbersOr(at: number, attribute: string): readonly number[] | undefined {
     const value = this.optional(at);
     return value === undefined ? this.attributes.numbers(attribute) : numbersOf(value);
@@ -93,7 +93,7 @@ const kindOf = (value: Value): string => {
 /** Computes a node's results: one value, or a list with one for each result. */
 export type Operator = (call: Call) => Value | Results;
 
-/** Several results; a list by itself would be a sequence. */
+/** Wraps several results. A plain list would be a sequence. */
 export class Results {
   readonly values: readonly Value[];
 
@@ -105,12 +105,18 @@ export class Results {
 /** Operators by name. */
 export type Operators = Readonly<Record<string, Operator>>;
 
-/** Elements of at most this many are kept: sizes, axes and limits. */
+/** Elements of tensors up to this size are cached: sizes, axes and limits. */
 const MOST_KEPT = 64;
-/** The elements of small tensors, with the versions of their storages: each run of a graph reads the same constants. */
+/**
+ * Caches the elements of small tensors, with the versions of their storages, because each run of a graph reads the same
+ * constants.
+ */
 const kept = new WeakMap<Tensor, { readonly version: number; readonly numbers: readonly number[] }>();
 
-/** Returns elements as numbers. Integers beyond 2^53 lose their last bits: limits such as "to the end" keep meaning. */
+/**
+ * Returns elements as numbers. Integers beyond 2^53 lose their last bits, which does not change limits such as "to the
+ * end".
+ */
 export function numbersOf(x: Tensor): readonly number[] {
   const { version } = x.storage;
   const known = kept.get(x);

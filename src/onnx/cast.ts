@@ -1,4 +1,4 @@
-/** Casts to ONNX's element types. */
+/** Casts tensors to ONNX's element types. */
 import * as ops from "../ops/index.ts";
 import { type DType, isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -35,7 +35,10 @@ function wrapTo(x: Tensor, type: NonNullable<ReturnType<typeof elementType>>): T
   return castSafely(wrapped, type.dtype);
 }
 
-/** Narrow integers, and the wider type through which floats out of range wrap around, as in onnxruntime and NumPy. */
+/**
+ * Narrow integers, each with a wider type: a float out of range is first cast to the wider type, so that it wraps
+ * around as in onnxruntime and NumPy.
+ */
 const wider: Partial<Record<DType, DType>> = { uint8: "int32", int8: "int32", uint32: "int64" };
 
 export function castSafely(x: Tensor, dtype: DType): Tensor {

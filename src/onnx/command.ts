@@ -18,7 +18,7 @@ import { dtypeOfName } from "./tensors.ts";
 export interface OnnxFlags {
   /** Whether to run the model with random inputs. */
   readonly run?: boolean;
-  /** Values of sizes that the file leaves open, by name. */
+  /** Values for the variable sizes in the file, by name. */
   readonly size?: Readonly<Record<string, number>>;
   readonly backend?: BackendName;
   /** The path of a picture of the graph. */
@@ -73,7 +73,7 @@ function describeOther(value: Exclude<Value, Tensor | undefined>): string {
   return value instanceof Map ? `a map of ${value.size}` : `a sequence of ${(value as readonly Value[]).length}`;
 }
 
-/** Floats are between 0 and 1; integers are 0, which is an index of any table. */
+/** Floats are between 0 and 1; integers are 0, which is a valid index into any table. */
 function randomInput({ name, type, shape }: OnnxValue, sizes: Readonly<Record<string, number>>): Tensor {
   const dtype = type === undefined ? undefined : dtypeOfName(type);
   if (dtype === undefined || shape === undefined)

@@ -15,5 +15,5 @@ export class OnnxError extends OrchardError {
   }
 }
 
-/** Reports a problem of a node from within an operator; the graph adds which node it is. */
+/** An operator throws this for a problem of its node. The graph then adds the node's name. */
 export class NodeProblem extends Error {}

@@ -27,11 +27,11 @@ export interface Step {
   /** Names of values; empty for an input that is left out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** The values that no later step uses, which the run forgets. */
+  /** The values that no later step uses. The run drops its references to them. */
   readonly last: readonly string[];
 }
 
-/** The parts of a step that compute it. */
+/** The parts of a step that are required to compute it. */
 type Computed = Omit<Step, "inputs" | "outputs" | "last" | "isFunction"> & { readonly outputs: readonly unknown[] };
 
 /** Values by name. An inner graph also sees the values of its outer graphs. */
@@ -171,7 +171,7 @@ export function valuesOf(step: Computed, inputs: readonly Value[], scope: Scope)
   }
 }
 
-/** Adds to each step the values that it uses last. An inner graph never forgets values of the graphs around it. */
+/** Adds to each step the values that it uses last. An inner graph never drops values of the enclosing graphs. */
 function withLastUses(steps: readonly Omit<Step, "last">[], outputs: readonly string[]): Step[] {
   const made = new Set(steps.flatMap((step) => step.outputs));
   const kept = new Set(outputs);
@@ -185,7 +185,7 @@ function withLastUses(steps: readonly Omit<Step, "last">[], outputs: readonly st
   return result.reverse();
 }
 
-/** The names that graphs in attributes use, which may be values of this graph. */
+/** Returns the names that graphs in attributes use. They may be values of this graph. */
 export const capturedBy = (attributes: Attributes): string[] =>
   attributes
     .graphs()
@@ -195,11 +195,11 @@ export const capturedBy = (attributes: Attributes): string[] =>
     ]);
 
 /**
- * Orders nodes so that each comes after those whose results it uses. Files have them in this order already, but some
- * tools write others.
+ * Orders nodes so that each comes after those whose results it uses. The standard requires this order, but some tools
+ * write others.
  *
  * @param known names that have values before the first node
- * @throws {FileFormatError} for a cycle, a value that nobody computes, or one that two nodes compute
+ * @throws {FileFormatError} for a cycle, a value that nobody computes, or a value that two nodes compute
  */
 export function inOrder<T extends { readonly inputs: readonly string[]; readonly outputs: readonly string[] }>(
   nodes: readonly T[],

@@ -86,7 +86,7 @@ function describedValue({ name, type }: ValueProto): OnnxValue {
   return { name, type: tensor ? elementTypeName(tensor.elementType) : undefined, shape: dims };
 }
 
-/** Inputs that are no weights although they are tensors of floats: statistics, scales of quantization and sizes. */
+/** Float inputs that are not weights: statistics, scales of quantization and sizes. */
 const notTrained: Readonly<Record<string, readonly number[]>> = {
   BatchNormalization: [3, 4],
   Clip: [1, 2],

@@ -20,7 +20,10 @@ export interface OnnxValue {
   readonly name: string;
   /** The element type's name in ONNX, such as `"float"`; undefined for sequences and optionals. */
   readonly type: string | undefined;
-  /** Sizes; a name for a size that may vary, null for one that the file does not give; undefined without a rank. */
+  /**
+   * The sizes: a number, a name for a size that may vary, or null for an unknown size. Undefined if the rank is
+   * unknown.
+   */
   readonly shape: readonly (number | string | null)[] | undefined;
 }
 
@@ -57,7 +60,7 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
   /** Weights that the option `quantize` converted, by their names in the file. They don't train. */
   readonly quantizedWeights: ReadonlyMap<string, QuantizedTensor>;
   readonly #parts: Parts;
-  /** The types, without a dtype, of inputs, by the input's name. */
+  /** The element types of inputs whose type has no dtype, by the input's name. */
   readonly #keptTypes: ReadonlyMap<string, number>;
   readonly #plans = new Plans();
 

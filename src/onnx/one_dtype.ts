@@ -31,7 +31,7 @@ const exactInputs: Readonly<Record<string, readonly number[]>> = {
   Upsample: [1],
 };
 
-/** Returns the inputs that keep their dtype: none for float64, which rounds nothing. */
+/** Returns the inputs that keep their dtype: none for float64, because it represents all values exactly. */
 export const exactInputsOf = (operator: string, dtype: OnnxFloat): readonly number[] =>
   dtype === "float64" ? [] : (exactInputs[operator] ?? []);
 
@@ -61,8 +61,8 @@ const toFloat32 = (value: Value): Value =>
   value instanceof Tensor && (value.dtype === "float16" || value.dtype === "bfloat16") ? value.to("float32") : value;
 
 /**
- * If any input of a step has the model's dtype, converts the other floating-point inputs to it. Numbers that depend
- * only on sizes and constants are not combined with such a tensor, and keep their precision.
+ * If any input of a step has the model's dtype, converts the other floating-point inputs to it. Values computed only
+ * from sizes and constants meet no such tensor, so they keep their precision.
  */
 export function ofOneDType(operator: string, inputs: readonly Value[], dtype: OnnxFloat): readonly Value[] {
   const isHalf = dtype === "float16" || dtype === "bfloat16";

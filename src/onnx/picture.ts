@@ -12,7 +12,7 @@ export interface Drawn {
   readonly constants: ReadonlyMap<string, Tensor>;
 }
 
-/** Pixels. Widths of texts are estimated, since nothing here measures fonts. */
+/** In pixels. Text widths are estimated, because fonts can't be measured here. */
 const FONT = { size: 12, small: 10, advance: 0.6 } as const;
 const BOX = { padding: 10, height: 24, line: 14, radius: 6 } as const;
 /** Longer texts are cut. */
@@ -20,7 +20,7 @@ const LONGEST = 36;
 /** Layers of larger graphs are assigned by the longest path, which takes linear time. */
 const LARGE = 400;
 
-/** Fills by what an operator does; others are white. */
+/** Fill colors by kind of operator; others are white. */
 const fills: readonly (readonly [color: string, operators: RegExp])[] = [
   ["#dbeafe", /Conv|MatMul|Gemm|Einsum/],
   ["#ede9fe", /Attention|LSTM|GRU|RNN/],
@@ -116,7 +116,7 @@ interface Point {
   readonly y: number;
 }
 
-/** The middle of a box, and its size. */
+/** The center of a box, and its size. */
 interface Place extends Point {
   readonly width: number;
   readonly height: number;
@@ -135,7 +135,7 @@ function drawBox({ title, lines, fill }: Box, { x, y, width, height }: Place): s
   return `<g>${box}<text ${at(0)}>${escaped(cut(title))}</text>${below.join("")}</g>`;
 }
 
-/** A smooth path: quadratic curves between the middles of the segments. */
+/** Returns a smooth path: quadratic curves between the midpoints of the segments. */
 function pathThrough(points: readonly Point[]): string {
   const [first, ...rest] = points as [Point, ...Point[]];
   const last = rest.at(-1) ?? first;
@@ -150,7 +150,7 @@ function pathThrough(points: readonly Point[]): string {
 
 const place = ({ x, y }: Point): string => `${rounded(x)},${rounded(y)}`;
 
-/** XML has no control characters, and no halves of surrogate pairs. */
+/** XML allows no control characters, and no unpaired surrogates. */
 const escaped = (text: string): string =>
   text
     .toWellFormed()

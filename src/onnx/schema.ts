@@ -78,7 +78,7 @@ export interface TypeProto {
   tensor: { elementType: number; shape: ShapeProto | undefined } | undefined;
   sequence: { element: TypeProto | undefined } | undefined;
   optional: { element: TypeProto | undefined } | undefined;
-  /** Whether it is of a kind without a counterpart here: a map, a sparse tensor, an opaque type. */
+  /** Whether its kind is not supported: a map, a sparse tensor, an opaque type. */
   isOther: boolean;
 }
 
@@ -129,7 +129,7 @@ function readInts(list: bigint[], reader: PbfReader): void {
   else list.push(readInt(reader));
 }
 
-/** Reads all 64 bits, which a JavaScript number does not hold. */
+/** Reads all 64 bits, which a JavaScript number can't represent. */
 function readInt(reader: PbfReader): bigint {
   const start = reader.pos;
   while (reader.buf[reader.pos]! >= 0x80) reader.pos++;
@@ -329,7 +329,7 @@ const modelFields: Readonly<Record<number, Read<ModelProto>>> = {
  * @throws {FileFormatError} if the bytes are not an ONNX model
  */
 export async function readModelProto(bytes: Uint8Array, path: string): Promise<ModelProto> {
-  const { PbfReader } = await import("pbf"); // most programs load no ONNX file
+  const { PbfReader } = await import("pbf"); // loaded on first use, since most programs read no ONNX file
   const empty: ModelProto = { irVersion: 0, producer: "", graph: undefined, opsets: [], metadata: [], functions: [] };
   try {
     return new PbfReader(bytes).readFields((tag, it, reader) => modelFields[tag]?.(it, reader), empty);

@@ -74,7 +74,7 @@ function useOf({ operator, inputs, attributes }: NewStep, name: string): Use | u
   return attributes.flag("transB") ? "transposed" : "product";
 }
 
-/** Quantizes the matrices of products, and tables of rows. A matrix that fits no format is unchanged. */
+/** Quantizes the matrices of products, and tables of rows. A matrix whose size does not fit the format is unchanged. */
 function quantizeWeights(
   constants: Map<string, Tensor>,
   steps: readonly NewStep[],

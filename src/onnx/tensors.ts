@@ -1,4 +1,4 @@
-/** Tensors of an ONNX file as tensors of the library. */
+/** Converts the tensors of an ONNX file. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { FileFormatError } from "../core/errors.ts";
@@ -18,11 +18,11 @@ interface ElementType {
   readonly dtype: RealDType;
   readonly bits: 2 | 4 | 8 | 16 | 32 | 64;
   /**
-   * The type whose values it holds, if no dtype has them: these are stored in a wider dtype, and casts to the type
+   * The integer type of the values, if no dtype matches. The values are stored in a wider dtype, and casts to the type
    * wrap.
    */
   readonly wraps?: { readonly bits: number; readonly isSigned: boolean };
-  /** The value of each code, for floats without a dtype. Casts to the type round. */
+  /** For floats without a dtype: the value of each code. Casts to the type round. */
   readonly values?: readonly number[];
 }
 
@@ -147,7 +147,10 @@ function make(list: Elements, type: ElementType, shape: readonly number[]): Tens
   return tensor(list as never, { shape, dtype: type.dtype });
 }
 
-/** Little-endian, as all supported machines are. Bytes at an address that is no multiple of 8 are copied. */
+/**
+ * Reads little-endian elements; all supported machines are little-endian. Bytes at an address that is not a multiple of
+ * 8 are copied.
+ */
 function fromBytes(bytes: Uint8Array, type: ElementType, count: number): Elements {
   const { buffer, byteOffset } = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
   if (type.bits < 8 || type.values) return fromCodes(bytes, type, count);

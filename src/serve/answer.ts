@@ -20,7 +20,7 @@ export interface Format {
   readonly failed?: (error: ApiError) => Events;
 }
 
-/** The state of a request. `done` is called once when it ends. */
+/** The state of a request. `done` is called once, when the request ends. */
 export interface Session {
   readonly work: Work;
   readonly format: Format;

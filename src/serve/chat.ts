@@ -46,7 +46,7 @@ async function promptOf(
   if (hasImages && !processor)
     throw new ApiError(400, `the model ${name} does not read images`, "no_images", "messages");
   const read = hasImages ? await withImages(messages, limits, signal) : messages;
-  // which also rejects texts that are far too long
+  // this also rejects texts that are far too long
   const text = (processor ?? template).render(read, options);
   const prompt = encoded(served, text, "messages", { addSpecialTokens: false });
   if (!hasImages) return { prompts: [prompt] };

@@ -19,7 +19,7 @@ export type ChatOptions = Omit<BatchOptions, "stopTokens" | "signal" | "logProba
 /** The speed of an answer. */
 export interface Pace {
   readonly tokens: number;
-  /** Measured from the first token, so without the time to process the prompt. */
+  /** Measured from the first token, which excludes the time to process the prompt. */
   readonly tokensPerSecond: number;
 }
 
@@ -60,7 +60,7 @@ export class ChatSession implements Disposable {
   }
 
   /**
-   * Generates the answer to a message in pieces. If the caller stops reading, the pieces so far become the answer.
+   * Generates the answer to a message in pieces. If the caller stops reading, the pieces read so far become the answer.
    *
    * @throws {ArgumentError} if the chat exceeds the model's context. The message is then not added.
    */

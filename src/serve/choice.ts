@@ -5,7 +5,7 @@ import { StopFinder } from "../nn/generation/stop.ts";
 import type { TokenStream } from "../nn/generation/token_stream.ts";
 import type { ServedTokenizer } from "./served_model.ts";
 
-/** New text of a choice since the last part. */
+/** The new text of a choice since the previous part. */
 export interface Part {
   readonly choice: number;
   readonly text: string;

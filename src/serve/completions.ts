@@ -15,7 +15,7 @@ const MAX_TOKENS = 16;
 
 /** A request to the endpoint for plain text. */
 export interface CompletionOrder extends Order {
-  /** The tokens of each prompt with their probabilities, if the answer repeats them. */
+  /** The tokens of each prompt with their probabilities, if the answer echoes the prompt. */
   readonly chances: readonly (readonly GeneratedToken[])[];
 }
 

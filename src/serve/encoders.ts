@@ -10,7 +10,7 @@ import type { Limits } from "./limits.ts";
 import { listOf, tooMany } from "./prompts.ts";
 import type { EmbeddingRequest, RerankRequest } from "./schemas.ts";
 
-/** An encoder as a server uses it. */
+/** An encoder that a server uses. */
 export interface ServedEncoder {
   /** The model's name in the API. */
   readonly name: string;
@@ -91,7 +91,7 @@ function checkDimensions({ sentence, description }: Encoder, dimensions: number 
     throw new ApiError(400, `expected at most ${width} dimensions, got ${dimensions}`, null, "dimensions");
 }
 
-/** Ranks the documents of a request, in the form that clients of Jina and of Cohere read. @throws {ApiError} 400 */
+/** Ranks the documents of a request, in the format of Jina's and Cohere's APIs. @throws {ApiError} 400 */
 export async function rerankings(
   { name, encoder, tokenizer }: ServedEncoder,
   limits: Limits,

@@ -7,7 +7,7 @@ import type { ChatMessage } from "../text/chat_template.ts";
 import { ApiError } from "./api_error.ts";
 import type { Limits } from "./limits.ts";
 
-/** A part of a message as requests have it. */
+/** A part of a message in a request. */
 export type RequestPart =
   | Extract<ContentPart, { readonly type: "text" }>
   | { readonly type: "image_url"; readonly url: string };

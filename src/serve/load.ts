@@ -110,7 +110,7 @@ const isOfImages = (
 ): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam =>
   [VisionEncoder, DualEncoder, ObjectDetector, ImageModel].some((each) => model instanceof each);
 
-/** Whether a folder has a CTC model, which has no tokenizer but a list of symbols. */
+/** Whether a folder has a CTC model, which has a list of symbols instead of a tokenizer. */
 const isCtc = (path: string): boolean =>
   existsSync(join(path, "config.json")) &&
   isWav2Vec2((readConfig("loadModel", path) as { readonly model_type?: unknown }).model_type);

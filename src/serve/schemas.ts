@@ -69,7 +69,7 @@ const biases = z.custom<Record<string, number>>(
   "expected an object that maps tokens to biases from -100 to 100",
 );
 
-/** Accepts any value, for fields that concern OpenAI's service or are hints, and do not change the text. */
+/** Accepts any value, for fields that do not change the text: those about OpenAI's service, and hints. */
 export const anything = z.unknown().optional();
 export const ignored = {
   ...{ user: anything, metadata: anything, store: anything, service_tier: anything, safety_identifier: anything },
@@ -168,7 +168,7 @@ export const embeddingRequest = z.strictObject({
 
 const document = z.union([z.string(), z.strictObject({ text: z.string() })]);
 
-/** The request of Jina's and of Cohere's clients. */
+/** A rerank request, as Jina's and Cohere's clients send it. */
 export const rerankRequest = z.strictObject({
   user: anything,
   model: z.string(),

@@ -1,4 +1,4 @@
-/** A model as a server uses it. */
+/** A model that a server uses. */
 import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { ChatProcessor } from "../nn/models/vision_language/chat_processor.ts";
 import type { ChatTemplate } from "../text/chat_template.ts";

@@ -10,7 +10,7 @@ import { ApiError } from "./api_error.ts";
 import { anything, optional } from "./schemas.ts";
 import { z } from "./zod.ts";
 
-/** A speech recognition model as a server uses it. */
+/** A speech recognition model that a server uses. */
 export interface ServedSpeech {
   /** The model's name in the API. */
   readonly name: string;
@@ -58,7 +58,7 @@ export async function speechAnswer(
     const result = await transcribe(speech, audio, {
       ...{ task, language: form.language || undefined, initialPrompt: form.prompt || undefined },
       ...{ wordTimestamps: hasWords, signal },
-      // as in OpenAI's API, 0 lets the temperature rise when a window fails
+      // as in OpenAI's API, 0 means that a window that fails is retried at a higher temperature
       temperature: form.temperature === 0 ? undefined : form.temperature,
     });
     return written(result, format, granularities);

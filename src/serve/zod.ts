@@ -1,4 +1,4 @@
-/** The part of zod that the server uses, so that the package has no other part of it. */
+/** The parts of zod that the server uses, so that the package bundles nothing else of zod. */
 import {
   array,
   boolean,

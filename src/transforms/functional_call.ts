@@ -8,10 +8,11 @@ import { formatShape, sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
 /**
- * Calls a module with other parameters and buffers than its own: PyTorch's `torch.func.functional_call`. It makes a
- * module a function of its parameters, for {@link grad}, {@link jvp} or {@link vmap}.
+ * Calls a module with the given parameters and buffers instead of its current ones: PyTorch's
+ * `torch.func.functional_call`. It makes a module a function of its parameters, for {@link grad}, {@link jvp} or {@link
+ * vmap}.
  *
- * @param module its state is put back when the call returns or throws
+ * @param module its state is restored when the call returns or throws
  * @param state tensors by name, as in `namedParameters()`, as an object or a map; the others stay. Tied tensors have
  * any of their names
  * @param values the arguments of the module's `forward`

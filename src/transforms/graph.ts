@@ -21,7 +21,7 @@ export interface Traced {
   readonly outputs: Flattened;
   /** Whether results must stay connected to a graph outside of the call. */
   readonly isNested: boolean;
-  /** Returns a result as the caller gets it: without the graph of this call, unless a graph outside needs it. */
+  /** Returns a result for the caller: detached from the graph of this call, unless a graph outside needs it. */
   release(result: Tensor): Tensor;
 }
 

@@ -72,7 +72,7 @@ const jacobianParameters = parameters("jacobian", {
 /** Returns the rows of a unit matrix, each with the shape of a tensor. */
 const units = (x: Tensor): Tensor => reshape(eye(x.size, { dtype: x.dtype }), [x.size, ...x.shape]);
 
-/** Runs `body` for the units of a tensor; there is nothing to run for one without elements. */
+/** Runs `body` for the unit vectors of a tensor. An empty tensor has none. */
 function forEachUnit(x: Tensor, chunkSize: number | undefined, body: (unit: Tensor) => Tensor[]): Tensor[] | null {
   if (x.size === 0) return null;
   return vmap(body, { chunkSize, randomness: "same" })(units(x));
@@ -111,7 +111,7 @@ function forward({ inputs, outputs, isNested }: Traced, chunkSize: number | unde
   );
 }
 
-/** Gives derivatives the shape of the output and then that of the input. */
+/** Reshapes derivatives to the output's shape followed by the input's shape. */
 function blockOf(output: Tensor, input: Tensor, derivatives: Tensor | undefined): Tensor {
   const shape = [...output.shape, ...input.shape];
   return derivatives ? reshape(derivatives, shape) : zerosFor({ shape, dtype: input.dtype });
@@ -153,7 +153,7 @@ const hessianParameters = parameters("hessian", {
  * @param f returns a tensor of one element
  * @param primals its arguments
  * @param vectors a tensor for each tensor of `primals`
- * @returns the gradients and the products, lists like `primals`
+ * @returns the gradients and the products, in lists like `primals`
  *
  * @example
  * const { product } = transforms.hvp((x) => x.square().sum(), [tensor([1, 2])], [tensor([1, 0])]);

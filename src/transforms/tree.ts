@@ -9,7 +9,7 @@ export interface Flattened {
   rebuild(values: readonly unknown[]): unknown;
 }
 
-/** Lists the tensors of a tree, those of an object in the order of its keys. @throws {ArgumentError} */
+/** Lists the tensors of a tree; an object's values are in the order of its keys. @throws {ArgumentError} */
 export function flatten(tree: unknown, operation = "transforms"): Flattened {
   const leaves: Tensor[] = [];
   reading(operation, () => new Visit(operation, (leaf) => leaves.push(leaf)).visit(tree));
@@ -22,7 +22,7 @@ export function flatten(tree: unknown, operation = "transforms"): Flattened {
   };
 }
 
-/** More values than any tree of parameters. It ends the visit of a value that holds itself. */
+/** A limit above the size of any tree of parameters. It stops the visit of a cyclic value. */
 export const MOST_VALUES = 2 ** 16;
 export const MOST_DEPTH = 64;
 

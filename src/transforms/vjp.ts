@@ -14,14 +14,15 @@ import { flatten } from "./tree.ts";
 export interface ValueAndPullback<Arguments extends readonly unknown[], Result> {
   readonly value: Result;
   /**
-   * Computes the gradients of the arguments from that of the value: trees like the arguments, in a list. It can be
-   * called any number of times.
+   * Computes the gradients of the arguments from the gradient of the value. Returns a list of trees like the arguments.
+   * It can be called any number of times.
    */
   readonly pullback: (cotangent: Result) => [...Arguments];
 }
 
 /**
- * Computes a function, and returns what computes its vector-Jacobian products, Jᵀ g: PyTorch's `torch.func.vjp`.
+ * Computes a function, and returns a function that computes its vector-Jacobian products, Jᵀ g: PyTorch's
+ * `torch.func.vjp`.
  *
  * @param f a function from trees of tensors to a tree of tensors
  * @param primals its arguments
@@ -118,7 +119,7 @@ function gradients(operation: string, f: AnyFunction, argnums: ArgumentNumbers, 
   return typeof argnums === "number" ? found[0] : found;
 }
 
-/** Returns the arguments to differentiate, and `f` as a function of these alone. */
+/** Returns the arguments to differentiate, and `f` as a function of only these. */
 export function choose(operation: string, f: AnyFunction, argnums: ArgumentNumbers, primals: readonly unknown[]) {
   const places = [argnums].flat();
   const missing = places.find((at) => at >= primals.length || flatten(primals[at], operation).leaves.length === 0);

@@ -19,22 +19,22 @@ export type Axes = number | null | readonly Axes[] | { readonly [key: string]: A
 /** Options of {@link vmap}. */
 export interface VmapOptions {
   /**
-   * The axis of the examples in each argument: one for all, or a list with one for each argument. null: the argument is
-   * the same for all examples. An object or a list of axes describes the tensors in an argument. Default 0.
+   * The axis of the examples in each argument: one axis for all, or a list with one for each argument. null means that
+   * all examples share the argument. An object or a list of axes describes the tensors in an argument. Default 0.
    */
   inDims?: Axes | undefined;
   /** The axis of the examples in the results, or a tree of axes like the result. Default 0. */
   outDims?: Axes | undefined;
   /**
-   * Random operations in `f`: `"different"` draws other numbers for each example, `"same"` the same ones. The default,
-   * `"error"`, throws.
+   * Random operations in `f`: `"different"` draws different numbers for each example, `"same"` the same numbers for
+   * all. The default, `"error"`, throws.
    */
   randomness?: Randomness | undefined;
   /** The number of examples to compute at once, which bounds memory. Default: all. */
   chunkSize?: number | undefined;
 }
 
-/** A list or object of axes is checked against the arguments. */
+/** A list or object of axes; it is checked against the arguments. */
 const axesTree: Kind<Axes> = {
   expected: "an axis, null, or a tree of axes",
   parse: (value) => (isAxes(value) ? value : undefined),
@@ -55,8 +55,8 @@ function isAxes(tree: unknown): tree is Axes {
 let created = 0;
 
 /**
- * Makes a function of one example a function of many: PyTorch's `torch.vmap`. Operations in `f` see one example and run
- * once for all of them.
+ * Turns a function of one example into a function of many: PyTorch's `torch.vmap`. Operations in `f` see one example
+ * and run once for all of them.
  *
  * @param f a function from trees of tensors to a tree of tensors; it can't read their values
  *

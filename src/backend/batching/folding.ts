@@ -1,4 +1,4 @@
-/** Rules of primitives with a batch axis or rows: the examples become part of it. */
+/** Rules of primitives with a batch axis or rows: the axis of examples is merged into them. */
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
@@ -6,9 +6,9 @@ import { normalizationBackward, normalizationForward } from "./normalization.ts"
 import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
 
 /**
- * Primitives with dense operands, and with an attribute that is the number of planes or batches.
+ * Primitives with dense operands, and an attribute with the number of planes or batches.
  *
- * @param own the operands that have these planes; the others must be the same for all examples
+ * @param own the operands that have these planes; all examples must share the others
  */
 const byCount =
   (name: string, own: readonly number[]): Rule =>
@@ -88,7 +88,7 @@ const batches: Rule = (operands, results, attributes) => {
   };
 };
 
-/** Losses of each element; if one example's are summed, their sum or mean is a second call. */
+/** Elementwise losses. If each example's losses are reduced, a second call computes their sum or mean. */
 const loss: Rule = (operands, [result], attributes) => {
   const count = countOf(operands);
   const inputs = operands.map((operand) => repeatedFor(operand, count));
@@ -117,7 +117,10 @@ const swapped = (x: Tensor): Tensor => {
   return viewOf(x, [second!, first!, ...others], [two!, one!, ...steps]);
 };
 
-/** Cross entropy: the third operand or result has two planes first, and the weights of the classes come last. */
+/**
+ * Cross entropy: the third operand or result starts with an axis of two planes, and the class weights are the last
+ * operand.
+ */
 const crossEntropy =
   (perExample: number): Rule =>
   (operands, results, attributes) => {
@@ -134,7 +137,7 @@ const crossEntropy =
     return { inputs, attributes: shifted(attributes, ["axis"]), specs, finish };
   };
 
-/** Sorted lists that have the axes of the values. */
+/** Searches in sorted lists that have the same leading axes as the values. */
 const search: Rule = (operands, _, attributes) => {
   const [sorted, values] = operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0));
   if (sorted !== values) return null;

@@ -1,7 +1,10 @@
-/** Random numbers inside of `vmap`: the starts of the examples, if these draw different numbers. */
+/**
+ * Random numbers inside of `vmap`: a separate start of the generator for each example, if examples draw different
+ * numbers.
+ */
 import type { BatchLevel } from "../../tensor/batched.ts";
 
-/** A start of random numbers for each example. */
+/** The start of the random numbers of each example. */
 export interface ExampleStarts {
   readonly level: BatchLevel;
   /** The fields of the attributes that differ, for each example. */

@@ -38,7 +38,7 @@ export type Rule = (
 export const viewOf = (x: Tensor, shape: Shape, strides: readonly number[]): Tensor =>
   new Tensor(x.storage, x.dtype, shape, strides, x.offset);
 
-/** Inserts axes of size 1 after the first one, up to a rank of the example. */
+/** Inserts axes of size 1 after the first one until each example has this rank. */
 export function aligned(x: Tensor, rank: number): Tensor {
   const missing = rank - (x.rank - 1);
   if (missing <= 0) return x;
@@ -54,7 +54,7 @@ export const broadcastTo = (x: Tensor, shape: Shape): Tensor =>
 export const countOf = (operands: readonly Operand[]): number =>
   operands.find(({ isBatched }) => isBatched)!.tensor.shape[0]!;
 
-/** Repeats an operand that is not batched, so that it has the first axis. */
+/** Expands an operand that is not batched along a new first axis. */
 export const repeatedFor = ({ tensor, isBatched }: Operand, count: number): Tensor =>
   isBatched ? tensor : viewOf(tensor, [count, ...tensor.shape], [0, ...tensor.strides]);
 
@@ -62,7 +62,7 @@ export const repeatedFor = ({ tensor, isBatched }: Operand, count: number): Tens
 export const repeated = (operands: readonly Operand[]): readonly Tensor[] =>
   operands.map((operand) => repeatedFor(operand, countOf(operands)));
 
-/** Returns the attributes with the named axes one further on. */
+/** Returns the attributes with the named axes increased by one. */
 export function shifted(attributes: Readonly<Record<string, unknown>>, names: readonly string[]): unknown {
   const next: Record<string, unknown> = { ...attributes };
   for (const name of names) {

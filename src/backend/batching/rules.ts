@@ -1,4 +1,6 @@
-/** How a primitive runs once for all examples of `vmap`: a rule for each family, by the primitive's name. */
+/**
+ * The `vmap` rules by the primitive's name: how one call computes all examples. Each family of primitives has a rule.
+ */
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { LiftedCall } from "../lifted.ts";
 import { folding } from "./folding.ts";
@@ -14,7 +16,7 @@ import {
   shifted,
 } from "./rule.ts";
 
-/** Aligns operands that broadcast: the example's axes stay the last ones. */
+/** Aligns operands that broadcast, so that an example's axes remain the last ones. */
 const broadcasting: Rule = (operands, [result], attributes) => ({
   inputs: operands.map(({ tensor, isBatched }) => (isBatched ? aligned(tensor, result!.shape.length) : tensor)),
   attributes,
@@ -26,12 +28,12 @@ const leading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands)
 /** The same for primitives that read dense memory. */
 const denseLeading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands).map(dense), attributes });
 
-/** Operations along axes: each is one further on. */
+/** Operations along axes: the index of each axis increases by one. */
 const alongAxes =
   (...names: readonly string[]): Rule =>
   (operands, _, attributes) => ({ inputs: repeated(operands), attributes: shifted(attributes, names) });
 
-/** Products of matrices: batch axes broadcast, so the axis of the examples is one more. */
+/** Matrix products: batch axes broadcast, so the axis of the examples is an additional batch axis. */
 const product: Rule = (operands, [result], attributes) => {
   const { shape } = result!;
   const rank = Math.max(shape.length, ...operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0)));
@@ -47,7 +49,7 @@ const product: Rule = (operands, [result], attributes) => {
   };
 };
 
-/** Fourier transforms: a second operand is a table, which no example changes. */
+/** Fourier transforms: a second operand is a table, which all examples share. */
 const fourier: Rule = ([x, ...tables], _, attributes) => {
   if (tables.some(({ isBatched }) => isBatched)) return null;
   return {
@@ -97,7 +99,7 @@ export function ruleOf(
   results: readonly Result[],
 ): Prepared | null {
   const rule = family === "elementwise" ? broadcasting : table.get(name);
-  // a result may be batched without any operand: a copy of the same values into each example
+  // a result may be batched although no operand is: the same values are copied into each example
   if (rule !== broadcasting && !operands.some(({ isBatched }) => isBatched)) return null;
   if (results.some(({ shape }) => shape.length >= MAX_RANK)) return null;
   if (operands.some(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0) >= MAX_RANK)) return null;

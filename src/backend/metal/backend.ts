@@ -11,7 +11,7 @@ import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
 
-/** The tickets of an operation that launched nothing. */
+/** The tickets of an operation without launches. */
 const NOTHING = { first: 0, last: 0 };
 
 /** The GPU on Apple Silicon; on Linux the software device. */

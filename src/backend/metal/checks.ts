@@ -28,7 +28,7 @@ class PendingCheck implements DeferredCheck {
   outcome(): unknown {
     const { check } = this;
     if (check === null) return this.error;
-    this.check = null; // first, since the check may read memory, which runs finished checks
+    this.check = null; // remove it first: the check may read memory, and reading runs finished checks
     try {
       check.run();
       this.hasPassed = true;

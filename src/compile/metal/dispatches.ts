@@ -14,9 +14,9 @@ import type { RowsPlan } from "./rows.ts";
 export interface Planned extends DeviceCall {
   /** The indices of the recorded dispatches that it replaces. */
   readonly from: readonly number[];
-  /** What a generated kernel computes, if another product may follow. */
+  /** The computation of a generated kernel, if another product may follow it. */
   readonly rows?: RowsPlan;
-  /** What a generated kernel computes, if it begins with a product. */
+  /** The computation of a generated kernel, if it begins with a product. */
   readonly chain?: Chain;
 }
 

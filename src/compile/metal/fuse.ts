@@ -22,8 +22,8 @@ export interface Fused {
 }
 
 /**
- * How much memory delayed dispatches may cost, relative to the recorded order's arena. Plain calls need more: they keep
- * results until their tensors are released, and not only until the last use.
+ * Limit of the memory that delayed dispatches may take, relative to the arena of the recorded order. Plain calls need
+ * even more, because they keep results until their tensors are released, not only until the last use.
  */
 const MOST_MEMORY = 1.125;
 

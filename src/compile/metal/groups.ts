@@ -13,7 +13,7 @@ const MAX_MEMBERS = 24;
 /** Kernels with different code in a group. Each one makes the generated kernel larger. */
 const MAX_BODIES = 3;
 
-/** The memory of a list of dispatches. */
+/** The memory use of a list of dispatches. */
 export interface Memory {
   /** The bytes of intermediate results during each dispatch. */
   readonly live: readonly number[];
@@ -119,7 +119,7 @@ function firstConflicts(calls: readonly Planned[]): number[] {
       for (const before of earlier)
         if (before.index < index && (isWritten || before.isWritten))
           conflicts[before.index] = Math.min(conflicts[before.index]!, index);
-      // an access before a write can't be the first to conflict with later dispatches
+      // an access before a write is never the first conflict with later dispatches
       const kept = isWritten ? earlier.filter((before) => before.index === index) : earlier;
       accesses.set(entry, [...kept, { index, isWritten }]);
     }

@@ -176,7 +176,9 @@ export class DeviceRecording extends Tracking implements Recorded {
     return { source: this.isNew(storage) ? "host" : "external", index: 0 };
   }
 
-  /** Finds the keys of random calls in inline parameters. A key has 64 bits, so other parameters don't equal it. */
+  /**
+   * Finds the keys of random calls in inline parameters. A key has 64 bits, so no other parameter equals it by chance.
+   */
   private linkKeys(block: Uint8Array, inline: readonly Inline[], call: number): void {
     if (this.keys.size === 0) return;
     const view = new DataView(block.buffer);

@@ -31,7 +31,9 @@ const firstByteOf = (tensor: Tensor): number => reachOf(tensor).first * bytesOf(
 /** Records and replays dispatches of Metal kernels. */
 export const metalSeam: Seam<DeviceRecording> = {
   accepts: ({ storage }) => !storage.isAbstract && storage.batch === undefined,
-  /** Shares the argument's memory through another `Memory` object, which tells it from other tensors' memory. */
+  /**
+   * Shares the argument's memory through another `Memory` object, which distinguishes it from other tensors' memory.
+   */
   standIn(tensor) {
     metalBackend.makeResident(tensor);
     const { dtype, shape, strides, storage, offset } = tensor;

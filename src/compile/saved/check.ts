@@ -30,13 +30,13 @@ export function extentOf({ shape, strides, offset }: SavedLayout): { first: numb
   return { first, last };
 }
 
-/** Returns the number of bytes from the first element of an argument to its last. */
+/** Returns the number of bytes from the first to the last element of an argument. */
 export function inputBytes(layout: SavedLayout): number {
   const extent = extentOf(layout);
   return extent ? (extent.last - extent.first + 1) * bytesOf(layout.dtype) : 0;
 }
 
-/** Checks a layout. @param isFree whether its offset may be negative, as that of a view of an argument */
+/** Checks a layout. @param isFree whether its offset may be negative, as in a view of an argument */
 export function checkLayout(value: unknown, fail: Fail, isFree = false): SavedLayout {
   if (!isRecord(value)) return fail("a layout is not an object");
   const { dtype, shape, strides, offset } = value;

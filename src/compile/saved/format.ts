@@ -31,7 +31,7 @@ export interface SavedJson {
   readonly arenaBytes: number;
   readonly state: number;
   readonly constants: number;
-  /** The bytes of each result, and whether the file has its contents. */
+  /** The bytes of each result, and whether the file stores its contents. */
   readonly results: readonly { readonly bytes: number; readonly hasContents: boolean }[];
   readonly draws: readonly { readonly ahead: number; readonly places: readonly number[] }[];
   /** The number of random calls. */
@@ -44,7 +44,7 @@ export function libraryFingerprint(): string {
   return Bun.SHA256.hash(JSON.stringify([functions, names]), "hex");
 }
 
-/** Returns a value of a tree as text; undefined if a file can't have it. */
+/** Returns a value of a tree as text; undefined if a file can't store it. */
 export function textOf(value: unknown): string | undefined {
   if (value === null || value === undefined || typeof value === "boolean") return String(value);
   if (typeof value === "string") return `"${value}`;

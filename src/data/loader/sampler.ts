@@ -63,7 +63,7 @@ export function weightedRandomSampler(...values: unknown[]): (epoch: number, see
   };
 }
 
-/** Cumulative sums of the weights, divided by the largest one so that huge weights do not overflow. */
+/** Cumulative sums of the weights. All are divided by the largest weight, so that huge weights do not overflow. */
 function sumsOf(weights: readonly number[]): Float64Array {
   const largest = weights.reduce((most, weight) => Math.max(most, weight), 0);
   const sums = new Float64Array(weights.length);

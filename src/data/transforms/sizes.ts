@@ -45,7 +45,7 @@ type Resizing = { readonly mode: ResizeMode; readonly antialias: boolean };
 /**
  * Returns a transform that resizes images, by {@link interpolate}.
  *
- * @param size [height, width]; or the length of the shorter side, where the longer one keeps the ratio, rounded down
+ * @param size [height, width]; or the length of the shorter side, with the longer side in proportion, rounded down
  *
  * @example
  * data.transforms.resize(224)(image); // uint8 [3, 480, 640] becomes [3, 224, 298]

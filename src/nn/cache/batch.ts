@@ -114,7 +114,7 @@ const aliveCaches: Kind<readonly KeyValueCache[]> = {
     return caches.every(({ layers }) => layers.length === caches[0]!.layers.length) ? caches : undefined;
   },
 };
-/** Far more than any batch has. */
+/** An upper bound, far above any batch size. */
 const MOST_SEQUENCES = 65_536;
 
 const readCaches = parameters("KeyValueCacheBatch", { caches: operand(aliveCaches) });

@@ -21,13 +21,13 @@ const SPARE = 64;
 /** Minimum number of tokens that are appended between two drops. */
 const LEAST_ROOM = 64;
 
-/** @internal Attention of queries to cached keys and values, whose last rows belong to the queries' tokens. */
+/** @internal Attention of queries to cached keys and values. The last rows of both belong to the queries' tokens. */
 export type Attend = (queries: Tensor, held: KeysAndValues) => Tensor;
 
 /** @internal Positions of new tokens: the position of the first, or one for each as int32 [batch, tokens]. */
 export type Positions = number | Tensor<"int32">;
 
-/** From a length on, tokens of each row have positions that differ from their places by a number. */
+/** Offsets to add to the positions of all tokens from index `from` on, one per row. */
 interface Shift {
   readonly from: number;
   readonly rows: readonly number[];
@@ -68,8 +68,8 @@ export const rowsFrom = (firsts: readonly number[], tokens: number): Tensor<"int
 /**
  * The keys and values of the tokens that one attention layer has processed, so that only new tokens are computed.
  *
- * Tokens beyond the limit or the window are dropped in groups. The memory is then that of the window, plus 64 tokens
- * that `truncate` can remove, plus the larger of 64 tokens and an eighth of the window.
+ * Tokens beyond the limit or the window are dropped in groups. Memory use is then the window, plus 64 tokens that
+ * `truncate` can remove, plus the larger of 64 tokens and an eighth of the window.
  *
  * It records no autograd history: use it in `noGrad`.
  */
@@ -87,7 +87,7 @@ export class AttentionCache implements Disposable {
   private store: TokenStore | null = null;
   /** The states of a recurrent layer, which has no keys and values. */
   private readonly states = new Map<string, Tensor>();
-  /** In the order of their lengths. */
+  /** Sorted by `from`. */
   private shifts: readonly Shift[] = [];
 
   /** @throws {ArgumentError} for a limit or a window below 1, and an unknown format. */
@@ -198,7 +198,7 @@ export class AttentionCache implements Disposable {
 
   /**
    * @internal Whether it can be truncated to `length` tokens: everything that the next token attends to is still
-   * cached. A state of a recurrent layer is only that of all tokens.
+   * cached. The state of a recurrent layer can't be truncated, because it summarizes all tokens.
    */
   canTruncate(length: number): boolean {
     if (this.states.size > 0) return length === this.seen || length === 0;
@@ -323,7 +323,8 @@ export class KeyValueCache implements Disposable {
   /**
    * @param limit maximum number of tokens in each layer
    *
-   * @throws {ArgumentError} for a number below 1, an unknown format, and windows that are not one per layer.
+   * @throws {ArgumentError} for a number below 1, an unknown format, and a list of windows whose length is not the
+   * number of layers.
    */
   constructor(layers: number, limit: number, options?: KeyValueCacheOptions);
   constructor(...values: unknown[]) {
@@ -363,8 +364,8 @@ export class KeyValueCache implements Disposable {
   }
 
   /**
-   * Whether `truncate(length)` is possible. A full cache and layers with sliding windows drop tokens. Then only recent
-   * tokens can be removed, at least 64.
+   * Whether `truncate(length)` is possible. A full cache and layers with sliding windows drop tokens. In such caches,
+   * only recent tokens can be removed: at least the last 64.
    */
   canTruncate(length: number): boolean;
   canTruncate(...values: unknown[]): boolean {

@@ -170,7 +170,7 @@ export class TokenStore implements Disposable, KeysAndValues {
       noGrad(() => {
         const indices = tensor([...rows], { dtype: "int32" });
         const copy = (to: Tensor, from: Tensor) =>
-          // rows are the first axis, unless tokens are
+          // the first axis is rows, unless the layout puts tokens first
           copy_(narrow(to, axis, 0, count), indexSelect(narrow(from, axis, 0, count), axis === 0 ? 1 : 0, indices));
         copy(next.keys, this.keys);
         copy(next.values, this.values);

@@ -11,7 +11,7 @@ export interface Job {
   readonly signal: AbortSignal | undefined;
   /** The images of the prompt and their places, if it has any. */
   readonly placed: PlacedPrompt | undefined;
-  /** The tokens of the prompt, with numbers below 0 for those of images, which differ between images. */
+  /** The tokens of the prompt. Image tokens are replaced by negative numbers that identify the image. */
   readonly keys: readonly number[];
 }
 
@@ -66,7 +66,7 @@ export class Slot {
     return this.cache.canTruncate(shared) ? shared : 0;
   }
 
-  /** Whether the rest of a prompt is to be computed, which another slot's tokens can't be computed with. */
+  /** Whether the slot still has to process a prompt, which can't share a step with other slots. */
   get isReading(): boolean {
     return this.pending.length > 1 || this.placedCount > 0;
   }

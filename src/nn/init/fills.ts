@@ -86,8 +86,8 @@ export interface TruncNormalOptions extends GeneratorOptions {
 /**
  * Fills a tensor with normal numbers restricted to [a, b]. Returns the tensor.
  *
- * It maps uniform numbers between the probabilities of the bounds by the inverse of the normal distribution function,
- * as PyTorch's `trunc_normal_`, in float32, and in float64 for float64.
+ * As PyTorch's `trunc_normal_`, it draws uniform numbers between the cumulative probabilities of the bounds and applies
+ * the inverse normal distribution function. It computes in float32, or in float64 for float64.
  *
  * @example
  * nn.init.truncNormal_(layer.weight, { std: 0.02 });

@@ -44,8 +44,8 @@ export function eye_(...values: unknown[]): Tensor {
 const eyeParameters = parameters("init.eye_", { x });
 
 /**
- * Fills the weight of a convolution so that it keeps as many of its input channels as it can: 1 in the center of each
- * kernel from a channel to the same one, else 0. Returns the tensor.
+ * Fills the weight of a convolution so that it passes input channels through unchanged, as many as possible. The kernel
+ * from a channel to itself is 1 in the center; everything else is 0. Returns the tensor.
  *
  * @param tensor of shape [outputs, inputs, …kernel], with one to three axes of the kernel
  * @param groups the number of groups of output channels; each keeps its inputs
@@ -110,7 +110,7 @@ export function orthogonal_(...values: unknown[]): Tensor {
 const orthogonalParameters = parameters("init.orthogonal_", { x, gain: optional(finite, 1), ...generated });
 
 /**
- * Fills a matrix with normal numbers, of which a part is 0 in each column. Returns the tensor.
+ * Fills a matrix with normal numbers, and sets a fraction of each column to 0. Returns the tensor.
  *
  * Source: J. Martens, "Deep learning via Hessian-free optimization", 2010.
  *
@@ -133,7 +133,7 @@ export function sparse_(...values: unknown[]): Tensor {
   const dtype = accumulationDType(x.dtype);
   return written("init.sparse_", x, () => {
     const numbers = normal(0, std, x.shape, { dtype, generator });
-    // Each column's ranks of random numbers are a random permutation of its rows.
+    // Ranking random numbers in each column gives a random permutation of its rows.
     const ranks = argsort(argsort(rand(x.shape, { generator }), 0), 0);
     return where(lt(ranks, Math.ceil(sparsity * x.shape[0]!)), 0, numbers);
   });

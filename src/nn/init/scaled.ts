@@ -47,7 +47,7 @@ const kaiming = {
   ...generated,
 } as const;
 
-/** Fills with uniform numbers of a standard deviation: within ±√3 of it. */
+/** Fills with uniform numbers in ±√3 · deviation, which have this standard deviation. */
 function fillUniformly(x: Tensor, std: number, { generator }: GeneratorOptions): Tensor {
   const bound = Math.sqrt(3) * Math.abs(std);
   return noGrad(() => randomRows.uniform_(x, -bound, bound, { generator }));

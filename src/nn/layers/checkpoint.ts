@@ -14,7 +14,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 
-/** A function that the backward pass computes again: from tensors to one tensor. */
+/** A function from tensors to one tensor, which the backward pass recomputes. */
 export type CheckpointBody<Inputs extends readonly Tensor[]> = (...inputs: Inputs) => Tensor;
 
 const bodyParameters = parameters("checkpoint", { body: operand(aFunction<CheckpointBody<Tensor[]>>()) });
@@ -47,7 +47,7 @@ export function checkpoint(...values: unknown[]): Tensor {
   const { output, leaves } = forward(body, inputs);
   const all = [...inputs, ...leaves];
   record("checkpoint", all, [output], inputs, ([gradient], saved, needs) => {
-    // An abstract gradient records a map of tangents, which the recorded body computes.
+    // If the gradient is abstract, a graph is being recorded: record the recomputation of the body too.
     if (gradient.storage.isAbstract)
       return withBackend(backend, () => recorded(body, { saved, leaves, needs, state }, gradient));
     if (isGradEnabled())

@@ -37,7 +37,7 @@ export function checkName(operation: string, name: unknown, isTaken: (name: stri
 }
 
 /**
- * Returns its input. It takes the place of a layer that is left out.
+ * Returns its input. Use it as a placeholder for an omitted layer.
  *
  * @example
  * new Identity().forward(x); // x

@@ -41,8 +41,8 @@ type WithoutBuffers<O> = [keyof Buffers<O>] extends [never] ? Readonly<O> : Read
 type Properties<O> = { readonly [Name in keyof O]-?: Exclude<O[Name], undefined> };
 
 /**
- * Types of derived modules. Two interfaces, because the documentation prints a named parameter for x, but a tuple for
- * others.
+ * Types of derived modules. There are two interfaces so that the documentation prints a named parameter `x` for modules
+ * with one operand, instead of a tuple.
  */
 export interface DerivedOfX extends Module<[x: Tensor], Tensor> {
   forward(x: Tensor): Tensor;

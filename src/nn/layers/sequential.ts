@@ -6,7 +6,7 @@ import { Module } from "./module.ts";
 /** A step of {@link Sequential}: a module, or a function of a tensor. */
 export type Step = Module<[x: Tensor], Tensor> | ((x: Tensor) => Tensor);
 
-/** The result of a step of which X is the input. Operations such as `relu` keep its dtype. */
+/** The result type of a step with input X. Operations such as `relu` keep its dtype. */
 type After<S, X extends Tensor> = S extends { readonly method: "same" }
   ? X
   : S extends Module<[x: Tensor], Tensor>

@@ -61,7 +61,7 @@ interface Different {
   readonly expected: Described;
 }
 
-/** Describes its dtype and shape. */
+/** Describes the tensor's dtype and shape. */
 interface Described {
   describe(): string;
 }

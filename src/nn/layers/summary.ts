@@ -19,7 +19,7 @@ export interface SummaryLayer {
   readonly tensors: readonly (readonly [name: string, tensor: State])[];
 }
 
-/** @internal A module as it prints: the tensors that it directly holds, and its submodules. */
+/** @internal The printed form of a module: the tensors that it directly holds, and its submodules. */
 export interface SummaryTree {
   readonly kind: string;
   readonly details: string;

@@ -75,7 +75,7 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
     return this.forward === QuantizedLinear.prototype.forward;
   }
 
-  /** @param x [..., inputs] of float32, float16 or bfloat16 @returns [..., outputs] of its dtype */
+  /** @param x [..., inputs] of float32, float16 or bfloat16 @returns [..., outputs] of the dtype of x */
   override forward(x: Tensor): Tensor {
     return quantizedMatmul(x, this.weight, { precision: this.precision, bias: this.bias });
   }

@@ -181,8 +181,8 @@ const loadQuantizedParameters = parameters("loadQuantized", {
 });
 
 /**
- * Loads weights of which some are quantized. Layers with quantized weights are replaced in place by quantized layers
- * that share the memory of the given weights; other weights are copied. If anything does not match, nothing is loaded.
+ * Loads weights, some of them quantized. Layers with quantized weights are replaced in place by quantized layers that
+ * share the memory of the given weights; other weights are copied. If anything does not match, nothing is loaded.
  *
  * @param weights by the model's names, such as the result of `io.loadWeights`
  * @returns the missing and the unexpected names, which are always empty

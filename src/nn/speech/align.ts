@@ -1,8 +1,8 @@
 /** Aligns tokens with audio by the attention of some heads and dynamic time warping. */
 
 /**
- * Applies a median filter along rows, which are extended by reflection. Rows that are too short for that stay as they
- * are.
+ * Applies a median filter along rows, which are extended by reflection. Rows that are too short for reflection are
+ * unchanged.
  *
  * @param width odd
  */

@@ -1,4 +1,4 @@
-/** How repetitive a text is. */
+/** Measures how repetitive a text is. */
 import { zlib } from "../../io/zlib.ts";
 
 /** Returns the size of a text in UTF-8 divided by its size after compression; repetitive texts have high values. */

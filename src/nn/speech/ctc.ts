@@ -23,14 +23,14 @@ import type { TranscribeSettings } from "./options.ts";
 import type { Transcription, TranscriptionSegment } from "./transcription.ts";
 import type { WordTime } from "./words.ts";
 
-/** The length of a window, and of its parts at both ends whose frames are not used, in seconds. */
+/** The length of a window, and of the margin at each end whose frames are discarded, in seconds. */
 const [WINDOW, OVERLAP] = [30, 5];
 /** @internal The number of samples in a window. */
 export const WINDOW_SAMPLES: number = WINDOW * SAMPLE_RATE;
-/** A segment ends at a pause of this length, or before it would be longer than this, in seconds. */
+/** A segment ends at a pause of the first length, or before it exceeds the second, in seconds. */
 const [PAUSE, LONGEST] = [0.6, 15];
 
-/** Samples of a recording, of which the frames from `first` to before `end` are used. */
+/** Samples of a recording. Only the frames from `first` to before `end` are used. */
 interface Window {
   readonly start: number;
   readonly samples: number;
@@ -61,7 +61,7 @@ export function checkCtc({ settings }: Wav2Vec2, options: TranscribeSettings): C
 
 /**
  * @internal Transcribes a recording with a CTC model: the likeliest symbol of each frame. Windows of 30 s overlap, and
- * the frames at their ends are not used, as in the pipeline of `transformers` with `chunk_length_s=30`.
+ * the frames at their ends are discarded, as in the pipeline of `transformers` with `chunk_length_s=30`.
  *
  * @param samples float32 [samples] at 16 kHz
  */
@@ -107,7 +107,7 @@ async function framesOf(
   const windows = windowsOf(model, samples.size);
   const symbols: number[] = [];
   const probabilities: number[] = [];
-  const groups = [windows.slice(0, -1), windows.slice(-1)]; // the last one is of another length
+  const groups = [windows.slice(0, -1), windows.slice(-1)]; // the last window has another length
   for (const group of groups)
     for (let at = 0; at < group.length; at += batch) {
       signal?.throwIfAborted();
@@ -143,7 +143,7 @@ function inputOf(samples: Tensor, { start, samples: count }: Window, { normalize
 /** As in `transformers`' `Wav2Vec2FeatureExtractor`. */
 const VARIANCE_EPS = 1e-7;
 
-/** Returns the number of the likeliest symbol of each frame, and its probability: float32 [windows, 2, frames]. */
+/** Returns the index of the likeliest symbol of each frame, and its probability: float32 [windows, 2, frames]. */
 function likeliest(model: Wav2Vec2, windows: readonly Tensor[]): Tensor {
   const chances = logSoftmax(toDType(model.forward(stack(windows, 0)), "float32"), { dim: -1 });
   return stack([toDType(argmax(chances, { dim: -1 }), "float32"), exp(amax(chances, { dim: -1 }))], 1);

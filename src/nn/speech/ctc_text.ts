@@ -1,4 +1,4 @@
-/** Greedy decoding of a model that was trained with the CTC loss: symbols, text and words of its frames. */
+/** Greedy decoding for a model that was trained with the CTC loss: converts frames to symbols, text and words. */
 import type { CtcSettings } from "../models/wav2vec2/settings.ts";
 
 /** The likeliest symbol of each frame, with its probability. */

@@ -9,7 +9,7 @@ import { uniformOf } from "../generation/sampling.ts";
 import type { Whisper, WhisperCache } from "../models/whisper/whisper.ts";
 import { logSumExp, type Rule } from "./rules.ts";
 
-/** The tokens of a window, and how probable they are. */
+/** The tokens of a window, and their mean log probability. */
 export interface Decoded {
   /** The tokens after the prompt, without the end token. */
   readonly tokens: readonly number[];
@@ -99,7 +99,7 @@ function extend(row: Row, logits: Float32Array, { rule, temperature, endToken, g
   else row.tokens.push(token);
 }
 
-/** @internal Returns the index of the largest value; of the first one, if there are several. */
+/** @internal Returns the index of the largest value; the first of ties. */
 export function likeliest(values: ArrayLike<number>): number {
   let best = 0;
   for (let at = 1; at < values.length; at++) if (values[at]! > values[best]!) best = at;

@@ -27,7 +27,7 @@ export const SAMPLE_RATE = 16_000;
 /** @internal The distance between frames in samples: 10 ms. */
 export const HOP = 160;
 const N_FFT = 400;
-/** Frames that are transformed at once, so that memory does not grow with the length of the audio: 60 s. */
+/** Number of frames that are transformed at once: 60 s of audio. This bounds memory for long audio. */
 const CHUNK = 6000;
 
 /** Options of {@link logMelFeatures}. */

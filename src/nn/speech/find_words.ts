@@ -13,7 +13,7 @@ import { startsOf } from "./align.ts";
 import { TIME_UNIT } from "./segments.ts";
 import { type TimedWord, wordsOf } from "./words.ts";
 
-/** A window whose words are aligned. */
+/** A window, and the tokens whose words are to be aligned. */
 export interface AlignmentInputs {
   /** The encoder's states, [1, audioPositions, width]. */
   readonly states: Tensor;
@@ -90,7 +90,7 @@ async function rowsOf(matrix: Tensor): Promise<Float64Array[]> {
   );
 }
 
-/** Without a list of heads, those of the later half of the layers align. */
+/** Without a list of heads, all heads of the later half of the layers are used for alignment. */
 function laterHeads({ description: { decoder } }: Whisper): (readonly [layer: number, head: number])[] {
   const first = Math.floor(decoder.layers / 2);
   return Array.from({ length: decoder.layers - first }, (_, at) =>

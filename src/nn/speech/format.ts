@@ -38,7 +38,7 @@ function checked(transcription: Transcription): Transcription {
     ({ segments } = transcription);
     if (Array.isArray(segments) && segments.length <= MOST_SEGMENTS && segments.every(isSegment)) return transcription;
   } catch {
-    // A getter of the object threw: it is not a result.
+    // A getter of the object threw, so it is not a result of `transcribe`.
   }
   const message = "expected the result of transcribe, got segments that are not { start, end, text }";
   throw new ArgumentError("formatTranscription", "noSegments", message);
@@ -65,7 +65,7 @@ function cue({ start, end, text }: TranscriptionSegment, point: string, hours: b
   return `${time(start)} --> ${time(end)}\n${text.trim().replaceAll("-->", "->")}\n`;
 }
 
-/** Writes hours only if there are any, or always: `00:01.500`, `00:00:01,500`. */
+/** Formats a time as `00:01.500` or, with hours, as `00:00:01,500`. */
 function formatTime(seconds: number, point: string, hours: boolean): string {
   const total = Math.round(1000 * seconds);
   const two = (value: number) => `${value}`.padStart(2, "0");

@@ -16,7 +16,7 @@ export interface TranscribeOptions {
   readonly language?: string | undefined;
   /** Whether to transcribe the speech or to translate it into English. Default `"transcribe"`. */
   readonly task?: "transcribe" | "translate" | undefined;
-  /** Whether segments have times. Without them, each window is one segment. Default true. */
+  /** Whether segments have start and end times. Without them, each window is one segment. Default true. */
   readonly timestamps?: boolean | undefined;
   /** Whether to find the times of words; requires a model with a tokenizer and `timestamps`. Default false. */
   readonly wordTimestamps?: boolean | undefined;

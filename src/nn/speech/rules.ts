@@ -1,4 +1,4 @@
-/** Which tokens may follow in a transcript: Whisper's suppressed tokens and rules of timestamps. */
+/** Which tokens may follow in a transcript: Whisper's suppressed tokens and timestamp rules. */
 import type { WhisperSettings } from "../models/whisper/settings.ts";
 
 /** Excludes tokens by setting their logits to −∞. */
@@ -7,7 +7,7 @@ export type Rule = (logits: Float32Array, tokens: readonly number[]) => void;
 /**
  * Returns the rules of a transcript.
  *
- * @param timestamps whether segments begin and end with the tokens of times
+ * @param timestamps whether segments begin and end with timestamp tokens
  */
 export function rulesOf(settings: WhisperSettings, timestamps: boolean): Rule {
   const { suppressed, beginSuppressed } = settings;
@@ -23,8 +23,8 @@ const exclude = (logits: Float32Array, tokens: readonly number[]): void => {
 };
 
 /**
- * Times come in pairs, except before the end, and do not decrease; a segment begins and ends at different times. If
- * times together are likelier than the likeliest other token, the next token is a time.
+ * Timestamps come in pairs, except before the end, and do not decrease. A segment begins and ends at different times.
+ * If all timestamps together are likelier than the likeliest other token, the next token is a timestamp.
  *
  * Source: `ApplyTimestampRules` in OpenAI's whisper/decoding.py.
  */
@@ -46,7 +46,7 @@ function applyTimestamps(logits: Float32Array, tokens: readonly number[], settin
   if (sumOfTimes(logits, first) > maximumOf(logits, 0, first)) logits.fill(-Infinity, 0, first);
 }
 
-/** log Σ exp of the logits of times. */
+/** log Σ exp of the logits of timestamps. */
 const sumOfTimes = (logits: Float32Array, first: number): number => logSumExp(logits, first, logits.length);
 
 function maximumOf(values: Float32Array, start: number, end: number): number {

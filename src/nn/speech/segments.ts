@@ -1,6 +1,6 @@
-/** Splits the tokens of a window into segments at the tokens of times. */
+/** Splits the tokens of a window into segments at timestamp tokens. */
 
-/** The time of a timestamp token's unit in seconds. */
+/** The resolution of timestamp tokens in seconds. */
 export const TIME_UNIT = 0.02;
 /** Frames of features in a second. */
 export const FRAMES_PER_SECOND = 100;
@@ -19,14 +19,14 @@ export interface Pieces {
   readonly pieces: readonly Piece[];
   /** The number of frames until the next window. */
   readonly advance: number;
-  /** Whether the window ends with a single time: nothing is said after it. */
+  /** Whether the window ends with a single timestamp: no speech follows it. */
   readonly isComplete: boolean;
 }
 
 /**
- * Splits at pairs of times. The next window begins at the last pair, as what follows may be cut off.
+ * Splits at pairs of timestamps. The next window begins at the last pair, because speech after it may be cut off.
  *
- * @param firstTime the token of the time 0.00
+ * @param firstTime the token of the timestamp 0.00
  * @param frames the number of frames with audio in the window
  *
  * Source: `transcribe` in OpenAI's whisper/transcribe.py.

@@ -18,7 +18,7 @@ import { FRAMES_PER_SECOND, type Piece, type Pieces, piecesOf } from "./segments
 import type { Transcription, TranscriptionSegment } from "./transcription.ts";
 import { addWords, type WordTime } from "./words.ts";
 
-/** A segment while it is made. */
+/** A segment under construction. */
 interface Draft extends Piece {
   start: number;
   end: number;
@@ -39,7 +39,7 @@ export class Session {
   readonly #tokens: number[];
   readonly #initial: number;
   #seek = 0;
-  /** The index in `#tokens` from which they are the prompt of the next window. */
+  /** The index of the first token in `#tokens` that belongs to the prompt of the next window. */
   #promptStart = 0;
   #lastSpeech = 0;
 
@@ -92,7 +92,7 @@ export class Session {
     return timestamps ? tokens : [...tokens, noTimestampsToken];
   }
 
-  /** The tokens before those of the next window. */
+  /** Returns the prompt of the next window. */
   get prompt(): number[] {
     const { previousToken } = this.settings;
     const most = Math.floor(this.model.description.contextLength / 2) - 1;
@@ -163,7 +163,7 @@ export class Session {
     this.#lastSpeech = lastEnd;
   }
 
-  /** Adds segments. Those without text or length are left out, and are not part of the next prompt. */
+  /** Adds segments. Segments without text or duration are omitted, also from the next prompt. */
   private append(drafts: readonly Draft[], decoded: Decoded, seek: number): void {
     const { temperature, averageLogProbability, noSpeechProbability } = decoded;
     const compressionRatio = this.ratioOf(decoded);

@@ -20,7 +20,9 @@ export interface SpeechRange {
   readonly end: number;
 }
 
-/** The number of samples of a probability, of the samples before them, and of the detector's state. */
+/**
+ * The sizes of the detector's inputs: the samples per probability, the samples of context before them, and the state.
+ */
 const [STEP, CONTEXT, STATE] = [512, 64, 128];
 /** Speech begins above the first probability, and ends below the second. */
 const [SPEECH, SILENCE] = [0.5, 0.35];
@@ -28,7 +30,7 @@ const [SPEECH, SILENCE] = [0.5, 0.35];
 const [LEAST_SILENCE, PADDING] = [2 * SAMPLE_RATE, 0.4 * SAMPLE_RATE];
 
 /**
- * Returns the probability of speech in each 512 samples at 16 kHz.
+ * Returns the probability of speech in each block of 512 samples at 16 kHz.
  *
  * @param samples float32 [samples]
  *
@@ -60,7 +62,7 @@ export async function speechProbabilities(detector: SpeechDetector, samples: Flo
 
 /**
  * Returns the ranges of speech. A range begins at a probability of at least 0.5, and ends where probabilities stay
- * below 0.35 for two seconds; 0.4 s around it are added.
+ * below 0.35 for two seconds; it is extended by 0.4 s on both sides.
  *
  * Source: `get_speech_timestamps_from_probs` of the package silero-vad 6.2.3, with the settings of faster-whisper.
  */
@@ -116,7 +118,7 @@ export function restored(result: Transcription, ranges: readonly SpeechRange[], 
   return { ...result, duration, segments };
 }
 
-/** Where one range ends and the next begins, a start belongs to the next and an end to the one before. */
+/** At the boundary of two ranges, a start time belongs to the later range and an end time to the earlier one. */
 function originalTime(ranges: readonly SpeechRange[], seconds: number, isEnd: boolean): number {
   let before = 0;
   const at = seconds * SAMPLE_RATE;

@@ -132,7 +132,7 @@ async function transcribeTogether(
   });
 }
 
-/** The samples to transcribe of a recording. */
+/** The samples of a recording to transcribe. */
 interface Speech extends Disposable {
   readonly samples: Tensor;
   /** The transcript of a recording without speech; undefined if there is some. */
@@ -141,7 +141,7 @@ interface Speech extends Disposable {
   readonly restore: (result: Transcription) => Transcription;
 }
 
-/** Reads a recording, and with `vad` cuts silence. */
+/** Reads a recording. With `vad`, removes silence. */
 async function speechOf(input: AudioInput, options: TranscribeSettings): Promise<Speech> {
   const samples = await samplesOf(input, options.sampleRate);
   const dispose = { [Symbol.dispose]: () => samples.dispose() };

@@ -13,7 +13,7 @@ export interface TranscriptionSegment {
   readonly end: number;
   /** The text, which mostly begins with a space. */
   readonly text: string;
-  /** The tokens, with those of times. */
+  /** The tokens, including timestamps. */
   readonly tokens: readonly number[];
   /** The temperature that the window was decoded at. */
   readonly temperature: number;
@@ -21,7 +21,7 @@ export interface TranscriptionSegment {
   readonly averageLogProbability: number;
   /** The size of the window's text in UTF-8 divided by its size after compression. High values are repetitions. */
   readonly compressionRatio: number;
-  /** The probability that nobody speaks in the window. */
+  /** The probability that the window has no speech. */
   readonly noSpeechProbability: number;
   /** The words with their times; only with `wordTimestamps`. */
   readonly words?: readonly WordTime[];

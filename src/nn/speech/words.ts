@@ -58,7 +58,7 @@ export function wordsOf(
   return words;
 }
 
-/** Splits tokens where they complete characters: several tokens may encode one. */
+/** Splits tokens where a character is complete: several tokens may encode one character. */
 function charactersOf(tokens: readonly number[], tokenizer: Pick<PretrainedTokenizer, "decode">): Word[] {
   const decode = (part: readonly number[]) => tokenizer.decode(part, { skipSpecialTokens: false, isStart: false });
   const whole = decode(tokens);
@@ -109,7 +109,7 @@ export interface WordSegment {
   words?: WordTime[];
 }
 
-/** The window that words are in. */
+/** The window of the words. */
 export interface WordContext {
   /** The start of the window in seconds. */
   readonly offset: number;
@@ -183,7 +183,7 @@ function fitToPause(words: Times[], typical: number, lastSpeech: number): void {
   first.start = Math.max(0, first.end - longest);
 }
 
-/** Where the times of the segment and of its first and last word differ much, keeps those of the segment. */
+/** If the times of the segment differ much from those of its first and last word, keeps the segment's times. */
 function fitToSegment(words: Times[], typical: number, segment: Times): void {
   const [first, last] = [words[0]!, words.at(-1)!];
   if (segment.start < first.end && segment.start - 0.5 > first.start)

@@ -27,7 +27,7 @@ export interface AnswerOptions {
 export interface Answer extends TextSpan {
   /** The part of the text from `start` to `end`. */
   readonly text: string;
-  /** The probability that the answer starts there, times the probability that it ends there. */
+  /** The probability that the answer starts at `start`, times the probability that it ends at `end`. */
   readonly score: number;
 }
 

@@ -109,7 +109,7 @@ export function batchOf(model: Encoder, rows: readonly Row[]): Batch {
     types.set(row.tokenTypes, at * longest);
   }
   const shape = [rows.length, longest];
-  // A table with one type, as RoBERTa's, is for tokenizers that do not tell texts apart.
+  // A table with a single token type, such as RoBERTa's, ignores the types of the tokenizer.
   const hasTypes = model.description.embeddings.tokenTypes > 1 && types.some((type) => type > 0);
   return {
     ...{ tokens: tensor(tokens, { shape }), lengths },

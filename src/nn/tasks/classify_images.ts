@@ -33,8 +33,8 @@ const readCall = parameters("classifyImages", {
 type Call = ReturnType<typeof readCall>;
 
 /**
- * Classifies images: with the labels that a classifier was trained on, or with a model of images and texts such as CLIP
- * by any labels. Images are processed by the model's `processor`.
+ * Classifies images. A classifier uses the labels that it was trained on; a model of images and texts such as CLIP
+ * accepts any labels. Images are processed by the model's `processor`.
  *
  * @param model an image encoder with a head (`…ForImageClassification`), or a model of images and texts
  * @param images at least one: paths, or tensors [channels, height, width] of uint8, or of floats from 0 to 1

@@ -20,7 +20,7 @@ import {
 
 /** Options of {@link detectObjects}. */
 export interface DetectObjectsOptions extends ImageBatchingOptions {
-  /** The least probability of an object. Default 0.5. */
+  /** The minimum probability of an object. Default 0.5. */
   readonly threshold?: number | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface DetectedObject {
   readonly label: string;
   /** The probability. */
   readonly score: number;
-  /** The sides of its box in pixels of the image; they may be a little outside. */
+  /** The sides of its box in pixels of the image; they may lie slightly outside the image. */
   readonly box: { readonly left: number; readonly top: number; readonly right: number; readonly bottom: number };
 }
 
@@ -99,8 +99,8 @@ function likeliestOf(row: Float32Array, labels: number): Candidate[] {
 }
 
 /**
- * Each query has independent probabilities of labels, then the box. Returns the pairs of a query and a label with the
- * highest probabilities, as many as there are queries: a query may have several labels.
+ * Each query has independent probabilities of labels, then the box. Returns the (query, label) pairs with the highest
+ * probabilities, as many as there are queries. A query may have several labels.
  */
 function bestOf(row: Float32Array, labels: number): Candidate[] {
   const size = labels + 4;

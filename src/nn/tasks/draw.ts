@@ -1,4 +1,4 @@
-/** Pictures of what image models find. */
+/** Draws the results of image models. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, anObject, listOf, text } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -134,7 +134,10 @@ function sidesOf(operation: string, x: Tensor): readonly [height: number, width:
   throw new ShapeError(operation, "wrongShape", `expected [height, width], got ${x.describe()}`);
 }
 
-/** The colors of PASCAL VOC: the bits of the number are spread over red, green and blue, the lowest ones brightest. */
+/**
+ * Returns PASCAL VOC's color of a label: the bits of the label's index are distributed over red, green and blue, and
+ * the lowest bits become the highest bits of a color.
+ */
 function colorOf(index: number): readonly [red: number, green: number, blue: number] {
   const color: [number, number, number] = [0, 0, 0];
   for (let [bits, shift] = [index, 7]; bits > 0 && shift >= 0; bits >>= 3, shift--)

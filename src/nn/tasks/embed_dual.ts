@@ -67,7 +67,7 @@ function tokensOf(operation: string, model: DualEncoder, given: string | Tokens)
     const tokens = checkTokens(operation, given, model.text.vocabularySize);
     return checkLength(operation, model.text, { tokens, tokenTypes: [] }, "pass only the first ones").tokens;
   }
-  // SigLIP was trained on lower case, which the tokenizers of SigLIP 2 leave to their caller.
+  // SigLIP was trained on lower case. The tokenizers of SigLIP 2 do not convert text, so the caller must.
   const content = model.description.sigmoid ? given.toLowerCase() : given;
   const tokenizer = tokenizerOf(operation, model.text);
   return tokenizer.encodeInputs(operation, content, { maxTokens: model.text.contextLength }).tokens;

@@ -1,4 +1,4 @@
-/** Gradients of losses of embeddings, in memory of one chunk of texts. */
+/** Gradients of losses of embeddings, with the memory for one chunk of texts. */
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -31,10 +31,11 @@ const readCall = parameters("embeddingBackward", {
  * Computes a loss of embeddings, and accumulates its gradients in the model's parameters. Embeddings come from
  * {@link embed} before the final normalization of models without `modules.json`.
  *
- * The loss sees the embeddings of all texts, as in-batch negatives need, but only `batch` texts at a time keep their
- * activations: embeddings are first computed without gradients, then the loss and its gradients with respect to the
- * embeddings, and then each chunk again, whose backward pass starts from these. The gradients match one pass up
- * to rounding, for about a third more time. If all texts fit into one chunk, they are computed once.
+ * The loss gets the embeddings of all texts, as in-batch negatives require, but only `batch` texts at a time keep their
+ * activations. First, all embeddings are computed without gradients. Then the loss and its gradients with respect to
+ * the embeddings are computed. Last, each chunk is computed again, and its backward pass starts from these gradients.
+ * The gradients match one pass up to rounding, for about a third more time. If all texts fit into one chunk, they are
+ * computed once.
  *
  * Source: L. Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup" (GradCache), 2021.
  *
@@ -51,7 +52,7 @@ const readCall = parameters("embeddingBackward", {
  *   optimizer.zeroGrad();
  * }
  *
- * @throws {ArgumentError} for a model without a tokenizer, or no texts. Errors of `loss`.
+ * @throws {ArgumentError} for a model without a tokenizer, or no texts. @throws whatever `loss` throws.
  */
 export function embeddingBackward(
   model: Encoder,

@@ -29,7 +29,7 @@ export interface EmbeddingLossOptions {
 
 /** Options of {@link multipleNegativesRankingLoss}. */
 export interface RankingLossOptions extends EmbeddingLossOptions {
-  /** Further texts that answer no anchor, each [count, width]: hard negatives. Default: none. */
+  /** Embeddings of hard negatives: further texts that match no anchor, each [count, width]. Default: none. */
   readonly negatives?: readonly Tensor[] | undefined;
 }
 

@@ -29,8 +29,8 @@ const readCall = parameters("estimateDepth", {
  *
  * @param model a model such as Depth Anything
  * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them
- * @returns float32 [height, width], or a list of them: distances in meters of metric models; of relative ones, inverse
- * distances without a unit, of which larger ones are nearer
+ * @returns float32 [height, width], or a list of them: metric models return distances in meters; relative models return
+ * inverse distances without a unit, larger for nearer pixels
  *
  * @example
  * const { model } = await nn.loadModel<nn.DepthEstimator>("depth-anything/Depth-Anything-V2-Small-hf");

@@ -26,7 +26,7 @@ export type ImageInput = string | Tensor;
 
 /** Options of all functions that run an image encoder. */
 export interface ImageBatchingOptions {
-  /** The maximum number of images in a batch. Images of a batch have one size after processing. Default 16. */
+  /** The maximum number of images in a batch. The images of a batch have the same size after processing. Default 16. */
   readonly batch?: number | undefined;
 }
 
@@ -62,7 +62,7 @@ export const someImages: Kind<ImageInput[]> = {
   },
 };
 
-/** @internal What {@link overImages} notes of each image. */
+/** @internal Records that {@link overImages} keeps for each image. */
 export interface SeenImages {
   readonly sizes?: Sides[] | undefined;
   readonly grids?: Sides[] | undefined;

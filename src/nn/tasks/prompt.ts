@@ -39,7 +39,7 @@ function hasImages(value: unknown): value is ImagePrompt {
   return Array.isArray((value as Partial<ImagePrompt>).tokens);
 }
 
-/** @internal A prompt as generation reads it. */
+/** @internal A prompt in the form that generation uses. */
 export interface ReadPrompt {
   readonly tokens: number[];
   /** Its images and their places, if it has any. Disposing of it frees their features. */

@@ -27,7 +27,7 @@ import { aPrompt, type ObjectMask, type PromptOptions, promptedMasks } from "./p
 export interface Segmentation {
   /** The number of the label of each pixel: int32 [height, width]. */
   readonly map: Tensor<"int32">;
-  /** The labels that occur, with the share of pixels that have them; the largest first. */
+  /** The labels that occur, each with its fraction of the pixels; the largest first. */
   readonly segments: readonly { readonly label: string; readonly index: number; readonly share: number }[];
 }
 

@@ -31,7 +31,7 @@ export interface TagOptions extends BatchingOptions {
 export interface Tagged extends TextSpan {
   /** The label, without `B-` and `I-` if tokens were joined. */
   readonly label: string;
-  /** The probability; of several tokens the mean. */
+  /** The probability; for several tokens, their mean. */
   readonly score: number;
   /** The part of the text from `start` to `end`. */
   readonly text: string;

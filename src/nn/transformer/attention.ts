@@ -62,7 +62,7 @@ export interface MultiheadAttentionInputs {
   keyPaddingMask?: Tensor | undefined;
   /** Whether to return the attention weights, which is slower. Default false, unlike in PyTorch. */
   needWeights?: boolean | undefined;
-  /** [queries, keys] or [batch · heads, queries, keys]: bool, true = left out; or floats that are added to scores. */
+  /** [queries, keys] or [batch · heads, queries, keys]: bool, true = excluded; or floats that are added to scores. */
   attnMask?: Tensor | undefined;
   /** Whether returned weights are averaged over heads. Default true. */
   averageAttnWeights?: boolean | undefined;

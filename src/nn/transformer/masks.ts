@@ -1,4 +1,4 @@
-/** Converts masks of PyTorch's attention layers: bool, true = left out, or floats that are added to the scores. */
+/** Converts masks of PyTorch's attention layers: bool, true = excluded, or floats that are added to the scores. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { zeros } from "../../ops/creation/full.ts";
 import { add } from "../../ops/elementwise/arithmetic.ts";

@@ -14,7 +14,7 @@ export function headsOf(x: Tensor, heads: number): Tensor {
   return ops.permute(ops.reshape(x, [batch, length, heads, width / heads]), [0, 2, 1, 3]);
 }
 
-/** How many keys come before the first query, for all of the batch or for each. */
+/** The number of keys before the first query: one number for the whole batch, or one for each row. */
 type Offset = number | readonly number[];
 
 function attention(call: Call): Results {
@@ -37,7 +37,7 @@ function attention(call: Call): Results {
   const scores = bias ? ops.add(capped, bias).to(q.dtype) : capped;
   const precision = attributes.number("softmax_precision", 0);
   const shares = ops.softmax(precision > 0 ? castTo(scores, precision) : scores, { dim: -1 });
-  // A query that may see no key at all has no shares.
+  // A query without a visible key gets probabilities of 0.
   const guarded = bias
     ? ops.where(
         ops.eq(ops.amax(bias, { dim: -1, keepdim: true }), Number.NEGATIVE_INFINITY),
@@ -56,7 +56,10 @@ export function joinHeads(x: Tensor): Tensor {
   return ops.reshape(ops.permute(x, [0, 2, 1, 3]), [batch, length, heads * dim]);
 }
 
-/** The sum of the mask, the causal order, the window, and the ends of sequences: 0 or −∞, or the mask's numbers. */
+/**
+ * The bias of the scores: the sum of the causal mask, the window, and the ends of sequences, each 0 or −∞, and of the
+ * given mask.
+ */
 function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
   const [queries, keys] = [q.shape[2]!, k.shape[2]!];
   const ends = call.optional(6) && call.numbers(6);
@@ -155,7 +158,7 @@ function rotaryEmbedding(call: Call): Tensor {
   return (given.rank === 3 ? joinHeads(y) : y).to(given.dtype);
 }
 
-/** Writes new keys or values into a cache, at a place of each row of the batch. */
+/** Writes new keys or values into a cache, at a given position in each row of the batch. */
 function tensorScatter(call: Call): Tensor {
   const [cache, update] = [call.tensor(0), call.tensor(1)];
   const axis = (call.attributes.number("axis", -2) + cache.rank) % cache.rank;

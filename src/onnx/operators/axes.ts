@@ -5,25 +5,28 @@ import { NodeProblem } from "../errors.ts";
 
 const LARGEST = 2n ** 63n - 1n;
 
-/** Makes a tensor of int64. The largest int64 rounds up to 2^63 as a number, and is itself again in the tensor. */
+/** Makes a tensor of int64. As a number, the largest int64 rounds up to 2^63; the tensor gets the exact value again. */
 export const int64 = (values: readonly number[], shape: readonly number[] = [values.length]): Tensor<"int64"> =>
   tensorOf(
     values.map((value) => (value >= 2 ** 63 ? LARGEST : BigInt(value))),
     { shape, dtype: "int64" },
   );
 
-/** Returns axes from the front, sorted. */
+/** Returns nonnegative axes, sorted. */
 export const axesOf = (axes: readonly number[], rank: number): number[] =>
   axes.map((axis) => axisOf(axis, rank)).sort((a, b) => a - b);
 
-/** Returns an axis from the front. @throws {NodeProblem} if there is no such axis */
+/** Returns a nonnegative axis. @throws {NodeProblem} if there is no such axis */
 export function axisOf(axis: number, rank: number): number {
   if (!Number.isInteger(axis) || axis < -rank || axis >= Math.max(rank, 1))
     throw new NodeProblem(`expected an axis of a tensor of rank ${rank}, got ${axis}`);
   return axis < 0 ? axis + rank : axis;
 }
 
-/** The maximum length of a list that a file asks for: a damaged one could otherwise take minutes and exhaust memory. */
+/**
+ * The maximum length of a list whose length a file sets. Without this limit, a damaged file could take minutes and
+ * exhaust memory.
+ */
 const LONGEST = 1 << 24;
 
 /** Returns the values for 0, 1, … up to `length`. @throws {NodeProblem} if the list is too long */

@@ -1,4 +1,4 @@
-/** Operators that choose and repeat graphs, and sequences and optionals. */
+/** Operators for branches and loops, sequences and optionals. */
 
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -13,10 +13,12 @@ const choose = (call: Call): Results => {
   return new Results(...call.run(call.attributes.graph(isTrue ? "then_branch" : "else_branch"), []));
 };
 
-/** Iterations of a loop without a count. */
+/** Maximum number of iterations of a loop without a count. */
 const MOST_ITERATIONS = 1e9;
 
-/** Values carried from one iteration to the next come first, then results of all iterations, stacked. */
+/**
+ * The results are the values carried from one iteration to the next, followed by the stacked results of all iterations.
+ */
 function loop(call: Call): Results {
   const body = call.attributes.graph("body");
   const most = call.number(0) ?? MOST_ITERATIONS;
@@ -35,7 +37,7 @@ function loop(call: Call): Results {
   return new Results(...carried, ...scans.map((list, index) => stacked(list, 0, types[index])));
 }
 
-/** Stacks tensors along a new axis. Without any, the graph's type of the output gives the other axes. */
+/** Stacks tensors along a new axis. If there are none, the declared type of the output gives the other axes. */
 function stacked(list: readonly Value[], dim: number, type?: OutputType): Tensor {
   if (list.length > 0) return ops.stack(list as readonly Tensor[], { dim });
   return ops.zeros((type?.shape ?? []).toSpliced(dim, 0, 0), { dtype: type?.dtype ?? "float32" });
@@ -91,7 +93,7 @@ function scanOnce(call: Call, state: readonly Value[], sources: readonly Tensor[
   return new Results(...carried, ...scans);
 }
 
-/** In version 8, the first axis of everything is a batch, and an input may give lengths. */
+/** In version 8, all values have a batch as their first axis, and an optional input gives the lengths of sequences. */
 function scanBatches(call: Call): Results {
   if (call.optional(0)) throw new NodeProblem("lengths of sequences, of version 8, are not supported");
   const body = call.attributes.graph("body");
@@ -119,7 +121,7 @@ function scanBatches(call: Call): Results {
   );
 }
 
-/** Returns a place in a sequence, counted from its end if negative. */
+/** Returns a position in a sequence. A negative one counts from the end. */
 function placeIn(list: readonly Value[], at: number, most: number): number {
   const place = at < 0 ? at + list.length : at;
   if (place < 0 || place > most) throw new NodeProblem(`expected a place in a sequence of ${list.length}, got ${at}`);

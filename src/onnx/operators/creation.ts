@@ -1,4 +1,4 @@
-/** Operators that convert elements, and that make tensors. */
+/** Operators that convert elements or create tensors. */
 import { tensor as tensorOf } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import { bytesOf, isFloat } from "../../tensor/dtype.ts";

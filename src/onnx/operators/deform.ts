@@ -7,7 +7,7 @@ import { NodeProblem } from "../errors.ts";
 
 interface Layout {
   readonly kernel: readonly number[];
-  /** Of the picture and of the result. */
+  /** Sizes of the picture and of the result. */
   readonly sizes: readonly number[];
   readonly outputs: readonly number[];
   readonly offsetGroups: number;
@@ -43,7 +43,8 @@ function deformConv(call: Call): Tensor {
 }
 
 /**
- * The places to sample, from −1 to 1: [batch · offset groups, taps · first output size, …, axes], the last axis first.
+ * Returns the sampling positions, from −1 to 1: [batch · offset groups, taps · first output size, …, axes], the last
+ * axis first.
  */
 function gridOf(call: Call, offset: Tensor, { kernel, sizes, outputs, offsetGroups }: Layout): Tensor {
   const rank = kernel.length;
@@ -60,7 +61,7 @@ function gridOf(call: Call, offset: Tensor, { kernel, sizes, outputs, offsetGrou
   const places = kernel.map((size, axis) => {
     const regular = ops.add(along(axis, size, dilations[axis]!), along(rank + axis, outputs[axis]!, strides[axis]!));
     const place = ops.add(ops.select(offsets, rank + 1, axis), ops.sub(regular, pads[axis]!));
-    return ops.sub(ops.mul(ops.add(place, 0.5), 2 / sizes[axis]!), 1); // the middle of the first element is 1/size − 1
+    return ops.sub(ops.mul(ops.add(place, 0.5), 2 / sizes[axis]!), 1); // the first element's center is at 1/size − 1
   });
   const [first, ...others] = outputs;
   const taps = kernel.reduce((product, size) => product * size, 1);

@@ -1,4 +1,4 @@
-/** Operators that compute each element by itself. */
+/** Elementwise operators. */
 import * as ops from "../../ops/index.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -15,7 +15,7 @@ const binary =
   (call) =>
     compute(call.tensor(0), call.tensor(1));
 
-/** Any number of inputs, of which each joins the result of those before. */
+/** Reduces any number of inputs from left to right. */
 const folded =
   (compute: (a: Tensor, b: Tensor) => Tensor): Operator =>
   (call) =>
@@ -170,8 +170,8 @@ export const elementwise: Operators = {
 };
 
 /**
- * Dropout outside of training returns its input; in training it draws. The mask is true for elements that are kept, and
- * false for all before version 12, as in onnxruntime.
+ * Dropout outside of training returns its input; in training it draws. The mask is true for elements that are kept.
+ * Before version 12 it is all false, as in onnxruntime.
  */
 export const dropout: Operator = (call) => {
   const x = call.tensor(0);

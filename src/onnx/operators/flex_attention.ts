@@ -13,7 +13,7 @@ function modified(call: Call, name: string, x: Tensor): Tensor {
   return result;
 }
 
-/** softmax(q · kᵀ · scale) · v, in float32 unless the inputs are float64. Heads of queries may share a head of keys. */
+/** softmax(q · kᵀ · scale) · v, in float32 unless the inputs are float64. Several query heads may share a key head. */
 function flexAttention(call: Call): Tensor {
   const [q, k, v] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   if (q.rank !== 4 || k.rank !== 4 || v.rank !== 4)

@@ -16,7 +16,7 @@ function matrix(rows: number, columns: number, length: number, sign: 1 | -1, x: 
   return [make(angles.map(Math.cos)), make(angles.map((angle) => sign * Math.sin(angle)))];
 }
 
-/** Cuts or pads an axis with zeros. */
+/** Truncates an axis, or pads it with zeros. */
 function resized(x: Tensor, axis: number, size: number): Tensor {
   const present = x.shape[axis]!;
   if (present >= size) return ops.narrow(x, axis, 0, size);

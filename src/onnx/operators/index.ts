@@ -24,7 +24,7 @@ import { optimizers } from "./training.ts";
 import { vision } from "./vision.ts";
 import { windows } from "./windows.ts";
 
-/** By domain; the standard's is empty. */
+/** The operators by domain. The standard's domain is the empty string. */
 const domains: Readonly<Record<string, Operators>> = {
   "": {
     ...{

@@ -1,11 +1,11 @@
-/** Operators that choose elements by their places, and that put them there. */
+/** Operators that gather elements by index, and that scatter them. */
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { axisOf, int64, listOf } from "./axes.ts";
 
-/** Bounds are clamped to the axis: a start to an element if the step is negative, so that one is left. */
+/** Bounds are clamped to the axis. With a negative step, the start is clamped to the last element. */
 function slice(call: Call): Tensor {
   const x = call.tensor(0);
   const starts = call.numbersOr(1, "starts") ?? [];
@@ -19,7 +19,10 @@ function slice(call: Call): Tensor {
   }, x);
 }
 
-/** The largest int32 and int64. As an end they mean the end of the axis in the step's direction, as in onnxruntime. */
+/**
+ * The largest int32 and int64. As an end, they mean the end of the axis in the direction of the step, as in
+ * onnxruntime.
+ */
 const openEnds = new Set([2 ** 31 - 1, 2 ** 63]);
 
 function sliceAxis(x: Tensor, dim: number, start: number, end: number, step: number): Tensor {
@@ -37,7 +40,7 @@ function sliceAxis(x: Tensor, dim: number, start: number, end: number, step: num
   return ops.indexSelect(x, dim, int64(places));
 }
 
-/** Returns indices from the front. */
+/** Returns nonnegative indices. */
 const wrapped = (indices: Tensor, size: number): Tensor<"int64"> =>
   ops.where(ops.lt(indices, 0), ops.add(indices, size), indices).to("int64");
 
@@ -55,7 +58,7 @@ function gatherElements(call: Call): Tensor {
   return ops.gather(x, axis, wrapped(indices, x.shape[axis]!));
 }
 
-/** Combines index tuples, the last axis, into places in a tensor whose leading axes are flattened. */
+/** Converts index tuples, which are the last axis, to positions in a tensor whose leading axes are flattened. */
 function places(indices: Tensor, sizes: readonly number[]): Tensor<"int64"> {
   const depth = indices.shape.at(-1)!;
   const flat = ops.reshape(
@@ -167,7 +170,7 @@ function unique(call: Call): Results {
   return inOrderOfPlaces(values, firsts, numbersOf(inverse), counts, dim ?? 0);
 }
 
-/** Where each value appears first. */
+/** The position of each value's first occurrence. */
 function firstPlaces(inverse: readonly number[], count: number): number[] {
   const firsts = new Array<number>(count).fill(-1);
   for (const [at, value] of inverse.entries()) if (firsts[value] === -1) firsts[value] = at;

@@ -1,4 +1,4 @@
-/** Attention by a recurrent state, and the causal convolution before it. */
+/** Linear attention with a recurrent state, and the causal convolution before it. */
 import { tupleOf } from "../../core/tuples.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -6,7 +6,9 @@ import { type Call, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { headsOf, joinHeads } from "./attention.ts";
 
-/** Whether the state decays, and whether a value is corrected by what the state predicts for its key. */
+/**
+ * For each rule: whether the state decays, and whether the state's prediction for the key is subtracted from the value.
+ */
 const rules: Readonly<Record<string, { readonly decays: boolean; readonly corrects: boolean }>> = {
   linear: { decays: false, corrects: false },
   gated: { decays: true, corrects: false },
@@ -15,8 +17,8 @@ const rules: Readonly<Record<string, { readonly decays: boolean; readonly correc
 };
 
 /**
- * Computes S = exp(g) S + k vᵀ and o = scale · Sᵀ q token by token, with β (v − Sᵀ k) in place of v where the rule
- * corrects. S is [batch, heads, dk, dv].
+ * Computes S = exp(g) S + k vᵀ and o = scale · Sᵀ q token by token, with β (v − Sᵀ k) in place of v if the rule
+ * corrects values. S is [batch, heads, dk, dv].
  */
 function linearAttention(call: Call): Results {
   const { attributes } = call;

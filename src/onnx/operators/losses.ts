@@ -8,7 +8,7 @@ import { castTo } from "../cast.ts";
 import { NodeProblem } from "../errors.ts";
 import { listOf } from "./axes.ts";
 
-/** −weight[target] · x[target], with the reduction of the standard: a mean is weighted. */
+/** −weight[target] · x[target], reduced as the standard says: a mean is weighted. */
 function likelihoodLoss(call: Call, logProbabilities: Tensor): Tensor {
   const target = call.tensor(1);
   const weight = call.optional(2);
@@ -38,7 +38,7 @@ function crossEntropy(call: Call): Results {
 const generatorOf = (call: Call): { generator: Generator } | Record<string, never> =>
   call.attributes.has("seed") ? { generator: new Generator(Math.abs(Math.trunc(call.attributes.number("seed")))) } : {};
 
-/** Random numbers of a shape, from a function of float32 numbers. */
+/** Returns random numbers of a shape: drawn in float32, then cast to the type in `dtype`. */
 function random(call: Call, shape: readonly number[], kind: "normal" | "uniform", byDefault: number): Tensor {
   const number = (name: string, value: number) => call.attributes.number(name, value);
   const type = number("dtype", byDefault);

@@ -1,4 +1,6 @@
-/** Operators of com.microsoft, which exporters and optimizers of transformers write: onnxruntime's contributed ones. */
+/**
+ * Operators of com.microsoft (onnxruntime's contrib operators), which exporters and optimizers of transformers write.
+ */
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
@@ -51,7 +53,7 @@ function skipRmsNormalization(call: Call): Results {
   return new Results(rmsNormalized(call, sum, call.tensor(2)), undefined, undefined, sum);
 }
 
-/** onnxruntime names it in the standard's domain, where the standard has RMSNormalization. */
+/** onnxruntime puts this operator into the standard's domain, whose operator is RMSNormalization. */
 export const simplifiedLayerNormalization: Operator = (call) => rmsNormalized(call, call.tensor(0), call.tensor(1));
 
 const rmsNormalized = (call: Call, x: Tensor, weight: Tensor): Tensor =>
@@ -67,8 +69,8 @@ function fusedMatMul(call: Call): Tensor {
 }
 
 /**
- * A product with weights of 4 or 8 bits [n, blocks, bytes]: each block along k has a scale and a zero point, which are
- * packed as the weights are and are half of the range without any.
+ * A product with weights of 4 or 8 bits [n, blocks, bytes]: each block along k has a scale and a zero point. Zero
+ * points are packed as the weights are; the default is half of the range.
  */
 function matMulNBits(call: Call): Tensor {
   const { attributes } = call;

@@ -1,4 +1,4 @@
-/** Attention as com.microsoft's operators describe it. */
+/** The attention operators of com.microsoft. */
 import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -31,7 +31,7 @@ interface Parts {
   readonly bias: Tensor | undefined;
 }
 
-/** Attention whose keys may be hidden by an order and a mask. */
+/** Attention with an optional causal order and an optional mask. */
 function attended(call: Call, { q, k, v, bias }: Parts, mask: Tensor | undefined): Tensor {
   const [queries, keys] = [q.shape[2]!, k.shape[2]!];
   const isCausal = call.attributes.flag("unidirectional");
@@ -42,8 +42,9 @@ function attended(call: Call, { q, k, v, bias }: Parts, mask: Tensor | undefined
 }
 
 /**
- * A mask as numbers that are added to scores: 0, or `mask_filter_value` where a key is hidden. It has a 1 for each
- * visible key, [batch, keys] or [batch, queries, keys]; or each row's end [batch]; or its ends and then its starts.
+ * Returns a mask as numbers that are added to scores: 0, or `mask_filter_value` where a key is hidden. The given mask
+ * has a 1 for each visible key, [batch, keys] or [batch, queries, keys]; or the end of each row, [batch]; or the ends
+ * of all rows and then their starts.
  */
 function maskBias(call: Call, mask: Tensor, batch: number, keys: number): Tensor {
   const filter = call.attributes.number("mask_filter_value", -10_000);
@@ -74,7 +75,7 @@ function multiHeadAttention(call: Call): Results {
   return new Results(attended(call, { q: part(0), k, v, bias: call.optional(5) }, call.optional(4)), k, v);
 }
 
-/** Attention of one input by joint weights [width, queries + keys + values]; past and present are [2, batch, …]. */
+/** Self-attention with fused weights [width, queries + keys + values]; past and present are [2, batch, …]. */
 function jointAttention(call: Call): Results {
   const product = ops.matmul(call.tensor(0), call.tensor(1));
   const bias = call.optional(2);
@@ -83,7 +84,7 @@ function jointAttention(call: Call): Results {
   });
 }
 
-/** Attention of queries, keys and values that lie side by side along the last axis. */
+/** Attention with queries, keys and values concatenated along the last axis. */
 export function ofJoint(
   call: Call,
   joint: Tensor,
@@ -105,7 +106,7 @@ export function ofJoint(
   return new Results(attended(call, { q: part(0), k, v, bias }, mask), present);
 }
 
-/** Fewer heads of keys and values than of queries, a cache, rotary positions, and a window. */
+/** Grouped-query attention, with a cache, rotary positions, and a window. */
 function groupQueryAttention(call: Call): Results {
   const { attributes } = call;
   const [heads, kvHeads] = [attributes.number("num_heads"), attributes.number("kv_num_heads")];
@@ -136,13 +137,13 @@ function groupQueryAttention(call: Call): Results {
   return new Results(joinHeads(y), k, values);
 }
 
-/** Rotates by the rows of the tables from a position on. */
+/** Rotates by consecutive rows of the tables, starting at a position. */
 function rotatedFrom(call: Call, x: Tensor, position: number): Tensor {
   const rows = (at: number) => ops.narrow(call.tensor(at), 0, position, x.shape[2]!);
   return rotated(x, rows(7), rows(8), call.attributes.flag("rotary_interleaved"));
 }
 
-/** Rotates by position. The input has the position of each token, or only of the first. */
+/** Rotates by position. The input has the position of each token, or only of the first one. */
 function rotaryEmbedding(call: Call): Tensor {
   const given = call.tensor(0);
   const [positions, cos] = [call.tensor(1), call.tensor(2)];

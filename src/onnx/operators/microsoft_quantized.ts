@@ -7,11 +7,11 @@ import { ofJoint } from "./microsoft_attention.ts";
 import { dequantized, integerProduct, quantizeDynamically, rounded } from "./quantized.ts";
 import { averagePool } from "./windows.ts";
 
-/** The input at a place, whose scale and zero point follow it, as float32. */
+/** Returns input `at` dequantized to float32. Its scale and zero point are the next two inputs. */
 const floatAt = (call: Call, at: number): Tensor =>
   dequantized(call.tensor(at), call.tensor(at + 1), call.optional(at + 2));
 
-/** Rounds a result to the integers of the scale at a place and the zero point after it. */
+/** Quantizes a result with the scale in input `at` and the zero point in the next input. */
 const roundedAt = (call: Call, y: Tensor, at: number): Tensor => rounded(y, call.tensor(at), call.optional(at + 1));
 
 /** One input and its scale and zero point, then those of the result. */
@@ -85,7 +85,7 @@ function attention(call: Call): Results {
   return ofJoint(call, joint, { mask: call.optional(5), past: call.optional(8) });
 }
 
-/** The same node with other inputs. */
+/** Returns the same call with other inputs. */
 const withInputs = (call: Call, ...inputs: readonly Tensor[]): Call => new Call(inputs, call.attributes, call);
 
 export const microsoftQuantization: Operators = {

@@ -4,7 +4,10 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operators, Results } from "../call.ts";
 import { axisOf } from "./axes.ts";
 
-/** A vector along the channels of x; `spatial` of batch normalization up to version 8 may give one for each element. */
+/**
+ * A vector along the channels of x. Up to version 8, batch normalization without `spatial` has one value for each
+ * element.
+ */
 const alongChannels = (vector: Tensor, x: Tensor): Tensor =>
   ops.reshape(vector, [1, ...(vector.rank > 1 ? vector.shape : [vector.size, ...x.shape.slice(2).map(() => 1)])]);
 
@@ -69,7 +72,7 @@ function rmsNormalization(call: Call): Tensor {
   return ops.mul(y.to(x.dtype), call.tensor(1)).to(x.dtype);
 }
 
-/** A norm of zero leaves zeros, as in ONNX. */
+/** If the norm is zero, the result is zeros, as in ONNX. */
 function lpNormalization(call: Call): Tensor {
   const x = call.tensor(0);
   const dim = axisOf(call.attributes.number("axis", -1), x.rank);
@@ -97,7 +100,7 @@ function localResponse(call: Call): Tensor {
   });
 }
 
-/** Up to version 12, the axes from the given one on are one. */
+/** Up to version 12, the given axis and all later ones are flattened into one. */
 function alongAxis(call: Call, compute: (x: Tensor, dim: number) => Tensor): Tensor {
   const x = call.tensor(0);
   const axis = axisOf(call.attributes.number("axis", call.opset < 13 ? 1 : -1), x.rank);

@@ -7,7 +7,7 @@ import { axisOf, int64, listOf } from "./axes.ts";
 
 const padModes = { constant: "constant", reflect: "reflect", edge: "replicate", wrap: "circular" } as const;
 
-/** Padding by axis: starts of all axes, then ends. Negative amounts cut. */
+/** Padding amounts: the starts of all axes, then the ends. Negative amounts crop. */
 function pad(call: Call): Tensor {
   const x = call.tensor(0);
   const amounts = call.numbersOr(1, "pads") ?? call.attributes.numbers("paddings") ?? [];
@@ -22,7 +22,7 @@ function pad(call: Call): Tensor {
   }, x);
 }
 
-/** Pads one axis; negative amounts cut. */
+/** Pads one axis; negative amounts crop. */
 export function padAxis(
   x: Tensor,
   axis: number,
@@ -51,7 +51,7 @@ function listFor(x: Tensor, axis: number, before: number, after: number): number
   return list;
 }
 
-/** Where the element of a place outside of an axis comes from. */
+/** Returns the index of the element that fills a position outside of an axis. */
 function sourceOf(at: number, size: number, mode: keyof typeof padModes): number {
   if (mode === "edge") return Math.min(Math.max(at, 0), size - 1);
   if (mode === "wrap") return ((at % size) + size) % size;
@@ -60,7 +60,7 @@ function sourceOf(at: number, size: number, mode: keyof typeof padModes): number
   return size === 1 ? 0 : Math.min(place, period - place);
 }
 
-/** Cuts or pads to sizes, evenly on both sides. */
+/** Crops or pads to given sizes, evenly on both sides. */
 function centerCropPad(call: Call): Tensor {
   const x = call.tensor(0);
   const sizes = call.numbers(1);

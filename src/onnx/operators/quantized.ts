@@ -20,7 +20,7 @@ const dtypeLimits: Readonly<Partial<Record<DType, readonly [number, number]>>> =
   int32: limitsOf(32, true),
 };
 
-/** Spreads a scale or zero point: one for all, a vector along the axis, or one for each block along it. */
+/** Broadcasts a scale or zero point: one for all, a vector along the axis, or one for each block along the axis. */
 function spread(call: Call, value: Tensor, x: Tensor): Tensor {
   if (value.size === 1) return ops.reshape(value, []);
   const axis = axisOf(call.attributes.number("axis", 1), x.rank);
@@ -55,7 +55,7 @@ function dequantize(call: Call): Tensor {
   return ops.mul(difference.to(scale.dtype), spread(call, scale, x)).to(scale.dtype);
 }
 
-/** Rounds to even and stays in the limits of the type of the zero point, or of `output_dtype`. */
+/** Rounds to even, and clamps to the range of the zero point's type, or of `output_dtype`. */
 function quantize(call: Call): Tensor {
   const [x, scale] = [call.tensor(0), call.tensor(1)];
   const zero = call.optional(2);
@@ -108,7 +108,7 @@ export function quantizeDynamically(call: Call): Results {
 const exact = (x: Tensor, zero: Tensor | undefined): Tensor =>
   zero ? ops.sub(x.to("float64"), zero.to("float64")) : x.to("float64");
 
-/** A vector of zero points is one for each row of the first operand, and for each column of the second. */
+/** A vector of zero points has one element for each row of the first operand, or for each column of the second. */
 const ofRows = (zero: Tensor | undefined): Tensor | undefined =>
   zero && zero.rank === 1 && zero.size > 1 ? ops.unsqueeze(zero, 1) : zero;
 
@@ -127,7 +127,7 @@ function convInteger(call: Call): Tensor {
 const ofOutputs = (vector: Tensor | undefined, weight: Tensor): Tensor | undefined =>
   vector && vector.size > 1 ? ops.reshape(vector, [vector.size, ...weight.shape.slice(1).map(() => 1)]) : vector;
 
-/** Scales sums in float32, as onnxruntime does: halves then round as there. */
+/** Scales sums in float32, as onnxruntime does, so that ties round in the same way. */
 function requantized(sums: Tensor, scale: Tensor, zero: Tensor): Tensor {
   const [min, max] = limitsFor(zero.dtype);
   const whole = ops.round(ops.mul(sums.to("float32"), scale));

@@ -25,7 +25,7 @@ interface Direction {
 type State = readonly Tensor[];
 type Step = (x: Tensor, state: State, direction: Direction) => State;
 
-/** Which of alpha and beta an activation consumes from the lists of the attributes. */
+/** Which of the parameters alpha and beta each activation takes from the attributes' lists. */
 const parameters: Readonly<Record<string, readonly [alpha: boolean, beta: boolean]>> = {
   affine: [true, true],
   elu: [true, false],
@@ -68,7 +68,10 @@ const activations: Readonly<Record<string, (alpha: number | undefined, beta: num
       ops.where(ops.gt(x, alpha), x, ops.zerosLike(x)),
 };
 
-/** The activations of all directions, in the order of the attribute; each consumes the parameters that it has. */
+/**
+ * Returns the activations of all directions, in the order of the attribute. Each activation takes its parameters from
+ * the lists.
+ */
 function activationsOf(call: Call, names: readonly string[], directions: number): readonly Activation[] {
   const given = call.attributes.texts("activations") ?? Array.from({ length: directions }, () => names).flat();
   const alphas = [...(call.attributes.numbers("activation_alpha") ?? [])];
@@ -88,7 +91,7 @@ function activationsOf(call: Call, names: readonly string[], directions: number)
  * @param operator the operation with a fused kernel for the layer; undefined if `step` differs from it
  * @param names of the activations of one direction
  * @param states the number of states
- * @param peepholesAt which input has the peepholes
+ * @param peepholesAt the index of the input with the peepholes
  */
 const recurrent =
   (
@@ -178,7 +181,10 @@ function runDirection(
   return { all, last: state };
 }
 
-/** [length, directions, batch, hidden] and the last states, or with the batch first. */
+/**
+ * Returns the states [length, directions, batch, hidden] and the last states; with the batch axis first if the
+ * attribute says so.
+ */
 function resultsOf(results: readonly DirectionResult[], isBatchFirst: boolean): Results {
   const y = ops.stack(
     results.map(({ all }) => (all instanceof Tensor ? all : ops.stack(all, { dim: 0 }))),
@@ -248,7 +254,7 @@ const lstmStep: Step = (x, [h, c], direction) => {
   return [ops.mul(output, last(cell)), cell];
 };
 
-/** Rounds to bytes and back, as products with quantized weights do. */
+/** Quantizes to bytes and back, as products with quantized weights do. */
 function roundedToBytes(x: Tensor): Tensor {
   const { codes, scale, zero } = codesOf(x);
   return dequantized(codes, scale, zero);

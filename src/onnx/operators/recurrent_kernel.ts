@@ -15,12 +15,15 @@ export interface DirectionWeights {
   readonly bias: Tensor | undefined;
 }
 
-/** The order in which the kernel has the standard's gates: LSTM iofc as ifco, GRU zrh as rzh. */
+/**
+ * The kernel's order of gates, as indices into the standard's order: for LSTM ifco instead of iofc, for GRU rzh instead
+ * of zrh.
+ */
 const orders = { lstm: [0, 2, 3, 1], gru: [1, 0, 2], tanh: [0], relu: [0] } as const;
 
 /**
  * Returns the kernel's kind for a layer, by the operator and the names of the activations of a direction. Undefined if
- * the layer has attributes that no kernel has.
+ * no kernel supports the layer's attributes.
  */
 export function kernelKind(call: Call, operator: "LSTM" | "GRU" | "RNN"): RecurrentKind | undefined {
   const { attributes } = call;
@@ -44,7 +47,9 @@ interface Prepared {
   readonly stateBias: Tensor | undefined;
 }
 
-/** Weights in the kernel's order, by the tensor of all directions; they live as long as it does. */
+/**
+ * Caches the weights in the kernel's order, keyed by the tensor of all directions. An entry lives as long as its key.
+ */
 const prepared = new WeakMap<Tensor, Prepared[]>();
 
 const versionsOf = ({ w, r, bias }: DirectionWeights): string =>

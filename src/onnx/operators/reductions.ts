@@ -24,7 +24,7 @@ const reduce =
     return compute(x, { dim, keepdim }).to(x.dtype);
   };
 
-/** An extremum of no elements is the least or greatest value of the dtype, as in ONNX. */
+/** The maximum of no elements is the least value of the dtype, and the minimum the greatest, as in ONNX. */
 const extremum =
   (compute: typeof ops.amax, sign: -1 | 1) =>
   (x: Tensor, axes: Axes): Tensor => {
@@ -50,7 +50,7 @@ const limitOf = (dtype: DType, sign: -1 | 1): number | bigint | boolean =>
 
 const squares = (x: Tensor, axes: Axes): Tensor => ops.sum(ops.square(x), axes);
 
-/** Ties go to the first place, or to the last on request. */
+/** Ties go to the first index, or to the last with `select_last_index`. */
 const argument =
   (compute: typeof ops.argmax): Operator =>
   (call) => {

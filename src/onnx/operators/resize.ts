@@ -15,7 +15,7 @@ interface Axis {
   readonly roi: readonly [start: number, end: number];
 }
 
-/** The elements that make one result, and their weights. */
+/** The input elements of one result, and their weights. */
 type Taps = readonly (readonly [place: number, weight: number])[];
 
 function resize(call: Call): Tensor {
@@ -62,7 +62,7 @@ function axesOf(call: Call, x: Tensor): Axis[] {
   });
 }
 
-/** `keep_aspect_ratio_policy` makes all scales the smallest or largest of them. */
+/** `keep_aspect_ratio_policy` sets all scales to the smallest or the largest of them. */
 function keepingRatio(
   call: Call,
   inputs: readonly number[],
@@ -110,7 +110,10 @@ function weightedSum(x: Tensor, dim: number, taps: readonly (Taps | undefined)[]
   return parts.reduce((a, b) => ops.add(a, b)).to(x.dtype);
 }
 
-/** Returns the coordinate in the input of a result. In float32, as in other runtimes: roundings depend on it. */
+/**
+ * Returns the input coordinate of a result. It is computed in float32 as in other runtimes, because rounding depends on
+ * it.
+ */
 const sourceOf = (call: Call, axis: Axis, at: number): number => Math.fround(exactSourceOf(call, axis, at));
 
 /** The formulas of `coordinate_transformation_mode` in the standard. */
@@ -154,7 +157,7 @@ function tapsOf(call: Call, axis: Axis, place: number, mode: string): Taps {
   throw new NodeProblem(`attribute mode: expected nearest, linear or cubic, got ${mode}`);
 }
 
-/** Up to version 10, onnxruntime rounds down to enlarge, and up to shrink. */
+/** Up to version 10, onnxruntime rounds down when enlarging, and up when shrinking. */
 function nearest(call: Call, place: number, { input: size, scale }: Axis): number {
   const early = scale < 1 ? "ceil" : "floor";
   const mode = call.attributes.text("nearest_mode", call.opset < 11 ? early : "round_prefer_floor");

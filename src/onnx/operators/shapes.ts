@@ -78,7 +78,7 @@ function splitSizes(call: Call, size: number): number[] {
   return Array.from({ length: parts }, (_, at) => Math.max(Math.min(each, size - at * each), 0));
 }
 
-/** Both shapes broadcast: a size of 1 keeps the input's. */
+/** Both shapes are broadcast: a requested size of 1 keeps the input's size. */
 function expand(call: Call): Tensor {
   const x = call.tensor(0);
   const target = call.numbers(1);
@@ -96,7 +96,7 @@ function trilu(call: Call): Tensor {
   return call.attributes.flag("upper", true) ? ops.triu(x, { diagonal }) : ops.tril(x, { diagonal });
 }
 
-/** Channels become pixels of blocks: DCR has the block's axes before the depth, CRD after it. */
+/** Moves channels into blocks of pixels. In mode DCR, the block's axes come before the depth; in CRD, after it. */
 function depthToSpace(call: Call): Tensor {
   const x = call.tensor(0);
   const block = call.attributes.number("blocksize");
@@ -144,7 +144,7 @@ function cumulative(call: Call, compute: typeof ops.cumsum): Tensor {
   return isReversed ? ops.flip(result, [dim]) : result;
 }
 
-/** Moves elements one place on; the first is a constant. */
+/** Shifts elements by one position; the first becomes a constant. */
 const shifted = (x: Tensor, dim: number, first: number): Tensor =>
   padAxis(ops.narrow(x, dim, 0, Math.max(x.shape[dim]! - 1, 0)), dim, 1, 0, "constant", first);
 

@@ -1,4 +1,4 @@
-/** Operators of detection and of sampling pictures. */
+/** Operators for object detection and for sampling images. */
 import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -29,20 +29,20 @@ function gridSample(call: Call): Tensor {
   });
 }
 
-/** A box of a detection as its corners. */
+/** A detected box, as two corners. */
 interface Box {
   readonly low: readonly [number, number];
   readonly high: readonly [number, number];
 }
 
-/** From two corners in any order, or from the center and sizes. */
+/** Reads a box from two corners in any order, or from its center and size. */
 function boxAt(values: readonly number[], at: number, isCentered: boolean): Box {
   const [a, b, c, d] = tupleOf(values.slice(at * 4, at * 4 + 4), 4);
   if (isCentered) return { low: [a - c / 2, b - d / 2], high: [a + c / 2, b + d / 2] };
   return { low: [Math.min(a, c), Math.min(b, d)], high: [Math.max(a, c), Math.max(b, d)] };
 }
 
-/** The share of the union that both boxes cover. */
+/** Returns the intersection over union of two boxes. */
 function overlap(a: Box, b: Box): number {
   const side = (at: 0 | 1) => Math.max(Math.min(a.high[at], b.high[at]) - Math.max(a.low[at], b.low[at]), 0);
   const area = ({ low, high }: Box) => (high[0] - low[0]) * (high[1] - low[1]);
@@ -51,7 +51,7 @@ function overlap(a: Box, b: Box): number {
   return union > 0 ? both / union : 0;
 }
 
-/** Of boxes that overlap, keeps the one with the highest score. Results are [batch, class, box]. */
+/** Of overlapping boxes, keeps the one with the highest score. Results are [batch, class, box]. */
 function nonMaxSuppression(call: Call): Tensor {
   const [boxes, scores] = [call.tensor(0), call.tensor(1)];
   const [most, threshold] = [call.number(2) ?? 0, call.number(3) ?? 0];

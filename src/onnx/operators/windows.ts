@@ -11,14 +11,14 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 
-/** How windows lie over the input, by axis. */
+/** The layout of the windows over the input, by axis. */
 interface Windows {
   readonly kernel: readonly number[];
   readonly stride: readonly number[];
   readonly dilation: readonly number[];
   readonly before: readonly number[];
   readonly after: readonly number[];
-  /** How many windows there are. */
+  /** The number of windows. */
   readonly counts: readonly number[];
 }
 
@@ -61,7 +61,7 @@ function checkGrowth(sizes: readonly number[], before: readonly number[], after:
   throw new NodeProblem(`padding [${before}] and [${after}] is too large for [${sizes}]; at most ${most} elements`);
 }
 
-/** Padding before and after each axis: given, or such that there is a window for each step. */
+/** Padding before and after each axis: as given, or computed so that there is a window for each step. */
 function padsOf(
   call: Call,
   sizes: readonly number[],
@@ -108,7 +108,7 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
   if (rank < 1 || rank > 3) throw new NodeProblem(`expected 1 to 3 axes besides batch and channels, got ${rank}`);
   const { stride, dilation, before, after } = plan;
   const padding = before.map((amount, at) => [amount, after[at]!] as const);
-  // Negative padding cuts the input, which no convolution here does.
+  // Negative padding crops the input, which the convolution kernels do not support.
   const isCut = [...before, ...after].some((amount) => amount < 0);
   return convolutionWithPads({
     ...{ x: isCut ? padded(x, before, after, 0) : x, weight, bias, stride: [...stride], dilation: [...dilation] },
@@ -117,9 +117,11 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
   });
 }
 
-/** Up to this many positions, a product of gathered windows is faster than a convolution, which packs the weight. */
+/**
+ * Up to this many positions, a product of gathered windows is faster than a convolution, which first packs the weight.
+ */
 const MOST_FEW_POSITIONS = 8;
-/** Smaller weights are packed at once. */
+/** Smaller weights take little time to pack. */
 const LEAST_FEW_WEIGHTS = 1024;
 
 /**
@@ -146,7 +148,7 @@ export function convolveFew(call: Call, x: Tensor, weight: Tensor): Tensor | und
   return ops.reshape(ops.transpose(rows, 0, 1), [1, outputs, ...counts]);
 }
 
-/** The padding cuts the result; `output_shape` says the size, and the padding follows from it. */
+/** Padding crops the result. If `output_shape` is given, the padding follows from it. */
 function convolveTransposed(call: Call): Tensor {
   const [x, weight, bias] = [call.tensor(0), call.tensor(1), call.optional(2)];
   const { attributes } = call;
@@ -205,11 +207,11 @@ const kernelOf = (call: Call): readonly number[] => {
 
 const maxPools = [ops.maxPool1d, ops.maxPool2d, ops.maxPool3d];
 
-/** The places of the largest elements count in the whole tensor; in columns first if `storage_order` is 1. */
+/** Indices of the largest elements count through the whole tensor, in column-major order if `storage_order` is 1. */
 function maxPool(call: Call): Results {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
-  // Integers have 8 bits: float32 holds them, and has a value below all of them for the padding.
+  // Integers have 8 bits, so float32 represents them exactly, and −∞ is below all of them for the padding.
   const wide = padded(isFloat(x.dtype) ? x : x.to("float32"), plan.before, plan.after, Number.NEGATIVE_INFINITY);
   const options = { stride: plan.stride, dilation: plan.dilation };
   const pool = byRank(maxPools, plan.kernel.length);
@@ -219,11 +221,11 @@ function maxPool(call: Call): Results {
   return new Results(cutTo(values, plan.counts).to(x.dtype), places);
 }
 
-/** Removes windows at the end that begin outside. */
+/** Removes windows at the end that begin outside the input. */
 const cutTo = <T extends Tensor>(x: T, counts: readonly number[]): T =>
   counts.reduce((result: Tensor, count, at) => ops.narrow(result, at + 2, 0, count), x) as T;
 
-/** Converts places in a padded plane to places in the whole tensor. */
+/** Converts indices in a padded plane to indices in the whole tensor. */
 function wholePlaces(call: Call, x: Tensor, wide: Tensor, indices: Tensor<"int64">, before: readonly number[]): Tensor {
   const sizes = spatial(x);
   const isByColumns = call.attributes.number("storage_order", 0) === 1;
@@ -264,7 +266,7 @@ function windowSums(x: Tensor, plan: Windows): Tensor {
   return cutTo(ops.sum(windows, { dim: last, dtype: x.dtype }), plan.counts);
 }
 
-/** Padding counts as elements only on request, and what `ceil_mode` adds never. */
+/** Padding counts as elements only with `count_include_pad`; the elements that `ceil_mode` adds never count. */
 export function averagePool(call: Call): Tensor {
   const x = call.tensor(0);
   const plan = windowsOf(call, spatial(x), kernelOf(call));
@@ -302,7 +304,7 @@ function lpPool(call: Call): Tensor {
 
 const over = (x: Tensor): number[] => spatial(x).map((_, at) => at + 2);
 
-/** Puts values back where max pooling took them from. */
+/** Puts values back at the indices that max pooling returned. */
 function maxUnpool(call: Call): Tensor {
   const [x, indices] = [call.tensor(0), call.tensor(1)];
   const kernel = kernelOf(call);
@@ -354,7 +356,9 @@ function columnsToImage(call: Call): Tensor {
   return image.reduce((result: Tensor, size, at) => ops.narrow(result, at + 2, pads[at]!, size), wide);
 }
 
-/** The place of each element of each patch: cells of a patch outside, patches inside. */
+/**
+ * The position of each element of each patch: the outer axis is the elements of a patch, the inner axis the patches.
+ */
 function placesOfPatches(
   sizes: readonly number[],
   block: readonly number[],

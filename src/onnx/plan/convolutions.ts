@@ -21,11 +21,11 @@ interface Joined {
   bias: number;
   added: number;
   finish: Finish;
-  /** Whether an activation or a scale was joined, after which weights can't change. */
+  /** Whether an activation or a scale was fused. The weights can't be changed after that. */
   isLinear: boolean;
 }
 
-/** Joins convolutions with the steps around them. */
+/** Fuses convolutions with the steps around them. */
 export function fuseConvolutions(edit: Edit): void {
   for (const step of edit.steps()) if (step.operator === "Pad") joinPadding(edit, step);
   for (const step of edit.steps()) if (step.operator === "Conv") joinFollowing(edit, step);
@@ -74,7 +74,7 @@ const convolved = (call: Call): Tensor => {
   return convolveFew(call, x, weight) ?? convolve(call, x, weight);
 };
 
-/** Tries to join a step, which uses `value`. */
+/** Tries to fuse a step that uses `value`. */
 type Join = (joined: Joined, step: PlannedStep, value: number) => boolean;
 
 const active =

@@ -1,4 +1,4 @@
-/** A plan's steps while they are fused. */
+/** The steps of a plan during fusion. */
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Attributes, AttributeValue } from "../attributes.ts";
 import type { Operator } from "../call.ts";
@@ -28,7 +28,7 @@ export class Edit {
     for (const step of draft.steps) this.#connect(step);
   }
 
-  /** The steps now, in order. */
+  /** The current steps, in order. */
   steps(): PlannedStep[] {
     return this.#draft.steps.flatMap((step) => {
       let current: PlannedStep | undefined = step;

@@ -1,4 +1,4 @@
-/** Functions that exporters write as several nodes, as one node. */
+/** Replaces functions that exporters write as several nodes by one node. */
 import { numbersOf } from "../call.ts";
 import { type Edit, standardStep } from "./edit.ts";
 import { constant, type Match, match, node, type Pattern, scalarOf, variable } from "./pattern.ts";
@@ -20,7 +20,7 @@ const [add, mul, div] = ["Add", "Mul", "Div"].map((operator) => (a: Pattern, b: 
 type Binary = (a: Pattern, b: Pattern) => ReturnType<typeof node>;
 const c = constant;
 
-/** A unary operator of x with the same attributes as the standard's function. */
+/** Replaces an expression by a unary operator of x. */
 const ofX =
   (operator: string, attributes: Readonly<Record<string, string>> = {}): Rule["replacement"] =>
   (last, { variables }) =>
@@ -37,10 +37,10 @@ const cubes = [node("Pow", [x, c(3)]), mul(mul(x, x), x)];
 const twicePhiByTanh = cubes.map((cube) =>
   add(node("Tanh", [mul(add(x, mul(cube, c(0.044715))), c(Math.sqrt(2 / Math.PI)))]), c(1)),
 );
-/** The ways in which x · p / 2 is written. */
+/** The forms in which exporters write x · p / 2. */
 const halved = (p: Pattern) => [mul(mul(x, p), c(0.5)), mul(mul(x, c(0.5)), p), mul(x, mul(p, c(0.5)))];
 
-/** Whether a node reduces the last axis, and keeps it. */
+/** Whether a node reduces the last axis, with `keepdims`. */
 function isMeanOfLastAxis(step: PlannedStep, edit: Edit): boolean {
   const axes = step.attributes.numbers("axes") ?? axesOf(step, edit);
   const rank = edit.slots[step.inputs[0]!]!.shape?.length ?? 0;

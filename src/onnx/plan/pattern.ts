@@ -1,4 +1,7 @@
-/** Finds expressions of several nodes, as exporters write functions that ONNX has no operator for, or had none. */
+/**
+ * Finds expressions of several nodes. Exporters write functions in this form if ONNX has no operator for them, or had
+ * none in earlier versions.
+ */
 import { isFloat } from "../../tensor/dtype.ts";
 import { numbersOf } from "../call.ts";
 import type { Edit } from "./edit.ts";
@@ -25,7 +28,7 @@ export const node = (operator: string, inputs: readonly Pattern[], where?: Node[
   ...{ operator, inputs, where },
 });
 
-/** A match: the slots of variables, and the steps, of which the first has the result. */
+/** A match: the slots of variables, and the steps. The first step has the result. */
 export interface Match {
   readonly variables: ReadonlyMap<string, number>;
   readonly steps: readonly PlannedStep[];

@@ -21,7 +21,7 @@ export interface PlannedStep extends Pick<Step, "operator" | "name" | "compute" 
 
 export const NO_SLOT = -1;
 
-/** A value of the graph, as far as the plan knows it before a run. */
+/** The properties of a graph's value that the plan knows before a run. */
 export interface Slot {
   /** The value, if it is the same in each run. */
   readonly fixed?: Value;
@@ -37,7 +37,7 @@ export interface Slot {
 export interface Watched {
   readonly name: string;
   readonly tensor: Tensor;
-  /** Of its storage; undefined if no value of the plan was computed from it. */
+  /** The version of its storage; undefined if no value of the plan was computed from it. */
   readonly version: number | undefined;
 }
 
@@ -81,8 +81,8 @@ export class Plan {
   }
 
   /**
-   * Computes the outputs: on the cpu backend as one native call after two equal runs, where a step reads elements only
-   * of constants, and otherwise step by step.
+   * Computes the outputs. On the cpu backend, after two runs with equal inputs, it is one native call if steps read
+   * only the elements of constants. Otherwise it runs step by step.
    *
    * @throws {OnnxError} if a node can't be computed
    */
@@ -142,7 +142,7 @@ function resultsOf(step: PlannedStep, slots: readonly Value[]): readonly Value[]
   return valuesOf(step, inputs, scope);
 }
 
-/** Results that nobody uses are last used by their step. */
+/** An unused result counts as last used by the step that computes it. */
 function withLastUses({ steps, outputs, slots }: PlanParts): Ready[] {
   const kept = new Set(outputs);
   const ready: Ready[] = [];

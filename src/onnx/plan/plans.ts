@@ -6,15 +6,15 @@ import type { Graph } from "../graph.ts";
 import type { Plan } from "./plan.ts";
 import { planFor, planKey } from "./trace.ts";
 
-/** How many plans are kept; the one that was not used for longest is dropped. */
+/** Maximum number of plans; the least recently used one is dropped. */
 const MOST_PLANS = 16;
-/** How many of the plans keep a native program, with memory for its intermediate results. */
+/** Maximum number of plans that keep a native program, with memory for its intermediate results. */
 const MOST_PROGRAMS = 4;
 /** The number of keys to remember. A plan is made when its key occurs again. */
 const MOST_KEYS = 256;
 
 export class Plans {
-  /** In the order of use. `null` for inputs that have no plan. */
+  /** In order of last use. `null` for inputs that have no plan. */
   readonly #plans = new Map<string, Plan | null>();
   readonly #seen = new Set<string>();
 

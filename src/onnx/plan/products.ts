@@ -1,4 +1,4 @@
-/** Products of matrices with what surrounds them: biases, and attention in the forms that exporters write. */
+/** Fuses matrix products with the steps around them: biases, and attention in the forms that exporters write. */
 import * as ops from "../../ops/index.ts";
 import type { Call } from "../call.ts";
 import { attributesOf } from "../graph.ts";
@@ -78,7 +78,7 @@ function joinAttention(edit: Edit, last: PlannedStep, { variables, steps }: Matc
   return true;
 }
 
-/** Joins products with their biases, and products around a softmax to attention. */
+/** Fuses products with their biases, and the products around a softmax into attention. */
 export function fuseProducts(edit: Edit): void {
   for (const step of edit.steps()) {
     const isAttention = attentions.some((pattern) => {

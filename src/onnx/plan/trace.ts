@@ -13,16 +13,16 @@ const RANDOM: ReadonlySet<string> = new Set([
 ]);
 /** Operators that read only the shape of their input. */
 const OF_SHAPES: ReadonlySet<string> = new Set(["Shape", "Size"]);
-/** Operators that return their input if it has the right type already. */
+/** Operators that return their input if it already has the right type. */
 const UNCHANGED: ReadonlySet<string> = new Set(["Cast", "Identity"]);
-/** Larger results are computed in each run: files with compressed weights would fill the memory. */
+/** Larger results are computed in each run. Otherwise, files with compressed weights would exhaust memory. */
 const MOST_ELEMENTS = 1 << 20;
 /** Inputs up to this size have their elements in the key of a plan. */
 const MOST_KEY_ELEMENTS = 8;
 
 /**
- * Returns a text that is equal for inputs that one plan can compute; undefined if there is no plan for them. Values of
- * small inputs of integers, such as a sampling rate, belong to it: conditions depend on them.
+ * Returns a text that is equal for inputs that one plan can compute; undefined if there is no plan for them. It
+ * includes the values of small integer inputs, such as a sampling rate, because conditions depend on them.
  */
 export function planKey(given: readonly Value[]): string | undefined {
   if (given.some((value) => value !== undefined && !(value instanceof Tensor))) return undefined;
@@ -111,7 +111,7 @@ class Trace {
     if (!this.#values.includes(value)) value.dispose();
   }
 
-  /** Returns the branch of a condition that is known. */
+  /** Returns the branch that a known condition selects. */
   #branchOf(step: Step, [condition = NO_SLOT]: readonly number[]): Graph | undefined {
     if (step.operator !== "If" || step.isFunction || !this.#isFixed(condition)) return undefined;
     return step.attributes.graph(numbersOf(this.#values[condition] as Tensor)[0] ? "then_branch" : "else_branch");

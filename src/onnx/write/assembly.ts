@@ -8,7 +8,7 @@ interface WrittenPart {
   readonly name: string;
 }
 
-/** A storage into which parts are written, as `cat` does. */
+/** A storage whose parts are written separately, as by `cat`. */
 export interface Assembly {
   readonly dtype: DType;
   /** The elements outside of all parts: a number, or the value before the parts were written. */
@@ -23,7 +23,7 @@ interface Box extends Range {
 
 /**
  * Returns the value of a storage of `count` elements. If each part is a box of one grid, parts are joined along one
- * axis after the other; otherwise elements are put at their places.
+ * axis after the other; otherwise elements are scattered to their positions.
  */
 export function assembled(recorder: Recorder, assembly: Assembly, count: number): Recorded {
   const { dtype, parts } = assembly;
@@ -59,7 +59,7 @@ function boxOf(recorder: Recorder, axes: readonly Axis[], { layout, name }: Writ
   return { ...range, name: isShaped ? turned : recorder.node("Reshape", [turned, { sizes }]) };
 }
 
-/** Leaves out boxes that a later box covers. */
+/** Removes boxes that a later box covers. */
 const visible = (boxes: readonly Box[]): readonly Box[] =>
   boxes.filter(
     ({ starts, ends }, at) =>
@@ -81,7 +81,7 @@ class Joining {
     this.#grid = grid;
   }
 
-  /** Returns the elements of a range. Where boxes overlap, the last one counts. */
+  /** Returns the elements of a range. Where boxes overlap, the last one wins. */
   joined(boxes: readonly Box[], range: Range, axis = 0): string {
     const { starts, ends } = range;
     if (boxes.length === 0) return this.#filling(range);
@@ -121,7 +121,7 @@ class Joining {
   }
 }
 
-/** Puts the elements of the parts at their places, one part after the other. */
+/** Scatters the elements of the parts to their positions, one part after the other. */
 function put(recorder: Recorder, { dtype, filling, parts }: Assembly, count: number): Recorded {
   const blocks = parts.map(({ layout }) => blocksOf(layout, count));
   const [first] = blocks;

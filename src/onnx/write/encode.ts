@@ -27,7 +27,7 @@ export interface WrittenTensor {
   readonly bytes: Uint8Array;
 }
 
-/** An input or output; a name stands for a size that may vary. */
+/** An input or output. A size that may vary is a name. */
 export interface WrittenValue {
   readonly name: string;
   readonly dtype: DType;
@@ -57,7 +57,7 @@ const attributeTypes = { float: 1, int: 2, text: 3, ints: 7, texts: 8 } as const
 
 /** Returns the bytes of a file. */
 export async function encodeModel(graph: WrittenGraph): Promise<Uint8Array> {
-  const { PbfWriter } = await import("pbf"); // most programs write no ONNX file
+  const { PbfWriter } = await import("pbf"); // loaded on first use, since most programs write no ONNX file
   const writer = new PbfWriter();
   writer.writeVarintField(1, IR_VERSION);
   writer.writeStringField(2, "orchard-metal");

@@ -48,7 +48,7 @@ export class Formulas {
   }
 }
 
-/** A formula of the names of the operands. */
+/** Writes a formula, given the names of the operands. */
 type Formula = (graph: Formulas, operands: Operands<string>, dtype: DType) => string;
 
 /** Compositions of operations on half floats are computed in float32 and rounded once, as in Orchard. */
@@ -92,7 +92,7 @@ const same =
     return computed(recorder, call, (graph, operands) => graph.of(operator, ...operands), isWide);
   };
 
-/** An operator of bools. Numbers are converted to whether they are nonzero. */
+/** An operator of bools. Numbers are converted to bool: true if nonzero. */
 const logical =
   (operator: string): Writer =>
   (recorder, { inputs }) => {
@@ -220,7 +220,7 @@ const withoutNan = (operator: string): Writer =>
 const bitwise = (operator: string, ofBools: string): Writer =>
   formula((graph, operands, dtype) => graph.of(dtype === "bool" ? ofBools : `Bitwise${operator}`, ...operands));
 
-/** The standard shifts only unsigned integers. These are the numbers of their types. */
+/** The standard shifts only unsigned integers. These are the numbers of the unsigned types. */
 const unsignedTypes: Partial<Record<DType, number>> = { uint8: 2, int8: 2, uint32: 12, int32: 12, int64: 13 };
 
 /** A shift to the right fills negative numbers with ones: ~(~x ≫ n). */

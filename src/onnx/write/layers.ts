@@ -13,7 +13,10 @@ import type { Recorder } from "./recorder.ts";
 import { Unwritable } from "./unwritable.ts";
 import type { Writer, Writers } from "./writer.ts";
 
-/** Padding after each axis, such that there are `output` windows: that before, if it gives as many. */
+/**
+ * Returns the padding after each axis that gives `output` windows. It equals the padding before the axis if that gives
+ * as many.
+ */
 function padsAfter(
   axes: number,
   {
@@ -48,7 +51,7 @@ const convolution: Writer = (recorder, { inputs: [x, weight], attributes }) => {
   });
 };
 
-/** The adjoint of a convolution, with the attributes of the convolution: `input` has the sizes of the result. */
+/** Writes the adjoint of a convolution, with the convolution's attributes. The sizes of the result are `input`. */
 const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attributes }) => {
   const rank = y!.rank - 2;
   const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);
@@ -79,14 +82,17 @@ const maxPool: Writer = (recorder, { inputs: [x], outputs: [y, indices], attribu
   const [pooled, places] = recorder.nodeOf("MaxPool", [planes], given, indices ? 2 : 1);
   const result = recorder.node("Reshape", [pooled!, { sizes: y!.shape }]);
   if (!indices) return [result];
-  // the standard counts elements from the first plane, and Orchard from that of the window
+  // indices in the standard count from the first plane, indices in Orchard from the window's plane
   const inPlane = recorder.node("Mod", [places!, { sizes: [input!.reduce((product, size) => product * size, 1)] }]);
   const cast =
     indices.dtype === "int64" ? inPlane : recorder.node("Cast", [inPlane], { to: elementTypes[indices.dtype] });
   return [result, recorder.node("Reshape", [cast, { sizes: indices.shape }])];
 };
 
-/** Window p of n has the elements ⌊p size / n⌋ to ⌈(p + 1) size / n⌉ − 1: a maximum of slices along each axis. */
+/**
+ * Window p of n has the elements ⌊p size / n⌋ to ⌈(p + 1) size / n⌉ − 1, so the result is a maximum of slices along
+ * each axis.
+ */
 function adaptiveMaxPool(
   recorder: Recorder,
   x: Tensor,
@@ -250,11 +256,11 @@ function ofEachHead(recorder: Recorder, x: Tensor, q: Tensor): string {
   return recorder.node("Reshape", [repeated, { sizes: [batch, heads * count, length, width] }]);
 }
 
-/** The standard's order of gates, as places in that of the kernel. */
+/** The standard's order of gates, as indices into the kernel's order. */
 const gateOrders = { lstm: [0, 3, 1, 2], gru: [1, 0, 2], tanh: [0], relu: [0] } as const;
 const operators = { lstm: "LSTM", gru: "GRU", tanh: "RNN", relu: "RNN" } as const;
 
-/** The inputs are multiplied already, so the weights of the inputs only reorder the gates. */
+/** The inputs are already multiplied by their weights, so the node's input weights only reorder the gates. */
 const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
   const { kind, isReversed, hasBias } = attributes as {
     kind: keyof typeof gateOrders;

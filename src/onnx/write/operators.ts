@@ -46,7 +46,7 @@ const writers: Writers = {
 /** The names of the primitives that can be written, sorted. */
 export const writableNames = (): string[] => Object.keys(writers).sort();
 
-/** Primitives of random numbers; a file would have the numbers that were drawn once. */
+/** Primitives of random numbers. A file would contain the numbers that were drawn during the recording. */
 const RANDOM: ReadonlySet<string> = new Set(["bernoulli", "dropout", "multinomial", "random", "randperm"]);
 
 /**

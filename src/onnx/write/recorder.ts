@@ -11,7 +11,7 @@ import type { WrittenAttribute, WrittenTensor } from "./encode.ts";
 import { Unwritable } from "./unwritable.ts";
 import { gatheredView, viewSteps } from "./views.ts";
 
-/** Whole numbers, as an input of a node, that may depend on sizes of the model's inputs. */
+/** Integers that are an input of a node, and may depend on sizes of the model's inputs. */
 export interface Sizes {
   readonly sizes: readonly number[];
 }
@@ -75,7 +75,7 @@ export class Recorder {
     return this.#unsized.has(storage);
   }
 
-  /** Records that a tensor's value can't be written, and why, unless that is reported already. */
+  /** Records that a tensor's value can't be written, and why, unless this was already reported. */
   refuse({ storage }: Tensor, reason: string): void {
     this.#refused.set(storage, reason);
   }
@@ -154,7 +154,7 @@ export class Recorder {
     return this.numbers([value], [], dtype);
   }
 
-  /** Records that a part of a storage is written, from which a value is put together when it is read. */
+  /** Records that a part of a storage is written. The value is assembled from its parts when it is read. */
   write(target: Tensor, name: string): void {
     const { storage, dtype, shape, strides, offset } = target;
     const existing = this.#values.get(storage);
@@ -165,7 +165,8 @@ export class Recorder {
   }
 
   /**
-   * The elements of a storage before a part is written. A new storage may have any elements, since they are set later.
+   * The elements of a storage before a part is written. A new storage may start with any elements, because they are
+   * overwritten.
    */
   #fillingOf(storage: Storage, dtype: DType): number | Recorded {
     if (this.#parameters.has(storage)) throw new Unwritable("an update of a parameter or buffer in place");

@@ -130,7 +130,7 @@ const cumsum: Writer = (recorder, { inputs, attributes }) => {
   return recorder.node("CumSum", [recorder.name(inputs[0]), at], { reverse: reverse ? 1 : 0 });
 };
 
-/** Combines each element with all that come before it along an axis, in log₂ n steps. */
+/** Combines each element with all earlier ones along an axis, in log₂ n steps. */
 function running<Names extends readonly [string, ...string[]]>(
   recorder: Recorder,
   {

@@ -64,7 +64,7 @@ export async function saveOnnx(...values: unknown[]): Promise<Uint8Array> {
   return bytes;
 }
 
-/** Reads each argument once, since reading a property may run code of the caller. */
+/** Reads each argument once, because reading a property may run the caller's code. */
 const exampleOf = (given: Example): Example =>
   Object.fromEntries(
     reading("saveOnnx", () => Object.entries(given)).map(([name, tensor]) => {
@@ -101,7 +101,10 @@ function graphOf(module: Module<Tensor[]>, example: Example, axes: Names): Writt
   }
 }
 
-/** Sizes are enlarged by odd numbers, since sizes of 1 and equal sizes would hide on which size a number depends. */
+/**
+ * Sizes are enlarged by different odd numbers. With sizes of 1 or equal sizes, it is not clear on which size a number
+ * depends.
+ */
 function evaluatedGraph(module: Module<Tensor[]>, example: Example, axes: Names): WrittenGraph {
   const varying = varyingSizes(example, axes);
   const distinct = varying.filter(({ name }, at) => varying.findIndex((each) => each.name === name) === at);
@@ -152,7 +155,7 @@ function varyingSizes(example: Example, axes: Names): VaryingSize[] {
   );
 }
 
-/** Returns the example with more elements along the axes that may vary: the first ones again. */
+/** Returns the example enlarged along the axes that may vary, by repeating the first elements. */
 function enlarged(
   example: Example,
   varying: readonly VaryingSize[],

@@ -90,7 +90,7 @@ const oneHot: Writer = (recorder, { inputs: [index], outputs: [y] }) => {
   return recorder.node("OneHot", [recorder.name(index), { sizes: [y.shape.at(-1)!] }, values], { axis: -1 });
 };
 
-/** The dtype as which runtimes sort a dtype. */
+/** The dtype that runtimes can sort, for each dtype. */
 const sortable = (dtype: DType): DType =>
   isFloat(dtype) || dtype === "int64" || dtype === "int32" ? dtype : dtype === "uint32" ? "int64" : "int32";
 
@@ -159,7 +159,7 @@ const lastOf = (recorder: Recorder, bins: number): string =>
     "bool",
   );
 
-/** The elements of x, and in place of the selected ones those of the source, in order. */
+/** Replaces the selected elements of x by the source's elements, in order. */
 const maskedScatter: Writer = (recorder, { inputs: [x, mask, source], outputs: [y] }) => {
   const graph = new Formulas(recorder, "int64");
   const flags = graph.reshape(recorder.name(mask!), [y.size]);
@@ -279,7 +279,7 @@ const fft: Writer = (recorder, { inputs: [x], attributes }) => {
   return factor === 1 ? result : graph.of("Mul", result, factor);
 };
 
-/** Transforms rows of real numbers to halves of their spectra or back, as a product with the transform's matrix. */
+/** Transforms rows of real numbers to half spectra or back, as a product with the transform's matrix. */
 const realFft: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
   const { length, toReal, inverse, scale } = attributes as RealTransform;
   const graph = new Formulas(recorder, x.dtype);
@@ -332,7 +332,7 @@ const runs: Writer = (recorder, { inputs: [x], outputs: [firsts, begins] }) => {
   return [];
 };
 
-/** Counts that other primitives use to allocate their results; a use elsewhere is rejected. */
+/** Counts are only used to allocate the results of other primitives. Any other use is rejected. */
 const maskStarts: Writer = () => [undefined];
 
 export const selection: Writers = {

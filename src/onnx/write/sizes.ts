@@ -1,6 +1,6 @@
 /**
  * Sizes that may vary. A module is recorded for several sizes of its inputs; the numbers in nodes that differ are
- * expressed by the sizes, and compared with a further recording.
+ * expressed as functions of the sizes, and verified with a further recording.
  */
 import type { WrittenNode, WrittenTensor } from "./encode.ts";
 import type { RecordedNode, Recorder } from "./recorder.ts";
@@ -26,7 +26,7 @@ export interface Recordings {
   readonly first: Recording;
   /** In the order of the varying sizes. */
   readonly others: readonly Recording[];
-  /** Checks what follows from the others. */
+  /** Verifies the result of the other recordings. */
   readonly last: Recording | undefined;
 }
 
@@ -41,11 +41,11 @@ interface Expression {
 interface Resolved {
   readonly nodes: WrittenNode[];
   readonly constants: WrittenTensor[];
-  /** Shapes of the outputs; a name stands for a size that varies. */
+  /** Shapes of the outputs. A size that varies is a name. */
   readonly shapes: readonly (readonly (number | string)[])[];
 }
 
-/** @throws {Unwritable} if numbers do not follow from the sizes */
+/** @throws {Unwritable} if a number is not a function of the sizes */
 export function resolved({ first, others, last }: Recordings, varying: readonly VaryingSize[]): Resolved {
   const all = [first, ...others, ...(last ? [last] : [])];
   checkAlike(all);
@@ -74,7 +74,7 @@ export function resolved({ first, others, last }: Recordings, varying: readonly 
   return { nodes: result.nodes, constants, shapes };
 }
 
-/** Names a size that varies: after the input's size that it equals, else after its output and axis. */
+/** Names a varying size after the input size that it equals, else after its output and axis. */
 function sizeName(all: readonly Recording[], output: number, axis: number, varying: readonly VaryingSize[]): string {
   const equal = varying.findIndex((_, at) => all.every(({ shapes, sizes }) => shapes[output]![axis] === sizes[at]));
   return varying[equal]?.name ?? `output_${output}_${axis}`;
@@ -149,7 +149,7 @@ class Resolving {
     this.#varying = varying;
   }
 
-  /** Returns a list of numbers as int64. A shape may have one -1, which stands for the rest. */
+  /** Returns a list of numbers as int64. A shape may have one −1, which is inferred. */
   list(expressions: readonly Expression[], isShape: boolean): string {
     const varying = expressions.filter(({ sizes }) => sizes.length > 0);
     if (varying.length === 0) return this.#constant(expressions.map(valueWithoutSizes));

@@ -9,7 +9,7 @@ export type ViewStep =
       readonly operator: "Gather";
       readonly axis: number;
       readonly places: readonly number[];
-      /** The shape of the places. */
+      /** The shape of the indices. */
       readonly shape: readonly number[];
     }
   | {
@@ -21,7 +21,7 @@ export type ViewStep =
       readonly steps?: readonly number[];
     };
 
-/** An axis of a dense value, in the order of memory. */
+/** An axis of a dense value. Axes are in memory order. */
 export interface Axis {
   readonly size: number;
   readonly stride: number;
@@ -30,8 +30,8 @@ export interface Axis {
 /**
  * Returns the steps from a dense value to a view of it; undefined if there are none, such as for windows that overlap.
  *
- * The value's axes are split until an axis has each stride of the view. An axis of the view is then a part of one of
- * these axes, or several whole ones.
+ * The value's axes are split until each stride of the view is the stride of an axis. Each axis of the view is then a
+ * part of one split axis, or several whole ones.
  */
 export function viewSteps(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] | undefined {
   const reversed = shape.flatMap((size, axis) => (size > 1 && strides[axis]! < 0 ? [axis] : []));
@@ -174,7 +174,7 @@ export function blocksOf({ shape, strides, offset }: Layout, count: number): Blo
 
 /**
  * Returns the steps to a view whose elements overlap or are in another order than in any slice. Their positions become
- * constants. A first axis that separates equal blocks stays an axis, and its size may vary.
+ * constants. If the first axis separates equal blocks, it remains an axis, and its size may vary.
  */
 export function gatheredView(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] {
   const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);

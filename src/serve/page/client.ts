@@ -98,7 +98,7 @@ async function say(content: string, images: readonly string[]): Promise<void> {
   message.draw();
   if (answer === "") message.remove();
   setAnswering(undefined);
-  if (messages !== before) return; // a new chat has begun
+  if (messages !== before) return; // the user has started a new chat meanwhile
   if (isKept) remember([...dialog, { role: "assistant", content: answer }]);
   state.textContent = note;
 }

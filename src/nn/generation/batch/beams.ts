@@ -2,7 +2,8 @@
  * Beam search of one text. It gives the results of `transformers` 5.23, whose sums are in float32, as here.
  *
  * Of all continuations of the running beams, the best K = (stop tokens + 1) · beams are considered, at least 2 · beams.
- * Those that end are results if they are among the best `beams` of the K; the best `beams` of the others run on.
+ * A continuation that ends becomes a result if it is among the best `beams` of the K. The best `beams` of the others
+ * stay in the search.
  */
 import { ArgumentError } from "../../../core/errors.ts";
 import { largestFirst } from "../sampling.ts";
@@ -48,7 +49,7 @@ export class BeamSearch {
     this.settings = settings;
     this.promptLength = prompt.length;
     this.kept = Math.max(2, 1 + stopTokens.size) * numBeams;
-    // all beams are equal, so that only continuations of the first one count
+    // all beams are equal at first, so only continuations of the first one are considered
     this.running = Array.from({ length: numBeams }, (_, from) => ({
       ...{ tokens: prompt, from, score: from === 0 ? 0 : WORST },
     }));
@@ -111,7 +112,7 @@ export class BeamSearch {
     return best(found, this.kept);
   }
 
-  /** Whether a running beam may become better than the worst result. */
+  /** Whether a running beam can still beat the worst result. */
   private mayImprove(count: number): boolean {
     const { earlyStopping, lengthPenalty, maxTokens } = this.settings;
     const length = earlyStopping === "never" && lengthPenalty > 0 ? maxTokens : count;
@@ -123,7 +124,7 @@ export class BeamSearch {
 
 /**
  * Returns the tokens with the largest sums ln p + score, and the sums, in descending order; the first of ties. A single
- * pass keeps the best ones sorted, since few values of a large vocabulary are among them.
+ * pass keeps the best values so far sorted. Few values of a large vocabulary reach this list, so it is rarely updated.
  *
  * @throws {ArgumentError} for NaN
  */

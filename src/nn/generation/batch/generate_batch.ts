@@ -43,8 +43,8 @@ const readCall = parameters("generateBatch", {
 
 /**
  * Generates texts for a batch: by greedy decoding, beam search or sampling. For an encoder-decoder model such as T5 or
- * BART, each text is what the encoder reads; its files give the defaults of many options, such as `numBeams`. For a
- * language model, each text is a prompt. Results match `generate` in `transformers`.
+ * BART, each text is the input of the encoder, and the model's files set the defaults of many options, such as
+ * `numBeams`. For a language model, each text is a prompt. Results match `generate` in `transformers`.
  *
  * @param texts the tokens of each text, at least one, of any lengths
  * @param options see {@link GenerateBatchOptions}; the default of `temperature` is 0
@@ -88,7 +88,7 @@ export async function generatedOf(
   return found;
 }
 
-/** Limits `maxTokens` to the room that the context has. @throws {ArgumentError} if it has none */
+/** Limits `maxTokens` to the free space in the context. @throws {ArgumentError} if it has none */
 function withLimit(
   model: GeneratingModel,
   members: readonly (readonly number[])[],

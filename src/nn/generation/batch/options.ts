@@ -50,7 +50,7 @@ export interface GenerateBatchOptions
   readonly batch?: number | undefined;
 }
 
-/** Far more beams or results than any search needs. */
+/** An upper bound, far above what any search needs. */
 const MOST_ROWS = 1024;
 const rowCount: NumberRule = {
   holds: (value) => count.holds(value) && value <= MOST_ROWS,

@@ -1,4 +1,4 @@
-/** How a translation model is told the languages. */
+/** Tells a translation model the source and target languages. */
 import { ArgumentError } from "../../../core/errors.ts";
 import { tupleOf } from "../../../core/tuples.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";

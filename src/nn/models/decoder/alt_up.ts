@@ -42,7 +42,7 @@ function asLargeAs(y: Tensor, x: Tensor): Tensor {
  *
  * | parameter | shape |
  * |---|---|
- * | `expand.0.weight`, `collapse.0.weight` … | [width, width], one less than there are streams |
+ * | `expand.0.weight`, `collapse.0.weight` … | [width, width], one for each stream but the first |
  */
 export class Streams extends Module<[embedded: Tensor], Tensor> {
   readonly expand: readonly Linear[];
@@ -168,7 +168,7 @@ export class AltUpBlock extends DecoderBlock {
       const computed = select(corrected, 2, active);
       const input = scaled ? mul(computed, this.altUp.scale.forward()) : computed;
       const added = unsqueeze(this.layerInput!.forward(input as Tensor, inputs.layerInput!), 2);
-      // the first stream has no such input
+      // the layer input is added to all streams but the first
       const others = expand(added, [...corrected.shape.with(2, corrected.shape[2]! - 1)]);
       return { residual: corrected, addition: cat([zerosLike(narrow(corrected, 2, 0, 1)), others], { dim: 2 }) };
     });

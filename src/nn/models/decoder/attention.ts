@@ -48,7 +48,7 @@ export interface AttentionInputs {
    * rotations depend on it. Default: the cached tokens and these.
    */
   readonly lengths?: readonly number[] | undefined;
-  /** @internal The rotation of each token of x, instead of its position. */
+  /** @internal The rotation of each token of x, instead of a position. */
   readonly rotation?: RopeTables | undefined;
   /** @internal Cumulative lengths of sequences that x concatenates, for a batch of 1: see {@link flashAttention}. */
   readonly bounds?: readonly number[] | undefined;
@@ -218,7 +218,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return new RMSNorm(this.#description.headWidth, { eps: this.#eps, elementwiseAffine: false }).forward(x);
   }
 
-  /** Adds the chunks to a mask. @param positions of the queries, if rows have padding */
+  /** Restricts a mask to chunks. @param positions the positions of the queries, if rows have padding */
   private chunked(
     mask: Tensor<"bool"> | undefined,
     queries: Tensor,

@@ -40,7 +40,7 @@ export interface DecoderDescription {
   readonly layers: readonly LayerDescription[];
 }
 
-/** The per-layer embeddings of Gemma 3n and Gemma 4: a table has a vector of each token for each layer. */
+/** The per-layer embeddings of Gemma 3n and Gemma 4: a table with one vector for each pair of token and layer. */
 export interface LayerInputsDescription {
   /** The number of tokens in the table. Other tokens use the vector of token 0. */
   readonly vocabularySize: number;
@@ -219,9 +219,9 @@ export interface AttentionDescription {
    * each layer computes separate keys and values.
    */
   readonly sharing?: { readonly name: string; readonly stores: boolean } | undefined;
-  /** Whether a sigmoid of another projection of the input multiplies what heads return. Default false. */
+  /** Whether the heads' results are multiplied by the sigmoid of another projection of the input. Default false. */
   readonly gated?: boolean | undefined;
-  /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
+  /** Number of tokens that a token attends to, including itself; without causal masking, on each side. Default: all. */
   readonly window?: number | undefined;
   /**
    * The number of tokens in a chunk. A token attends only to tokens in its chunk. Default: each text is one chunk.
@@ -242,7 +242,7 @@ export interface AttentionDescription {
 }
 
 /**
- * Multi-head latent attention. Of each head, `rotated` elements rotate; `rope.dim` is equal to it.
+ * Multi-head latent attention. In each head, `rotated` elements rotate; `rope.dim` equals `rotated`.
  *
  * Source: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1.
  */
@@ -251,7 +251,7 @@ export interface LatentDescription {
   readonly queryRank?: number | undefined;
   /** The size of the latent vector of keys and values. */
   readonly rank: number;
-  /** The number of elements of each head that rotate; keys have the same ones in all heads. */
+  /** The number of elements of each head that rotate. All heads of keys share these elements. */
   readonly rotated: number;
   /** The size of each head of values. */
   readonly valueWidth: number;
@@ -333,8 +333,8 @@ export interface FeedForwardDescription {
   /** The activation of the gate, or of up without a gate. */
   readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
   /**
-   * The share of the gate's elements that become 0 if they are normally distributed: relu(gate − mean − std · quantile)
-   * replaces the gate. Default: none.
+   * The fraction of the gate's elements that become 0 if they are normally distributed: relu(gate − mean − std ·
+   * quantile) replaces the gate. Default: none.
    */
   readonly sparsity?: number | undefined;
   /** Factors of the gate before the activation, and of the output. Default: both 1. */

@@ -125,8 +125,8 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
   }
 
   /**
-   * Returns the values that the choice is made by: the probabilities, which may be corrected; outside of the chosen
-   * groups 0, or −∞ if they are corrected.
+   * Returns the values that rank the experts: the probabilities, with the correction if there is one. Experts outside
+   * the chosen groups get 0, or −∞ with a correction.
    */
   private ranked(probabilities: Tensor): Tensor {
     const { groups, count } = this.#description;

@@ -21,7 +21,7 @@ export class SharedKeys implements Disposable {
     return this.held.get(name) ?? [];
   }
 
-  /** Frees what no gradient needs. */
+  /** Frees keys and values that no gradient needs. */
   [Symbol.dispose](): void {
     if (!isGradEnabled())
       for (const { keys, values } of [...this.held.values()].flat()) {

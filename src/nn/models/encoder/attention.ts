@@ -17,7 +17,7 @@ import type { EncoderAttentionDescription } from "./description.ts";
 import { type Distances, distanceScores } from "./distances.ts";
 import { type GridRotation, rotateOnGrid } from "./grid_rotation.ts";
 
-/** @internal What the blocks of an encoder share in one call. */
+/** @internal Inputs that all blocks of an encoder share in one call. */
 export interface EncoderInputs {
   /** bool [batch, 1, 1, tokens], true = a token of the text; undefined if no row has padding. */
   readonly mask: Tensor<"bool"> | undefined;

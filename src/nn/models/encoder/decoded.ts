@@ -9,7 +9,7 @@ import type { Decoder } from "../decoder/decoder.ts";
 
 /**
  * Computes the hidden states of a decoder, [batch, tokens, width]. A decoder expects padding at the start of rows, so
- * tokens are moved to the end of their rows, and their states back.
+ * tokens are moved to the end of their rows, and the resulting states are moved back.
  *
  * @param lengths the number of tokens in each row, without padding
  */

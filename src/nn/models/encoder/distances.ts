@@ -10,7 +10,7 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Embedding } from "../../layers/embedding.ts";
 import type { BucketsDescription, DisentangledDescription } from "./description.ts";
 
-/** Distances from which all tokens of one direction share the last bucket, by default. */
+/** Default distance from which all tokens in one direction share the last bucket. */
 const LONGEST = 128;
 
 /** Which pairs of tokens have buckets. */
@@ -23,8 +23,8 @@ interface BucketOptions extends Pick<BucketsDescription, "rows" | "count" | "lon
 }
 
 /**
- * Returns the bucket of each pair of tokens, int32 [queries, keys]: T5's buckets of distances. Of the buckets for each
- * direction, the first half are for single distances; the others grow logarithmically.
+ * Returns the bucket of each pair of tokens, int32 [queries, keys]: T5's buckets of distances. In each direction, the
+ * first half of the buckets hold one distance each; the ranges of the others grow logarithmically.
  *
  * Source: C. Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text transformer", 2020.
  */

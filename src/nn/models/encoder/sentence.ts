@@ -27,7 +27,7 @@ import { meanOfTokens, textMask } from "./encoder.ts";
 /** How the hidden states of a text's tokens become one vector. */
 export const poolings = ["first", "max", "mean", "meanSqrt", "weightedMean", "last"] as const;
 
-/** How the hidden states of a text's tokens become one vector; in `poolings`, with formulas. */
+/** How the hidden states of a text's tokens become one vector; `poolings` has the formulas. */
 export type Pooling = (typeof poolings)[number];
 
 /** The activations of linear layers of sentence-transformers. */

@@ -11,8 +11,8 @@ export interface EncoderDecoderDescription {
   /** The encoder. It has no head. */
   readonly encoder: EncoderDescription;
   /**
-   * The decoder, whose blocks have the parts of an encoder's, and attention to the encoder's result. Tokens attend only
-   * to earlier ones. The attention to the encoder's result has the sizes of the other attention.
+   * The decoder. Its blocks are an encoder's blocks plus cross-attention to the encoder's result. Tokens attend only to
+   * themselves and earlier ones. Cross-attention and self-attention have the same sizes.
    */
   readonly decoder: EncoderDescription;
   /** Whether the decoder has a separate table of token embeddings. */

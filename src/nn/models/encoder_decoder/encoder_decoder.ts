@@ -169,7 +169,7 @@ export class EncoderDecoder extends Module<
    * Runs the decoder and the head.
    *
    * @param tokens integers, [rows, tokens]; with a cache, the tokens after the cached ones. The number of rows is a
-   * multiple of the number of texts: each text has as many rows, which follow each other
+   * multiple of the number of texts: each text has the same number of adjacent rows
    * @param encoded the result of {@link encode}
    * @returns logits [rows, tokens, vocabularySize]; with `lastOnly` [rows, 1, vocabularySize]
    *

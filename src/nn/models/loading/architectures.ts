@@ -82,7 +82,10 @@ interface ExpertsRow {
   readonly epsilon?: number;
   /** The field with the size of a shared expert without a gate. There is none if the size is 0. */
   readonly beside?: string;
-  /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
+  /**
+   * The size of the shared expert, which computes all tokens: the value of this field, with a sigmoid gate; or the size
+   * of `n_shared_experts` experts.
+   */
   readonly shared?: string;
 }
 
@@ -99,8 +102,8 @@ export interface Architecture {
   /** The flag that adds norms after attention and feed-forward. Default: as `norms` says. */
   readonly postNormField?: string;
   /**
-   * Whether attention and feed-forward read the same input, with one norm or with two: always, or if the field `key`
-   * is true.
+   * Whether attention and feed-forward read the same input, through one norm or two. With `key`, only if this field is
+   * true.
    */
   readonly parallel?: { readonly norms: 1 | 2; readonly key?: string } | ((config: Settings) => Parallel);
   /** Whether weights of norms are stored as differences from 1. */
@@ -109,7 +112,7 @@ export interface Architecture {
   readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
   /** Whether the recurrent layer runs in parallel with attention, and both have factors, as in Falcon-H1. */
   readonly besideAttention?: boolean;
-  /** Whether a sigmoid gate multiplies what heads return. */
+  /** Whether a sigmoid gate multiplies the heads' results. */
   readonly gatedHeads?: boolean;
   /** The norm of queries and keys. */
   readonly queryKeyNorm?: NonNullable<AttentionDescription["queryKeyNorm"]>;
@@ -187,18 +190,18 @@ export interface Architecture {
   readonly tempered?: boolean;
   /** Llama 4's attention: chunks, a norm after the rotation, and scaled queries in layers without rotation. */
   readonly chunked?: boolean;
-  /** The settings of the rotation that a config without any has. */
+  /** The rotation settings of a config that has none. */
   readonly rotation?: Readonly<Record<string, Json>>;
   /** How experts are chosen and weighted. Default: no experts. */
   readonly experts?: ExpertsRow;
   /**
-   * The part of each head that rotates if `partial_rotary_factor` is missing. Default: heads rotate as a whole,
-   * regardless of the field.
+   * The fraction of each head that rotates if `partial_rotary_factor` is missing. Default: the whole head rotates, and
+   * the field is ignored.
    */
   readonly partialRotation?: number;
   /** Whether the whole of each head must rotate: partial rotation is an error. */
   readonly wholeRotation?: true;
-  /** The field with that part instead of `partial_rotary_factor`. */
+  /** The field that replaces `partial_rotary_factor`. */
   readonly partialField?: string;
   /** The field with the base of the rotation. Default `rope_theta`. */
   readonly baseField?: string;

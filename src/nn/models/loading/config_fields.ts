@@ -1,7 +1,7 @@
 /**
  * The keys of a `config.json`. Each key is read, has no effect on results, or is rejected with an error that names it.
  * Fields and defaults match the config classes of Hugging Face's `transformers` 5.23.0.
- * test/fixtures/decoders/configs.json lists them, with what `transformers` computes for other values.
+ * test/fixtures/decoders/configs.json lists them, with the results of `transformers` for other values.
  */
 import type { Json } from "../../../io/json.ts";
 import type { ArchitectureName } from "./architectures.ts";
@@ -80,7 +80,7 @@ export const withoutEffect: ReadonlySet<string> = new Set([
 /** `transformers`' private fields, token ids, dropout probabilities, and versions of programs that wrote the file. */
 const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_version$/];
 
-/** Keys that have no effect in one architecture, though they have in others. */
+/** Keys that have no effect in one architecture, but do in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
   // notes of OpenAI's files, which other fields repeat

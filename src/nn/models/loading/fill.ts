@@ -36,7 +36,7 @@ export const noMemory: Initialization = {
 };
 
 /**
- * Carries out a loading plan, one parameter at a time. The event loop runs in between.
+ * Executes a loading plan, one parameter at a time. The event loop runs in between.
  *
  * @param isReadAhead whether pages of mapped weights are read in advance
  */

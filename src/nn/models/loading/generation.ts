@@ -16,11 +16,11 @@ export interface GenerationSettings {
   readonly stopTokens: readonly number[];
   /** The token that pads a batch. */
   readonly paddingToken: number | undefined;
-  /** The recommended temperature, if the model is to be sampled. */
+  /** The recommended temperature, if the model is meant for sampling. */
   readonly temperature: number | undefined;
-  /** The recommended `topK`, if the model is to be sampled. */
+  /** The recommended `topK`, if the model is meant for sampling. */
   readonly topK: number | undefined;
-  /** The recommended `topP`, if the model is to be sampled. */
+  /** The recommended `topP`, if the model is meant for sampling. */
   readonly topP: number | undefined;
   /** The recommended repetition penalty. */
   readonly repetitionPenalty: number | undefined;

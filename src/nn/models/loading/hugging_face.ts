@@ -373,7 +373,7 @@ function temperatureOf(row: Architecture, config: Settings): TemperatureDescript
 const kindsOfLayers: Readonly<Record<string, boolean>> = { sliding_attention: true, full_attention: false };
 
 /**
- * Which tokens a layer's tokens attend to. With `is_causal: false`, the window on each side does not count the token
+ * Returns which tokens a layer's tokens attend to. With `is_causal: false`, the window on each side excludes the token
  * itself. With `use_bidirectional_attention`, the window covers both sides together.
  */
 function reachOf(config: Settings, size: number | undefined): Pick<AttentionDescription, "window" | "bidirectional"> {

@@ -53,7 +53,7 @@ export interface Place {
   readonly names: readonly string[];
   /** How its weight is converted. */
   readonly change?: Change | undefined;
-  /** Whether `change` does not apply to the bias. Default: some changes do. */
+  /** Whether `change` applies only to the weight, not to the bias. Default false. */
   readonly plainBias?: boolean | undefined;
 }
 
@@ -196,7 +196,7 @@ function blockPlaces(
   }));
 }
 
-/** Where the rows of a projection are in a tensor that has the queries of each key head next to its key and value. */
+/** Returns the rows of a projection in a tensor that stores, for each key head, its queries, then its key and value. */
 function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, path: string): Change | undefined {
   const part = /^attention\.(query|key|value|gate)$/.exec(path)?.[1];
   if (part !== undefined && style !== "gguf" && layer.attention.gated && (part === "query" || part === "gate"))
@@ -237,7 +237,7 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
 const recurrentChange = (path: string): Change | undefined =>
   path === "mixer.convolution" ? { kind: "reshaped" } : undefined;
 
-/** GPT-OSS has the rows of gate and up in turns, and plain weights of experts as [inputs, outputs]. */
+/** GPT-OSS alternates the rows of gate and up. It stores unquantized weights of experts as [inputs, outputs]. */
 function gptOssChange(path: string): Change | undefined {
   const part = /experts\.#\.(gate|up|down)$/.exec(path)?.[1];
   if (part === undefined) return undefined;

@@ -142,7 +142,7 @@ export const hybridFields = (config: Settings): Readonly<Record<string, unknown>
     ? {}
     : { intermediate_size: config.whole("shared_intermediate_size") };
 
-/** Far more than any text has; a state has no limit. */
+/** An upper bound, far above the length of any text. A recurrent state has no limit. */
 const UNLIMITED = 2 ** 20;
 
 export function mamba2(config: Settings, count: number): DecoderDescription {

@@ -44,7 +44,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
     lowFrequencyFactor: rope.positive("low_freq_factor"),
     highFrequencyFactor: rope.positive("high_freq_factor"),
   }),
-  // with two kinds of layers, `transformers` looks for `truncate` one level above their settings, where it never is
+  // with two kinds of layers, `transformers` looks for `truncate` one level too high, so it never finds it
   yarn: (rope, context) => ({
     ...{ type: "yarn", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
     ...{ betaFast: rope.positiveIfAny("beta_fast"), betaSlow: rope.positiveIfAny("beta_slow") },
@@ -67,7 +67,7 @@ function proportional(rope: Settings, { row, headWidth }: ScalingContext): Scali
   return { type: "factors", factors };
 }
 
-/** Scalings of architectures whose only one is LongRoPE. */
+/** Types of scaling of architectures that support only LongRoPE. */
 const longRopeAlone: typeof scalings = {
   default: scalings["default"]!,
   longrope: longRope,

@@ -172,7 +172,7 @@ function ctcSettingsOf(path: string, { vocabularySize }: Wav2Vec2Description): C
   };
 }
 
-/** Returns the text of a special token, which is a text, or an object with its `content`. */
+/** Returns the text of a special token. The file stores it as a text, or as an object with `content`. */
 function contentOf(value: unknown): string | undefined {
   const content = typeof value === "object" && value !== null ? (value as { content?: unknown }).content : value;
   return typeof content === "string" ? content : undefined;

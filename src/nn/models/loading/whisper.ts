@@ -75,7 +75,7 @@ function tokensOf(
   const noTimestampsToken = given("no_timestamps_token_id") ?? spelled("<|notimestamps|>");
   if (startToken === undefined || endToken === undefined || noTimestampsToken === undefined) return undefined;
   const named = numbersIn(generation, "lang_to_id");
-  // as in OpenAI's implementation, the size of the vocabulary tells if there is no other sign
+  // as in OpenAI's implementation, if no setting says whether the model is multilingual, its vocabulary size does
   const isLarge = config.whole("vocab_size") >= MULTILINGUAL;
   const isEnglish = !generation.flag("is_multilingual", named.length > 0 || isLarge);
   const spelledTasks = ["transcribe", "translate"].map((task) => [task, spelled(`<|${task}|>`)] as const);
@@ -96,7 +96,7 @@ function tokensOf(
   };
 }
 
-/** The least vocabulary of models for several languages. */
+/** The smallest vocabulary of a multilingual model. */
 const MULTILINGUAL = 51_865;
 
 /** Returns the tokens of languages: those between the start token and the first task's token. */

@@ -91,7 +91,7 @@ function configOf(
   };
 }
 
-/** PEFT's name of the model's task; null for heads that it has no name for. */
+/** PEFT's name of the model's task; null if PEFT has no name for the head. */
 function taskOf(model: AdaptableModel): string | null {
   if (model instanceof Decoder) return "CAUSAL_LM";
   if (!(model instanceof Encoder)) return null;
@@ -164,8 +164,8 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
 }
 
 /**
- * Reorders rows of queries and keys, [heads · headWidth, rank], for a model from a GGUF file of `llama`. There the two
- * halves of each head are interleaved, as llama.cpp's rotation expects. Rows of other models are returned unchanged.
+ * Reorders rows of queries and keys, [heads · headWidth, rank], for a model from a GGUF file of `llama`. Such files
+ * interleave the two halves of each head, as llama.cpp's rotation expects. Rows of other models are returned unchanged.
  *
  * Source: `permute` in llama.cpp's convert_hf_to_gguf.py.
  */

@@ -32,7 +32,7 @@ export interface VisionDescription {
   readonly head?: VisionHead | undefined;
 }
 
-/** Patches of an image, and tokens without a place in the image, which precede them. */
+/** The patches of an image, and the tokens before them, which have no place in the image. */
 export interface PatchesDescription {
   /** The number of channels of an image. */
   readonly channels: number;

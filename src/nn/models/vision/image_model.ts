@@ -1,10 +1,10 @@
-/** What models of images share. */
+/** Base classes of image models. */
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { Module } from "../../layers/module.ts";
 import type { EncoderLabels } from "../encoder/labels.ts";
 import type { ImageProcessor } from "./processor/processor.ts";
 
-/** @internal The base class of models whose results are of parts of images. */
+/** @internal The base class of models with results for parts of images. */
 export abstract class ImageModel<Result = Tensor> extends Module<[pixels: Tensor], Result> {
   /**
    * Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. Undefined for

@@ -22,7 +22,7 @@ export const gridOfPlanes = ({ shape }: Tensor): Grid => [shape[2]!, shape[3]!];
 
 /**
  * Batch normalization with fixed statistics, as a factor and an offset of each channel: weight = γ / √(variance + eps)
- * and bias = β − mean · weight. Models are loaded so; training leaves the statistics as they are.
+ * and bias = β − mean · weight. Models are loaded in this form; training does not change the statistics.
  *
  * | parameter | shape |
  * |---|---|

@@ -1,4 +1,4 @@
-/** Attention whose queries, keys and values may be of different tokens. */
+/** Attention with queries, keys and values that may belong to different tokens. */
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";

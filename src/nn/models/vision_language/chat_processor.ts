@@ -17,7 +17,8 @@ export interface ImageLayout {
 
 /**
  * Converts chats with images to prompts for a {@link VisionLanguageModel}: it renders the chat template, resizes and
- * normalizes the images, and writes the tokens of each. {@link loadChatProcessor} makes it from the files of a model.
+ * normalizes the images, and inserts the tokens of each image. {@link loadChatProcessor} makes it from the files of a
+ * model.
  *
  * @example
  * const processor = nn.loadChatProcessor("qwen2.5-vl-3b");

@@ -52,8 +52,8 @@ export interface ProjectorDescription {
 }
 
 /**
- * An encoder of images of any size, as a sequence of patches. Queries and keys rotate by the row and the column of
- * their patch.
+ * An image encoder for images of any size, which it reads as a sequence of patches. Queries and keys rotate by the row
+ * and the column of their patch.
  *
  * Source: P. Wang et al., "Qwen2-VL", 2024; S. Bai et al., "Qwen2.5-VL technical report", 2025.
  */
@@ -69,21 +69,24 @@ export interface PatchTowerDescription {
   readonly layers: readonly LayerDescription[];
   /** The base of the rotation frequencies. */
   readonly base: number;
-  /** Patches in `merge` rows and columns become one token. */
+  /** The number of rows and of columns of patches that become one token. */
   readonly merge: number;
   /** The size of the features. */
   readonly outputWidth: number;
-  /** Attention is limited to windows of this many tokens on each side. Default: an image is one window. */
+  /** The side of an attention window, in tokens. Default: an image is one window. */
   readonly window?: number | undefined;
-  /** The blocks whose attention is not limited. Default: none. */
+  /** The blocks that attend to the whole image instead of windows. Default: none. */
   readonly unlimited?: readonly number[] | undefined;
   /** Whether the projection of patches has a bias. Default false. */
   readonly patchBias?: boolean | undefined;
-  /** Learned positions of a square of this many rows are interpolated to the grid of an image. Default: none. */
+  /**
+   * The number of rows of the square table of learned positions, which are interpolated to the grid of an image.
+   * Default: no learned positions.
+   */
   readonly positionRows?: number | undefined;
   /**
-   * The outputs of these blocks are features too, which are added to the outputs of the first blocks of the language
-   * model. Default: none.
+   * The outputs of these blocks are features too. They are added to the outputs of the language model's first blocks.
+   * Default: none.
    *
    * Source: L. Meng et al., "DeepStack", 2024.
    */

@@ -18,7 +18,7 @@ import { keep } from "../../../tensor/tidy.ts";
 import type { ResidualStream } from "../decoder/residual_stream.ts";
 import type { Grid } from "./grid.ts";
 
-/** An image as a processor prepares it for a model. */
+/** An image that a processor has prepared for a model. */
 export interface ImageInputs {
   /** The normalized pixels in the form that the model's tower expects: float32 [patches, values of a patch]. */
   readonly pixels: Tensor;
@@ -52,7 +52,7 @@ export interface ImagePlaces {
   readonly shape: readonly [batch: number, count: number];
   /** The index of each token's image; −1 for text. */
   readonly images: Int32Array;
-  /** Positions of tokens in time, by row and by column; a model without M-RoPE reads the first alone. */
+  /** Positions of tokens in time, by row and by column. A model without M-RoPE uses only the positions in time. */
   readonly positions: readonly [Int32Array, Int32Array, Int32Array];
   /** For each row, the position of the next token. */
   readonly next: readonly number[];
@@ -101,7 +101,7 @@ export function placesOf(
       const isImage = tokens[at] === imageToken;
       const inputs = isImage ? images[image] : undefined;
       const length = isImage ? runOf(tokens, at, rest, imageToken) : 1;
-      // only without M-RoPE, other tokens may be between those of an image, as between the tiles of SmolVLM
+      // without M-RoPE, other tokens may separate the tokens of an image, as between SmolVLM's tiles
       if (isImage && (!inputs || (merge !== undefined && length < inputs.tokens)))
         throw imagesDiffer(operation, rows, images, imageToken);
       const columns = inputs && merge !== undefined ? inputs.grid[1] / merge : undefined;
@@ -124,7 +124,7 @@ export function placesOf(
   return { shape: [rows.length, count], images: found, positions, next };
 }
 
-/** The number of equal tokens from an index on, at least 1 and at most `most`. */
+/** The length of the run of equal tokens that starts at an index, at most `most`. */
 function runOf(tokens: ArrayLike<number>, from: number, most: number, token: number): number {
   let length = 1;
   while (length < most && tokens[from + length] === token) length++;
@@ -150,7 +150,7 @@ function imagesDiffer(
 /** The number of tokens of images. */
 const countOf = (images: Int32Array): number => images.reduce((sum, image) => sum + (image >= 0 ? 1 : 0), 0);
 
-/** @internal Places of images, and the features that stand at the places. */
+/** @internal The places of images, and the features for these places. */
 export interface PlacedImages extends ImagePlaces {
   /**
    * [image tokens, levels · width], in the order of the tokens: the first level replaces embeddings, and others are
@@ -160,8 +160,8 @@ export interface PlacedImages extends ImagePlaces {
 }
 
 /**
- * @internal A prompt with images, which is computed in parts. The features of all images are computed when the first
- * part with an image is.
+ * @internal A prompt with images, which is computed in parts. The first part with an image computes the features of all
+ * images.
  */
 export class PlacedPrompt implements Disposable {
   private readonly places: ImagePlaces;
@@ -187,13 +187,16 @@ export class PlacedPrompt implements Disposable {
     return this.placement.whole === true && at > 0 && (images[at] ?? -1) >= 0 && images[at] === images[at - 1];
   }
 
-  /** The tokens, with a number below 0 for those of an image, which depends on its pixels. */
+  /** The tokens. Image tokens are replaced by a negative number that depends on the pixels of the image. */
   get keys(): readonly number[] {
     const hashes = this.prompt.images.map(({ pixels }) => -1 - hashOf(pixels));
     return this.prompt.tokens.map((token, at) => hashes[this.places.images[at]!] ?? token);
   }
 
-  /** Returns `count` tokens from `start` on, placed; after the prompt, they are text. Call it within `noGrad`. */
+  /**
+   * Returns `count` tokens from `start` on, with their places. Tokens after the prompt are text. Call it within
+   * `noGrad`.
+   */
   part(start: number, count: number): PlacedImages {
     const end = start + count;
     const { positions, images, next } = this.places;
@@ -211,7 +214,7 @@ export class PlacedPrompt implements Disposable {
       shape: [1, count],
       images: placed,
       positions: parts,
-      // if the prompt continues, the next part has its positions
+      // if the prompt continues, the next part has the positions
       next: [end === length ? next[0]! : Math.max(...parts.map((axis) => axis.at(-1)!)) + 1],
       features: within > 0 ? narrow(this.features!, 0, before, within) : undefined,
     };

@@ -17,7 +17,7 @@ import type { ImageLayout } from "./chat_processor.ts";
 export interface PatchSizes {
   /** Height and width of a patch in pixels. */
   readonly patch: number;
-  /** The number of frames of a patch; an image is repeated. */
+  /** The number of frames of a patch; an image is repeated to fill them. */
   readonly frames: number;
   /** Rows and columns of patches that become one token. */
   readonly merge: number;
@@ -76,13 +76,13 @@ export interface TileSizes {
   readonly longest: number;
   /** Height and width of a tile. */
   readonly tile: number;
-  /** Whether images are split; else an image is one tile. */
+  /** Whether images are split into tiles. Otherwise an image is one tile. */
   readonly splits: boolean;
   /** The number of tokens of a tile. */
   readonly count: number;
 }
 
-/** SmolVLM and Idefics3: tiles of an image row by row, then the image in the size of a tile. */
+/** SmolVLM and Idefics3: the tiles of an image row by row, then the whole image, resized to one tile. */
 export const tileLayout = (processor: ImageProcessor, sizes: TileSizes, token: string): ImageLayout => ({
   placeholder: token,
   prepare: (image) =>
@@ -127,8 +127,8 @@ export interface CanvasSizes {
 }
 
 /**
- * The layout of InternVL: the image is resized to whole rows and columns of tiles. If there are several tiles, they are
- * followed by the image in the size of one tile.
+ * The layout of InternVL: the image is resized to whole rows and columns of tiles. If there are several tiles, the
+ * whole image follows, resized to one tile.
  */
 export const canvasLayout = (processor: ImageProcessor, sizes: CanvasSizes, token: string): ImageLayout => ({
   placeholder: token,
@@ -176,7 +176,7 @@ const FAKE = "<fake_token_around_image>";
 /** The largest side of an image. */
 const MOST_SIDE = 4096;
 
-/** The longer side becomes `longest`, at most 4096, and the shorter one even. */
+/** Resizes the longer side to `longest`, at most 4096, and rounds the shorter side to an even number. */
 function longestSize({ shape }: Tensor, longest: number): readonly [number, number] {
   const [height, width] = tupleOf(shape.slice(1), 2);
   const even = (side: number) => Math.trunc(side) + (Math.trunc(side) % 2);
@@ -200,7 +200,7 @@ function withinMost([height, width]: readonly [number, number]): readonly [numbe
   );
 }
 
-/** Both sides become multiples of `tile`, the shorter one as the ratio of the resized sides says. */
+/** Both sides become multiples of `tile`; the shorter one keeps the aspect ratio of the resized image. */
 function tiledSize({ shape }: Tensor, tile: number): readonly [number, number] {
   const [height, width] = tupleOf(shape.slice(1), 2);
   const up = (side: number) => Math.ceil(side / tile) * tile;

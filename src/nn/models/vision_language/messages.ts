@@ -19,7 +19,7 @@ export type ContentPart =
 
 /** How a chat template reads the content of messages. */
 export interface ContentForm {
-  /** Whether it iterates over parts; else content is text with placeholders of images. */
+  /** Whether it iterates over parts. Otherwise content is text with placeholders for images. */
   readonly isList: boolean;
   readonly placeholder: string;
 }
@@ -29,7 +29,7 @@ export const readsParts = (template: string): boolean =>
   /for\s+\w+\s+in\s+\(?\s*\w+(\.content|\[\s*['"]content['"]\s*\])|for\s+\w+\s+in\s+content\b/.test(template);
 
 /**
- * Returns messages as a template reads them, and their images in order.
+ * Returns messages in the form that a template reads, and their images in order.
  *
  * @throws {ArgumentError} `wrongType`; `unknownPart` for a part that is neither text nor an image.
  */

@@ -49,7 +49,7 @@ export class VisionLanguageModel extends Decoder {
     this.tower = tower.kind === "patches" ? new PatchTower(tower, options) : new EncoderTower(tower, options);
   }
 
-  /** The description of the images' part; `description` describes the language model. */
+  /** The description of the image part; `description` describes the language model. */
   get vision(): VisionLanguageDescription {
     return this.#description;
   }

@@ -106,7 +106,7 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
     return order ? rowsOf(merged, inverseOf(order)) : merged;
   }
 
-  /** Interpolates learned positions linearly, with the corners of an image at those of the table. */
+  /** Interpolates learned positions linearly, with the corners of the image aligned with the corners of the table. */
   private positions(table: Embedding, grids: readonly Grid[]): Tensor {
     const { merge, positionRows: side = 1 } = this.#description;
     const places = grids.flatMap((grid) => [...patchesOf(grid, merge)].map((place) => ({ grid, place })));
@@ -127,7 +127,9 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
     return taps.reduce((sum, tap) => add(sum, tap));
   }
 
-  /** Returns the order of tokens by windows, and the bounds of windows in patches; neither if there are no windows. */
+  /**
+   * Returns the order of tokens by windows, and the bounds of windows in patches; both are undefined without windows.
+   */
   private windows(grids: readonly Grid[]): { readonly order?: number[]; readonly windows?: number[] } {
     const { merge, window } = this.#description;
     if (window === undefined) return {};
@@ -155,7 +157,7 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
 
 const rowsOf = (x: Tensor, rows: readonly number[]): Tensor => indexSelect(x, 0, tensor([...rows], { dtype: "int32" }));
 
-/** Returns one of the two rows of a table between which a place is, and its weight. */
+/** Returns one of the two table rows next to a place, and the weight of this row. */
 function tapOf(place: number, count: number, side: number, tap: number): { index: number; weight: number } {
   const at = (place * (side - 1)) / Math.max(1, count - 1);
   const first = Math.floor(at);

@@ -14,7 +14,10 @@ export interface Wav2Vec2Description {
   readonly convolutions: readonly ConvolutionDescription[];
   /** Whether the convolutions have biases. */
   readonly convolutionBias: boolean;
-  /** The norm after convolutions: of each channel over time, after the first one only; or of each frame, after all. */
+  /**
+   * The norm after convolutions: over time for each channel, only after the first convolution; or for each frame, after
+   * all of them.
+   */
   readonly convolutionNorm: "group" | "layer";
   /** The activation after each convolution. */
   readonly convolutionActivation: EncoderActivation;
@@ -28,7 +31,7 @@ export interface Wav2Vec2Description {
   };
   /** All norms but those of the convolutions. */
   readonly norm: NormDescription;
-  /** Whether norms are before attention and feed-forward, with one after the last block; or after them. */
+  /** Whether norms are before attention and feed-forward, plus one after the last block, instead of after them. */
   readonly normPlace: "before" | "after";
   /** The number of blocks. */
   readonly layers: number;
@@ -42,6 +45,6 @@ export interface ConvolutionDescription {
   readonly width: number;
   /** The number of samples or frames that a result depends on. */
   readonly kernel: number;
-  /** The distance of results, in samples or frames of the input. */
+  /** The distance between results, in samples or frames of the input. */
   readonly stride: number;
 }

@@ -2,9 +2,9 @@
 
 /** How the outputs of a model become text, and how its input is scaled. */
 export interface CtcSettings {
-  /** The text of each symbol by its number. */
+  /** The text of each symbol, by symbol index. */
   readonly symbols: readonly string[];
-  /** The number of the blank, which separates repeated symbols. */
+  /** The index of the blank, which separates repeated symbols. */
   readonly blank: number;
   /** The symbol between words. */
   readonly wordDelimiter: string;

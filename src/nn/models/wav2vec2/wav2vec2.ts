@@ -93,7 +93,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     return this.#description.vocabularySize;
   }
 
-  /** The distance of frames in samples: the product of the convolutions' strides. */
+  /** The distance between frames in samples: the product of the convolutions' strides. */
   get samplesPerFrame(): number {
     return this.#description.convolutions.reduce((product, { stride }) => product * stride, 1);
   }

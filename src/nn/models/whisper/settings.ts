@@ -8,9 +8,9 @@ export interface WhisperSettings {
   readonly endToken: number;
   /** The token before text that precedes the transcript; undefined if the model has none. */
   readonly previousToken: number | undefined;
-  /** The token for a window without speech; undefined if the model has none. */
+  /** The token that marks a window without speech; undefined if the model has none. */
   readonly noSpeechToken: number | undefined;
-  /** The token that asks for a transcript without times. The token after it is the time 0.00. */
+  /** The token that requests a transcript without timestamps. The next token id is the timestamp 0.00. */
   readonly noTimestampsToken: number;
   /** The token of each language code. Empty for a model of English only. */
   readonly languages: ReadonlyMap<string, number>;

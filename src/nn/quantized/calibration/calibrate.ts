@@ -93,7 +93,7 @@ class Recorder {
 
   private record(x: unknown): undefined {
     const { inputs } = this.layer;
-    if (!Tensor.isTensor(x) || x.shape.at(-1) !== inputs || x.size === 0) return; // the layer reports wrong inputs
+    if (!Tensor.isTensor(x) || x.shape.at(-1) !== inputs || x.size === 0) return; // the layer will reject wrong inputs
     const before = this.result;
     const next = tidy(() => {
       const rows = toDType(reshape(x, [x.size / inputs, inputs]), "float32");

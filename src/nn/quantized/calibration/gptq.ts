@@ -1,6 +1,6 @@
 /**
- * GPTQ: rounds columns one after the other. The rounding error of each column is compensated by later columns, as far
- * as the inputs are correlated.
+ * GPTQ: rounds columns one after the other. Later columns compensate the rounding error of each column, as far as the
+ * inputs are correlated.
  *
  * Source: E. Frantar et al., "GPTQ", 2023, algorithm 1, without its blocks of columns, which only make it faster.
  */
@@ -21,7 +21,8 @@ import { tidy } from "../../../tensor/tidy.ts";
 const DAMPING = 0.01;
 
 /**
- * Quantizes W to an affine format by GPTQ, so that its product with the calibration's inputs stays close to that of W.
+ * Quantizes W to an affine format by GPTQ, so that products with the calibration inputs stay close to the products with
+ * W.
  *
  * @param w [out, in] @param products Σ xᵀ x, float64 [in, in]
  */

@@ -30,7 +30,7 @@ const classNames: Readonly<Record<EncoderName, string>> = {
  * @param labels the names of the classes
  * @returns the model, and the config of a folder with its weights
  *
- * @throws {ArgumentError} `unknownArchitecture` for other models than encoders. Errors of `loadModel`.
+ * @throws {ArgumentError} `unknownArchitecture` for models other than encoders, and the errors of `loadModel`.
  */
 export async function loadClassifier(path: string, labels: readonly string[]): Promise<LoadedModel<Encoder>> {
   const given = recordIn(readConfig("loadModel", path));
@@ -69,7 +69,7 @@ const isOfHead = (path: string): boolean => path.startsWith("head.");
 const isIn = ({ source }: Opened, names: readonly string[]): boolean =>
   names.some((name) => source.has(`${name}.weight`));
 
-/** The names in `id2label`; empty without. */
+/** The names in `id2label`; empty if it is missing. */
 function labelsOf({ id2label }: Readonly<Record<string, unknown>>): readonly string[] {
   if (typeof id2label !== "object" || id2label === null) return [];
   const entries = new Map(Object.entries(id2label));

@@ -16,7 +16,7 @@ import { type EncoderArchitecture, type EncoderName, encoderRow } from "./archit
 import { completedEncoder } from "./config_fields.ts";
 import { headOf, labelsOf } from "./heads.ts";
 
-/** Far more than any model has. */
+/** An upper bound, far above any model. */
 const MOST_LAYERS = 65_536;
 
 /** The encoder that a file describes. */

@@ -13,7 +13,7 @@ export interface EncoderDecoderRow {
   readonly t5?: boolean;
   /** Whether each block has scores of distances. Default: all blocks share those of the first. */
   readonly distancesPerBlock?: boolean;
-  /** When hidden states are divided by √width before the head: if the config ties the head, always or never. */
+  /** When hidden states are divided by √width before the head: only if the config ties the head, always, or never. */
   readonly headScale?: "ifTied" | "always";
   /** Positions that are sines and cosines: those of the paper, or fairseq's, which count from the padding token. */
   readonly sinusoids?: "paper" | "fairseq";

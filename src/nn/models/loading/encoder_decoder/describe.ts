@@ -161,7 +161,7 @@ function t5FeedForward(config: Settings): FeedForwardDescription {
 
 const known = (name: string) => (Object.hasOwn(encoderActivations, name) ? encoderActivations[name] : undefined);
 
-/** A half of BART and its descendants. */
+/** The encoder or the decoder of BART and its descendants. */
 function bartPart(name: EncoderDecoderName, row: EncoderDecoderRow, config: Settings, side: Side): EncoderDescription {
   const [width, heads] = [config.whole("d_model"), config.whole(`${side}_attention_heads`)];
   if (width % heads !== 0) throw config.wrong("d_model", `a multiple of ${side}_attention_heads`, width);

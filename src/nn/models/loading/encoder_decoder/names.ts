@@ -81,7 +81,7 @@ function* blockPaths({ layers }: EncoderDescription, index: number, isDecoder: b
   yield ["feedForward.down", "feedForward.down"];
 }
 
-/** Returns the places of one half, besides its token embedding. */
+/** Returns the places of the encoder's or the decoder's layers, except its token embedding. */
 export function placesOfPart(
   name: EncoderDecoderName,
   description: EncoderDescription,

@@ -1,4 +1,4 @@
-/** Copies of the elements of small tensors. The tensors are disposed of. */
+/** Copies the elements of small tensors, and disposes of the tensors. */
 import { noGrad } from "../../../../autograd/modes.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";

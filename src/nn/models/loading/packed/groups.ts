@@ -1,5 +1,5 @@
 /**
- * Weights of GPTQ and AWQ: levels of a few bits, with a scale and a zero for each output and group of inputs.
+ * Quantized weights of GPTQ and AWQ: integer levels, with a scale and a zero for each output and group of inputs.
  *
  *     W[o, i] = (level[o, i] − zero[g, o]) · scale[g, o], where g is the group of input i
  *

@@ -82,7 +82,10 @@ function itemsOf(file: SafetensorsReader): (name: string, index: number | undefi
 /** The names of experts' projections in Mixtral's checkpoints. */
 const mixtral: Readonly<Record<string, string>> = { gate_proj: "w1", down_proj: "w2", up_proj: "w3" };
 
-/** Returns a layer by its name; a stack of experts as one layer per expert, by the names of unstacked checkpoints. */
+/**
+ * Returns a layer under its name. A stack of experts becomes one layer per expert, under the names of unstacked
+ * checkpoints.
+ */
 function expertsOf(file: SafetensorsReader, name: string, stack: Stack): (readonly [string, PackedLayer])[] {
   const [, block, projection] = STACKED.exec(name) ?? [];
   if (block === undefined || projection === undefined) return [[name, stack()]];

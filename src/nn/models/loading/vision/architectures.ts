@@ -32,7 +32,7 @@ export interface VisionArchitecture {
   readonly pooling?: "dense" | "attention";
   /** Whether the config chooses LayerNorm or RMSNorm, and whether there is a final norm. */
   readonly configuredNorms?: boolean;
-  /** What a classifier reads. Default: the first token's state. */
+  /** The input of a classifier. Default: the first token's state. */
   readonly classified?: "patches" | "firstAndPatches";
 }
 

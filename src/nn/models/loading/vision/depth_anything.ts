@@ -111,6 +111,6 @@ export function depthPlaces({ vision, levels }: DepthDescription): Place[] {
   ];
 }
 
-/** The coarsest level is not added to another, so that a part of its weights has no effect; masks are for training. */
+/** The coarsest level is not added to another level, so some of its weights have no effect. Masks are for training. */
 export const isUnusedDepth = (name: string): boolean =>
   /^neck\.fusion_stage\.layers\.0\.residual_layer1\./.test(name) || name === "backbone.embeddings.mask_token";

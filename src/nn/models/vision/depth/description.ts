@@ -1,7 +1,7 @@
 /** The sizes of a {@link DepthEstimator} as data. */
 import type { VisionDescription } from "../description.ts";
 
-/** A model that finds the distance of each pixel: an image encoder, and convolutions over its states. */
+/** A model that estimates the distance of each pixel: an image encoder, and convolutions over its states. */
 export interface DepthDescription {
   /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: "depth_anything";
@@ -15,13 +15,15 @@ export interface DepthDescription {
   readonly fusionWidth: number;
   /** The number of channels of the head. */
   readonly headWidth: number;
-  /** Relative inverse distances, of which larger ones are nearer; or distances in meters up to a largest one. */
+  /**
+   * `relative`: relative inverse distances, larger for nearer pixels; `metric`: distances in meters, up to a maximum.
+   */
   readonly depth: { readonly kind: "relative" } | { readonly kind: "metric" };
-  /** The factor of results: the largest distance in meters for `metric`. */
+  /** The factor of the results; for `metric`, the maximum distance in meters. */
   readonly scale: number;
 }
 
-/** The states after some blocks, as planes. */
+/** One level: the states after some blocks, as planes. */
 export interface DepthLevel {
   /** The number of blocks before the states. */
   readonly blocks: number;

@@ -17,8 +17,8 @@ import type { DepthDescription } from "./description.ts";
 import { Fusion, Reassemble } from "./neck.ts";
 
 /**
- * A model that finds the distance of each pixel, such as Depth Anything. `loadModel` returns it for a folder of such a
- * model; `estimateDepth` runs it.
+ * A model that estimates the distance of each pixel, such as Depth Anything. `loadModel` returns it for a folder of
+ * such a model; `estimateDepth` runs it.
  *
  * | parameter | shape |
  * |---|---|
@@ -72,7 +72,7 @@ export class DepthEstimator extends ImageModel {
   }
 
   /**
-   * Computes depths: relative inverse distances, of which larger ones are nearer; or distances in meters.
+   * Computes depths: relative inverse distances, larger for nearer pixels; or distances in meters.
    *
    * @param pixels floats [batch, channels, height, width], from an {@link ImageProcessor}
    * @returns [batch, height, width], of whole patches

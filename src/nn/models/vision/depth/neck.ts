@@ -87,7 +87,7 @@ export class Fusion extends Module<[x: Tensor, level: Tensor | undefined, size: 
     return this.projection.forward(resized);
   }
 
-  /** Levels of odd sides may be larger by a row or column than the resized sum. */
+  /** A level with an odd side may have one row or column more than the resized sum. */
   private fitted(level: Tensor, size: Grid): Tensor {
     const [rows, columns] = gridOfPlanes(level);
     if (rows === size[0] && columns === size[1]) return level;

@@ -17,14 +17,14 @@ export interface DetrMemory {
   readonly positions: Tensor;
 }
 
-/** What the blocks of a model share. */
+/** Settings that all blocks of a model share. */
 export interface DetrBlockSizes extends Pick<DetrDescription, "width" | "activation"> {
   /** Added to the variances of norms. Default 1e-5. */
   readonly eps?: number | undefined;
 }
 
 /**
- * A block, whose positions are added to queries and keys, but not to values:
+ * A block. Positions are added to queries and keys, but not to values:
  *
  *     h = attentionNorm(x + attention(x + positions, x + positions, x))
  *     c = crossNorm(h + crossAttention(h + positions, memory + its positions, memory)), in the decoder

@@ -5,9 +5,9 @@ import type { Tensor } from "../../../../tensor/tensor.ts";
 import type { Grid } from "../planes.ts";
 
 /**
- * Returns the positions of a grid, row by row: [1, rows · columns, width]. The first half of the width tells the row,
- * the second the column. With p = 2π · place / (places + 10⁻⁶), counted from 1, elements 2i and 2i + 1 of a half are
- * sin(p / 10000^(2i / (width / 2))) and the cosine.
+ * Returns the positions of a grid, row by row: [1, rows · columns, width]. The first half of the width encodes the row,
+ * the second half the column. With p = 2π · place / (places + 10⁻⁶), counted from 1, elements 2i and 2i + 1 of a half
+ * are sin(p / 10000^(2i / (width / 2))) and the cosine.
  *
  * Source: N. Carion et al., "End-to-End Object Detection with Transformers", 2020, appendix A.4.
  */

@@ -1,6 +1,6 @@
 /** Descriptions of image processors as data. */
 
-/** The filters with which images are resized; their names are Pillow's. */
+/** The filters for resizing images, under Pillow's names. */
 export type ImageFilter = "nearest" | "box" | "bilinear" | "hamming" | "bicubic" | "lanczos";
 
 /** The size that images are resized to. */
@@ -8,8 +8,8 @@ export type ImageSize =
   /** Height and width. */
   | { readonly kind: "exact"; readonly height: number; readonly width: number }
   /**
-   * The shorter side, and at most the longer one; the ratio of the sides is kept. Then sides are rounded down to a
-   * `multiple`, 1 by default.
+   * Resizes the shorter side to `shortest`, keeping the aspect ratio, unless the longer side would exceed `longest`.
+   * Then rounds sides down to a `multiple`, 1 by default.
    */
   | {
       readonly kind: "shortest";
@@ -19,11 +19,11 @@ export type ImageSize =
     }
   /** Resizes the longer side to `side`, and keeps the aspect ratio. */
   | { readonly kind: "longest"; readonly side: number }
-  /** The largest size within height and width with the ratio of the sides. */
+  /** The largest size within height and width, keeping the aspect ratio. */
   | { readonly kind: "within"; readonly height: number; readonly width: number }
-  /** Height and width as multiples of a number, with nearly the ratio of the sides, and an area between two bounds. */
+  /** Height and width as multiples of a number, with nearly the same aspect ratio, and an area between two bounds. */
   | { readonly kind: "area"; readonly multiple: number; readonly least: number; readonly most: number }
-  /** The largest size of whole patches, at most `most` of them, with nearly the ratio of the sides. */
+  /** The largest size of whole patches, at most `most` of them, with nearly the same aspect ratio. */
   | { readonly kind: "patches"; readonly patch: number; readonly most: number }
   /** Height and width as multiples of a number; with `keepsRatio`, one factor that changes the sides the least. */
   | {

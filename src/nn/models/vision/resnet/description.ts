@@ -8,7 +8,9 @@ export interface ResNetDescription {
   readonly stem: number;
   /** The stages, in order. */
   readonly stages: readonly ResNetStageDescription[];
-  /** Blocks of two convolutions, or of three, of which the first and last have filters of one pixel. */
+  /**
+   * `basic`: blocks of two convolutions; `bottleneck`: blocks of three, the first and last with filters of one pixel.
+   */
   readonly block: "basic" | "bottleneck";
   /** The convolution of a bottleneck that has the stride. */
   readonly strideAt: "first" | "second";

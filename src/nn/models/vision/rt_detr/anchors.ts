@@ -10,12 +10,12 @@ export interface Anchors {
 }
 
 const [LEAST, SIDE] = [0.01, 0.05];
-/** What the logits of other places are: their boxes are the whole image. */
+/** The logits of other places. Their boxes are the whole image. */
 const LARGEST = 3.4028234663852886e38;
 
 /**
- * Returns a box for each place of each level, with the same center. Its sides are 0.05 of the image on
- * the finest level, and twice as long on each next one.
+ * Returns a box for each place of each level, with the same center. Its sides are 0.05 of the image on the finest
+ * level, and double with each coarser level.
  *
  * Source: Y. Zhao et al., "DETRs Beat YOLOs on Real-time Object Detection", 2024, and their code.
  */

@@ -28,8 +28,8 @@ export interface LevelStates {
 type Sizes = Pick<RtDetrDescription, "width" | "levels" | "points" | "decoder">;
 
 /**
- * Multi-scale deformable attention: each head of a query adds the values at a few places of each level, which it
- * computes as offsets from the center of the query's box, in halves of the box per point.
+ * Multi-scale deformable attention: each head of a query sums the values at a few places of each level. It computes
+ * these places as offsets from the center of the query's box, in units of half the box's size per point.
  *
  * | parameter | shape |
  * |---|---|

@@ -3,7 +3,7 @@ import type { FeedForwardDescription } from "../../decoder/description.ts";
 import type { DetrStack } from "../detr/description.ts";
 import type { ResNetDescription } from "../resnet/description.ts";
 
-/** A detector of objects whose queries are the most promising places of an image. */
+/** A detector of objects. Its queries are the places of the image with the highest scores. */
 export interface RtDetrDescription {
   /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: "rt_detr";

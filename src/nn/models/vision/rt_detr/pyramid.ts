@@ -32,7 +32,8 @@ export class RepVggBlock extends Module<[x: Tensor], Tensor> {
 }
 
 /**
- * Combines two levels: last(blocks(first(x)) + second(x)), with activations after `first`, `second` and `last`.
+ * Combines two concatenated levels: last(blocks(first(x)) + second(x)), with activations after `first`, `second` and
+ * `last`.
  *
  * | parameter | shape |
  * |---|---|

@@ -1,7 +1,7 @@
 /** The sizes of a {@link SemanticSegmenter} as data. */
 import type { FeedForwardDescription } from "../../decoder/description.ts";
 
-/** A model that finds a label for each pixel, with an encoder in stages of growing patches. */
+/** A model that predicts a label for each pixel. Patches grow from one stage of its encoder to the next. */
 export interface SegmenterDescription {
   /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: "segformer";
@@ -27,7 +27,7 @@ export interface SegmenterStageDescription {
   readonly heads: number;
   /** The side of the overlapping patches. */
   readonly patch: number;
-  /** The distance of patches. */
+  /** The distance between adjacent patches. */
   readonly stride: number;
   /** The factor by which the sides of the grid of keys and values are reduced. */
   readonly reduction: number;

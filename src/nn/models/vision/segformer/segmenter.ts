@@ -1,4 +1,4 @@
-/** Models of a label for each pixel, built from a {@link SegmenterDescription}. */
+/** Models that predict a label for each pixel, built from a {@link SegmenterDescription}. */
 import { ShapeError } from "../../../../core/errors.ts";
 import { relu } from "../../../../ops/activation/relu.ts";
 import { cat } from "../../../../ops/join/cat.ts";
@@ -15,7 +15,7 @@ import type { SegmenterDescription } from "./description.ts";
 import { SegmenterStage } from "./stage.ts";
 
 /**
- * A model that finds a label for each pixel, such as SegFormer. `loadModel` returns it for a folder of such a model;
+ * A model that predicts a label for each pixel, such as SegFormer. `loadModel` returns it for a folder of such a model;
  * `segmentImage` runs it.
  *
  * | parameter | shape |
@@ -61,7 +61,7 @@ export class SemanticSegmenter extends LabelledImageModel {
   }
 
   /**
-   * Computes the scores of labels on a grid of patches, whose sides are about a quarter of those of the images.
+   * Computes the scores of labels on a grid of patches, whose sides are about a quarter of the image's.
    *
    * @param pixels floats [batch, channels, height, width], from an {@link ImageProcessor}
    * @returns [batch, labels, rows, columns]

@@ -16,8 +16,8 @@ import type { SegmenterDescription, SegmenterStageDescription } from "./descript
 type Activation = SegmenterDescription["activation"];
 
 /**
- * A feed-forward with a convolution over the grid of tokens, which tells places apart: down(activation(convolution(up(
- * x)))).
+ * A feed-forward with a convolution over the grid of tokens, which gives tokens information about their position:
+ * down(activation(convolution(up( x)))).
  *
  * | parameter | shape |
  * |---|---|
