@@ -54,7 +54,7 @@ function into(x: Tensor, result: Tensor, isThere: boolean): Tensor {
   return x;
 }
 
-/** Whether elements are compared by their keys, as floats are. */
+/** Whether elements are compared by their keys, which is so for floats. */
 const hasKeys = (x: Tensor, reduction: Reduction): boolean => reduction !== "sum" && isFloat(x.dtype);
 
 const toWire = (x: Tensor, reduction: Reduction): void => {

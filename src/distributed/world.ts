@@ -18,8 +18,8 @@ import { Queue } from "./queue.ts";
 /** Options of {@link init}. */
 export interface InitOptions {
   /**
-   * Whether every call first compares itself on all ranks, so that different shapes, dtypes or calls are an error on
-   * all of them. It costs a short exchange per call. Default true.
+   * Whether ranks compare each call before they run it, so that different shapes, dtypes or calls are an error on all
+   * ranks. This costs a short exchange per call. Default true.
    */
   check?: boolean | undefined;
   /** Seconds that a call waits for other ranks to join before it throws. Default 1800. */
@@ -59,11 +59,11 @@ export interface Connection {
   readonly queue: Queue;
   /** For collective calls. */
   readonly everyone: Communicator;
-  /** For messages between two ranks. */
+  /** The communicator for messages between two ranks. */
   readonly pairs: Communicator;
   /** Present only if there are several machines. */
   readonly heartbeat: Heartbeat | undefined;
-  /** Exchange training's gradients: over MPI for all tensors, over NCCL for those of GPUs. */
+  /** Exchange the gradients of training: over MPI for all tensors, over NCCL for tensors on GPUs. */
   readonly overMpi: Exchange;
   readonly overNccl: Exchange | undefined;
   readonly nccl: Nccl | undefined;

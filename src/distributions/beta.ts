@@ -1,4 +1,4 @@
-/** Distributions that consist of gamma distributions: Beta, Dirichlet, Student's t. */
+/** Distributions that are derived from gamma distributions: Beta, Dirichlet, Student's t. */
 import { ShapeError } from "../core/errors.ts";
 import { optional, parameters, required } from "../core/parameters.ts";
 import { select, stack } from "../ops/index.ts";

@@ -107,7 +107,7 @@ const mixtureParameters = parameters("MixtureSameFamily", {
  * );
  * mixture.mean; // float32 0.5
  *
- * @throws {ShapeError} if the last batch axis of `components` does not have a size of the number of categories.
+ * @throws {ShapeError} if the size of the last batch axis of `components` is not the number of categories.
  */
 export class MixtureSameFamily extends Distribution {
   readonly mixture: Categorical;
@@ -260,7 +260,7 @@ export class TransformedDistribution extends Distribution {
     return this.transforms.reduce((x, own) => own.forward(x), start);
   }
 
-  /** 1 − p where the transforms fall. */
+  /** 1 − p where the transforms are decreasing. */
   private mirrored(method: string, p: Tensor): Tensor {
     let product = 1 as Value;
     for (const { sign } of this.transforms) {

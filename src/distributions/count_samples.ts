@@ -1,6 +1,6 @@
 /**
  * Samples of Poisson and binomial counts. Both are exact: small means count the events of a waiting process, and large
- * means reject proposals. All arithmetic is the same on every backend. Source: W. Hörmann, "The transformed rejection
+ * means reject proposals. All backends compute with the same arithmetic. Source: W. Hörmann, "The transformed rejection
  * method for generating Poisson random variables" and "The generation of binomial random variates", both 1993. The
  * logarithms of probabilities are Loader's: see {@link stirlingError}.
  */
@@ -37,14 +37,13 @@ import { firstAccepted, type Proposal } from "./standard_gamma.ts";
 
 /** Means below this use a waiting process. */
 const FAR = 10;
-/** More events than this do not happen at a mean below {@link FAR}. */
+/** At a mean below {@link FAR}, more events than this have a negligible probability. */
 const MOST_EVENTS = 200;
 
 const HALF_LOG_2_PI = 0.5 * Math.log(2 * Math.PI);
 
 /**
- * Counts how often a waiting time can be subtracted from the available time until it is negative. `wait` draws the
- * waiting times of all elements.
+ * Counts how many waiting times fit into the available time. `wait` draws a waiting time for each element.
  */
 function countEvents(available: Tensor, wait: () => Tensor): Tensor {
   let rest = available;
@@ -96,7 +95,7 @@ interface Hat {
   readonly b: Tensor;
   /** The factor of the hat's height. */
   readonly height: Tensor;
-  /** Proposals of at most this, in the middle, are accepted at once. */
+  /** Proposals near the center, up to this value, are accepted at once. */
   readonly inner: Tensor;
   readonly center: Tensor;
 }
@@ -132,7 +131,7 @@ export const drawBinomial = (total: Tensor, probs: Tensor, shape: Shape, source:
       const isImpossible = le(p, 0);
       const rate = neg(portableLog1p(neg(where(isImpossible, 0.5, p))));
       const trials = where(or(isFar, isImpossible), -1, n);
-      // Between successes lie ⌊E/rate⌋ failures: each success uses one trial more.
+      // There are ⌊E/rate⌋ failures before each success, so each success uses one trial more.
       const near = countEvents(trials, () => add(floor(div(exponential(shape, source), rate)), 1));
       const successes =
         any(isFar).item() === true

@@ -127,7 +127,7 @@ export class Binomial extends TrialDistribution {
     const logs = add(this.trial.times(inside), this.trial.timesOther(failures));
     return where(isInside, add(logChoose(this.totalCount, inside), logs), Number.NEGATIVE_INFINITY);
   }
-  /** Sums over all counts, which costs memory for as many as the most trials. */
+  /** Sums over all counts from 0 to the largest number of trials, which takes memory for each of them. */
   protected override uncertainty(): Tensor {
     const most = Number(this.totalCount.size === 0 ? 0 : amax(this.totalCount).item());
     const counts = arange(most + 1, { dtype: this.dtype });

@@ -65,7 +65,7 @@ import { portableExp, portableLog1p, portableSigmoid } from "./portable.ts";
 export interface TrialParameters extends DistributionOptions {
   /** Probabilities. */
   probs?: Value | undefined;
-  /** Logits: ln(p/(1 − p)) of the probabilities of trials, ln p + constant of those of categories. */
+  /** Logits: ln(p/(1 − p)) for trials, ln p + constant for categories. */
   logits?: Value | undefined;
 }
 /** The ways to pass probabilities. */
@@ -116,7 +116,7 @@ export class Trial {
   timesOther(x: Tensor): Tensor {
     return this.isLogits ? mul(x, logSigmoid(neg(this.given))) : xlog1py(x, neg(this.given));
   }
-  /** The probabilities for samples, the same on every backend. */
+  /** The probabilities for drawing samples, which are bitwise the same on every backend. */
   get portable(): Tensor {
     return this.isLogits ? portableSigmoid(this.given) : this.given;
   }
@@ -302,7 +302,7 @@ export class Categories {
   }
 }
 
-/** Weights proportional to eˣ, the same on every backend. */
+/** Returns weights proportional to eˣ, bitwise the same on every backend. */
 const portableWeights = (logits: Tensor): Tensor => portableExp(sub(logits, logits.amax(-1, true)));
 
 /** A distribution of categories with given probabilities. */

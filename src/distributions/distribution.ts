@@ -46,7 +46,7 @@ export const commonOptions = { validateArgs: named(flag, true) } as const;
 export interface Constraint {
   readonly expected: string;
   readonly holds: (x: Tensor) => Tensor;
-  /** A number for which it holds, in place of those for which it does not. */
+  /** A number that satisfies the constraint. It replaces the numbers that do not. */
   readonly inside: number;
 }
 
@@ -173,7 +173,7 @@ export abstract class Distribution {
   /** The shape of one value; `[]` for distributions of numbers. */
   readonly eventShape: Shape;
   /** @internal */ readonly dtype: "float32" | "float64";
-  /** @internal The values with a density. */ protected readonly support: Constraint | undefined;
+  /** @internal The support: the values with a density. */ protected readonly support: Constraint | undefined;
 
   /** @internal */
   constructor(like: { readonly dtype: string }, batchShape: Shape, eventShape: Shape = [], support?: Constraint) {
@@ -225,7 +225,7 @@ export abstract class Distribution {
   /**
    * Draws samples as {@link sample}, with gradients with respect to the parameters.
    *
-   * @throws {ArgumentError} if the distribution has no such gradients, as those of discrete values.
+   * @throws {ArgumentError} if the distribution has no such gradients, such as discrete distributions.
    */
   rsample(...options: SampleArguments): Tensor;
   rsample(...values: unknown[]): Tensor {

@@ -139,7 +139,7 @@ export class Weibull extends ReparameterizedDistribution {
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const waiting = exponential(shape, { dtype: this.dtype, generator });
-    const least = this.dtype === "float64" ? 2 ** -54 : 2 ** -25; // in place of 0
+    const least = this.dtype === "float64" ? 2 ** -54 : 2 ** -25; // replaces 0, whose logarithm is −∞
     const logarithm = portableLog(where(gt(waiting, 0), waiting, least));
     return mul(this.scale, differentiableExp(div(logarithm, this.concentration)));
   }

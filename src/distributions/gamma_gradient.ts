@@ -1,4 +1,4 @@
-/** The derivative of gamma samples by the shape of their distribution. */
+/** The derivative of gamma samples with respect to the shape of their distribution. */
 import { gammaIntegrals } from "../ops/elementwise/gamma_integrals.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { add, constant, digamma, div, exp, lt, mul, neg, sub, where } from "./arithmetic.ts";
@@ -18,7 +18,7 @@ export function logGammaDerivative(a: Tensor, x: Tensor, logX: Tensor): Tensor {
   const small = where(isSmall, x, 0.5);
   const smallLog = where(isSmall, logX, Math.log(0.5));
   const difference = sub(logX, digamma(a));
-  // The first term is (ln x − ψ(a))/a − 1/a², without its cancellation for small a.
+  // The first term is (ln x − ψ(a))/a − 1/a², in a form without cancellation for small a.
   let series = div(sub(smallLog, digamma(add(a, 1))), a);
   let factor = constant(1, x);
   for (let n = 1; n <= TERMS; n++) {

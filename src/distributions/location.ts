@@ -164,7 +164,7 @@ export class Laplace extends LocationScaleDistribution {
 const readCauchy = locationScale("Cauchy");
 
 /**
- * The Cauchy distribution. It has neither a mean nor a variance; both are NaN and ∞ as in PyTorch.
+ * The Cauchy distribution. It has neither a mean nor a variance; as in PyTorch, they are NaN and ∞.
  *
  * @example
  * new distributions.Cauchy(0, 1).cdf(1); // float32 0.75

@@ -1,7 +1,7 @@
 /**
- * Functions that give the same bits on every backend. They consist of sums, products, quotients, square roots,
- * comparisons and choices alone, which IEEE 754 rounds in one way. Samples are computed with them, since the backends'
- * exponentials and logarithms may differ in the last bit. They have no gradients, except where it is said.
+ * Functions that give the same bits on every backend. They consist only of sums, products, quotients, square roots,
+ * comparisons and selections, whose results IEEE 754 defines exactly. Samples are computed with them, since the
+ * backends' exponentials and logarithms may differ in the last bit. They have no gradients unless stated otherwise.
  *
  * Errors are a few units in the last place of the largest term.
  */
@@ -33,7 +33,7 @@ const without = <Result>(body: () => Result): Result => noGrad(() => tidy(body))
 
 const isWide = (x: Tensor): boolean => x.dtype === "float64";
 
-/** The powers of two by which an exponent is found, for the range of each dtype. */
+/** The powers of two for finding an exponent by bisection, for the range of each dtype. */
 const steps = { float32: [64, 32, 16, 8, 4, 2, 1], float64: [512, 256, 128, 64, 32, 16, 8, 4, 2, 1] } as const;
 const stepsOf = (x: Tensor): readonly number[] => (isWide(x) ? steps.float64 : steps.float32);
 
@@ -158,7 +158,7 @@ export function portableAtan(x: Tensor): Tensor {
   });
 }
 
-/** Up to here {@link stirlingError} is a table, and beyond a series. */
+/** Up to this number, {@link stirlingError} uses a table; beyond it, a series. */
 const TABLE = 16;
 const errors = Array.from({ length: TABLE + 1 }, (_, k) => {
   let logFactorial = 0;

@@ -10,7 +10,7 @@ import { logGammaDerivative } from "./gamma_gradient.ts";
 import { normal, type Source, uniformAboveZero } from "./noise.ts";
 import { differentiableExp, portableLog } from "./portable.ts";
 
-/** A proposal for every element, and where it is accepted. */
+/** A proposal for every element, and a mask of the accepted ones. */
 export interface Proposal {
   readonly value: Tensor;
   readonly isAccepted: Tensor;

@@ -1,4 +1,4 @@
-/** Invertible functions that distributions can be transformed by. */
+/** Invertible functions for transforming distributions. */
 import { ShapeError } from "../core/errors.ts";
 import { operand, parameters, required } from "../core/parameters.ts";
 import {
@@ -62,7 +62,7 @@ export abstract class Transform {
     this.domainDims = domainDims;
   }
 
-  /** Whether an elementwise transform rises or falls: 1 or −1; undefined for others. */
+  /** 1 if an elementwise transform is increasing, −1 if it is decreasing; undefined for others. */
   get sign(): Value | undefined {
     return undefined;
   }
@@ -265,8 +265,8 @@ export class PowerTransform extends Transform {
 }
 
 /**
- * Maps n numbers to n + 1 positive numbers whose sum is 1, along the last axis. Element k is the part
- * sigmoid(xₖ − ln(n − k)) of the rest that the elements before it leave.
+ * Maps n numbers to n + 1 positive numbers whose sum is 1, along the last axis. Element k takes the fraction sigmoid(xₖ
+ * − ln(n − k)) of what the elements before it leave of 1.
  *
  * @example
  * new distributions.StickBreakingTransform().forward(tensor([0, 0])); // float32 [0.3333333, 0.3333333, 0.3333333]
@@ -327,6 +327,6 @@ export class LowerCholeskyTransform extends Transform {
   }
 }
 
-/** The part below the diagonal, with a function of the diagonal. */
+/** Returns the part below the diagonal, with a function applied to the diagonal. */
 const replaced = (x: Tensor, f: (x: Tensor) => Tensor): Tensor =>
   add(tril(x, { diagonal: -1 }), diagEmbed(f(diagonal(x, { dim1: -2, dim2: -1 }))));

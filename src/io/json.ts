@@ -57,8 +57,8 @@ const [quote, backslash, colon] = Array.from('"\\:', (character) => character.ch
 const [opening, closing, spaces] = [codesOf("{["), codesOf("}]"), codesOf(" \t\n\r")];
 
 /**
- * Finds the first duplicate key, or nesting that is too deep. For a text that is not JSON the result has no meaning,
- * but it terminates.
+ * Finds the first duplicate key, or nesting that is too deep. For a text that is not JSON, it terminates, but the
+ * result is meaningless.
  */
 function scan(text: string, maxDepth: number): string | typeof tooDeep | undefined {
   const open: Set<string>[] = [];

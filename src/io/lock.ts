@@ -1,6 +1,6 @@
 /**
- * Locks a folder between processes. The kernel holds the lock as long as the process has the lock file open, so a crash
- * or `kill -9` leaves the file behind, but no lock.
+ * Locks a folder between processes. The operating system holds the lock while the process has the lock file open. After
+ * a crash or `kill -9`, the file remains, but not the lock.
  */
 import {
   closeSync,

@@ -7,7 +7,7 @@ import { fileError } from "./file_errors.ts";
 export async function readWhole(operation: string, path: string): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {
-    const { open } = await import("node:fs/promises"); // which takes 2 ms to load
+    const { open } = await import("node:fs/promises"); // loading it takes 2 ms
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     if (!(await file.stat()).isFile())
       throw new FileError(operation, "notAFile", path, "expected a file, got a folder, a device or a pipe");

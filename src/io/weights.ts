@@ -20,8 +20,8 @@ export type Weights = Record<string, Tensor | QuantizedTensor>;
 /** Options of {@link loadWeights}. */
 export interface LoadWeightsOptions {
   /**
-   * The format of packed tensors with scales for which neither the file nor the folder's `config.json` has one. MLX's
-   * files themselves do not state it.
+   * The format of packed tensors with scales, used if neither the file nor the folder's `config.json` states one. MLX's
+   * weight files do not state it.
    */
   quantization?: AffineOptions | undefined;
 }

@@ -1,4 +1,4 @@
-/** The matrix sizes from which metal is faster than the cpu. This is only data; `route.ts` has the rule. */
+/** The matrix sizes from which metal is faster than the cpu. This file has only data; `route.ts` applies it. */
 
 /** The operations that metal supports on matrices larger than threadgroup memory. */
 export const largeOperations = ["cholesky", "solveTriangular", "lu", "qr", "eigh", "svd"] as const;

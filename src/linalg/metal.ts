@@ -5,7 +5,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 /** The largest matrix that fits threadgroup memory, in rows and columns: `MAX_SIZE` in kernels/linalg/matrix.h. */
 export const MAX_SIZE = 64;
 
-/** Columns per block in kernels for larger matrices, and rows and threads per tile: kernels/linalg/blocks.h. */
+/** Columns per block in kernels for larger matrices, and rows and threads per tile, as in kernels/linalg/blocks.h. */
 export const BLOCK = 32;
 export const TILE_ROWS = 64;
 export const TILE_THREADS = 128;

@@ -69,7 +69,10 @@ function checkOperands(scores: Tensor, target: Tensor): void {
   if (scores.size === 0) fail("noItems", "expected at least one score, got none");
 }
 
-/** The Mann-Whitney U of the positives, divided by the number of pairs; from the sum of their ranks, ties averaged. */
+/**
+ * Computes the Mann-Whitney U of the positives from the sum of their ranks, with averaged ties, divided by the number
+ * of pairs.
+ */
 function areaOf(scores: Float64Array, isPositive: (at: number) => boolean): number {
   const order = Array.from(scores.keys()).sort((a, b) => scores[a]! - scores[b]! || 0); // ∞ − ∞ is NaN
   let [ranks, positives] = [0, 0];

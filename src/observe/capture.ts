@@ -55,11 +55,11 @@ export interface Capture {
   seeded(generator: object, state: { readonly seed: bigint; readonly offset: bigint }): void;
   /** An optimizer has counted a step of these slots. */
   stepped(optimizer: object, slots: readonly object[]): void;
-  /** The next call of the function `name` has rows with values that `rows` computes again for each replay. */
+  /** The next call of the function `name` has rows of values that each replay recomputes by `rows`. */
   live(name: string, rows: () => readonly object[]): void;
   /**
-   * A storage that was created during the recording holds one number, a float64 or a float32, that each replay of the
-   * last step computes again.
+   * A storage that was created during the recording holds one number, a float64 or a float32, that each replay
+   * recomputes for the last step.
    */
   liveScalar(storage: object, isDouble: boolean, value: () => number): void;
   /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */
@@ -70,7 +70,7 @@ export interface Capture {
    * @param errorAt returns the error for a position; undefined if there is none
    */
   checked(position: object, errorAt: (position: number) => Error | undefined): void;
-  /** The function does something that can't be replayed: its calls run plainly. */
+  /** The function can't be replayed, so its calls run plainly. */
   unsupported(why: string): void;
 }
 

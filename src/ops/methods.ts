@@ -172,7 +172,7 @@ interface Transposes<D extends DType> {
 declare module "../tensor/tensor.ts" {
   interface Tensor<D extends DType>
     extends CoreMethods<D>,
-      Disposable, // again: the compiler may check a use of the class before its computed names are known
+      Disposable, // declared again: the compiler may check uses of the class before it knows computed names
       Transposes<D>,
       DeclaredMethods<D>,
       PyTorchMethods<D>,
@@ -212,7 +212,7 @@ export const methods: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(Object.entries(operations).filter(isMethod)),
 };
 
-/** The loops are in a function: a hot loop at the top of a module has JavaScriptCore compile the whole bundle. */
+/** The loops are in a function, because a hot loop at the top level makes JavaScriptCore compile the whole bundle. */
 function addMethods(): void {
   for (const [name, transposed] of Object.entries(transposes)) {
     const get = function (this: Tensor): Tensor {

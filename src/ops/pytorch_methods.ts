@@ -1,4 +1,4 @@
-/** Methods that PyTorch has, and that are other names or short forms of what is here. */
+/** PyTorch's methods that are other names or short forms of methods here. */
 import { ShapeError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { operand, optional, type Parameters, type Parsed, required, unlisted } from "../core/parameters.ts";
@@ -108,7 +108,7 @@ export interface PyTorchMethods<D extends DType> {
 
 type Method = (x: Tensor, ...rest: readonly unknown[]) => unknown;
 
-/** Makes a method that reads its arguments by a declaration. */
+/** Creates a method from a declaration of its parameters. */
 function method<P extends Parameters>(
   operation: string,
   declared: P,

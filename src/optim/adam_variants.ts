@@ -97,9 +97,9 @@ export class Adamax extends AdamVariant<AdamaxOptions> {
 const radamParameters = optimizerParameters("RAdam", radamDefaults);
 
 /**
- * RAdam (Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", 2020), as in PyTorch. It is Adam
- * without the second moment in the first steps, whose estimate is unreliable, and with a rectified one afterwards. In
- * step t:
+ * RAdam (Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", 2020), as in PyTorch. In the first
+ * steps, it is Adam without the second moment, whose estimate is unreliable. Afterwards, the second moment is
+ * rectified. In step t:
  *
  *     ρ∞ = 2 / (1 - β₂) - 1,   ρ = ρ∞ - 2 t β₂ᵗ / (1 - β₂ᵗ),   m and v as in Adam, m̂ = m / (1 - β₁ᵗ)
  *     p ← p - lr m̂ √((ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ - 4)(ρ∞ - 2) ρ)) √(1 - β₂ᵗ) / (√v + eps)    if ρ > 5
@@ -179,7 +179,7 @@ export class NAdam extends AdamVariant<NAdamOptions> {
     const [now, next] = [momentumOf(slot.steps), momentumOf(slot.steps + 1)];
     const ofGradient = (1 - now) / (1 - product);
     const common = this.common(slot, decoupledWeightDecay);
-    // Without momentum m is g, so the factor of m covers the whole step.
+    // Without momentum, m is g, so the factor of m determines the whole step.
     if (next === 0) return { ...common, stepSize: lr * ofGradient, momentum: 0 };
     const ofMomentum = next / (1 - product * next);
     return { ...common, stepSize: lr * ofMomentum, momentum: ofGradient / ofMomentum };

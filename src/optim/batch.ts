@@ -1,6 +1,7 @@
 /**
- * Parameters that one call updates. Their state is one tensor [planes, elements]: one plane for each state name, with a
- * range for each parameter. A Metal launch binds this tensor once, which leaves bindings for more parameters.
+ * Parameters that one call updates together. Their state is one tensor [planes, elements], with a plane for each state
+ * name, and a range in it for each parameter. A Metal launch binds this tensor once, which leaves bindings for more
+ * parameters.
  */
 import { empty } from "../backend/dispatch.ts";
 import { copyInto } from "../ops/copy/copy.ts";

@@ -28,7 +28,7 @@ const stoppingParameters = parameters("EarlyStopping", {
 const stepParameters = parameters("EarlyStopping.step", { measure: operand(someNumber) });
 
 /**
- * Tells when to stop training: once a measure, such as the held-out loss, has not improved on the best one for
+ * Decides when to stop training: once a measure, such as the held-out loss, has not improved on the best one for
  * `patience` steps in a row. NaN is never an improvement, and the first best measure must be finite.
  *
  * @example

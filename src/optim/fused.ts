@@ -67,21 +67,24 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
     });
   }
 
-  /** @internal What determines a step besides its coefficients: the rule and the state of each group. */
+  /** @internal The inputs of a step besides its coefficients: the rule and the state of each group. */
   override stepKey(): string {
     let key = "";
     for (const group of this.groups) key += `${this.ruleOf(group)} ${group.masterWeights} `;
     return key;
   }
 
-  /** Parameters with the same key (rule, dtypes and state names) can be updated by one call. */
+  /** Returns a key (rule, dtypes and state names). One call can update all parameters with the same key. */
   private callKey({ group, parameter, state }: Slot<Options>, gradient: Tensor): string {
     const dtypes = [parameter.dtype, gradientDType(gradient, parameter.dtype)];
     return [this.ruleOf(group), ...dtypes, ...Object.keys(state)].join(" ");
   }
 }
 
-/** A batch with this many elements is full: creating its state needs the memory twice for a while. */
+/**
+ * A batch with this many elements is full. The limit bounds memory, because creating the state of a batch temporarily
+ * takes twice its size.
+ */
 const MOST_ELEMENTS = 2 ** 24;
 
 /** Splits updates, in order, into batches of at most `mostMembers` parameters and about {@link MOST_ELEMENTS}. */

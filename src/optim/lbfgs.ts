@@ -311,7 +311,7 @@ interface Step {
 const numberOf = (of: () => Tensor): number => Number(noGrad(() => tidy(() => of().item())));
 const largest = (x: Tensor): number => numberOf(() => amax(abs(x)));
 
-/** Adds the change of the last iteration if the curvature along it is positive. */
+/** Adds the last iteration's change to the history, if the curvature along it is positive. */
 function withChange(
   { direction, stepSize, gradient: before, changes, scale }: Memory,
   gradient: Tensor,

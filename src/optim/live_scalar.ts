@@ -4,8 +4,8 @@ import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
- * Returns a number of an optimizer's step as an operand. While a step is recorded, it is a tensor. Each replay computes
- * its value again, after counting the step.
+ * Returns a number of an optimizer's step as an operand. While a step is recorded, it is a tensor. Each replay
+ * recomputes its value, after counting the step.
  */
 export function liveScalar(value: () => number, dtype: DType): Tensor | number {
   if (capture === null) return value();

@@ -116,8 +116,8 @@ function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
 }
 
 /**
- * Coefficients of the Newton-Schulz polynomial, which maps singular values to about 1, with the largest possible
- * derivative at 0.
+ * Coefficients of the Newton-Schulz polynomial, which maps singular values to about 1. Its derivative at 0 is as large
+ * as possible.
  *
  * Source: https://kellerjordan.github.io/posts/muon/
  */

@@ -89,7 +89,7 @@ class Shares {
     return this.optimizer.slots.filter((_, at) => this.owners[at] === owner);
   }
 
-  /** Hides the gradients of other ranks' parameters, as a step skips parameters without a gradient. */
+  /** Hides the gradients of other ranks' parameters, because a step skips parameters without a gradient. */
   private step(): void {
     const others = this.optimizer.slots.filter((_, at) => this.owners[at] !== rank());
     const gradients = others.map(({ owner }) => owner.grad);
@@ -137,7 +137,7 @@ class Shares {
     };
   }
 
-  /** The state of a slot, from its owner. */
+  /** Returns the state of a slot, which its owner sends. */
   private stateOf({ group, parameter, state }: Slot<LearningRate>, owner: number): [string, Tensor][] {
     const names = this.optimizer.stateNames(group, parameter);
     return names.map((name) => {

@@ -14,7 +14,10 @@ export interface Slot<Options> {
   readonly name: string;
   /** The tensor that was given, which has the gradient. */
   readonly owner: Tensor;
-  /** The owner; if it is complex, a view of its parts, […, 2]. Steps update it, and state tensors have its shape. */
+  /**
+   * The tensor that steps update: the parameter, or for a complex parameter a view of its parts, […, 2]. State tensors
+   * have its shape.
+   */
   readonly parameter: Tensor;
   readonly group: ParameterGroup<Options>;
   /** The number of steps that updated the parameter. */

@@ -76,7 +76,7 @@ function loadSlot<Options extends LearningRate>(
   slot.steps = steps[slot.name]!;
   const names = slot.steps === 0 ? [] : optimizer.stateNames(slot.group, slot.parameter);
   slot.state = Object.fromEntries(names.map((key) => [key, keep(clone(tensors[`${slot.name}.${key}`]!))]));
-  for (const tensor of old) tensor.dispose(); // last, as they may be the tensors being loaded
+  for (const tensor of old) tensor.dispose(); // disposed of last, because they may be the tensors being loaded
 }
 
 /** The differences between a state dict and the state that an optimizer expects, one line each. */

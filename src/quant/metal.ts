@@ -11,7 +11,7 @@ export const PART = 32;
 
 const scaleTypes: Readonly<Record<string, number>> = { float32: 0, float16: 1, bfloat16: 2 };
 
-/** Returns the parts and bytes of a block as kernels see it. Groups and floats have one part per block. */
+/** Returns the number of parts and bytes of a block in kernels. Groups and floats have one part per block. */
 export function blockOf({ format }: WeightAttributes): { readonly parts: number; readonly bytes: number } {
   if (typeof format === "object") return { parts: 1, bytes: (PART / 8) * format.bits };
   const { values, bytes } = blockFormat(format);

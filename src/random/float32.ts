@@ -1,5 +1,5 @@
 /**
- * float32 arithmetic as on every backend: single operations, each rounded once. Products and quotients are
+ * The float32 arithmetic of all backends: single operations, each rounded once. Products and quotients are
  * `Math.fround(a * b)` and `Math.fround(a / b)`; a float64 result of two float32 operands rounds to the same float32 as
  * the exact one (Figueroa, "When is double rounding innocuous?", 1995).
  */
@@ -21,7 +21,7 @@ export function fma(a: number, b: number, c: number): number {
   return Math.fround(error === 0 || Number.isNaN(error) ? sum : toOdd(sum, error));
 }
 
-/** Rounds sum + error to odd: of the two float64 neighbors, of which sum is the nearer one, the odd one. */
+/** Rounds sum + error to odd. `sum` is the nearer of the two float64 neighbors; the result is the odd one. */
 function toOdd(sum: number, error: number): number {
   wide[0] = sum;
   if (halves[0]! & 1) return sum;

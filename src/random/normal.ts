@@ -48,8 +48,8 @@ function logarithmOf(value: number, scale: number): number {
 }
 
 /**
- * −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. In (0, 22.2]; large results are
- * finely spaced.
+ * −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. The result is in (0, 22.2]; large
+ * results are finely spaced.
  */
 export function negativeLog(word: number): number {
   const isLarge = word >= 2 ** 24;

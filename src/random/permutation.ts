@@ -6,9 +6,9 @@ import { type PhiloxKey, philox } from "./philox.ts";
  *
  * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is
  * changed by a mix of the other half and a key (Luby and Rackoff, 1988). An index that lands at n or beyond is permuted
- * again until it is below n (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes only
- * even permutations, so another bit of the key decides whether indices 0 and 1 are swapped first. That makes even and
- * odd permutations equally frequent.
+ * again until it is below n (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network produces only
+ * even permutations, so another bit of the key decides whether indices 0 and 1 are swapped first. Even and odd
+ * permutations are then equally frequent.
  */
 export interface Permutation {
   readonly leftBits: number;

@@ -83,7 +83,7 @@ export const splitWords = (value: bigint): [number, number] => [
 
 /**
  * Computes the key of a generator's call: the first two words of the call's number as a counter, with the seed as the
- * key. All 128 bits of the counter stay free.
+ * key. All 128 bits of the counter remain available.
  */
 export function callKey(seed: bigint, offset: bigint): PhiloxKey {
   const [low, high] = splitWords(offset);

@@ -122,7 +122,9 @@ function convolved(operation: string, { mode, method, ...given }: Parsed, turn: 
   );
 }
 
-/** Sums products: a convolution of neural networks with the flipped signal, which does not flip it again. */
+/**
+ * Sums products by a convolution of neural networks, which does not flip its kernel, so the signal is flipped first.
+ */
 function summed(x: Tensor, y: Tensor): Tensor {
   const m = y.size;
   const rows = reshape(x, [x.size / x.shape.at(-1)!, 1, x.shape.at(-1)!]);

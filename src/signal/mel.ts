@@ -38,7 +38,9 @@ export interface MelOptions<D extends FloatDType = FloatDType> extends CreationO
   normalized?: boolean | undefined;
 }
 
-/** Conversions between Hz and mels. Slaney's has 3 mels per 200 Hz up to 1000 Hz, then 27 per factor of 6.4. */
+/**
+ * Conversions between Hz and mels. Slaney's scale has 3 mels per 200 Hz up to 1000 Hz, then 27 mels per factor of 6.4.
+ */
 const scales = {
   slaney: {
     toMel: (f: number) => (f < 1000 ? (3 * f) / 200 : 15 + (27 * Math.log(f / 1000)) / Math.log(6.4)),
@@ -123,8 +125,8 @@ export interface SpectrogramOptions extends Partial<StftOptions> {
  * Computes the magnitudes of the spectra of overlapping frames, raised to a power.
  *
  * @param x […, samples], real or complex
- * @param options those of `stft`. By default nFft is 400, winLength nFft, hopLength winLength / 2, and the window that
- * of Hann
+ * @param options those of `stft`. By default, nFft is 400, winLength is nFft, hopLength is winLength / 2, and the
+ * window is a Hann window
  * @returns […, frequencies, frames], float32, or float64 for float64 and complex128
  *
  * @example

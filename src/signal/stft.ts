@@ -30,7 +30,7 @@ export interface ShortTimeOptions {
   nFft: number;
   /** The distance between frames in samples. Default nFft / 4. */
   hopLength?: number | undefined;
-  /** The length of the window, which is centered in a frame. Default that of `window`, else nFft. */
+  /** The length of the window, which is centered in a frame. Default: the length of `window`, else nFft. */
   winLength?: number | undefined;
   /** The window, [winLength]. Default: ones. */
   window?: Tensor | undefined;
@@ -55,7 +55,9 @@ export interface StftOptions extends ShortTimeOptions {
 
 /** Options of {@link istft}. */
 export interface IstftOptions extends ShortTimeOptions {
-  /** The number of samples of the result: it is cut, or padded with zeros. Default: all that the frames cover. */
+  /**
+   * The number of samples of the result, which is truncated, or padded with zeros. Default: all that the frames cover.
+   */
   length?: number | undefined;
 }
 

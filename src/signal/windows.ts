@@ -10,7 +10,9 @@ import type { Tensor } from "../tensor/tensor.ts";
 
 /** Options of windows. */
 export interface WindowOptions<D extends FloatDType = FloatDType> extends CreationOptions<D> {
-  /** Whether it is one period of a periodic window, as spectra need, instead of symmetric. Default true. */
+  /**
+   * Whether the window is one period of a periodic window, which spectra require, instead of symmetric. Default true.
+   */
   periodic?: boolean | undefined;
 }
 

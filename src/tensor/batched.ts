@@ -14,12 +14,12 @@ export type Randomness = "error" | "same" | "different";
 
 /** One running `vmap`. */
 export interface BatchLevel {
-  /** Later levels have higher ids. The levels of a tensor are in this order, the latest first to be unwrapped. */
+  /** Later levels have higher ids. The levels of a tensor are sorted by id, and unwrapped from the latest on. */
   readonly id: number;
   /** The number of examples. */
   readonly size: number;
   readonly randomness: Randomness;
-  /** Storages with a lower serial number were created outside. */
+  /** Storages with a lower serial number were created outside of this `vmap`. */
   readonly firstSerial: number;
 }
 
@@ -31,7 +31,7 @@ export class VmapError extends OrchardError {
   override readonly name = "VmapError";
 }
 
-/** The memory of a batched storage: that of another storage, with the stride of the axis of examples. */
+/** The memory of a batched storage: the memory of another storage, plus the stride of the axis of examples. */
 export class BatchedMemory implements Memory {
   readonly device = "host";
   readonly isBatched = true;
@@ -114,5 +114,7 @@ export function exampleOf(x: Tensor, index: number): Tensor {
   return new Tensor(base, x.dtype, x.shape, x.strides, x.offset + index * (step / bytesOf(x.dtype)));
 }
 
-/** @internal Returns a tensor with the examples of all its levels along first axes, a view; else the tensor itself. */
+/**
+ * @internal Returns a view with the examples of all levels along leading axes; the tensor itself if it is not batched.
+ */
 export const everyExample = (x: Tensor): Tensor => (x.storage.batch ? everyExample(allExamples(x)) : x);

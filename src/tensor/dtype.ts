@@ -108,7 +108,7 @@ export const isFloat = (dtype: DType): dtype is FloatDType => dtypeFacts[dtype].
 export const isComplex = (dtype: DType): dtype is ComplexDType => dtype === "complex64" || dtype === "complex128";
 /** Whether tensors of a dtype can have gradients. */
 export const hasGradients = (dtype: DType): dtype is FloatDType | ComplexDType => isFloat(dtype) || isComplex(dtype);
-/** Whether tensors of an owner's dtype can have gradients of a dtype: complex for complex, floats for floats. */
+/** Whether a tensor of one dtype can have gradients of another: complex for complex, floats for floats. */
 export const isGradientDType = (gradient: DType, owner: DType): boolean =>
   isComplex(owner) ? isComplex(gradient) : isFloat(gradient);
 /** Returns the dtype of the real and the imaginary part; a real dtype itself. */
@@ -144,7 +144,7 @@ export const integerRange = (dtype: IntegerDType | "bool"): readonly [bigint, bi
  * bytes).
  */
 export function dtypeOfArray(array: ArrayBufferView): RealDType | undefined {
-  const name: string | undefined = nameOfArray.call(array); // from the engine; the object could override its properties
+  const name: string | undefined = nameOfArray.call(array); // read from the engine; the object could override its properties
   return name !== undefined && Object.hasOwn(dtypeByArray, name) ? dtypeByArray[name] : undefined;
 }
 

@@ -24,5 +24,8 @@ export function realView(x: Tensor): Tensor {
   return new Tensor(x.storage, realDType(x.dtype), [...x.shape, 2], strides, 2 * x.offset);
 }
 
-/** Whether a tensor has complex elements. (As a type predicate it would need the members of Tensor too early.) */
+/**
+ * Whether a tensor has complex elements. (It is not a type predicate, because that would require the members of Tensor
+ * too early.)
+ */
 export const isComplexTensor = (x: Tensor): boolean => isComplex(x.dtype);

@@ -106,8 +106,8 @@ type ComplexOf<A extends DType, B extends DType> = A extends "float64" | "comple
     : "complex64";
 
 /**
- * The promoted dtype of a dtype and a plain value. Floats and complex numbers stay; so does any dtype with a boolean,
- * and an integer with a bigint. With a number, integers and bools become the dtype that the number requires.
+ * The promoted dtype of a dtype and a plain value. Floats and complex numbers keep their dtype; so does any dtype with
+ * a boolean, and an integer with a bigint. With a number, integers and bools become the dtype that the number requires.
  */
 export type PromoteScalar<D extends DType, S extends Scalar = Scalar> = DType extends D
   ? DType

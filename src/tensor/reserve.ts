@@ -16,9 +16,9 @@ export function limitOfMemory(): MemoryLimit {
 }
 
 /**
- * Sets the memory limit of tensors on all backends together, from the next allocation on. Live tensors stay, even if
- * they exceed the new limit. An allocation over the limit first collects garbage, then throws an `OutOfMemoryError`
- * with the code `memoryLimit`.
+ * Sets the memory limit of tensors on all backends together, from the next allocation on. Existing tensors are kept,
+ * even if they exceed the new limit. An allocation over the limit first collects garbage, then throws an
+ * `OutOfMemoryError` with the code `memoryLimit`.
  *
  * @param bytes a whole number of at least 1; null restores the default, which `ORCHARD_MEMORY_LIMIT` sets
  *

@@ -18,7 +18,7 @@ let poison: number | undefined;
 export function takeSpareBlock(byteLength: number): Uint8Array<ArrayBuffer> | undefined {
   if (byteLength < SMALLEST || byteLength > LARGEST) return undefined;
   const block = blocks.get(byteLength)?.pop();
-  if (block === undefined || block.byteLength !== byteLength) return undefined; // its buffer was transferred
+  if (block === undefined || block.byteLength !== byteLength) return undefined; // the block's buffer was transferred
   keptBytes -= byteLength;
   return block;
 }
@@ -28,7 +28,7 @@ export function keepSpareBlock(block: Uint8Array<ArrayBuffer>): void {
   const { byteLength } = block;
   if (byteLength < SMALLEST || byteLength > LARGEST) return;
   if (poison !== undefined) block.fill(poison);
-  if (keptBytes + byteLength > MOST_BYTES) dropSpareBlocks(); // they may have sizes that are no longer used
+  if (keptBytes + byteLength > MOST_BYTES) dropSpareBlocks(); // cached blocks may have sizes that are no longer used
   keptBytes += byteLength;
   const same = blocks.get(byteLength);
   if (same === undefined) blocks.set(byteLength, [block]);

@@ -386,7 +386,7 @@ export function notCloneable(): never {
 /** Whether the process runs tests: `bun test` and other runners set NODE_ENV. */
 let isInTest = process.env["NODE_ENV"] === "test";
 
-/** @internal Gives tensors the properties that they have in tests. */
+/** @internal Adds the properties that tensors have only in tests. */
 export function showContents(): void {
   isInTest = true;
 }

@@ -1,8 +1,8 @@
 /**
- * Replaces steps of a `tokenizer.json` that `@huggingface/tokenizers` executes differently from Hugging Face's
- * `tokenizers` by steps on which both agree. JavaScript's `\s` includes U+FEFF and lacks U+0085, and its `\w` is
- * ASCII-only; the package's `Split` corrects this, but other steps do not. Its `BertNormalizer` splits ideographs
- * beyond the basic plane into two halves. `tokenizers` lowercases each character separately.
+ * Replaces steps of a `tokenizer.json` that `@huggingface/tokenizers` and Hugging Face's `tokenizers` execute
+ * differently by steps that both execute in the same way. JavaScript's `\s` includes U+FEFF and lacks U+0085, and its
+ * `\w` is ASCII-only; the package's `Split` corrects this, but other steps do not. Its `BertNormalizer` splits
+ * ideographs beyond the basic plane into two halves. `tokenizers` lowercases each character separately.
  */
 import type { TokenizerJson } from "./tokenizer_file.ts";
 

@@ -142,7 +142,7 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
     found.sort(([a, b], [c, d]) => ids.get(a)! - ids.get(c)! || ids.get(b)! - ids.get(d)!);
     for (const pair of found) merges.push({ pair, score: vocabulary.scores[id]! });
   }
-  merges.sort((a, b) => b.score - a.score); // stable: equal scores stay in the vocabulary's order
+  merges.sort((a, b) => b.score - a.score); // the sort is stable: equal scores keep the vocabulary's order
   const unknown = vocabulary.tokens[Number(vocabulary.read("unknown_token_id") ?? 0)];
   return {
     ...spaces(vocabulary),

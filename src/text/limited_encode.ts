@@ -7,7 +7,7 @@ interface Encoder<Options> {
 
 /** The length of the first try. Most texts have fewer than five characters per token. */
 const CHARACTERS_PER_TOKEN = 8;
-/** A cut within a token may increase the number of tokens. */
+/** Splitting a token at the end of a prefix may increase the number of tokens. */
 const SPARE = 16;
 
 /**

@@ -61,7 +61,7 @@ function ofFolder(folder: string, name: string): PretrainedTokenizer {
   if (typeof json["model"] !== "object" || json["model"] === null)
     throw new FileFormatError("loadTokenizer", "notATokenizer", path, "expected a model");
   const tokenizer = new PretrainedTokenizer(json as TokenizerJson, { config, name });
-  if (place !== undefined) writePacked(place, json as TokenizerJson); // after it has been validated
+  if (place !== undefined) writePacked(place, json as TokenizerJson); // written after the tokenizer has been validated
   return tokenizer;
 }
 

@@ -16,7 +16,7 @@ const PUNCTUATION = /^[\p{P}\x21-\x2F\x3A-\x40\x5B-\x60\x7B-\x7E]$/u;
 interface NormalizedText {
   readonly bytes: Uint8Array;
   readonly isSpace: Uint8Array;
-  /** Whether each byte is of a character that BERT treats as a word. */
+  /** Whether each byte belongs to a character that BERT treats as a word. */
   readonly isPunctuation: Uint8Array;
   readonly spans: readonly TextSpan[];
   /** The index in `spans` of each byte. */

@@ -61,8 +61,8 @@ const readDecode = parameters("PretrainedTokenizer.decode", {
 /** Options of {@link PretrainedTokenizer.encodePair}. */
 export interface EncodePairOptions extends EncodeOptions {
   /**
-   * The maximum number of tokens; the longer text is truncated first. With `addSpecialTokens`, they count, and remain.
-   * Default: no limit.
+   * The maximum number of tokens; the longer text is truncated first. With `addSpecialTokens`, special tokens count
+   * too, and are never truncated. Default: no limit.
    */
   readonly maxTokens?: number | undefined;
 }
@@ -347,7 +347,7 @@ function typesOf(
   return given ?? origins.map((origin) => origin?.[0] ?? 0);
 }
 
-/** Returns how many tokens remain of each text, as `longest_first` of Hugging Face's `tokenizers`. */
+/** Returns how many tokens of each text remain, as with `longest_first` in Hugging Face's `tokenizers`. */
 function truncated(counts: readonly number[], room: number): number[] {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total <= room) return [...counts];

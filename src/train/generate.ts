@@ -52,7 +52,7 @@ export function runGenerate(named: string | undefined, flags: GenerateFlags): Pr
     const { backend: _, precision: __, adapter: ___, quantize: ____, offline: _____, ...sampling } = others;
     const options = { ...sampling, ...(stopTokens && stopTokens.length > 0 && { stopTokens }) };
     const { codec, pace } = counting(tokenizer);
-    let pending = prompt; // written once the options have been validated
+    let pending = prompt; // the prompt is written once the options have been validated
     for await (const piece of generateText(model, codec, prompt, { ...options, maxTokens })) {
       process.stdout.write(pending + printable(piece));
       pending = "";

@@ -85,7 +85,7 @@ export async function runSession(
   } catch (error) {
     // The state is from before the failed step. Save it unless its weights are not finite.
     if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
-    if (error instanceof NotFiniteError) await session.team.together(); // the first rank to end would end all
+    if (error instanceof NotFiniteError) await session.team.together(); // otherwise, the first rank that ends would end all ranks
     listener.on({ kind: "end", step: session.step, reason: "failed" });
     throw error;
   }
@@ -121,7 +121,7 @@ class Run {
       this.pace.start();
       await this.takeStep();
       await this.betweenSteps();
-      await setImmediate(); // lets timers and signal handlers run
+      await setImmediate(); // yields, so that timers and signal handlers run
     }
     const reason = this.isComplete ? "finished" : "interrupted";
     if (reason === "finished") await this.evaluate();

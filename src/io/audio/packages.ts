@@ -9,7 +9,7 @@ import type { Sound } from "./wav.ts";
 interface Decoder {
   readonly ready: Promise<void>;
   decode(bytes: Uint8Array): Decoded | Promise<Decoded>;
-  /** Decodes the bytes that are left. Only FLAC keeps some. */
+  /** Decodes the remaining bytes. Only the FLAC decoder buffers bytes. */
   flush?(): Promise<Decoded>;
   free(): void | Promise<void>;
 }

@@ -55,7 +55,7 @@ export const isWav = (bytes: Uint8Array): boolean => {
   return idAt(view, 0) === "RIFF" && idAt(view, 8) === "WAVE";
 };
 
-/** Decodes a file. A last chunk that is cut off counts as far as it goes, as recorders that were stopped leave it. */
+/** Decodes a file. A truncated last chunk is decoded up to its end, because interrupted recorders write such files. */
 export function decodeWav(bytes: Uint8Array, fail: Fail, check: (samples: number) => void): Sound {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const chunks = chunksOf(view);

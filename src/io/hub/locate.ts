@@ -9,7 +9,7 @@ import { type PullOptions, pull } from "./pull.ts";
 import { parseReference, type Reference } from "./reference.ts";
 import { type HubSettings, hubSettings } from "./settings.ts";
 
-/** The patience of downloads that a program did not ask for in detail. */
+/** The retry settings of downloads that start implicitly. */
 export const usualPatience = { stallMilliseconds: 30_000, attempts: 5, waitMilliseconds: 1000 } as const;
 
 /** Options of {@link locateModel}. */
@@ -51,8 +51,8 @@ export async function locateModel(operation: string, given: string, options: Loc
 }
 
 /**
- * Finds a model as {@link locateModel} does, without downloads. Returns a path that does not name a model of the cache
- * unchanged, so that opening it reports the error.
+ * Finds a model as {@link locateModel} does, without downloads. A path that does not name a model in the cache is
+ * returned unchanged, so that opening it reports the error.
  */
 export function locateCached(operation: string, given: string): string {
   const reference = existsSync(given) ? undefined : parseReference(given);

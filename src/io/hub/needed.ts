@@ -2,7 +2,7 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { isJsonObject, type Json } from "../json.ts";
 
-/** The files that say which other files are needed. */
+/** The files that list other required files. */
 export const INDEX = "model.safetensors.index.json";
 export const MODULES = "modules.json";
 export const WEIGHTS = "model.safetensors";
@@ -80,7 +80,7 @@ export interface GgufChoice {
   readonly files: readonly string[];
 }
 
-/** Lists the models among the files of a repository. Vision parts (`mmproj`) and importance matrices are none. */
+/** Lists the models among the files of a repository. Vision parts (`mmproj`) and importance matrices are not models. */
 export function ggufChoices(paths: readonly string[]): GgufChoice[] {
   const groups = new Map<string, string[]>();
   for (const path of paths.toSorted()) {

@@ -79,7 +79,7 @@ export async function pull(name: string, options: PullOptions): Promise<Pulled> 
   return { folder: target.snapshot, path: gguf === undefined ? target.snapshot : join(target.snapshot, gguf) };
 }
 
-/** Chooses the files. Those that say which others are needed are downloaded for this. */
+/** Chooses the files. This downloads the files that list other required files. */
 async function chosen(
   target: Target,
   options: PullOptions,

@@ -1,4 +1,4 @@
-/** Repeats requests that failed for a reason that may pass. */
+/** Repeats requests after transient errors. */
 import { setTimeout as wait } from "node:timers/promises";
 import { DownloadError } from "./errors.ts";
 
@@ -13,7 +13,7 @@ export interface RetryOptions {
 
 /** The errors after which another attempt may succeed. */
 const passing: ReadonlySet<string> = new Set(["stalled", "brokenOff", "unavailable", "tooShort"]);
-/** Those of a first request: a hub that can't be reached is reported at once. */
+/** The errors after which a first request is repeated. A hub that can't be reached is reported at once. */
 export const busy: ReadonlySet<string> = new Set(["stalled", "unavailable"]);
 
 /** A server that asks for a longer pause is not asked again in the same call. */
@@ -24,7 +24,7 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
  *
  * @param position returns a number that grows with progress, such as the bytes so far
  * @param codes the errors after which to try again
- * @throws the last error, after too many attempts or for an error that does not pass.
+ * @throws the last error, after too many attempts or for a permanent error.
  */
 export async function retried<Result>(
   { attempts, waitMilliseconds, signal }: RetryOptions,

@@ -1,4 +1,7 @@
-/** Where models come from: the variables of Hugging Face's tools, with their meaning there (`huggingface_hub`). */
+/**
+ * The settings of model sources, from the environment variables of Hugging Face's tools, with the same meaning as in
+ * `huggingface_hub`.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

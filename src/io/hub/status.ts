@@ -1,4 +1,4 @@
-/** Errors of statuses, with what to do about them. */
+/** Errors for HTTP statuses, with advice. */
 import { DownloadError } from "./errors.ts";
 
 /** The model of a request. */
@@ -19,7 +19,7 @@ const withoutAccess = ({ endpoint, name, hasToken }: Asked): string =>
 const missing = ({ name, hasToken }: Asked): string =>
   `the hub has no model ${name}${hasToken ? " that the token may read" : `; if it is private, ${TOKEN}`}`;
 
-/** By the header `x-error-code`, with which the hub tells a private model from a missing file. */
+/** Indexed by the header `x-error-code`, in which the hub distinguishes a private model from a missing file. */
 const byCode: Readonly<Record<string, (asked: Asked) => string>> = {
   GatedRepo: withoutAccess,
   RepoNotFound: missing,

@@ -1,4 +1,4 @@
-/** Image formats, by first bytes and by file names. */
+/** Detects image formats by first bytes and by file names. */
 
 /** The formats that images can be written in. */
 export const writtenFormats = ["png", "jpeg", "webp"] as const;

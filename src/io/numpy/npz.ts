@@ -28,7 +28,7 @@ export function loadNpz(path: string): Record<string, Tensor> {
   const bytes = withFileErrors("loadNpz", checkedPath, () => readFileSync(checkedPath));
   const fail: Fail = (code, message) => new FileFormatError("loadNpz", code, checkedPath, message);
   const entries = entriesOf(bytes, fail);
-  reserve(entries.reduce((sum, { size }) => sum + size, 0)); // before a byte is inflated
+  reserve(entries.reduce((sum, { size }) => sum + size, 0)); // check before any byte is inflated
   return Object.fromEntries(
     entries.map((entry) => {
       const array = unpacked(entry, fail);
@@ -85,7 +85,7 @@ export async function saveNpz(...values: unknown[]): Promise<void> {
   await writeAtomically("saveNpz", path, (file) => void file.write(archive));
 }
 /** The earliest time of the zip format, as NumPy writes it, so that the bytes depend only on the tensors. */
-const firstTime = () => new Date(1980, 0, 1); // on first use: time zones are loaded with the first date
+const firstTime = () => new Date(1980, 0, 1); // on first use, because the first date loads time zones
 /** The limit of 32-bit lengths, minus room for the list of names. */
 const MOST_BYTES = 2 ** 32 - 2 ** 24;
 

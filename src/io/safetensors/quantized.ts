@@ -71,7 +71,7 @@ function entryOf({ format, dtype }: QuantizedTensor): Json {
   return { group_size: groupSize, bits, mode: symmetric ? "symmetric" : "affine", dtype };
 }
 
-/** A format, and the dtype that it dequantizes to, if it is given. */
+/** A format, and optionally the dtype that it dequantizes to. */
 export interface FormatEntry {
   readonly format: QuantizedFormat;
   readonly dtype?: ScaleDType | undefined;
@@ -174,7 +174,7 @@ function joined(reader: SafetensorsReader, name: string, entry: FormatEntry, fai
   return ofEntry(entry, parts, name, fail);
 }
 
-/** Builds a quantized tensor from parts, which are freed: it has separate views. @throws {FileFormatError} */
+/** Builds a quantized tensor from views of the parts, and frees the parts. @throws {FileFormatError} */
 export function ofEntry(entry: FormatEntry, parts: QuantizedParts, name: string, fail: Fail): QuantizedTensor {
   const { format, dtype, mode } = entry;
   try {

@@ -153,7 +153,7 @@ async function writeDense(file: FileWriter, { storage, dtype, shape, offset }: T
   const byteLength = byteLengthOf(shape, dtype);
   for (let done = 0; done < byteLength; done += PART_BYTES) {
     for (let wait = storage.memory.whenReady(); wait !== null; wait = storage.memory.whenReady()) await wait;
-    const { buffer } = storage.array(dtype); // in each iteration, as the memory may have moved
+    const { buffer } = storage.array(dtype); // read in each iteration, because the memory may have moved
     file.write(new Uint8Array(buffer, begin + done, Math.min(PART_BYTES, byteLength - done)));
     if (done > 0) await yieldToEventLoop();
   }

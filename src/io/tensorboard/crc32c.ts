@@ -2,7 +2,7 @@
 
 const POLYNOMIAL = 0x82f63b78;
 
-/** Computes the remainder of each byte. */
+/** Computes the table of remainders, one for each byte. */
 const remainders = (): Uint32Array =>
   Uint32Array.from({ length: 256 }, (_, byte) => {
     let remainder = byte;
@@ -19,8 +19,8 @@ export function crc32c(bytes: Uint8Array): number {
 }
 
 /**
- * Masks a checksum as TFRecord files do, so that checksums of data with checksums stay useful: rotated, plus a
- * constant.
+ * Masks a checksum as TFRecord files do: rotates it and adds a constant. A checksum over data that contains checksums
+ * then remains useful.
  */
 export function maskedCrc32c(bytes: Uint8Array): number {
   const crc = crc32c(bytes);

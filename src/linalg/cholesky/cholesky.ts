@@ -86,7 +86,10 @@ function factorize(operation: string, a: Tensor, upper: boolean): CholeskyResult
   return { factor: toDType(upper ? mH(factor) : factor, a.dtype), info };
 }
 
-/** A Hermitian matrix without the rounding of its diagonal, which is real. Real matrices are returned unchanged. */
+/**
+ * Returns a Hermitian matrix with the imaginary parts of its diagonal, which are rounding errors, set to 0. Real
+ * matrices are returned unchanged.
+ */
 const hermitianPart = (x: Tensor): Tensor => (isComplex(x.dtype) ? mul(add(x, mH(x)), 0.5) : x);
 
 /**

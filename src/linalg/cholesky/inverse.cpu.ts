@@ -1,4 +1,6 @@
-/** The primitive of `choleskyInverse`: one call on cpu. Other backends compose it from other operations. */
+/**
+ * The primitive of `choleskyInverse`: one call on cpu. On other backends, the inverse is composed of other operations.
+ */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";

@@ -1,4 +1,4 @@
-/** Lowerings of linear algebra: what its primitives compute for complex matrices. */
+/** Lowerings of linear algebra: implementations of its primitives for complex matrices. */
 import { noGrad } from "../../autograd/modes.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
@@ -38,7 +38,7 @@ import {
   complexTridiagonal,
 } from "./primitives.ts";
 
-/** Defines a lowering with operations that it does not record. */
+/** Defines a lowering by operations, which are not recorded. */
 function define<Attributes>(
   primitive: string,
   compute: (inputs: Operands<Tensor>, attributes: Attributes, call: ComplexCall) => readonly Tensor[],
@@ -234,7 +234,10 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
   return { u, s: found[1]!, vh, info: found[3]! };
 }
 
-/** Makes the element of largest absolute value in each column of U positive, and in each row of Vᴴ without a column. */
+/**
+ * Makes the element of largest absolute value positive in each column of U, and in each row of Vᴴ that has no
+ * corresponding column of U.
+ */
 function oriented(u: Tensor, vh: Tensor): [u: Tensor, vh: Tensor] {
   if (u.size === 0 && vh.size === 0) return [u, vh];
   const [left, right] = [u.shape.at(-1)!, vh.shape.at(-2)!];
@@ -262,7 +265,7 @@ define<{ vectors: boolean; full: boolean }>("svd", ([a], { vectors, full }, { op
 
 /**
  * Solves least squares with the real matrix whose blocks [re, −im; im, re] are the elements of A. Its columns come in
- * pairs, so the rank is twice that of A, and column 2 j or 2 j + 1 of it is column j of A.
+ * pairs: columns 2 j and 2 j + 1 stand for column j of A, so its rank is twice the rank of A.
  */
 define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { specs, operation }) => {
   const { batch, rows, columns } = matricesOf(a!);

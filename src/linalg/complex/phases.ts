@@ -10,10 +10,10 @@ import { allExamples, batchOf } from "../../tensor/batched.ts";
 import { isComplex } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** The matrices with only their diagonal. */
+/** Returns matrices with all elements off the diagonal set to 0. */
 export const diagonalPart = (x: Tensor): Tensor => tril(triu(x));
 
-/** The matrices without their diagonal. */
+/** Returns matrices with the diagonal set to 0. */
 export const withoutDiagonal = (x: Tensor): Tensor => sub(x, diagonalPart(x));
 
 /** PyTorch's tolerance. */

@@ -37,7 +37,9 @@ const eigPrimitive = definePrimitive<EigAttributes>({
 
 /** Eigenvalues, with eigenvectors in the same order. */
 export interface EigResult<D extends DType = DType> {
-  /** […, n], complex, in no particular order. Conjugates of a real matrix follow each other, Im λ > 0 first. */
+  /**
+   * […, n], complex, in no particular order. Conjugate eigenvalues of a real matrix are adjacent, with Im λ > 0 first.
+   */
   readonly eigenvalues: Tensor<ComplexFrom<D>>;
   /** […, n, n], complex: one eigenvector of norm 1 per column. */
   readonly eigenvectors: Tensor<ComplexFrom<D>>;
@@ -110,8 +112,8 @@ function decompose(operation: string, a: Tensor): { readonly eigenvalues: Tensor
 }
 
 /**
- * With M = Vᴴ V̄ and D the real diagonal of M, the gradient is V⁻ᴴ (diag(λ̄) + (M − Vᴴ V D) / Ē) Vᴴ, where
- * E[i, j] = λⱼ − λᵢ and the quotient's diagonal is 0. The term of D keeps the vectors' norms 1. Source: C. Boeddeker et
+ * With M = Vᴴ V̄ and D the real diagonal of M, the gradient is V⁻ᴴ (diag(λ̄) + (M − Vᴴ V D) / Ē) Vᴴ, where E[i, j] = λⱼ
+ * − λᵢ and the quotient's diagonal is 0. The term with D keeps the norms of the vectors at 1. Source: C. Boeddeker et
  * al., "On the computation of complex-valued gradients with application to statistically optimum beamforming", 2019,
  * 4.77, as in PyTorch's linalg_eig_backward.
  */
@@ -140,7 +142,7 @@ function gradientOf(
     parts.reduce((total, part) => add(total, part)),
     adjoint,
   );
-  const { lu, pivots } = noGrad(() => factorize(operation, adjoint, true)); // not of `right`, which may be abstract
+  const { lu, pivots } = noGrad(() => factorize(operation, adjoint, true)); // `right` may be abstract
   return solveFactored(operation, adjoint, right, { lu, pivots, adjoint: false });
 }
 

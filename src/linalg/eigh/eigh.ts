@@ -142,7 +142,8 @@ function gradientOf(
 /** Runs the primitive, and returns the eigenvalues, and the eigenvectors if they are computed. */
 function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
   const size = a.shape.at(-1)!;
-  // Avoids a copy: the other triangle of the transpose is read. That of a complex matrix would be conjugated.
+  // Avoids a copy by reading the other triangle of the transpose. For a complex matrix, that triangle would be
+  // conjugated.
   const isFlipped = !isComplex(a.dtype) && isTransposed(a);
   const [eigenvalues, info, ...eigenvectors] = executeMany(
     eighPrimitive,

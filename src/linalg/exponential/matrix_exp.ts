@@ -64,17 +64,17 @@ function exponential(a: Tensor): Tensor {
   return output;
 }
 
-/** ‖A‖₁ of each matrix, its last two axes kept with size 1. */
+/** Returns ‖A‖₁ of each matrix. The last two axes are kept with size 1. */
 const oneNorms = (a: Tensor): Tensor => amax(sum(abs(a), { dim: -2, keepdim: true }), { dim: -1, keepdim: true });
 
-/** The same norms as divisors: 1 instead of 0 or a norm that is not finite. */
+/** Returns the norms as divisors, with 1 in place of norms that are 0 or not finite. */
 function usableNorms(a: Tensor): Tensor {
   const norms = oneNorms(a);
   return where(logicalAnd(gt(norms, 0), isfinite(norms)), norms, 1);
 }
 
 function ofBatch(a: Tensor): Tensor {
-  const examples = batchOf(a); // the norms of all examples of vmap decide, so those join the batch
+  const examples = batchOf(a); // inside vmap, the norms of all examples are needed, so the examples join the batch
   if (examples) return batched(ofBatch(allExamples(a)), 0, examples.level);
   const { batch, rows } = matricesOf(a);
   if (a.size === 0) return clone(a);

@@ -60,7 +60,7 @@ function factorize(a: Float64Array, size: number): Factors {
   return { pivots, info };
 }
 
-/** The row to swap with the last row of the next block, and the block's size. */
+/** Returns the row to swap with the last row of the next block, and the block's size. */
 function pivotOf(a: Float64Array, size: number, k: number): [row: number, width: 1 | 2] {
   const element = (i: number, j: number): number => Math.abs(i >= j ? a[i * size + j]! : a[j * size + i]!);
   let row = k;

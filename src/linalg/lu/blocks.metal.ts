@@ -11,7 +11,7 @@ import { luPermutationParameters, luRowsParameters, luStepParameters } from "./p
 
 const file = "linalg/lu_blocks.metal";
 
-/** Columns per threadgroup of lu_beside, and threads per threadgroup of lu_panel. */
+/** Columns per threadgroup of the kernel lu_beside, and threads per threadgroup of lu_panel. */
 const SIDE = 64;
 const PANEL_THREADS = 256;
 

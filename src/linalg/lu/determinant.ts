@@ -27,8 +27,8 @@ import { solveFactored } from "./solve.ts";
 /** Determinants as signs and logarithms of absolute values. */
 export interface SignedLog<D extends DType = DType> {
   /**
-   * 1, −1, or 0 for a singular matrix; of the shape of the batch. It has no gradient. For complex matrices it is a
-   * number of absolute value 1, or 0, which has one.
+   * The sign: 1, −1, or 0 for a singular matrix; it has the shape of the batch and no gradient. For complex matrices,
+   * it is a number of absolute value 1, or 0, and has a gradient.
    */
   readonly sign: Tensor<D>;
   /** log |det A|, of the shape of the batch; −∞ for a singular matrix. */
@@ -44,9 +44,9 @@ const logdetParameters = parameters("logdet", declared);
  * Computes the determinant of square matrices, as the product of the pivots of an LU factorization; 1 for an empty
  * matrix. It may overflow; {@link slogdet} does not.
  *
- * The gradient is the matrix of cofactors, det(A) A⁻ᵀ. If a pivot is 0, it is computed from a nearby matrix, in which
- * such pivots are ε times the largest element of A. With a graph of the gradient they are √ε times that element, so
- * that second-order gradients stay finite.
+ * The gradient is the matrix of cofactors, det(A) A⁻ᵀ. If a pivot is 0, the gradient is computed from a nearby matrix,
+ * in which zero pivots are replaced by ε times the largest element of A. With `createGraph`, they are replaced by √ε
+ * times that element, so that second-order gradients stay finite.
  *
  * @param a […, n, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […], of the dtype of `a`
@@ -128,8 +128,8 @@ function signedLog(operation: string, a: Tensor): SignedLog {
 }
 
 /**
- * The conjugate of the gradient of log det A = log |det A| + i arg det A. The sign is exp(i arg), so that of arg is
- * Im(conj(sign) · gradient).
+ * The conjugate of the gradient of log det A = log |det A| + i arg det A. The sign is exp(i arg), so the gradient of
+ * arg is Im(conj(sign) · gradient).
  */
 function scaleOfLog(ofSign: Tensor | null, ofLog: Tensor | null, phase: Tensor): Tensor {
   const angle = ofSign && imag(mul(conjugate(ofSign), phase));
@@ -160,8 +160,8 @@ function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
 
 /**
  * det(A) A⁻ᵀ times the gradient, with zero pivots perturbed. Cofactors are polynomials in the elements, so a small
- * perturbation changes them little. The determinant is on the right side of the system, so that a determinant of 0
- * gives 0, however large the inverse.
+ * perturbation changes them little. The right side of the system is multiplied by the determinant, so that a
+ * determinant of 0 gives 0, however large the inverse is.
  */
 function cofactors(gradient: Tensor, a: Tensor, { lu, pivots }: LuFactors): Tensor {
   const epsilon = epsilonOf(a.dtype);

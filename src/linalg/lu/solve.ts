@@ -193,8 +193,8 @@ interface Factored {
 }
 
 /**
- * Records the gradients of a solution. The gradient of B is Y = A⁻ᵀ X̄, and that of A is −Y Xᵀ. For Aᵀ X = B, Y is
- * A⁻¹ X̄ and the gradient of A is −X Yᵀ. The factors are kept, so gradients of any order reuse them.
+ * Records the gradients of a solution. The gradient of B is Y = A⁻ᵀ X̄, and the gradient of A is −Y Xᵀ. For Aᵀ X = B, Y
+ * is A⁻¹ X̄ and the gradient of A is −X Yᵀ. The factors are kept, so gradients of any order reuse them.
  */
 function recordSolution(operation: string, a: Tensor, b: Tensor, x: Tensor, factored: Factored): void {
   const { lu, pivots, adjoint } = factored;
@@ -265,8 +265,8 @@ function checkPivots(lu: Tensor, pivots: Tensor): void {
 }
 
 /**
- * With G the gradient of A = P L U from {@link recordSolution}, the gradient of L is tril(Pᵀ G Uᵀ, −1), and that of U
- * is triu(Lᵀ Pᵀ G).
+ * With G the gradient of A = P L U from {@link recordSolution}, the gradient of L is tril(Pᵀ G Uᵀ, −1), and the
+ * gradient of U is triu(Lᵀ Pᵀ G).
  */
 function solveByFactors(lu: Tensor, pivots: Tensor<"int32">, b: Tensor, adjoint: boolean): Tensor {
   const x = substitute("luSolve", b, { lu, pivots, adjoint });

@@ -62,12 +62,12 @@ export function vectorNorm(...values: unknown[]): Tensor {
 /** For norms in this range, no square and no sum of squares is near overflow or underflow. */
 const LEAST = 1e-140;
 const MOST = 1e140;
-/** Checking more results would take longer than scaling. */
+/** Maximum number of results to check. For more, checking would take longer than scaling. */
 const MOST_RESULTS = 4096;
 
 /** Returns the Euclidean norm without scaling; undefined if a square may have overflowed or underflowed. */
 function exactNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor | undefined {
-  // calls that are recorded or lifted have no values to check
+  // recorded and lifted calls have no values to check
   if (p !== 2 || capture !== null || capturing() !== undefined || liftingOf([x], undefined)) return undefined;
   const result = norm(x, { dim, keepdim });
   if (result.size <= MOST_RESULTS && (result.dataSync() as Float64Array).every((y) => y > LEAST && y < MOST))
@@ -77,8 +77,8 @@ function exactNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: 
 }
 
 /**
- * Divides float64 elements by the largest one, or by the smallest one for a negative order, because there is no wider
- * dtype that holds their powers. The norm is homogeneous, so scaling does not change its gradient.
+ * Divides float64 elements by the largest one, or by the smallest one for a negative order, because no wider dtype can
+ * hold their powers. The norm is homogeneous, so scaling does not change its gradient.
  */
 function scaledNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor {
   const scale = noGrad(() => {

@@ -21,7 +21,7 @@ const blocksOf = (count: number): number[] => Array.from({ length: Math.ceil(cou
 export const trianglesFor = (batch: number, count: number): Tensor<"float32"> =>
   scratchTensor([batch, Math.max(1, Math.ceil(count / BLOCK)), BLOCK, BLOCK], "float32");
 
-/** Vectors of reflections, tau, and T of their blocks. */
+/** The vectors of reflections, tau, and the matrices T of blocks of reflections. */
 export interface Blocks {
   readonly a: Tensor;
   readonly tau: Tensor;

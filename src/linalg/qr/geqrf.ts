@@ -78,11 +78,11 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
 }
 
 /**
- * The gradient through Q and R. V and tau are functions of Q: Q minus the unit matrix is V U, where U = −T V₁ᵀ is
- * upper triangular with diagonal −tau, and V₁ is the first rows of V. So they have the gradient of an LU factorization
+ * The gradient through Q and R. V and tau are functions of Q: Q minus the unit matrix is V U, where U = −T V₁ᵀ is upper
+ * triangular with diagonal −tau, and V₁ is the first rows of V. So they have the gradient of an LU factorization
  * without row swaps: V₁⁻ᵀ (tril(V₁ᵀ V̄₁, −1) + triu(Ū Uᵀ − V₂ᵀ V̄₂)) U⁻ᵀ, and below it V̄₂ U⁻ᵀ. A matrix with as many
- * columns as rows has one reflection fewer: the last tau is 0. Source for V U: G. Ballard et al., "Reconstructing
- * Householder vectors from tall-skinny QR", 2014, 3.
+ * columns as rows has one reflection fewer: the last tau is 0. Source of the factorization V U: G. Ballard et al.,
+ * "Reconstructing Householder vectors from tall-skinny QR", 2014, 3.
  */
 function gradient({ a, tau }: GeqrfResult, ofA: Tensor | null, ofTau: Tensor | null): Tensor {
   const [rows, columns] = tupleOf(a.shape.slice(-2), 2);

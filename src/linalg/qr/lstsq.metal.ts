@@ -52,7 +52,8 @@ export const lstsqMetal: MetalImplementation<LstsqAttributes, [Tensor, Tensor, .
 };
 
 /**
- * Why a matrix fits threadgroup memory neither whole nor as a triangle. Without pivoting, a triangle may have any size.
+ * Returns why a matrix fits threadgroup memory neither whole nor as a triangle; undefined if it fits. Without pivoting,
+ * a triangle may have any size.
  */
 function tooLarge({ inputs: [a], attributes: { isPivoted } }: Omit<Call, "outputs">): string | undefined {
   const { rows, columns } = matricesOf(a!);
@@ -82,7 +83,7 @@ function groupsFor(sizes: Sizes): number {
   return groups;
 }
 
-/** Solves with matrices of `sizes`; if those of `a` have more rows, with their upper triangles. */
+/** Solves with matrices of `sizes`. If the matrices in `a` have more rows, it solves with their upper triangles. */
 function launchWhole({ outputs, attributes }: Call, a: Tensor, b: Tensor, sizes: Sizes): TicketRange {
   const { batch, rows: aRows } = matricesOf(a);
   const { rows: bRows, columns: width } = matricesOf(b);

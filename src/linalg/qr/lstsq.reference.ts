@@ -75,7 +75,7 @@ function solve(system: System, { isPivoted, rcond }: LstsqAttributes): Solution 
   return { x: restored, rank, zero };
 }
 
-/** The pivot order of columns: each is the longest of those left, after projecting out the ones before. */
+/** The pivot order of columns: each one is the longest remaining column after projecting out the earlier ones. */
 function pivot({ a, rows, columns }: System): number[] {
   const left = Array.from({ length: columns }, (_, j) =>
     Float64Array.from({ length: rows }, (_, i) => a[i * columns + j]!),

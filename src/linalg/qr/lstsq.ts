@@ -78,8 +78,8 @@ export interface LstsqResult<D extends DType = DType> {
  * Solves least-squares problems: finds the X that minimizes the norm of each column of A X − B. If there are several
  * solutions, as with more columns than rows, it returns the one of least norm. A may have any rank.
  *
- * The gradient is the pseudoinverse's, at the rank that was found. It is correct if small changes of A keep its
- * rank.
+ * The gradient is the pseudoinverse's, for the rank that was found. It is correct if small changes of A do not change
+ * its rank.
  *
  * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @param b […, m, k], of the same dtype, or […, m] with the batch of `a`; batches broadcast

@@ -8,7 +8,10 @@ import { applyBlocks, copyBlocks, formTriangles, trianglesFor } from "./blocks.m
 import { bytesFor, strideFor, teamFor, threadsOf, tileFor } from "./layout.metal.ts";
 import { type OrmqrAttributes, ormqrParameters } from "./primitive.ts";
 
-/** With fewer columns per threadgroup than this, single reflections cost more than blocks. */
+/**
+ * Minimum number of columns per threadgroup. With fewer columns, applying reflections one by one costs more than
+ * applying blocks.
+ */
 const LEAST_TILE = 32;
 
 export const ormqrMetal: MetalImplementation<OrmqrAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {

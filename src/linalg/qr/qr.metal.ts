@@ -46,7 +46,7 @@ export const qrMetal: MetalImplementation<QrAttributes, [Tensor], [Tensor, Tenso
 function runBlocks(a: Tensor, q: Tensor, r: Tensor): TicketRange | null {
   const { batch, rows, columns } = matricesOf(a);
   const count = Math.min(rows, columns);
-  if (count === 0) return spanOf(formBlocks({ a, tau: a, triangles: a }, q)); // Q is the unit matrix
+  if (count === 0) return spanOf(formBlocks({ a, tau: a, triangles: a }, q)); // Q is initialized to the unit matrix
   using factors = scratchTensor(a.shape, "float32");
   using tau = scratchTensor([batch, count], "float32");
   using triangles = trianglesFor(batch, count);

@@ -99,7 +99,7 @@ function tallGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | nu
   const inner = plus(product, ofQ && neg(matmul(mH(ofQ), q)))!;
   const lower = tril(inner);
   const whole = add(lower, mH(tril(lower, { diagonal: -1 })));
-  // The diagonal of R is real, so that of the sum is too.
+  // The diagonal of R is real, so the diagonal of the sum is too.
   const symmetric = isComplex(whole.dtype) ? mul(add(whole, mH(whole)), 0.5) : whole;
   const all = plus(matmul(q, symmetric), ofQ)!;
   return solveTriangular(mH(r), all, { upper: false, left: false });

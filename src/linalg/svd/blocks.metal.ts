@@ -8,7 +8,10 @@ import { type SvdAttributes, type SvdOutputs, svdBlocksParameters } from "./prim
 /** The limit of min(rows, columns): the number of dispatches grows with its square. */
 export const MAX_BLOCKED_ROWS = 512;
 
-/** The number of encoded sweeps. Ten are usual, thirty were seen; sweeps with nothing to do return immediately. */
+/**
+ * The number of encoded sweeps. About ten are usual; up to thirty were observed. Sweeps with nothing to do return
+ * immediately.
+ */
 const SWEEPS = 40;
 const LANES = 32;
 /** `MOST_GROUPS` in kernels/linalg/svd_blocks.metal. */

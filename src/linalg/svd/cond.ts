@@ -65,5 +65,5 @@ function byInverse(a: Tensor, order: MatrixNormOrder): Tensor {
   const isSingular = unsqueeze(unsqueeze(gt(info, 0), -1), -1);
   const known = where(isSingular, Number.POSITIVE_INFINITY, inverse);
   const product = mul(matrixNormOf("cond", a, order), matrixNormOf("cond", known, order));
-  return where(isnan(product), Number.POSITIVE_INFINITY, product); // 0 · ∞, as in PyTorch
+  return where(isnan(product), Number.POSITIVE_INFINITY, product); // the NaN of 0 · ∞, as in PyTorch
 }

@@ -20,8 +20,8 @@ const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParamete
 
 /**
  * Computes the Moore-Penrose pseudoinverse of matrices: V Σ⁺ Uᵀ, where Σ⁺ has the reciprocals of the singular values
- * above max(atol, rtol · the largest one), and 0 for the others. The gradient is correct if small changes of A keep its
- * rank.
+ * above max(atol, rtol · the largest one), and 0 for the others. The gradient is correct if small changes of A do not
+ * change its rank.
  *
  * @param a […, m, n], of a float or complex dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, m], of the dtype of `a`

@@ -44,7 +44,7 @@ interface Found {
 }
 
 const SWEEP_LIMIT = 60;
-/** The largest element of the scaled matrix is about 1. A squared row norm below this has lost all precision. */
+/** A squared row norm below this has lost all precision, since the largest element of the scaled matrix is about 1. */
 const NEGLIGIBLE_SQUARE = 1e-280;
 
 type Rows = readonly Float64Array[];
@@ -96,7 +96,7 @@ function dot(x: Float64Array, y: Float64Array, from = 0): number {
   return sum;
 }
 
-/** Applies rotations to the rows of W and of G until a sweep over all pairs of rows of W finds each orthogonal. */
+/** Rotates the rows of W and of G until a sweep over all pairs of rows of W finds each pair orthogonal. */
 function orthogonalise(w: Float64Array[], g: Float64Array[], tolerance: number): boolean {
   for (let sweep = 0; sweep < SWEEP_LIMIT; sweep++) {
     const squares = Float64Array.from(w, (row) => dot(row, row));

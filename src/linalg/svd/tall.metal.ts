@@ -80,7 +80,7 @@ interface Inner {
   readonly places: Tensor;
 }
 
-/** Computes P U and Q V, with signs chosen by U of A. */
+/** Computes P U and Q V, with the signs that U of A determines. */
 function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, { u, vh }: SvdOutputs): TicketRange[] {
   const { batch, large, small, width, isTall } = problem;
   const place = (to: Tensor): TicketRange =>
@@ -99,7 +99,10 @@ function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, { u, vh }:
   ];
 }
 
-/** Chooses the signs of the columns of `c` from `first` on; rows of `others` follow, unless it is `c` itself. */
+/**
+ * Chooses the signs of the columns of `c` from `first` on. The rows of `others` get the same signs, unless `others` is
+ * `c` itself.
+ */
 function turnSigns(c: Tensor, others: Tensor, first = 0): TicketRange {
   const { batch, rows, columns } = matricesOf(c);
   const { rows: all, columns: length } = matricesOf(others);

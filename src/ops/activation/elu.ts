@@ -17,7 +17,7 @@ import { where } from "../elementwise/where.ts";
 const eluOf: Ternary = defineTernary("elu", {
   reference: { float: (x, alpha, rate) => (x > 0 ? x : alpha * Math.expm1(rate * x)) },
   gradient(g, [x, alpha, rate]) {
-    const isBelow = le(x, 0); // false for NaN: the gradient passes, as in PyTorch
+    const isBelow = le(x, 0); // false for NaN, so that the gradient of NaN passes, as in PyTorch
     const below = where(isBelow, x, 0); // exp of a large x would be infinite, and 0 · ∞ is NaN
     return [where(isBelow, mul(g, mul(mul(alpha, rate), exp(mul(below, rate)))), g), null, null];
   },

@@ -46,7 +46,7 @@ const hardtanhParameters = parameters("hardtanh", {
   maxVal: optional(someNumber, 1),
 });
 
-/** Computes {@link hardtanh} for another operation, which errors name. */
+/** Computes {@link hardtanh} for another operation. Errors have that operation's name. */
 export function hardtanhAs<D extends DType>(
   operation: string,
   x: Tensor<D>,
@@ -63,7 +63,7 @@ export function hardtanhAs<D extends DType>(
   return clampAs(operation, x, { min: minVal, max: maxVal }, insideOnly) as Tensor<D>;
 }
 
-/** Gradient that is 0 at the bounds and beyond, and passes for NaN, as in PyTorch. */
+/** Computes a gradient that is 0 at the bounds and beyond, and passes for NaN, as in PyTorch. */
 const insideOnly: TernaryGradient = (g, [x, least, most]) => [
   where(logicalOr(le(x, least), ge(x, most)), 0, g),
   null,

@@ -47,7 +47,7 @@ export function leakyRelu<D extends DType>(
 export function leakyRelu(...values: unknown[]): Tensor {
   const { x, negativeSlope } = leakyReluParameters(values);
   const dtype = operandDType("leakyRelu", x.dtype, "floats");
-  const computed = accumulationDType(dtype); // so that the slope keeps its precision
+  const computed = accumulationDType(dtype); // compute in float32, so that the slope keeps its precision
   return toDType(leakyOf(toDType(x, computed), scalarTensor(negativeSlope, computed)), dtype);
 }
 leakyRelu.method = "float" as const;

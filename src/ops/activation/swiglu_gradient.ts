@@ -18,8 +18,8 @@ const primitive = definePrimitive({
 });
 
 /**
- * @internal Computes the gradients of gate and up from that of silu(gate)·up, before summing them to the operands'
- * shapes.
+ * @internal Computes the gradients of gate and up from the gradient of silu(gate)·up, before summing them to the
+ * operands' shapes.
  */
 export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Tensor[] {
   const spec = { shape: g.shape, dtype: g.dtype };

@@ -52,7 +52,7 @@ export function glu(...values: unknown[]): Tensor {
 glu.method = "same" as const;
 const gluParameters = parameters("glu", { x: operand(aTensor), dim: optional(axisKind, -1) });
 
-/** Computes 0 if |x| ≤ bound, else x without `less` of its magnitude. */
+/** Computes 0 if |x| ≤ bound, else x with its magnitude reduced by `less`. */
 const shrinkOf: Ternary = defineTernary("shrink", {
   reference: { float: (x, bound, less) => (Math.abs(x) <= bound ? 0 : x < 0 ? x + less : x - less) },
   gradient: (g, [x, bound], needs) => [needs[0] ? where(le(abs(x), bound), 0, g) : null, null, null],
@@ -156,7 +156,7 @@ export function softmin<D extends DType>(
 ): Tensor<D>;
 export function softmin(...values: unknown[]): Tensor {
   const { x, dim, dtype } = softminParameters(values);
-  const input = dtype === undefined ? floatOperand("softmin", x, dtype) : x; // integers are negated first
+  const input = dtype === undefined ? floatOperand("softmin", x, dtype) : x; // for integers: negates before converting
   const axis = x.rank === 0 ? dim : axisOf("softmin", x, dim);
   return underName("softmin", () => tidy(() => softmax(neg(input), { dim: axis, dtype })));
 }

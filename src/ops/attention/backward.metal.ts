@@ -35,7 +35,7 @@ function launchRows(call: Call, delta: Tensor): TicketRange {
   return launch({
     file: "attention/gradient_rows.metal",
     name: `gradient_rows_${metalTypeOf(operands.q!.tensor.dtype)}`,
-    constants: constantsOf(call).slice(0, 2), // OPTIONS and VALUE_DIM: its rows have E elements, D is not used
+    constants: constantsOf(call).slice(0, 2), // OPTIONS and VALUE_DIM only: its rows have E elements, and D is not used
     operands: [
       ...(["out", "gradOut", "gradLogSumExp"] as const).map((name) => reads(tensorOf(call, name))),
       writes(delta),
@@ -97,7 +97,7 @@ function launchSinks(call: Call, delta: Tensor): TicketRange | undefined {
   return launch({
     file: "attention/gradient_rows.metal",
     name: `gradient_sinks_${metalTypeOf(call.operands.q!.tensor.dtype)}`,
-    constants: constantsOf(call).slice(0, 2), // OPTIONS and VALUE_DIM: its rows have E elements, D is not used
+    constants: constantsOf(call).slice(0, 2), // OPTIONS and VALUE_DIM only: its rows have E elements, and D is not used
     operands: [
       reads(tensorOf(call, "sinks")),
       reads(tensorOf(call, "logSumExp")),

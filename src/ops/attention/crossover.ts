@@ -62,7 +62,7 @@ const never: Crossovers = dimClasses.map(() => headClasses.map(() => 0));
  *
  * cpu: `orchard tune` on two cores of a Xeon with AVX-512 and OpenBLAS. No size was faster unfused in at least three
  * rounds of four. By the median, the unfused step was up to 1.3 times as fast for 8 rows of 2 heads with dims of 128
- * and 256, and took 1.1 to 3 times as long elsewhere. metal: not measured, so it always runs fused.
+ * and 256, and 1.1 to 3 times slower elsewhere. metal: not measured, so it always runs fused.
  */
 export const shippedTable: CrossoverTable = {
   pairs: { cpu: { float64: never, float32: never, narrow: never } },

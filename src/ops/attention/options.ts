@@ -13,7 +13,7 @@ import type { Alignment, Band } from "./problem.ts";
 /**
  * Selects how attention is computed. `"auto"` (the default) chooses by size; `"fused"`: one kernel with memory linear
  * in the sequence length, on any backend that has it; `"unfused"`: matrix products and a softmax of all scores, with
- * quadratic memory; a backend's name: fused, with that backend tried first.
+ * quadratic memory; a backend's name: fused, trying that backend first.
  */
 export type AttentionPath = "auto" | "fused" | "unfused" | BackendName;
 

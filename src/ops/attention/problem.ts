@@ -67,12 +67,12 @@ import type { Tensor } from "../../tensor/tensor.ts";
  * | mask | broadcasts to [B, H, M, N] | bool, true = attends |
  * | bias | broadcasts to [B, H, M, N] | T |
  * | sinks | [H] | T |
- * | slopes | [B or 1, H]; with packing, B is the number of sequences | that of L |
+ * | slopes | [B or 1, H]; with packing, B is the number of sequences | L's |
  * | sequences | [count, 4], row-major: the fields of each {@link Sequence} | int32 |
  * | out | [B, H, M, E], from the forward | T |
  * | logSumExp, logSumExpLow | [B, H, M], from the forward | float32; float64 if T is float64 |
  * | gradOut | [B, H, M, E] | T |
- * | gradLogSumExp | [B, H, M] | that of L |
+ * | gradLogSumExp | [B, H, M] | L's |
  *
  * All but `sequences` may have any strides, including negative ones and 0. The last five belong to the backward pass.
  * B, H, M, N and E may be 0; D is at least 1.

@@ -6,8 +6,8 @@ import type { AttentionAttributes } from "./problem.ts";
 import type { Attended } from "./unfused.ts";
 
 /**
- * Logs the forward and backward of unfused attention. A backward starts when the gradient of a result is known and ends
- * when those of its operands are.
+ * Logs the forward and backward of unfused attention. A backward starts when the gradient of a result is known, and
+ * ends when the gradients of all operands are.
  *
  * @param compute maps operands to results
  */

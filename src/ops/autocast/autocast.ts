@@ -39,7 +39,7 @@ const autocastParameters = parameters("autocast", {
 
 let isInUse = false;
 
-/** The wider of two dtypes of floats; float16 and bfloat16 have none, so that float32 holds both. */
+/** Returns the wider of two float dtypes; float32 for float16 and bfloat16, since neither holds the other. */
 const isLow = (dtype: DType): boolean => dtype === "float16" || dtype === "bfloat16";
 const isCast = (dtype: DType): boolean => isLow(dtype) || dtype === "float32";
 

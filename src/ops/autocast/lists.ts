@@ -11,7 +11,10 @@ const lower = [
   ...["scaledDotProductAttention", "flashAttention"],
 ];
 
-/** Exponentials and logarithms, sums, norms, and losses: computed in float32. Here, all normalizations are. */
+/**
+ * Exponentials and logarithms, sums, norms, and losses: computed in float32. Unlike in PyTorch, this includes all
+ * normalizations.
+ */
 const full = [
   ...["acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log1p", "log2"],
   ...["pow", "reciprocal", "rsqrt", "sinh", "softplus", "tan"],

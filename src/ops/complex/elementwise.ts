@@ -27,7 +27,7 @@ import { joinedParts } from "./planewise.ts";
 import { choose, filledLike, minus, over, type Parts, plus, times } from "./real_operations.ts";
 import * as trigonometry from "./trigonometry.ts";
 
-/** Computes a function of complex numbers: its parts, or a real result. */
+/** Computes a function of complex numbers: the parts of the result, or a real result. */
 type Formula = (x: Parts, y: Parts, z: Parts) => Parts | Tensor;
 
 const one = (like: Parts): Parts => ({ re: filledLike(like.re, 1), im: filledLike(like.im, 0) });

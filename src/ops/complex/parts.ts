@@ -146,7 +146,7 @@ export function viewAsComplex(...values: unknown[]): Tensor {
 viewAsComplex.method = "complex" as const;
 const viewAsComplexParameters = parameters("viewAsComplex", onePart);
 
-/** Whether pairs of numbers lie in memory as complex numbers do. Strides of axes of one element are ignored. */
+/** Whether pairs of numbers have the memory layout of complex numbers. Strides of axes of one element are ignored. */
 function isPaired({ shape, strides, offset }: Tensor): boolean {
   const sizes = plainList(shape);
   return (
@@ -160,7 +160,7 @@ function asComplex(x: Tensor): Tensor<ComplexDType> {
   const shape = plainList(x.shape).slice(0, -1);
   const strides = plainList(x.strides)
     .slice(0, -1)
-    .map((stride) => Math.floor(stride / 2)); // odd for axes of one element only
+    .map((stride) => Math.floor(stride / 2)); // odd only for axes of one element
   const view = new Tensor(x.storage, complexDType(x.dtype), shape, strides, x.offset / 2);
   record("viewAsComplex", [x], [view], [], ([gradient]) => [asReal(gradient)], "none");
   return view;

@@ -24,7 +24,7 @@ export function withPlanes<Result>(tensors: readonly Tensor[], part: Part, body:
   }
 }
 
-/** Joins real and imaginary parts into a new complex tensor. They are disposed of. */
+/** Joins real and imaginary parts into a new complex tensor, and disposes of the parts. */
 export function interleaved(re: Tensor, im: Tensor, operation: string): Tensor<ComplexDType> {
   const joined = joinedParts(re, im, operation);
   for (const part of [re, im]) part.dispose();
@@ -39,7 +39,7 @@ export function joinedParts(re: Tensor, im: Tensor, operation: string): Tensor<C
   return joined;
 }
 
-/** Ways of scattering whose parts are independent. */
+/** Scatter modes that treat the real and the imaginary parts independently. */
 const scatterings: ReadonlySet<string> = new Set(["sum", "last"]);
 
 function checkScattering({ operation, primitive, attributes }: ComplexCall): void {
@@ -121,7 +121,7 @@ planewise.forEach((name) => {
   defineLowering(name, { compute: computePlanewise });
 });
 
-/** The source is read as dense memory, which a part is not. */
+/** The source must be dense memory, and a part of complex numbers is not. */
 defineLowering("maskedScatter", {
   compute: (call) =>
     computeParts(call, ([x, mask, source, ...rest]) => [x!, mask!, noGrad(() => contiguous(source!)), ...rest]),

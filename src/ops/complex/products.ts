@@ -80,8 +80,8 @@ function shifted(x: Tensor, axis: number, filling: (like: Tensor) => Tensor): Te
 }
 
 /**
- * Computes h[k] = a[k] · h[k − 1] + x[k] in log₂ n steps: the step of d combines each element with that d before it
- * (Hillis and Steele, "Data Parallel Algorithms", 1986). Without x, h is the cumulative product of a.
+ * Computes h[k] = a[k] · h[k − 1] + x[k] in log₂ n steps: the step of distance d combines each element with the element
+ * d before it (Hillis and Steele, "Data Parallel Algorithms", 1986). Without x, h is the cumulative product of a.
  */
 function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
   const size = a.shape[axis]!;
@@ -102,7 +102,7 @@ function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
 function defineScan(primitive: string, scan: (x: Tensor, a: Tensor, axis: number) => Tensor): void {
   define<ScanAttributes>(primitive, ([x, a = x], { axis, reverse }) => {
     if (axis >= x!.rank) {
-      // a scalar, or those of vmap's examples
+      // a scalar, or one scalar for each example of vmap
       const [values, factors] = [x!, a!].map((each) => reshape(each, [...each.shape, 1])) as [Tensor, Tensor];
       return reshape(scan(values, factors, axis), x!.shape);
     }

@@ -1,8 +1,8 @@
 /**
- * Convolution and its two adjoints: three functions, each linear in both operands, whose gradients are the other two.
- * On metal and cpu each is one call (`primitive.ts`). The reference loops over the positions of the kernel: the
- * elements of x under one position are a view, and their contribution to the result is a matrix product. It therefore
- * needs at most one copy of x.
+ * Convolution and its two adjoints: three functions, each linear in both operands. The gradients of each function are
+ * the other two. On metal and cpu each is one call (`primitive.ts`). The reference loops over the positions of the
+ * kernel: the elements of x under one position are a view, and their contribution to the result is a matrix product. It
+ * therefore needs at most one copy of x.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
@@ -36,7 +36,7 @@ import {
 
 /**
  * Computes y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding] in x's dtype or a wider one. The
- * result is rounded to x's dtype afterwards, so the gradient fits in x's dtype.
+ * caller rounds the result to x's dtype, so a gradient in x's dtype is sufficient.
  */
 export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = x.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(forward, [x, weight], geometry, dtype)));

@@ -1,6 +1,6 @@
 /**
- * The primitive `finish`, on cpu only and without gradients: what follows a convolution in inference, in one pass over
- * its result. On other backends it is composed of other operations.
+ * The primitive `finish`, on cpu only and without gradients: it computes the epilogue of a convolution in inference, in
+ * one pass over the result. On other backends it is composed of other operations.
  */
 import { needsGradient } from "../../autograd/record.ts";
 import { searchedFor } from "../../backend/anomaly.ts";
@@ -43,7 +43,7 @@ export interface Finish {
   readonly shift: number;
 }
 
-/** The finish that changes nothing. */
+/** The epilogue that changes nothing. */
 export const noFinish: Finish = { activation: "none", alpha: 0, beta: 0, scale: 1, shift: 0 };
 
 interface Attributes extends Finish {
@@ -80,8 +80,8 @@ const finishPrimitive = definePrimitive<Attributes>({
 });
 
 /**
- * Finishes the result of a convolution, y [batch, channels, …]. It may change y in place, so the caller must not use y
- * afterwards.
+ * Applies the epilogue to the result of a convolution, y [batch, channels, …]. It may change y in place, so the caller
+ * must not use y afterwards.
  *
  * @param bias [channels], of y's dtype
  * @param added of y's shape and dtype

@@ -35,7 +35,7 @@ export interface Geometry {
  */
 export function alongAxes(operation: string, name: string, value: PerAxis, rank: number, least: number): number[] {
   const given = typeof value === "number" ? [value] : [...value];
-  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]!) : given; // as PyTorch repeats lists of one
+  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]!) : given; // repeated, as in PyTorch
   const whole = least === 1 ? "whole numbers of at least 1" : "whole numbers of at least 0";
   if (list.length !== rank)
     throw new ArgumentError(
@@ -49,7 +49,7 @@ export function alongAxes(operation: string, name: string, value: PerAxis, rank:
   return list;
 }
 
-/** Far more than any tensor has. A larger value would overflow the sizes computed from it. */
+/** An upper bound, far above any tensor's size. A larger value would overflow the sizes computed from it. */
 const MOST = 2 ** 31;
 
 /** Returns the number of elements that a dilated kernel spans along an axis. */

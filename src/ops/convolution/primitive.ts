@@ -48,7 +48,7 @@ export const foldCall = cpuCall(
   },
   ["windows", "images"],
 );
-/** The numbers by which native code knows the results. */
+/** The numbers that identify the results in native code. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 
 const metals = { y: convolutionMetal, x: convolutionTransposedMetal, weight: convolutionWeightMetal } as const;
@@ -111,8 +111,8 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
 }
 
 /**
- * Calls `body` for each term of the convolution's sums, with the positions of its factors in x and the weight, and that
- * of the sum in the result.
+ * Calls `body` for each term of the convolution's sums, with the positions of its factors in x and the weight, and the
+ * position of the sum in the result.
  */
 function forEachTerm(attributes: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
   const [pixels, places, results] = tupleOf(

@@ -52,7 +52,7 @@ function cast(x: Tensor, dtype: DType): Tensor {
   return output;
 }
 
-/** The gradient of a real tensor that became complex is the real part. */
+/** If a real tensor was converted to complex, its gradient is the real part. */
 const castGradient = (gradient: Tensor, dtype: DType): Tensor =>
   cast(isComplex(dtype) ? gradient : partOfComplex(gradient), dtype);
 

@@ -16,7 +16,7 @@ export const copyReference: Implementation<undefined, [Tensor], [Tensor]> = {
 const byWayOf = (dtype: DType, values: ArrayLike<number>): ArrayLike<number> =>
   dtype === "float16" || dtype === "bfloat16" ? Float32Array.from(values) : values;
 
-/** Returns the conversion that makes the final rounding of an integer to a float correct. */
+/** Returns a conversion to a number after which the final rounding of an integer to a float is correct. */
 const roundedTo = (dtype: DType): ((value: bigint) => number) => (dtype === "float64" ? Number : toOddNumber);
 
 /**

@@ -11,7 +11,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { denseStrides, isRowMajor, type Shape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-/** In elements: the views of a smaller call would cost more than its gather. */
+/** Minimum number of elements. For smaller calls, creating the views costs more than the gather. */
 const FEWEST = 512;
 
 /**
@@ -41,7 +41,7 @@ export function executeElementwise<D extends DType>(
   }
 }
 
-/** Whether no operand has another order, as in most calls, which this must not slow down. */
+/** Whether all operands are row-major. Most calls end here, so this check must be fast. */
 function areRowMajor(operands: readonly Tensor[]): boolean {
   for (let at = 0; at < operands.length; at++) {
     const x = operands[at]!;
@@ -50,9 +50,11 @@ function areRowMajor(operands: readonly Tensor[]): boolean {
   return true;
 }
 
-/** Returns the dense strides in which all operands of the result's shape have their elements, unless row-major. */
+/**
+ * Returns the dense strides that all operands of the result's shape have in common; undefined if they are row-major.
+ */
 function commonStrides(operands: readonly Tensor[], shape: Shape): readonly number[] | undefined {
-  // a graph that is written must not depend on the number of elements
+  // an exported graph must not depend on the number of elements
   if (liftingOf(operands, undefined) || capturing() !== undefined) return undefined;
   const full = operands.filter((x) => x.shape.length === shape.length && sameShape(x.shape, shape));
   const [first] = full;
@@ -63,7 +65,7 @@ function commonStrides(operands: readonly Tensor[], shape: Shape): readonly numb
   return isCommon ? strides : undefined;
 }
 
-/** A view whose axes, after it is broadcast to the result's rank, are in this order. */
+/** Returns a view whose axes, after broadcasting to the result's rank, are in this order. */
 function permuted(x: Tensor, order: readonly number[]): Tensor {
   const missing = order.length - x.rank;
   const sizes = order.map((axis) => x.shape[axis - missing] ?? 1);

@@ -104,7 +104,7 @@ export function tensor(...given: unknown[]): Tensor {
     );
   const dtype = options.dtype ?? dtypeOf(elements);
   const { storage } = options;
-  const hint = { label: options.label, storage: "shared" } as const; // written by the host
+  const hint = { label: options.label, storage: "shared" } as const; // the host has written it
   const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, shape);
   fill(result, elements);
   captureConstant(result);
@@ -218,7 +218,7 @@ function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number
   const shape: number[] = [];
   for (let level = values; Array.isArray(level); level = level[0]!) {
     shape.push(level.length);
-    checkRank("tensor", shape); // an array may contain itself
+    checkRank("tensor", shape); // stops at an array that contains itself
   }
   const elements: Value[] = [];
   const visit = (value: NestedArray<Value>, axis: number): void => {
@@ -297,7 +297,7 @@ export const isComplexNumber = (value: unknown): value is Complex =>
   typeof value.re === "number" &&
   typeof value.im === "number";
 
-/** Checks that an integer dtype gets whole numbers in its range only: values must not change silently. */
+/** Checks that values for an integer dtype are whole numbers in its range, so that values do not change silently. */
 function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
   if (!isInteger(dtype)) return;
   const [least, most] = integerRange(dtype);
@@ -305,7 +305,7 @@ function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
     const value = elements[index]!;
     const fits =
       typeof value === "boolean" ||
-      typeof value === "object" || // rejected when it is stored
+      typeof value === "object" || // an invalid value is rejected when it is stored
       ((typeof value === "bigint" || Number.isInteger(value)) && value >= least && value <= most);
     if (fits) continue;
     throw new DTypeError(

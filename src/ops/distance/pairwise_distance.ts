@@ -25,8 +25,8 @@ export interface PairwiseDistanceOptions {
 }
 
 /**
- * Computes the distance between corresponding vectors: ‖x1 − x2 + eps‖ₚ along the last axis. `cdist` computes those of
- * all pairs.
+ * Computes the distance between corresponding vectors: ‖x1 − x2 + eps‖ₚ along the last axis. `cdist` computes the
+ * distances of all pairs.
  *
  * @param x1 […, coordinates], of a numeric dtype; shapes broadcast
  * @param x2 promoted with x1 to one dtype

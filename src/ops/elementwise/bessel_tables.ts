@@ -1,7 +1,7 @@
 /**
  * Coefficients of the Bessel functions J, Y and K of order 0 and 1. Source: S. L. Moshier, "Methods and Programs for
- * Mathematical Functions" (Cephes), 1989. Polynomials have the highest coefficient first, and those named `q` without
- * the leading 1 where they have one degree more than coefficients.
+ * Mathematical Functions" (Cephes), 1989. Polynomials have the highest coefficient first. Where noted, the leading
+ * coefficient 1 is omitted.
  */
 
 /** The coefficients of one order. */

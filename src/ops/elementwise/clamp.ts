@@ -25,11 +25,11 @@ const clampBetween: Ternary = defineTernary("clamp", {
       return raised < most ? raised : most;
     },
   },
-  gradient: gradientWith([0.5, 0.5]), // for tensor bounds; clampAs() passes others
+  gradient: gradientWith([0.5, 0.5]), // the rule for tensor bounds; clampAs() passes other rules
 });
 
 /**
- * Returns the gradient rule. Inside the bounds, x gets the gradient; outside, the bound that applies. If x equals a
+ * Returns the gradient rule. Inside the bounds, x gets the gradient; outside, the exceeded bound gets it. If x equals a
  * bound, x gets half if the bound is a tensor (as in `maximum`), nothing if it is a number (as in `relu`), and all if
  * there is no bound.
  */
@@ -97,7 +97,7 @@ clamp.method = "declared" as const;
 const bound = either(tensorOrScalar, nothing);
 const clampParameters = parameters("clamp", { x: operand(aTensor), min: optional(bound), max: optional(bound) });
 
-/** Computes {@link clamp} for another operation, which errors name, optionally with another gradient rule. */
+/** Computes {@link clamp} for another operation, whose name errors have, optionally with another gradient rule. */
 export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions, rule?: TernaryGradient): Tensor {
   const bounds = [min ?? null, max ?? null] as const;
   const given = bounds.filter((bound) => bound !== null);

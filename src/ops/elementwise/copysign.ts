@@ -8,7 +8,7 @@ import type { BinaryOperation } from "./types.ts";
  * Integers become float32.
  * @see {@link add}
  *
- * The gradient of a is 1 if the sign is unchanged, −1 if it changes and 0 if a is 0; that of b is 0.
+ * The gradient of a is 1 if the sign is unchanged, −1 if it changes, and 0 if a is 0. The gradient of b is 0.
  *
  * @example
  * copysign(tensor([1, -2]), -0); // float32 [-1, -2]

@@ -238,7 +238,7 @@ interface InPlace {
 const inPlace = new WeakMap<object, InPlace>();
 
 /**
- * Runs a defined operation, whose first operand is x, and writes its result over x. The caller has checked that x can
+ * Runs a defined operation with x as its first operand, and writes the result over x. The caller has checked that x can
  * be changed.
  *
  * @returns false, without an effect, if the operation has to compute a new tensor: x is a view or of another dtype, the
@@ -273,7 +273,7 @@ type Make = (operation: string) => (...operands: never[]) => Tensor;
 /**
  * Makes the function of a definition and registers it.
  *
- * @param primitive if its result has the dtype of the operands, or bools of all
+ * @param primitive `test` if results are bools; otherwise they have the dtype of the operands
  */
 function publish(
   definition: Omit<Definition, "compute">,

@@ -25,7 +25,7 @@ export function logNdtr(x: number): number {
   return x < -1 ? Math.log(erfcx(a) / 2) - (x * x) / 2 : Math.log1p(-erfc(x * Math.SQRT1_2) / 2);
 }
 
-/** Steps of Newton's method on ln Φ(x) = ln p, which is concave, so that they converge from below. */
+/** Number of Newton steps on ln Φ(x) = ln p. The function is concave, so the steps converge from below. */
 const NEWTON_STEPS = 7;
 
 /** Computes Φ⁻¹(p): by erfinv in the middle, and in the tails by Newton's method. */

@@ -47,7 +47,10 @@ export function ldexp(...values: unknown[]): Tensor {
 ldexp.method = "float" as const;
 const ldexpParameters = parameters("ldexp", { x: operand(aTensor), k: required(aTensor) });
 
-/** The dtype of the result: that of floats, float32 for integers and bools. @throws {DTypeError} for complex numbers */
+/**
+ * Returns the dtype of the result: the operand's for floats, float32 for integers and bools. @throws {DTypeError} for
+ * complex numbers
+ */
 function floatOf(operation: string, { dtype }: Tensor): DType {
   if (isFloat(dtype)) return dtype;
   if (isInteger(dtype) || dtype === "bool") return "float32";

@@ -38,6 +38,6 @@ export const fmin: BinaryOperation = defineBinary("fmin", {
   gradient: (g, a, b) => [ofNumber(g, a, b, chosen(g, a, b)), ofNumber(g, b, a, chosen(g, b, a))],
 });
 
-/** Returns the gradient of x: g if the other operand is NaN, 0 if only x is, else that of numbers. */
+/** Returns the gradient of x: g if the other operand is NaN, 0 if only x is NaN, else the gradient for two numbers. */
 const ofNumber = (g: Tensor, x: Tensor, other: Tensor, ofNumbers: Tensor): Tensor =>
   where(isnan(other), g, where(isnan(x), 0, ofNumbers));

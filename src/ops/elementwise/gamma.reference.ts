@@ -27,7 +27,7 @@ const digammaQuotient = [
 ];
 
 const root = 1.4616321449683622;
-const rootRemainder = 9.549995429965697e-17; // the digits beyond float64
+const rootRemainder = 9.549995429965697e-17; // the digits of the root beyond float64
 
 /** From here on, asymptotic series are used. */
 const FAR = 16;
@@ -88,7 +88,8 @@ export function digamma(x: number): number {
 export function polygamma(n: number, x: number): number {
   const sign = n % 2 === 0 ? -1 : 1;
   if (!(x < 0)) return sign * scaledZeta(n, Math.abs(x));
-  // The sum of 1/(x + k)ˢ over all integers k equals that for the remainder; its excess terms are ζ(s, 1 − x).
+  // The sum of 1/(x + k)ˢ over all integers k is the same for x and for the remainder. Its excess terms are ζ(s, 1 −
+  // x).
   const remainder = remainderOf(x);
   if (remainder === 0) return sign * Number.POSITIVE_INFINITY;
   const ofAll = sign * (factorialPower(n, remainder) + scaledZeta(n, 1 + remainder)) + scaledZeta(n, 1 - remainder);

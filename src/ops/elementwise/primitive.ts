@@ -6,7 +6,7 @@ import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { dtype, oneOf } from "../../backend/fields.ts";
 
-// Groups are the dtypes in which operations compute; results of `tests` are bools.
+// Groups are the kinds of dtypes in which operations compute. Operations in `tests` return bools.
 
 const unaryNumbers = ["abs", "neg", "sign", "square", "floor", "ceil", "round", "trunc", "frac", "relu"] as const;
 

@@ -21,9 +21,9 @@ import { bagFactorsMetal, bagGradientMetal, bagMetal } from "./bag.metal.ts";
 import { bagFactorsReference, bagGradientReference, bagReference } from "./bag.reference.ts";
 import type { BagAttributes } from "./primitive.ts";
 
-// Inputs of all three: indices and factors [total], or [bags, length] with one bag per row; offsets [bags + 1]. Missing
-// operands are replaced by the indices. These inputs are contiguous. The table [rows, width] and gradients [bags,
-// width] may be strided.
+// All three operations have these inputs: indices and factors [total], or [bags, length] with one bag per row; offsets
+// [bags + 1]. Missing operands are replaced by the indices. These inputs are contiguous. The table [rows, width] and
+// gradients [bags, width] may be strided.
 
 /**
  * Inputs: indices, offsets, factors, table. Outputs: the bags [bags, width]; the number of rows of each bag [bags], in

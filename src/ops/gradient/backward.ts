@@ -42,8 +42,8 @@ export function backward(...values: unknown[]): void {
   const seed = checkRoot("backward", root, gradient);
   const handedOut = new Set<Storage>();
   const firstSerial = Storage.nextSerial;
-  // Copy gradients that share memory with another gradient, the caller's tensor or a result of the forward: a change in
-  // place of one would change the other.
+  // Copy a gradient that shares memory with another gradient, the caller's tensor or a result of the forward pass.
+  // Otherwise, changing one in place would change the other.
   const isUnshared = ({ isContiguous, storage }: Tensor) =>
     isContiguous && storage.serial >= firstSerial && !handedOut.has(storage);
   const accumulate = (target: Tensor, incoming: Tensor): boolean => {
@@ -181,7 +181,7 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
   const seed = toDType(gradient, root.dtype);
   const checks = checksOf(root);
   if (checks.length === 0) return seed;
-  const copy = noGrad(() => clone(seed)); // the caller's tensor must not depend on these checks
+  const copy = noGrad(() => clone(seed)); // a copy, so that the caller's tensor does not depend on these checks
   copy.storage.dependOn(checks);
   return copy;
 }

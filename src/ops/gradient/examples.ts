@@ -1,4 +1,4 @@
-/** The beginning and end of `vmap` as operations, with their gradients. */
+/** Operations at the start and end of `vmap`, with their gradients. */
 import { record } from "../../autograd/record.ts";
 import { type BatchLevel, batched, levelsOf, unbatched } from "../../tensor/batched.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -13,7 +13,7 @@ export function enterExamples(x: Tensor, axis: number, level: BatchLevel): Tenso
   return example;
 }
 
-/** @internal Returns a tensor with all examples along an axis; one that is the same for all of them is repeated. */
+/** @internal Returns a tensor with all examples along an axis. A tensor that all examples share is repeated. */
 export function leaveExamples(example: Tensor, axis: number, level: BatchLevel): Tensor {
   if (!levelsOf(example).includes(level))
     return expand(unsqueeze(example, axis), example.shape.toSpliced(axis, 0, level.size));
@@ -22,6 +22,6 @@ export function leaveExamples(example: Tensor, axis: number, level: BatchLevel):
   return x;
 }
 
-/** @internal Adds the gradients of all examples of a tensor that is the same for them. */
+/** @internal Sums the gradients of a tensor that all examples share. */
 export const addExamples = (gradient: Tensor, level: BatchLevel): Tensor =>
   sum(leaveExamples(gradient, 0, level), { dim: 0 });

@@ -54,13 +54,13 @@ export interface FunctionClass<Arguments extends readonly unknown[], Result exte
     ...gradients: (Tensor | null)[]
   ): Tensor | null | undefined | readonly (Tensor | null | undefined)[];
   /**
-   * Optional: computes the tangents of the outputs from those of the arguments, null for other arguments and for those
-   * without one. Required for `transforms.jvp` if `backward` is not differentiable.
+   * Optional: computes the tangents of the outputs from the tangents of the arguments, which are null for arguments
+   * that are not tensors or have no tangent. Required for `transforms.jvp` if `backward` is not differentiable.
    */
   jvp?(context: FunctionContext, ...tangents: (Tensor | null)[]): Tensor | null | readonly (Tensor | null)[];
   /**
    * Optional: computes all examples of `transforms.vmap` at once. `values` are the arguments, with the examples along
-   * the first axis where `inDims` is 0. The results have them along the first axis.
+   * the first axis where `inDims` is 0. The results have the examples along the first axis.
    */
   vmap?(info: VmapInfo, ...values: unknown[]): Result;
 }
@@ -129,7 +129,7 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
   return result;
 }
 
-/** The latest `vmap` in whose examples a tensor differs. */
+/** Returns the innermost `vmap` level at which one of the tensors differs between examples. */
 function latestLevelOf(inputs: readonly Tensor[]): BatchLevel | undefined {
   const levels = inputs.flatMap((input) => levelsOf(input).slice(0, 1));
   return levels.sort((a, b) => b.id - a.id)[0];

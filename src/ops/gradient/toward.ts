@@ -14,8 +14,8 @@ import { add } from "../elementwise/arithmetic.ts";
 import { addExamples } from "./examples.ts";
 
 /**
- * @internal Returns a view of the whole tensor as a new input of a graph: a pass with respect to it does not go on to
- * the history of `x`, and one with respect to `x` includes it.
+ * @internal Returns a view of the whole tensor as a new input of a graph: a pass with respect to the view does not
+ * continue into the history of `x`, and a pass with respect to `x` includes the view.
  */
 export function aliasOf(x: Tensor): Tensor {
   const alias = new Tensor(x.storage, x.dtype, x.shape, x.strides, x.offset);
@@ -57,7 +57,7 @@ export function gradientsToward(
   return found;
 }
 
-/** @internal The linear map from tangents of inputs to tangents of outputs, recorded. */
+/** @internal A recorded linear map from tangents of inputs to tangents of outputs. */
 export interface TangentMap {
   /** Computes the tangents of the outputs; null for one that does not depend on the inputs. */
   apply(tangents: readonly (Tensor | null)[], options: { isLast: boolean }): (Tensor | null)[];
@@ -94,7 +94,7 @@ export function tangentMap(outputs: readonly Tensor[], inputs: readonly Tensor[]
   };
 }
 
-/** Makes a tensor with the shape and dtype of another, batched in the same way. */
+/** Creates a tensor with the shape, dtype and batching of another. */
 function like({ shape, dtype, levels }: NodeOutput, make: (shape: Shape, dtype: DType) => Tensor): Tensor {
   const whole = make([...levels.map(({ size }) => size).toReversed(), ...shape], dtype);
   return levels.toReversed().reduce((tensor, level) => batched(tensor, 0, level), whole);
@@ -120,8 +120,8 @@ function ruleOnAbstract(
 }
 
 /**
- * Runs the rule of a node that {@link ruleOnAbstract} recorded. A rule may read an operand that is abstract, such as
- * xlogy's, which tests its first operand for 0. The derivative of a linear map is the same everywhere, so ones replace
+ * Runs the rule of a node that {@link ruleOnAbstract} recorded. A rule may read an abstract operand; for example,
+ * xlogy's rule tests its first operand for 0. The derivative of a linear map is the same everywhere, so ones replace
  * it.
  */
 function ruleOnTangents(

@@ -55,7 +55,7 @@ const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
   implementations: { metal: scatterOthersMetal, cpu: scatterOthersCpu, reference: scatterOthersReference },
 });
 
-/** The source of a call's indices. */
+/** Describes how a call's indices may be negative, for errors. */
 export type IndexSource = Pick<IndexAttributes, "isSigned" | "wraps">;
 
 /** Computes `gather`. Elements of `x` outside the index's sizes on the other axes are ignored. */

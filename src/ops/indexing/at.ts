@@ -26,7 +26,7 @@ import { basicView, completed, type Index, indexList, type ListedAxis, rowsOf } 
  */
 export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D>;
 export function at(...values: unknown[]): Tensor {
-  const { x, indices } = atParameters([values[0], values.slice(1)]); // trailing bounds are not options
+  const { x, indices } = atParameters([values[0], values.slice(1)]); // a trailing object is an index, not options
   const named = completed("at", x, indices);
   if (named.some((step) => "list" in step)) checkElements("at", [x]);
   return underName("at", () =>

@@ -51,7 +51,7 @@ export function placesOf(x: Tensor): Uint32Array {
   for (let at = 0; at < isSet.length; at++) count += isSet[at]!;
   const places = new Uint32Array(count);
   for (let at = 0, next = 0; next < count; at++) {
-    places[next] = at; // the next element overwrites it unless this one is nonzero
+    places[next] = at; // the next element overwrites this entry unless this element is nonzero
     next += isSet[at]!;
   }
   return places;
@@ -59,7 +59,7 @@ export function placesOf(x: Tensor): Uint32Array {
 
 /**
  * @internal Returns the coordinates of row-major positions along the given axes: int64 [places, axes]. It writes only
- * the low words, because creating a bigint for each takes longer than everything else.
+ * the low words, because creating a bigint for each element would dominate the time.
  */
 export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly number[]): BigInt64Array {
   const coordinates = new BigInt64Array(places.length * axes.length);

@@ -82,7 +82,7 @@ export const fromTheFront = (operation: string, index: Tensor<IndexDType>, size:
 export const checkSignedRange = (operation: string, index: Tensor<IndexDType>, size: number): void =>
   noGrad(() => placesAmong(operation, [index], [size], index.shape)).dispose();
 
-/** How a check after {@link fromTheFront} names the caller's index. */
+/** Tells a check after {@link fromTheFront} how to report the caller's index. */
 export const signed = { isSigned: true } as const;
 
 /** Converts the indices to int64 unless all are int32. */

@@ -84,8 +84,8 @@ export function findLater(
 }
 
 /**
- * Allocates a number in shared memory for the kernel to write. It stays alive until it has been read, even if a `tidy`
- * scope ends before.
+ * Allocates a number in shared memory for the kernel to write. The number stays alive until it has been read, even if a
+ * `tidy` scope ends before.
  */
 function firstOutOfRange(): { first: Tensor; memory: MetalMemory } {
   const memory = new MetalMemory(metalContext(), 4, { storage: "shared", label: "first index out of range" });

@@ -77,7 +77,7 @@ export function scatterAlong<D extends DType>(
   if (x.rank === 0)
     return reshape(scatterAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0, from), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
-  if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both
+  if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // copies x, connected to both inputs
   using used = leadingPart(source, index.shape);
   const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true, ...from });
   const { shape } = source;
@@ -91,8 +91,9 @@ export function scatterAlong<D extends DType>(
 }
 
 /**
- * Returns for each element the last position along the axis whose index names it, or −1 (`winners`), and for each index
- * whether it is that one (`isWinner`). Axes along which an index is repeated have one element.
+ * Returns `winners`: for each element, the last position along the axis whose index names the element, or −1; and
+ * `isWinner`: for each index, whether it is at this last position. Axes along which an index is repeated have one
+ * element.
  */
 function winnersOf(
   operation: string,

@@ -131,8 +131,8 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
 }
 
 /**
- * Returns the mask of indices that are one mask beside whole axes, in a shape that broadcasts to x's. A number is then
- * written without reading the mask on the host. The general path reports a mask whose shape differs from its axes.
+ * If the indices are one mask and otherwise whole axes, returns the mask in a shape that broadcasts to x's. A number is
+ * then written without reading the mask on the host. The general path reports a mask whose shape differs from its axes.
  */
 function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool"> | undefined {
   const before = steps.findIndex((step) => "list" in step);

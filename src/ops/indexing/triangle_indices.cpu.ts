@@ -1,4 +1,4 @@
-/** The primitive of triangle indices: one call on cpu. Other backends compose it from other operations. */
+/** The primitive of triangle indices: one call on cpu. On other backends, it is composed of other operations. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";

@@ -1,4 +1,4 @@
-/** Methods in place, made of functions that return a new tensor. */
+/** In-place methods, derived from functions that return a new tensor. */
 import { needsGradient } from "../../autograd/record.ts";
 import { OrchardError, ShapeError } from "../../core/errors.ts";
 import { expectTensor } from "../../tensor/kinds.ts";
@@ -11,7 +11,7 @@ import { computeInPlace } from "../elementwise/define.ts";
 type Compute = (x: never, ...rest: never) => Tensor;
 
 /**
- * Returns the method in place of a function. It follows the rules of `add_`: it is not recorded, rejects tensors of a
+ * Returns the in-place method of a function. It follows the rules of `add_`: it is not recorded, rejects tensors of a
  * graph, and increments the version of the storage.
  *
  * @param name the method's name, such as `exp_`

@@ -1,9 +1,9 @@
-/** All methods in place that are not functions, by name. */
+/** All in-place methods that are not also functions, by name. */
 import { inPlace } from "./in_place.ts";
 import { randomRows } from "./random.ts";
 import { inPlaceRows } from "./rows.ts";
 
-/** The functions that have the parameters of the methods after the tensor. */
+/** Functions with the parameters that the methods take after the tensor. */
 export type InPlaceRows = typeof inPlaceRows & typeof randomRows;
 
 /** The methods; each returns the tensor that it changed. */

@@ -82,7 +82,7 @@ const chance = aNumber({ holds: (value) => value > 0 && value < 1, expected: "a 
 const probability = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a probability in [0, 1]" });
 const bound = either(someNumber, aBigint);
 
-// Annotated: types of methods must not depend on their implementation.
+// The type is annotated, because the types of methods must not depend on their implementation.
 type Filling = (x: Tensor, ...options: readonly unknown[]) => Tensor;
 
 /** Returns the method that fills x with the tensor that `draw` returns, of any dtype and a shape that is broadcast. */

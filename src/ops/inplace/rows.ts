@@ -1,6 +1,6 @@
 /**
- * The functions that are methods in place too: `x.exp_()` computes `exp(x)` and copies the result into x. A row is one
- * more method; its comment is what editors show.
+ * The functions that are also in-place methods: `x.exp_()` computes `exp(x)` and copies the result into x. Each row
+ * defines a method; editors show its comment.
  *
  * `add_`, `copy_`, `div_`, `fill_`, `maskedFill_`, `mul_`, `sub_` and `zero_` are functions as well: see
  * `../copy/inplace.ts`.

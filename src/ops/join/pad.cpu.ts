@@ -1,4 +1,4 @@
-/** The primitives of padding: one pass on cpu. Other backends compose padding from other operations. */
+/** The primitives of padding: one pass on cpu. On other backends, padding is composed of other operations. */
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";

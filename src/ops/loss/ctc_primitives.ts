@@ -76,7 +76,7 @@ export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): C
   return { alphas, totals, losses };
 }
 
-/** Computes the gradient of logProbs from that of the losses, which must be contiguous, without recording. */
+/** Computes the gradient of logProbs from the gradient of the losses, which must be contiguous. It is not recorded. */
 export const ctcBackward = (
   logProbs: Tensor,
   states: Tensor,

@@ -14,7 +14,10 @@ import {
 
 const FILE = "loss/loss.metal";
 const THREADS = 256;
-/** The most elements that one thread sums. With a tree over threads, the error stays that of pairwise summation. */
+/**
+ * The most elements that one thread sums. Together with the tree over threads, the error is as small as in pairwise
+ * summation.
+ */
 const SEQUENCE = 64;
 
 export const lossMetal: MetalImplementation<LossAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {

@@ -53,7 +53,7 @@ export interface MarginLossOptions extends LossOptions {
  * Computes the hinge embedding loss, averaged over all elements: x for a target of 1, max(margin − x, 0) for −1. Use it
  * for distances that should be small or large.
  *
- * @param x floats or integers of any shape; of integers there is no mean, and the margin is truncated
+ * @param x floats or integers of any shape; integers have no mean, and truncate the margin
  * @param target 1 or −1, of x's shape and any dtype
  * @param options the default margin is 1
  * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype

@@ -60,7 +60,7 @@ export function checkShape(operation: string, x: Tensor, target: Tensor): void {
     );
 }
 
-/** Converts integers and bools to float32, as their exponentials and norms are. */
+/** Converts integers and bools to float32, the dtype of their exponentials and norms. */
 export const asFloat = (x: Tensor): Tensor => (isFloat(x.dtype) ? x : toDType(x, "float32"));
 
 /**

@@ -12,8 +12,8 @@ export const losses = enumeration("Loss", ["squaredError", "binaryCrossEntropy",
 export type LossName = NameOf<typeof losses>;
 
 /**
- * Inputs, all of x's shape and dtype: x, target and, for `weightedBinaryCrossEntropy`, the weight and that of positive
- * targets.
+ * Inputs, all of x's shape and dtype: x, target and, for `weightedBinaryCrossEntropy`, the weight and the weight of
+ * positive targets.
  */
 export interface LossAttributes {
   readonly loss: LossName;

@@ -55,7 +55,7 @@ export function cross(...values: unknown[]): Tensor {
   if (hasCrossKernel(a, b)) return inOnePass(a, b, along, shape);
   return underName("cross", () =>
     tidy(() => {
-      // the vectors' elements in rows, twice, of which the rotations by one and by two are dense views
+      // the vectors' elements in rows, stored twice, so that rotations by one and by two are dense views
       const [left, right] = [a, b].map((x) => {
         const rows = movedim(expand(x, shape), along, 0);
         return cat([rows, narrow(rows, 0, 0, 2)], 0);

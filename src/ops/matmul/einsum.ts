@@ -27,7 +27,7 @@ import { diagonalOf, permuted } from "./views.ts";
  *
  * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
  * @param operands one by one, or in an array; of one dtype where a letter of both is summed over
- * @returns the operands' common dtype; int64 for integers and bools if a letter of one operand alone is summed over, as
+ * @returns the operands' common dtype; int64 for integers and bools if a letter of only one operand is summed over, as
  * in {@link sum}
  *
  * @example

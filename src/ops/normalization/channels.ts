@@ -63,7 +63,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
     const none = filled([x.shape[1]!], dtype, 0);
     return { out: ofNothing(x, widened(x, given)), mean: none, variance: none };
   }
-  const lines = linesOf(x); // first, since this is the allocation most likely to run out of memory
+  const lines = linesOf(x); // allocated first, since this allocation is the most likely to run out of memory
   const vectors = widened(x, given);
   const inputs = present({ x: lines, ...vectors });
   const vector = { shape: [x.shape[1]!], dtype };
@@ -226,9 +226,12 @@ export function checkChannels(
   }
 }
 
-/** At least this many groups of at most this many elements are normalized as rows, many at a time. */
+/**
+ * Groups are normalized as rows, many at a time, if there are at least `MANY` of them with at most `SHORT` elements
+ * each.
+ */
 const [MANY, SHORT] = [16, 4096];
-/** Elements from which one call for weight and bias is faster than a product and a sum. */
+/** Number of elements from which one call for weight and bias is faster than a product and a sum. */
 const FEWEST = 2048;
 
 /** Whether weight and bias are applied in one pass. With gradients, a product and a sum are computed instead. */

@@ -15,7 +15,7 @@ import type { NormalizationAttributes, OutputName } from "./primitive.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
 import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
 
-/** Maps saved tensors and incoming gradients to the gradients that are needed. */
+/** Maps saved tensors and incoming gradients to the needed gradients. */
 const normalizationBackward = definePrimitive<NormalizationAttributes>({
   name: "normalizationBackward",
   family: "normalization",

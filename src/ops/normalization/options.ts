@@ -27,8 +27,8 @@ export interface LayerNormOptions {
    */
   weight?: Tensor | undefined;
   /**
-   * Added last. It has the normalized shape and the dtype of x or float32; if both are given, that of `weight`. Default
-   * none.
+   * Added last. It has the normalized shape and the dtype of x or float32; if both are given, the dtype of `weight`.
+   * Default none.
    */
   bias?: Tensor | undefined;
   /** Added to the variance before the square root; at least 0. Default 1e-5. */

@@ -8,7 +8,7 @@ import { expand, sumTo } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import type { Named } from "./problem.ts";
 
-/** Operands with a gradient; that of x is also the residual's. */
+/** Operands with a gradient; the gradient of x is also the residual's. */
 export type GradientSource = "x" | "weight" | "bias";
 export type Gradients = { readonly [Source in GradientSource]?: Tensor | null | undefined };
 
@@ -42,7 +42,7 @@ export type SecondGradients = { readonly [Name in "x" | "weight" | "gradOut" | "
  *     of x:        N(a · gradOut) − r · (n · ⟨u · N(v)⟩ + N(u · ⟨v · n⟩ + v · ⟨u · n⟩))
  *     of gradSum:  u
  *
- * The line of x follows from ∂n = N and ∂r / ∂x = −r² n / N. Everything is computed in the dtype of the statistics,
+ * The formula for x follows from ∂n = N and ∂r / ∂x = −r² n / N. Everything is computed in the dtype of the statistics,
  * with differentiable operations.
  */
 export function secondGradients(layout: NormalizedRows, operands: Operands, incoming: Gradients): SecondGradients {

@@ -28,7 +28,7 @@ export interface Axis {
 const maps = new Map<string, AxisMap>();
 const MOST_MAPS = 64;
 
-/** Returns the taps of an axis as a map. Maps are kept, since a model resizes to the same sizes again and again. */
+/** Returns the taps of an axis as a map. Maps are cached, since a model resizes to the same sizes again and again. */
 export function mapOf(resampling: Resampling, axis: Axis, antialias: boolean): AxisMap {
   const key = `${resampling} ${axis.size} ${axis.output} ${axis.factor} ${axis.alignCorners} ${antialias}`;
   const known = maps.get(key);
@@ -39,7 +39,7 @@ export function mapOf(resampling: Resampling, axis: Axis, antialias: boolean): A
   return map;
 }
 
-/** Taps of one element become one. */
+/** Taps of the same element are merged. */
 function mapOfTaps({ size, output }: Axis, taps: Taps | undefined): AxisMap {
   if (!taps) return { input: size, starts: Array.from({ length: output }, (_, at) => at), lengths: fill(output, 1) };
   const places = taps.places.map((list) => Array.from(list, Number));
@@ -68,7 +68,7 @@ export function tapsOf(resampling: Resampling, axis: Axis, antialias: boolean): 
   return linear(axis, (index) => Math.max(at(index), 0));
 }
 
-/** Returns the distance of adjacent result elements, in input elements. */
+/** Returns the distance between adjacent result elements, in input elements. */
 function stepOf({ size, output, factor, alignCorners }: Axis): number {
   if (alignCorners) return output > 1 ? (size - 1) / (output - 1) : 0;
   return factor ? 1 / factor : size / output;

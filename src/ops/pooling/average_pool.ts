@@ -259,7 +259,10 @@ function adaptiveAvgPool(
 const adaptiveMaps = new Map<string, AxisMap>();
 const MOST_MAPS = 64;
 
-/** Returns the map of an axis to the means of `count` windows. Maps are kept: a model pools the same sizes again. */
+/**
+ * Returns the map of an axis to the means of `count` windows. Maps are cached, since a model pools the same sizes
+ * again.
+ */
 function adaptiveMap(size: number, count: number): AxisMap {
   const key = `${size} ${count}`;
   const known = adaptiveMaps.get(key);

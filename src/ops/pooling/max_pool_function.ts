@@ -66,7 +66,7 @@ interface Planes {
   readonly shape: readonly number[];
 }
 
-/** Computes the gradient of x from that of the values. */
+/** Computes the gradient of x from the gradient of the values. */
 function scattered(operation: string, gradient: Tensor, indices: Tensor<Index>, { attributes, shape }: Planes): Tensor {
   const name = `${operation}Gradient`;
   const dense = contiguous(gradient);

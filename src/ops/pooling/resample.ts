@@ -77,7 +77,7 @@ const resampleCpu: Implementation<ResampleAttributes, [Tensor], [Tensor]> = {
 /** Applies a map to the middle axis of [before, input, after]. */
 function along({ input, starts, lengths, weights, divisors, factors }: AxisMap, x: Float64Array, after: number) {
   const before = x.length / Math.max(1, input * after);
-  const result = new Float64Array(before * starts.length * after).fill(-0); // so that a sum of −0 alone is −0
+  const result = new Float64Array(before * starts.length * after).fill(-0); // starts at −0: a sum of only −0 is −0
   const at = (row: number, to: number): number => (row * starts.length + to) * after;
   let weight = 0;
   for (const [to, start] of starts.entries()) {
@@ -115,12 +115,12 @@ const resamplePrimitive = definePrimitive<ResampleAttributes>({
 /** Whether a backend has the primitive: all but metal. */
 export const canResample = (): boolean => firstBackend() !== "metal";
 
-/** A map that leaves an axis as it is. */
+/** A map that does not change an axis. */
 const unchanged: AxisMap = { input: 1, starts: [0], lengths: [1] };
 
 const adjoints = new WeakMap<AxisMap, AxisMap>();
 
-/** The transposed map, which takes the gradient of the result to that of the input. */
+/** The transposed map, which converts the gradient of the result to the gradient of the input. */
 function adjointOf(map: AxisMap): AxisMap {
   const known = adjoints.get(map);
   if (known) return known;

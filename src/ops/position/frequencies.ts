@@ -19,8 +19,8 @@ export interface LinearScaling {
 }
 
 /**
- * Llama 3.1's scaling: frequencies of slow pairs are divided by the factor, those of fast pairs are unchanged, with a
- * linear ramp between. Names match Hugging Face's `rope_scaling`.
+ * Llama 3.1's scaling: frequencies of slow pairs are divided by the factor, frequencies of fast pairs are unchanged,
+ * and a linear ramp is in between. Names match Hugging Face's `rope_scaling`.
  */
 export interface Llama3Scaling {
   readonly type: "llama3";

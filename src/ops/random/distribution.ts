@@ -59,7 +59,7 @@ function startOfExamples(start: () => RandomStart, levels: readonly BatchLevel[]
   return { ...(examples[0] ?? start()), perExample: { level, examples } };
 }
 
-/** @internal Returns attributes that depend on a start, with those of the examples of `vmap`. */
+/** @internal Returns attributes that contain a start, and the starts of the examples of `vmap`. */
 export function fromStart<A extends object>(start: RandomStart, make: (start: RandomStart) => A): A {
   const { perExample } = start;
   if (!perExample) return make(start);

@@ -12,7 +12,8 @@ const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
 
 /**
  * Returns uniform random numbers in [0, 1), never 1, with 24 bits in float32 and 53 in float64; float16 and bfloat16
- * are the float32 numbers rounded down. Complex numbers have such parts. Numbers are the same on every backend.
+ * are the float32 numbers rounded down. The parts of complex numbers are drawn in the same way. Numbers are the same on
+ * every backend.
  *
  * @param options `dtype`: a float or complex dtype, default float32; `generator`
  *

@@ -74,7 +74,7 @@ export function randintLike(...values: unknown[]): Tensor {
 }
 const randintLikeParameters = parameters("randintLike", {
   x: operand(tensorOrGone),
-  low: required(bound), // or high, if it is the only bound
+  low: required(bound), // `high`, if it is the only bound
   high: optional(bound),
   ...randomOptions,
 });

@@ -59,9 +59,9 @@ function logOfComplexSum(x: Tensor, { dim, keepdim }: Parameters<typeof planRedu
 }
 
 /**
- * Sums the parts. Dividing by this sum makes the shares exact: for large elements, rounding the logarithm costs far
- * more accuracy than rounding the parts. The sum is replaced by 1 where it is NaN, which happens if an element is ∞;
- * finite elements then have a share of 0.
+ * The sum of the parts. Dividing by it gives accurate shares: for large elements, rounding the logarithm costs far more
+ * accuracy than rounding the parts. The sum is replaced by 1 where it is NaN, which happens if an element is ∞; finite
+ * elements then have a share of 0.
  */
 function sumOf(parts: Tensor, { axes }: ReductionPlan): Tensor {
   const sums = sum(parts, { dim: axes, keepdim: true });

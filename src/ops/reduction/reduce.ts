@@ -89,10 +89,13 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
   return { axes: reduced, kept, shape: keepdim ? kept : shape, count };
 }
 
-/** In elements: smaller reductions take no longer than the view of {@link isOfOne}. */
+/** Minimum number of elements. Smaller reductions take no longer than creating the view for {@link isOfOne}. */
 const FEWEST = 512;
 
-/** Whether each result is of one element, along axes of size 1: copies are faster than such reductions. */
+/**
+ * Whether each result has only one element, because the reduced axes have size 1. A copy is then faster than a
+ * reduction.
+ */
 export const isOfOne = ({ size }: Tensor, { axes, count }: ReductionPlan): boolean =>
   count === 1 && axes.length > 0 && size >= FEWEST;
 

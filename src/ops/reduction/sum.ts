@@ -19,7 +19,9 @@ import {
   type ReductionPlan,
 } from "./reduce.ts";
 
-/** The result dtype of sums and products: floats and complex numbers stay, integers and bools become int64. */
+/**
+ * The result dtype of sums and products: floats and complex numbers keep their dtype, integers and bools become int64.
+ */
 export type SumOf<D extends DType> = D extends FloatDType | ComplexDType ? D : "int64";
 
 /** Options of {@link sum} and `prod`: the axes, whether they are kept, and the dtype. */

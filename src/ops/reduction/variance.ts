@@ -59,7 +59,7 @@ variance.method = "real" as const;
 
 export { variance as var };
 
-/** The variance of complex numbers is real: the sum of those of the real and of the imaginary parts. */
+/** The variance of complex numbers is real: the sum of the variances of the real and the imaginary parts. */
 const varianceOfParts = (x: Tensor, options: VarianceOptions): Tensor =>
   add(variance(partOf("real", x, 0), options), variance(partOf("imag", x, 1), options));
 

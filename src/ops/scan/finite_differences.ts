@@ -77,7 +77,7 @@ export function gradient(...values: unknown[]): Tensor[] {
     );
   const samples = hasGradients(x.dtype) ? x : toDType(x, "float32");
   for (const [at, axis] of along.entries()) check(x, axis, spacings[at]!, edgeOrder);
-  reserve(along.length * x.size * bytesOf(samples.dtype)); // before the first axis is computed
+  reserve(along.length * x.size * bytesOf(samples.dtype)); // check before the first axis is computed
   return underName("gradient", () =>
     tidy(() => along.map((axis, at) => alongAxis(samples, axis, spacings[at]!, edgeOrder === 2))),
   );
@@ -115,7 +115,7 @@ function middle(before: Tensor, after: Tensor): Factors {
   ];
 }
 
-/** The same at the first of three samples; at the last one with the signs and the order reversed. */
+/** The derivative at the first of three samples. For the last one, reverse the signs and the order. */
 function edge(near: Tensor, far: Tensor): Factors {
   const both = add(near, far);
   return [neg(div(add(mul(near, 2), far), mul(near, both))), div(both, mul(near, far)), neg(div(near, mul(far, both)))];

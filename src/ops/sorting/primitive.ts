@@ -34,7 +34,7 @@ export const searchSortedCall = cpuCall(
 
 /** Elements of sorted slices. */
 export type OrderStatistic = keyof typeof orderStatistics;
-/** The numbers by which native code knows the order statistics. */
+/** The numbers that identify the order statistics in native code. */
 export const orderStatistics = { mode: 0, median: 1, nanmedian: 2 } as const;
 
 /** Slices of sorted elements and of their indices; `places` is contiguous, the index of one element of each slice. */

@@ -132,7 +132,7 @@ const searchPrimitive = definePrimitive<SearchAttributes>({
   implementations: { metal: onlyCpuFuses, cpu: searchCpu, reference: onlyCpuFuses },
 });
 
-/** Searches each value by itself, on the cpu backend; the sorted elements are not empty. */
+/** Searches each value separately, on the cpu backend. There must be sorted elements. */
 const searched = (operation: string, sorted: Tensor, values: Tensor, right: boolean): Tensor<"int64"> =>
   execute(searchPrimitive, [contiguous(sorted), contiguous(values)], values.shape, "int64", { right }, operation);
 

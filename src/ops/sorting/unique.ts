@@ -118,7 +118,7 @@ function distinct(operation: string, call: Call, isSorted: boolean): Tensor | Un
   return parts.inverse && dim === undefined ? { ...parts, inverse: reshape(parts.inverse, x.shape) } : parts;
 }
 
-/** Computes the results that a call asks for, of slices along an axis. */
+/** Computes the requested results for slices along an axis. */
 function partsOf(
   operation: string,
   x: Tensor,

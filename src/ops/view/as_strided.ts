@@ -106,7 +106,8 @@ function placesOf({ shape, strides, offset }: Layout, start: number, all: Tensor
 }
 
 /**
- * Computes the gradient of x from that of the view, through a buffer for the memory: both layouts may repeat positions.
+ * Computes the gradient of x from the gradient of the view, through a buffer of memory positions, because both layouts
+ * may repeat positions.
  */
 function gradientOf(gradient: Tensor, input: Layout, view: Layout): Tensor {
   const [first, last] = [input, view].reduce(

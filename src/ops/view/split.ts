@@ -18,12 +18,12 @@ export interface SplitOptions {
   dim?: number;
 }
 
-/** The parts of {@link split}: a tensor for each size in a list that is written in the call. */
+/** The parts of {@link split}: a tensor for each size, if the list is a literal in the call. */
 export type SplitInto<D extends DType, S extends number | readonly number[]> = S extends readonly number[]
   ? { -readonly [At in keyof S]: Tensor<D> }
   : Tensor<D>[];
 
-/** The parts of {@link chunk}: as many tensors as chunks, if that number is written in the call. */
+/** The parts of {@link chunk}: as many tensors as chunks, if the number is a literal in the call. */
 export type Chunks<D extends DType, N extends number, Parts extends Tensor<D>[] = []> = number extends N
   ? Tensor<D>[]
   : Parts["length"] extends N
@@ -74,9 +74,9 @@ const splitParameters = parameters("split", {
 });
 
 /**
- * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller. For TypeScript, a
- * number of chunks up to 16 that is written in the call gives as many parts. There are fewer if the axis has too few
- * elements: 4 chunks of 2 elements are 2 parts.
+ * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller. In TypeScript, a
+ * literal number of chunks up to 16 gives a tuple with as many parts. There are fewer if the axis has too few elements:
+ * 4 chunks of 2 elements are 2 parts.
  *
  * @returns the parts, with x's shape except along the axis
  *

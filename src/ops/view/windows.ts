@@ -35,7 +35,7 @@ export function slidingWindows<D extends DType>(x: Tensor<D>, dim: number, size:
 export function slidingWindows(...values: unknown[]): Tensor {
   const { x, dim, size, step } = slidingWindowsParameters(values);
   const axis = normalizeAxis("slidingWindows", dim, x.rank);
-  const length = x.shape[axis] ?? 1; // a scalar is a window
+  const length = x.shape[axis] ?? 1; // a scalar is a single window
   for (const [name, value, least] of [
     ["size", size, 0],
     ["step", step, 1],
@@ -77,7 +77,7 @@ function windowsAlong(x: Tensor, axis: number, size: number, step: number): Tens
   );
 }
 
-/** Computes the adjoint: adds windows up where they overlap. */
+/** Computes the adjoint: adds windows where they overlap. */
 function addedWindows(windows: Tensor, axis: number, step: number, shape: Shape): Tensor {
   const [count, size] = [windows.shape[axis]!, windows.shape.at(-1)!];
   const result = tidy(() =>

@@ -83,7 +83,7 @@ function squaredError(values: Float32Array, levels: Uint8Array, { scale, bias }:
   return sum;
 }
 
-/** The scale and bias with the smallest error for given levels; null if the levels do not determine them. */
+/** Returns the scale and bias with the smallest error for given levels; null if the levels do not determine them. */
 function fitted(values: Float32Array, levels: Uint8Array, { bits, symmetric, encode }: GroupRule): Group | null {
   const count = values.length;
   const center = 2 ** (bits - 1);

@@ -100,7 +100,8 @@ function errorOf(values: Float32Array, most: number, fit: Raised): number {
 }
 
 /**
- * The least-squares scale and minimum for the levels of another pair; undefined if the levels do not determine them.
+ * Returns the least-squares scale and minimum for the levels of another pair; undefined if the levels do not determine
+ * them.
  */
 function raisedFor(values: Float32Array, most: number, before: Raised): Raised | undefined {
   let [sum, squares, products, total] = [0, 0, 0, 0];

@@ -33,7 +33,7 @@ function putBits(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 1] = value >> 8;
 }
 
-/** Half of 2^(`exponent` − 127), the scale of MXFP4 for levels that are doubled. */
+/** Returns half of 2^(`exponent` − 127): the scale of MXFP4 for doubled levels. */
 export function halfPower(exponent: number): number {
   word[0] = exponent < 2 ? 0x00200000 << exponent : (exponent - 1) << 23;
   return float[0]!;

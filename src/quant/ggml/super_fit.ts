@@ -47,7 +47,10 @@ export function fitRaisedBlock(values: Float32Array, rule: RaisedRule): RaisedBl
   return isWorseThanZeros ? { ...best, d: 0, dmin: 0, levels: new Uint8Array(VALUES) } : best;
 }
 
-/** The error of all zeros, which may be smaller if scales are tiny, because float16 rounds those coarsely. */
+/**
+ * The error of an all-zero block. It may be smaller than the fit's error if scales are tiny, because float16 rounds
+ * tiny scales coarsely.
+ */
 const sumOfSquares = (values: Float32Array): number => values.reduce((sum, value) => sum + value * value, 0);
 
 /** Sets the levels to the nearest ones, and returns the squared error. */

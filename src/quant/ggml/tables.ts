@@ -45,13 +45,16 @@ export const iq4_nl: BlockFormat = {
   pack(values, from, bytes, at) {
     const block = values.subarray(from, from + VALUES);
     putHalf(bytes, at, fitScale(block, scratch, toTableLevel, IQ4_NL_LEVELS[0]!));
-    levelsFor(block, scratch, toTableLevel, halfAt(bytes, at)); // levels for the scale as stored, rounded to float16
+    levelsFor(block, scratch, toTableLevel, halfAt(bytes, at)); // levels for the stored scale, in float16
     for (let i = 0; i < HALF; i++)
       bytes[at + 2 + i] = indexOfLevel.get(scratch[i]!)! | (indexOfLevel.get(scratch[i + HALF]!)! << 4);
   },
 };
 
-/** The exponent of a block: that of its largest magnitude minus 2, in 8 bits, which wrap around below 2⁻¹²⁵. */
+/**
+ * Returns the exponent of a block: the exponent of its largest magnitude minus 2, in 8 bits, which wrap around below
+ * 2⁻¹²⁵.
+ */
 const exponentOf = (largest: number): number =>
   largest > 0 ? (Math.floor(fround(Math.log2(largest))) - 2 + 127) & 255 : 0;
 

@@ -11,7 +11,7 @@ export interface RowsAttributes extends WeightAttributes {
 }
 
 /**
- * A product of `count` rows with weights W: x Wᵀ + bias, or x W if `isTransposed`. The inputs are x, those of the
+ * A product of `count` rows with weights W: x Wᵀ + bias, or x W if `isTransposed`. The inputs are x, the inputs of the
  * weights, and the bias if there is one.
  */
 export interface ProductAttributes extends RowsAttributes {
@@ -46,7 +46,10 @@ export function swigluInputs(inputs: readonly Tensor[], { hasGateBias, hasUpBias
   };
 }
 
-/** Products of `count` rows with several weights. The inputs are x, those of all weights, and the biases that exist. */
+/**
+ * Products of `count` rows with several weights. The inputs are x, the inputs of all weights, and the biases that
+ * exist.
+ */
 export interface ProjectionsAttributes {
   readonly count: number;
   readonly isFast: boolean;

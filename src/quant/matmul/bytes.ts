@@ -1,11 +1,14 @@
 /**
- * Rounds x to 8 bits, as llama.cpp's q8_0. This is the reference that native/cpu/quant/fast.isa.cpp matches exactly.
+ * Rounds x to 8 bits, as llama.cpp's q8_0. This is the reference; native/cpu/quant/fast.isa.cpp matches it exactly.
  */
 
 const PART = 32;
 const SMALLEST = 2 ** -126; // the smallest normal number
 const { fround } = Math;
-/** Has no bits below 1 in float32: adding it to a number rounds that to the nearest integer, ties to even. */
+/**
+ * A float32 of this size has no fractional bits, so adding it to a number rounds the number to the nearest integer,
+ * ties to even.
+ */
 const SHIFT = 1.5 * 2 ** 23;
 
 /**

@@ -6,7 +6,7 @@ import { quantProduct } from "../primitive.ts";
 import { layoutOfRows, type ProductAttributes, productInputs, type RowsAttributes } from "./attributes.ts";
 import { packedBytes, runParts, tileFor, transposedParts, transposedTile, vector, vectorRows } from "./tiles.ts";
 
-/** The arguments of a product kernel: one matrix, or those of a gate and of up. */
+/** The arguments of a product kernel: one matrix, or the matrices of gate and up. */
 export interface ProductLaunch {
   readonly attributes: RowsAttributes;
   readonly x: Tensor;

@@ -34,7 +34,7 @@ export interface QuantizedMatmulOptions {
 /** Accepts the precision of a product. */
 export const aPrecision = choice("exact", "fast");
 
-/** A primitive for each precision, so that `codepaths()` tells which one ran. */
+/** There is a primitive for each precision, so that `codepaths()` shows which one ran. */
 const primitiveNamed = (name: string) =>
   definePrimitive<ProductAttributes>({
     name,
@@ -59,8 +59,8 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
 
 /**
  * Computes x Wᵀ + bias with quantized weights, as a linear layer does. Weights are unpacked block by block, never as a
- * whole; sums are in float32. Weights are frozen. Gradients of every order flow to x and to the bias; those of x are
- * products that read the quantized weights too.
+ * whole; sums are in float32. Weights are frozen. Gradients of every order flow to x and to the bias. The gradients of
+ * x are products that read the quantized weights too.
  *
  * @param x […, in], of float32, float16 or bfloat16, with any number of rows
  * @param w [out, in], of any format

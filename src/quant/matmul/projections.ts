@@ -11,7 +11,7 @@ import { quantizedProjectionsCpu } from "./projections.cpu.ts";
 import { quantizedProjectionsMetal } from "./projections.metal.ts";
 import { quantizedProjectionsReference } from "./projections.reference.ts";
 
-/** A primitive for each precision, as for `quantizedMatmul`. */
+/** There is a primitive for each precision, as for `quantizedMatmul`. */
 const primitiveNamed = (name: string) =>
   definePrimitive<ProjectionsAttributes>({
     name,

@@ -51,7 +51,7 @@ const quantizedSwigluParameters = parameters("quantizedSwiglu", {
   upBias: named(either(aTensor, nothing), null),
 });
 
-/** A primitive for each precision, as for {@link quantizedMatmul}. */
+/** There is a primitive for each precision, as for {@link quantizedMatmul}. */
 const primitiveNamed = (name: string) =>
   definePrimitive<SwigluAttributes>({
     name,
@@ -131,7 +131,7 @@ export function differenceOf(gate: QuantizedTensor, up: QuantizedTensor): string
   return first === second ? undefined : `scales of gate are ${first}, those of up ${second}`;
 }
 
-/** Both products, as two operations. */
+/** Computes both products as two operations. */
 function products(operation: string, { x, gate, up, biases, isFast }: GatedOperands): [gate: Tensor, up: Tensor] {
   const of = (w: QuantizedTensor, bias: Tensor | null) =>
     product(operation, x, w, { isTransposed: false, isFast: isFast && hasLevels(w) }, bias);
@@ -165,7 +165,7 @@ function fused(operation: string, operands: GatedOperands): Tensor {
   return output;
 }
 
-/** The gradients of x and of the biases that exist, from the gradient of the result. */
+/** Computes the gradients of x and of the existing biases from the gradient of the result. */
 function gradients(
   operation: string,
   operands: GatedOperands,

@@ -37,7 +37,7 @@ const perTensorParameters = parameters("quantizePerTensor", {
   bits: named(oneOf<AffineBits>(...affineBits), 8),
 });
 
-/** float32 values on the host. @throws {ArgumentError} `notFinite` */
+/** Returns the values in float32, on the host. @throws {ArgumentError} `notFinite` */
 function finiteValues(operation: string, x: Tensor): Float32Array {
   const values = tidy(() => noGrad(() => toDType(x, "float32").dataSync()));
   const at = values.findIndex((value) => !Number.isFinite(value));
@@ -108,7 +108,7 @@ function checkAffine(operation: string, { format, rank }: QuantizedTensor): void
   throw new ArgumentError(operation, "wrongFormat", `expected an affine matrix, got ${formatName(format)}`);
 }
 
-/** The levels of a matrix, centered on 0 if the format is symmetric: float32 [out, in]. */
+/** Returns the levels of a matrix, centered on 0 if the format is symmetric: float32 [out, in]. */
 function levelsOf({ format, parts, shape }: QuantizedTensor): Tensor {
   const { bits, symmetric } = format as { bits: number; symmetric: boolean };
   const levels = new Uint8Array(elementCount(shape));
@@ -192,7 +192,7 @@ const smoothQuantizeParameters = parameters("smoothQuantize", {
 
 /**
  * Quantizes weights to 8 bits by SmoothQuant. Columns are multiplied by s_j = max|x_j|^α / max|w_j|^(1 − α), and x is
- * divided by it, so that both lose little by rounding. Then each row is rounded with a separate scale.
+ * divided by it, so that rounding loses little precision in either. Then each row is rounded with a separate scale.
  *
  * @param w [out, in] of a float dtype
  * @param ranges [in]: the largest magnitude of each column of x, such as `calibrate` records

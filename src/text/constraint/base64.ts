@@ -6,7 +6,7 @@ import type { Pattern } from "./pattern.ts";
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const digits = Array.from(DIGITS, (digit) => rangeOf(digit.charCodeAt(0)));
 
-/** A state of the texts, and the bits of their next byte that the digits so far have. */
+/** A state of the automaton of the texts, and those bits of the next byte that the digits so far determine. */
 interface Place {
   readonly state: number;
   readonly count: number;

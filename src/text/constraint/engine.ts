@@ -33,7 +33,7 @@ export class EngineProcess {
     const module = moduleFile("text/constraint/engine_main");
     if (!existsSync(module)) throw notBeside(module);
     this.child = Bun.spawn([process.execPath, module], {
-      cwd: dirname(module), // so that settings in the program's working folder don't apply
+      cwd: dirname(module), // another working folder, so that settings in the program's folder don't apply
       env: { ...process.env, BUN_BE_BUN: "1" }, // makes a compiled program act as Bun
       stdio: ["ignore", "ignore", "ignore"],
       serialization: "advanced",
@@ -71,7 +71,7 @@ export class EngineProcess {
 
   /** Tells the process to forget data. */
   forget(task: Task & { readonly kind: "forget" }): void {
-    this.ask(task, LIMITS.forget).catch(() => undefined); // if it ended, there is nothing to forget
+    this.ask(task, LIMITS.forget).catch(() => undefined); // if the process ended, there is nothing to forget
   }
 
   private answered(answer: Answer): void {

@@ -102,9 +102,12 @@ export function formatPattern(format: string): Pattern {
   return pattern;
 }
 
-/** How zod writes a part of a name between dots. */
+/** zod's expression for a part of a name between dots. */
 const zodPart = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
-/** Expressions of zod whose limits on parts and on the whole need too many states, with subsets of them. */
+/**
+ * zod's expressions that need too many states, because they limit both the parts and the whole, with subsets that need
+ * fewer.
+ */
 const subsets: ReadonlyMap<string, () => Pattern> = new Map([
   [
     `^(?=.{1,253}\\.?$)${zodPart}(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$`,

@@ -55,7 +55,10 @@ const kindOf = new Map(Object.entries(kinds).flatMap(([kind, names]) => names.ma
 const TYPES = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 const said = [...kindOf.keys()].filter((name) => kindOf.get(name) !== "silent");
 
-/** Any of them may come next, so XGrammar's automaton grows with the square of their number. */
+/**
+ * Maximum number of properties. Any of them may come next, so XGrammar's automaton grows with the square of their
+ * number.
+ */
 const MOST_OPTIONAL = 256;
 const MOST_PROPERTIES = 1024;
 const MOST_COUNT = 10_000;

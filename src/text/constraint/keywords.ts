@@ -173,7 +173,7 @@ function differing(reading: Reading, listed: readonly unknown[]): Branches {
   ]);
 }
 
-/** Matches what differs from a list: it is no list, is shorter or longer, or has a different item. */
+/** Matches every value other than a list: no list, a shorter or longer one, or one with a different item. */
 function otherLists(reading: Reading, list: readonly unknown[]): Branches {
   const anyItem = reading.terms.of(true, reading.path);
   return [

@@ -6,9 +6,9 @@ import type { Term } from "./schema_terms.ts";
 import { unsupported } from "./schema_text.ts";
 import type { ContainsFacts, Shape } from "./shape.ts";
 
-/** Each subset of the values needs a rule. */
+/** Maximum number of distinct values. Each subset of them needs a rule. */
 const MOST_UNIQUE = 6;
-/** With `contains`, each count of matching items needs a rule. */
+/** Maximum counts with `contains`. Each count of matching items needs a rule. */
 const MOST_COUNTED = 1000;
 
 export class ListRules {

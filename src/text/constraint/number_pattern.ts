@@ -18,7 +18,7 @@ export interface NumberFacts {
 const [MOST_DIGITS, MOST_PLACES] = [21, 25];
 /** Numbers with up to this many digits are distinct in float64. */
 const EXACT_DIGITS = 15;
-/** Bounds closer to 0 exclude only 0 among the numbers written without an exponent. */
+/** The smallest relevant bound. Among the numbers written without an exponent, a bound closer to 0 excludes only 0. */
 const LEAST_DECIMAL = 10 ** -MOST_PLACES;
 
 const digit = (first: number, last: number): Pattern =>
@@ -109,7 +109,7 @@ const exponent = (sign: Pattern, signed: Pattern): Pattern =>
 /** JavaScript writes exponents from 1e-7 down. Three-digit exponents are excluded: they approach float64's limits. */
 const small = choice([sequence([repeat(literal("0"), 0, 1), digit(7, 9)]), sequence([digit(1, 9), digit(0, 9)])]);
 const MOST_EXPONENT = 99;
-/** Matches the exponents with which a number can't exceed a bound, regardless of its digits. */
+/** Matches the exponents for which a number can't exceed a bound, regardless of its digits. */
 const large = (most: number): Pattern => {
   const last = most < 10 ** MOST_DIGITS ? 0 : Math.min(MOST_EXPONENT, decimalOf(most)[0].length - 2);
   return wholeBetween(BigInt(MOST_DIGITS), BigInt(last));

@@ -11,7 +11,7 @@ import type { Term } from "./schema_terms.ts";
 import { unsupported } from "./schema_text.ts";
 import type { ObjectFacts, Shape } from "./shape.ts";
 
-/** Each subset of the patterns needs a rule. */
+/** Maximum number of patterns. Each subset of them needs a rule. */
 const MOST_PATTERNS = 4;
 /** If the number of properties is limited, each count needs separate rules. */
 const MOST_COUNTED = 100;

@@ -65,7 +65,7 @@ function installBpe(model: PackageBpe, bpe: PackedBpe): void {
   };
 }
 
-/** The score of the unknown token is that much below the least one. */
+/** The difference between the lowest score and the score of the unknown token. */
 const UNKNOWN_BELOW = 10;
 
 function installUnigram(model: PackageUnigram, unigram: PackedUnigram): void {

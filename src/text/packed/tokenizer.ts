@@ -4,7 +4,10 @@ import { packBpe } from "./bpe.ts";
 import type { PackedTokenizer } from "./file.ts";
 import { packUnigram } from "./unigram.ts";
 
-/** Packs a validated tokenizer; undefined for one whose vocabulary can't be packed, or parses fast, as WordPiece's. */
+/**
+ * Packs a validated tokenizer. Returns undefined if its vocabulary can't be packed, or parses fast, such as
+ * WordPiece's.
+ */
 export function packTokenizer(json: TokenizerJson): PackedTokenizer | undefined {
   const { type, vocab, merges } = json.model;
   if (type === "BPE") {

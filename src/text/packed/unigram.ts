@@ -6,8 +6,8 @@ export interface UnigramArrays extends TextArrays {
   /** The score of each token. */
   readonly scores: Float64Array;
   /**
-   * A bit for each hash, set for those of texts that longer tokens start with. Other texts may have the same hash, so
-   * only a bit that is not set is certain: a search ends there.
+   * A Bloom filter with a bit for each hash: the bits of texts that are proper prefixes of tokens are set. Other texts
+   * may have the same hash, so only an unset bit is certain; a search ends there.
    */
   readonly starts: Uint8Array;
 }
@@ -29,7 +29,7 @@ export class PackedUnigram extends PackedTexts<UnigramArrays> {
     return Number.isInteger(id) && id >= 0 && id < this.size ? this.textAt(id) : undefined;
   }
 
-  /** Yields the tokens' texts that begin at `start` in `characters`, the shortest first. */
+  /** Yields the tokens that begin at `start` in `characters`, the shortest first. */
   *prefixes(characters: readonly string[], start: number): Generator<string> {
     const { starts } = this.arrays;
     let [prefix, state] = ["", HASH_START];

@@ -19,7 +19,7 @@ class Charsmap {
   private readonly texts: Uint8Array;
 
   constructor(bytes: Uint8Array) {
-    const copy = Uint8Array.from(bytes); // aligned, and not a view of the file
+    const copy = Uint8Array.from(bytes); // a copy, which is aligned and does not retain the file
     const size = copy.length < 4 ? 0 : new DataView(copy.buffer).getUint32(0, true);
     const end = Math.min(4 + size, copy.length) & ~3;
     this.units = new Uint32Array(copy.buffer.slice(Math.min(4, end), end));
@@ -86,7 +86,7 @@ export function normalizerOf(model: SentencePieceModel): (text: string) => strin
   };
 }
 
-/** Returns the length of the longest piece of the user at a place; 0 if there is none. */
+/** Returns the length of the longest user-defined piece at a position; 0 if there is none. */
 function userMatcher({ pieces }: SentencePieceModel): (text: Uint8Array, at: number) => number {
   const known = pieces.filter(({ type }) => type === PieceType.ofUser).map(({ text }) => encoder.encode(text));
   known.sort((a, b) => b.length - a.length);

@@ -10,7 +10,7 @@ import { PieceType, type SentencePieceModel } from "./model.ts";
 /** A part of a text: a piece, or unknown text. */
 export interface Part {
   readonly text: string;
-  /** The id of the piece; that of the unknown piece for unknown text. */
+  /** The id of the piece; for unknown text, the id of the unknown piece. */
   readonly id: number;
 }
 
@@ -46,10 +46,10 @@ function joined(
   return found;
 }
 
-/** The score of unknown text is that much below the least one. */
+/** The difference between the lowest score and the score of unknown text. */
 const UNKNOWN_BELOW = 10;
 
-/** The most probable split. Scores are added in float32. */
+/** Returns the most probable split. Scores are added in float32. */
 function unigramSplitter({ pieces, unknown }: SentencePieceModel): (normalized: string) => Part[] {
   const trie = packUnigram(
     pieces.map(({ text, score }) => [text, score]),
@@ -159,7 +159,7 @@ function symbolsOf(normalized: string, ofUser: readonly string[]): Symbol[] {
   return symbols;
 }
 
-/** Adds to a heap whose first item is the one before all others. */
+/** Adds an item to a heap. The first item of a heap precedes all others. */
 function pushTo(heap: number[], item: number, isBefore: (a: number, b: number) => boolean): void {
   let at = heap.push(item) - 1;
   for (let above = (at - 1) >> 1; at > 0 && isBefore(item, heap[above]!); above = (at - 1) >> 1) {

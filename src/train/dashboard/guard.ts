@@ -2,8 +2,8 @@
  * Access control of the dashboard: only browsers and programs on this machine that know the token may read a run.
  *
  * The server listens on the loopback interface, but any web page that the user has open can send requests there. A page
- * of another site has another `Origin`; one whose name was rebound to 127.0.0.1 has another `Host`. The token keeps out
- * other users of the machine, and pages of servers on other ports.
+ * of another site has another `Origin`. A page whose host name was rebound to 127.0.0.1 has another `Host`. The token
+ * keeps out other users of the machine, and pages of servers on other ports.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { TOKEN_PARAMETER } from "./protocol.ts";

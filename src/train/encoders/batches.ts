@@ -8,9 +8,9 @@ import { callKey } from "../../random/philox.ts";
 export type Keys<T> = (record: T) => readonly string[];
 
 /**
- * Divides records into batches of `size`. In a batch, no two records share a text: with in-batch negatives, a text that
- * belongs to two anchors would count as wrong for each of them. A record that would is moved to the next batch with
- * room. Batches may be smaller.
+ * Divides records into batches of `size`. In a batch, no two records share a text, because with in-batch negatives, a
+ * text that belongs to two anchors would count as wrong for each of them. A record that shares a text with its batch is
+ * moved to the next batch with room. Batches may be smaller.
  */
 export function apart<T>(records: readonly T[], size: number, keysOf: Keys<T>): T[][] {
   const batches: { readonly records: T[]; readonly texts: Set<string> }[] = [];

@@ -26,7 +26,7 @@ export function describeEncoderRun(session: EncoderSession, folder: string): str
   ].join("\n");
 }
 
-/** Says how to use the model. */
+/** Explains how to use the model. */
 export function encoderHints({ settings }: EncoderSession, folder: string): string {
   const model = shownPath(join(folder, MODEL));
   const use =

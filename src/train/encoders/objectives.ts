@@ -1,4 +1,4 @@
-/** What encoders are trained to do: losses of batches, their gradients, and measures on held-out records. */
+/** The training objectives of encoders: losses of batches, their gradients, and measures on held-out records. */
 import { noGrad } from "../../autograd/modes.ts";
 import { inEvaluation } from "../../nn/layers/module.ts";
 import type { Encoder } from "../../nn/models/encoder/encoder.ts";

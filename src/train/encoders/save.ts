@@ -44,7 +44,7 @@ export async function saveEncoder({ model, path, config }: TrainedEncoder, out: 
   await saveSafetensors(join(out, "model.safetensors"), weightsOf(model), { metadata: { format: "pt" } });
 }
 
-/** Files that say how texts become vectors, which a classifier does not use. */
+/** Files that describe how texts become vectors. A classifier does not use them. */
 const sentenceFiles = ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"];
 
 /** Returns the weights by Hugging Face's names. */

@@ -204,12 +204,12 @@ export class EncoderSession<T = unknown> implements Trainable {
 }
 
 async function startEmbedding(settings: EncoderSettings): Promise<EncoderSession<PairRecord>> {
-  const records = splitRecords(readPairs(settings.data), settings.heldOut); // before the weights, for early errors
+  const records = splitRecords(readPairs(settings.data), settings.heldOut); // read before the weights, so that errors appear early
   const path = await locateModel("loadModel", settings.model);
   const loaded = await loadModel<Encoder>(path, { dtype: "float32" });
   checkEncoder(loaded.model, path);
   const { model, config } = loaded;
-  // dropout would draw other numbers when a chunk of texts is computed again
+  // dropout would draw different numbers when a chunk of texts is recomputed
   const objective = (model: Encoder) =>
     embedding(model, settings.scale, settings.loraDropout > 0 ? 2 ** 30 : undefined);
   return new EncoderSession(withEpochs(settings, records.train.length), { model, config, path, records, objective });
@@ -246,7 +246,7 @@ function adapted(model: Encoder, settings: EncoderSettings): LoraAdapter<Encoder
   const { lora: rank, loraAlpha: alpha, loraDropout: dropout, loraTargets: targets, task } = settings;
   if (rank === 0) return undefined;
   const chosen = { ...(alpha > 0 && { alpha }), ...(targets.length > 0 && { targets }) };
-  const head = model.head?.parameters() ?? []; // frozen ones would not be listed
+  const head = model.head?.parameters() ?? []; // before freezing, because frozen tensors are not listed
   const adapter = lora(model, { rank, dropout, generator: defaultGenerator, ...chosen });
   if (task === "classify") for (const parameter of head) parameter.requiresGrad = true;
   return adapter;

@@ -22,7 +22,7 @@ type Shared = Pick<
 >;
 
 export interface EncoderSettings extends Shared {
-  /** What the encoder is trained for. */
+  /** The task that the encoder is trained for. */
   readonly task: EncoderTask;
   /** A Hugging Face folder of an encoder. */
   readonly model: string;

@@ -176,7 +176,9 @@ export class TuningSession implements Trainee, Trainable {
     return path;
   }
 
-  /** Answers the prompt of the settings, or that of the first example. It does not use the run's random numbers. */
+  /**
+   * Answers the prompt of the settings, or the prompt of the first example. It does not use the run's random numbers.
+   */
   async sample(): Promise<{ readonly prompt: string; readonly text: string }> {
     const { sampleTokens: maxTokens, temperature, seed } = this.settings;
     const tokens = this.promptTokens();

@@ -67,7 +67,7 @@ export type TuningFlags = Partial<TuningSettings>;
  * @throws {ArgumentError} for invalid settings, and for changes of fixed ones.
  */
 export function tuningSettings(flags: TuningFlags, saved?: TuningSettings): TuningSettings {
-  const base = { ...defaults, model: "", data: [], lora: 0, ...saved }; // runs of older versions lack some
+  const base = { ...defaults, model: "", data: [], lora: 0, ...saved }; // runs of older versions lack some settings
   const known = Object.entries(flags).filter(([name, value]) => name in base && value !== undefined);
   const settings: TuningSettings = { ...base, ...Object.fromEntries(known) };
   const foreign = ofText.find((name) => name in flags);

@@ -150,7 +150,7 @@ const handlers: Handlers = {
   },
   step(event) {
     const { step, tokensPerSecond, secondsLeft, liveBytes } = event;
-    const loss = shownLoss(event) as number | null; // JSON has no NaN
+    const loss = shownLoss(event) as number | null; // null, since JSON has no NaN
     show("step", `${step} of ${total}`);
     show("loss", loss === null ? "not finite" : loss.toFixed(3));
     show("speed", formatCount(tokensPerSecond));
