@@ -144,7 +144,7 @@ export const integerRange = (dtype: IntegerDType | "bool"): readonly [bigint, bi
  * bytes).
  */
 export function dtypeOfArray(array: ArrayBufferView): RealDType | undefined {
-  const name: string | undefined = nameOfArray.call(array); // read from the engine; the object could override its properties
+  const name: string | undefined = nameOfArray.call(array); // the object could override its properties
   return name !== undefined && Object.hasOwn(dtypeByArray, name) ? dtypeByArray[name] : undefined;
 }
 

@@ -85,7 +85,7 @@ export async function runSession(
   } catch (error) {
     // The state is from before the failed step. Save it unless its weights are not finite.
     if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
-    if (error instanceof NotFiniteError) await session.team.together(); // otherwise, the first rank that ends would end all ranks
+    if (error instanceof NotFiniteError) await session.team.together(); // a rank that exits would end all ranks
     listener.on({ kind: "end", step: session.step, reason: "failed" });
     throw error;
   }

@@ -62,7 +62,7 @@ export function runTrain(flags: RunFlags): Promise<number> {
     if (flags.backend) setBackend(flags.backend);
     if (flags.strict) setStrict(true);
     const team = await Team.gather();
-    const page = team.isFirst ? openDashboard(flags) : undefined; // before the folder is created, since its port may be in use
+    const page = team.isFirst ? openDashboard(flags) : undefined; // before the folder, as its port may be in use
     try {
       const code = team.isFirst ? await train(flags, team, page) : await trainAlong(flags, team);
       await team.part();
@@ -120,7 +120,7 @@ const unitOf = (session: AnySession): string => (session instanceof EncoderSessi
 async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession; folder: RunFolder }> {
   if (flags.resume === undefined) {
     const session = await start(flags, team);
-    return { session, folder: folderOf(team, () => makeRunFolder(flags.out)) }; // created after the text has been validated
+    return { session, folder: folderOf(team, () => makeRunFolder(flags.out)) }; // only after the text is validated
   }
   const named = flags.resume === true ? flags.out : flags.resume;
   const folder = folderOf(team, () => lockRun(findRun("train", named)));
@@ -166,7 +166,7 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
   const found = encoder as unknown as TuningCheckpoint;
   if (found.extra?.tuning) {
     refuseCompiled(flags);
-    await team.together(); // load it before the first rank writes another one
+    await team.together(); // all ranks load it before the first one writes another
     return await TuningSession.resume(found, tuningSettings(flags, found.extra.tuning), team);
   }
   const checkpoint = await loadRun(checkpointsIn(folder));

@@ -204,7 +204,7 @@ export class EncoderSession<T = unknown> implements Trainable {
 }
 
 async function startEmbedding(settings: EncoderSettings): Promise<EncoderSession<PairRecord>> {
-  const records = splitRecords(readPairs(settings.data), settings.heldOut); // read before the weights, so that errors appear early
+  const records = splitRecords(readPairs(settings.data), settings.heldOut); // fails before weights load
   const path = await locateModel("loadModel", settings.model);
   const loaded = await loadModel<Encoder>(path, { dtype: "float32" });
   checkEncoder(loaded.model, path);
