@@ -1,7 +1,7 @@
 // Measures what copying attention's operands costs: a forward and a backward pass with all operands in memory that the
-// backend reads directly in any layout, so that nothing is copied, and with some of them elsewhere. For metal these are
-// in host memory, for cpu in private memory of the device. Kernels on the software device complete without running, so
-// only copies and encoding take time.
+// backend reads directly, so that nothing is copied, and with some operands in other memory: for metal in host memory,
+// for cpu in private memory of the device. Kernels on the software device complete without running, so only copies and
+// encoding take time.
 
 import { metalContext } from "../src/backend/metal/context.ts";
 import { metalCopies } from "../src/backend/metal/copies.ts";

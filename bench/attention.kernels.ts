@@ -1,7 +1,8 @@
-// Counts what attention's Metal kernels move and multiply on the software device: bytes of device memory relative to
-// the minimum for their tiles (the aim is at most 1.15), and the floating-point operations of matrix products relative
-// to the formula: 4 N² D forward and 14 N² D backward (6 in the kernel over queries, 8 in the one over keys), or half
-// of these if causal. One head is measured; counts grow in proportion to the number of heads.
+// Counts the memory traffic and the products of attention's Metal kernels on the software device. Bytes of device
+// memory are relative to the minimum for the kernels' tiles (the aim is at most 1.15). Floating-point operations of
+// matrix products are relative to the formula: 4 N² D forward and 14 N² D backward (6 in the kernel over queries, 8 in
+// the kernel over keys), or half of these if causal. One head is measured; counts grow in proportion to the number of
+// heads.
 import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
 import { formulaOperations, measureTraffic, type Size } from "./support/attention_traffic.ts";
 import { table } from "./support/measure.ts";

@@ -58,7 +58,9 @@ manualSeed(0);
 const model = new nn.GPT({ vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, width: 128 });
 const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-3 });
 
-/** Returns milliseconds per step, those spent in the dylib, and its calls, for a batch of this shape. */
+/**
+ * Returns the milliseconds per step, the milliseconds in the dylib, and the dylib's calls, for a batch of this shape.
+ */
 function stepsOf(shape: readonly [number, number], count: number) {
   const [inputs, targets] = [randint(0, 256, shape), randint(0, 256, shape)];
   const step = () => {
@@ -73,8 +75,8 @@ function stepsOf(shape: readonly [number, number], count: number) {
   return Array.from({ length: count }, step).slice(count / 2);
 }
 
-// The second case makes the same calls with almost nothing to compute, so its fastest step shows TypeScript's time even
-// on a busy machine.
+// The second case makes the same calls with almost no computation, so its fastest step shows the time of TypeScript
+// even on a busy machine.
 const rows = [stepsOf([12, 64], 100), stepsOf([1, 8], 1000)].map((steps, at) => [
   at === 0 ? "12x64" : "1x8",
   medianOf(steps.map(({ time }) => time)).toFixed(2),

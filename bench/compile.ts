@@ -23,7 +23,7 @@ interface Candidate {
   readonly compiled: Run;
 }
 
-/** A row of the table: what `support/compile.py` makes too, and the calls per round. */
+/** A row of the table: a case that `support/compile.py` can build too, and the calls per round. */
 interface Case {
   readonly kind: keyof typeof makers;
   readonly sizes: Readonly<Record<string, number | readonly number[]>>;

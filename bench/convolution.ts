@@ -49,7 +49,7 @@ const { threads } = cpuInfo(cpuLibrary().native);
 const other = PyTorch.start("convolution.py", threads);
 console.log(`Convolutions, float32, ${threads} threads${other ? `; ${await other.hear()}` : ""}`);
 
-/** Milliseconds of the forward pass, of x's gradient and of the weight's. */
+/** Milliseconds of the forward pass, of x's gradient and of the weight's gradient. */
 type Parts = readonly [forward: number, ofX: number, ofWeight: number];
 type Run = () => Promise<Parts>;
 

@@ -11,8 +11,8 @@
  *
  * `ORCHARD_BACKEND=metal ORCHARD_METAL_DEVICE=nvidia` runs on a GPU per rank; `support/distributed_torch.py` is the
  * same in PyTorch. `ORCHARD_CPU_THREADS` sets the threads per rank. Weak scaling: the efficiency of n ranks is their
- * tokens per second divided by n times those of one. `bench/support/distributed.c` measures MPI itself, to compare with
- * the first table.
+ * tokens per second divided by n times the tokens per second of one rank. `bench/support/distributed.c` measures MPI
+ * itself, to compare with the first table.
  */
 import { parseArgs } from "node:util";
 import { worldOf } from "../src/distributed/world.ts";
@@ -135,7 +135,7 @@ function training({ mode, name, batch, steps }: Training): void {
   say(`gradients and state by rank: ${Array.from(bytes, (each) => each.toFixed(1)).join(", ")} MB`);
 }
 
-/** How gradients were exchanged. */
+/** Describes how gradients were exchanged. */
 const exchanged = (): string =>
   codepaths().find(({ reason }) => reason.includes(" over "))?.reason ?? "no exchange of gradients";
 

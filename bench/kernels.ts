@@ -1,8 +1,9 @@
-// Counts what Metal's kernels move on the software device, per call: bytes of device memory relative to the operands
-// and results once, threadgroup memory, barriers, matrix products, constants, and the number of threadgroups, to
-// compare with the cores of a GPU. The counts don't depend on caches, time or the machine. It fails if a count is above
-// that of bench/support/kernels/stored.json; `--store` rewrites that file. Arguments select calls by name. `--peers
-// FOLDER` also counts MLX's kernels, from a checkout of MLX, after checking that their results agree with Orchard's.
+// Counts the memory traffic of Metal's kernels on the software device, per call: bytes of device memory relative to the
+// operands and results once, threadgroup memory, barriers, matrix products, constants, and the number of threadgroups,
+// to compare with the cores of a GPU. The counts don't depend on caches, time or the machine. It fails if a count is
+// above that of bench/support/kernels/stored.json; `--store` rewrites that file. Arguments select calls by name.
+// `--peers FOLDER` also counts MLX's kernels, from a checkout of MLX, after checking that their results agree with
+// Orchard's.
 
 import { join } from "node:path";
 import { Command } from "commander";

@@ -1,7 +1,7 @@
 // Compares linear algebra on the cpu backend with PyTorch on the same number of threads, and with direct calls of
-// LAPACK's routines, in alternating order; and counts what the batched kernels move on the software Metal device. It
-// uses the PyTorch of `bun run fixtures` or of `python3`; without it, the table has only Orchard's times. Results are
-// compared before they are timed. Arguments select rows: `bun bench/linalg.ts qr`.
+// LAPACK's routines, in alternating order; and counts the memory traffic of the batched kernels on the software Metal
+// device. It uses the PyTorch of `bun run fixtures` or of `python3`; without it, the table has only Orchard's times.
+// Results are compared before they are timed. Arguments select rows: `bun bench/linalg.ts qr`.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ import { table } from "./support/measure.ts";
 import { PyTorch } from "./support/pytorch.ts";
 
 /**
- * A function as a user calls it: its operands, its results, and the part of these that does not depend on signs and
+ * A public function: its operands, its results, and the part of the results that does not depend on signs and
  * permutations.
  */
 interface Subject {

@@ -1,7 +1,7 @@
 // Compares losses and embeddings on the cpu backend with plain reads and copies, in one run: cross entropy of 1,024
 // rows of 50,257 logits (GPT-2's vocabulary), losses of 16 million elements, and 16,384 tokens from a table of 50,257
-// rows of width 768. Bandwidth is the bytes that must move per second: operands once and results once; for a read those
-// of a sum, for a copy what it reads and writes. The aim is at least 0.7 of their bandwidth.
+// rows of width 768. Bandwidth is the bytes that must move per second: operands and results once each; for the read,
+// the elements of a sum; for the copy, the bytes read and written. The aim is at least 0.7 of their bandwidth.
 
 import { noGrad } from "../src/autograd/modes.ts";
 import { withBackend } from "../src/backend/policy.ts";

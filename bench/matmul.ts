@@ -29,8 +29,8 @@ const sizeName = ({ m, n, k, batch, layout }: Size) =>
   `${[...batch, `${m}·${k}·${n}`].join(" × ")}${layout ? ` ${layout}` : ""}`;
 
 /**
- * The three products of a layer in training with `rows` tokens: the result, the gradient of the input, and that of the
- * weights.
+ * The three products of a layer in training with `rows` tokens: the result, the gradient of the input, and the gradient
+ * of the weights.
  */
 const layer = (rows: number, from: number, to: number): Size[] => [
   { m: rows, k: from, n: to, batch: [], layout: "NT" },

@@ -1,5 +1,6 @@
-// Generates with a Llama of 1.1 billion random parameters, in this library and in others: `bun bench/models.ts [q4_0]
-// [q8_0] [q4_K] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3] [--processor]`.
+// Measures generation with a Llama of 1.1 billion random parameters, in Orchard and in other libraries: `bun
+// bench/models.ts [q4_0] [q8_0] [q4_K] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3]
+// [--processor]`.
 //
 // The model is created once, in --folder: a Hugging Face folder in bfloat16, and GGUF files.
 //

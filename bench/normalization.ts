@@ -1,7 +1,7 @@
 // Compares normalizations of 16 million float32 numbers on the cpu backend, forward and backward, with a plain copy of
-// the same size, in one run. Bandwidth is the bytes that must move per second: for the copy what it reads and writes;
-// for a forward pass its operands and results; for a backward pass the rows, the incoming gradients and the gradient of
-// the rows. The aim is at least 0.7 of the copy's bandwidth.
+// the same size, in one run. Bandwidth is the bytes that must move per second: for the copy, the bytes read and
+// written; for a forward pass, its operands and results; for a backward pass, the rows, the incoming gradients and the
+// gradient of the rows. The aim is at least 0.7 of the copy's bandwidth.
 
 import { withBackend } from "../src/backend/policy.ts";
 import { clone } from "../src/ops/copy/copy.ts";

@@ -27,7 +27,7 @@ const python = flags.python ?? presentPython(onnxAlone) ?? "python3";
 const folder = mkdtempSync(join(tmpdir(), "orchard-onnx-"));
 const other = new LineProcess([python, join(import.meta.dir, "support", "onnx.py"), `${threads}`]);
 
-/** Returns the milliseconds of what the other library is asked to do. */
+/** Returns the milliseconds that the other library takes for a request. */
 const askOther = async (words: Readonly<Record<string, string | number>>): Promise<number> =>
   (JSON.parse(await other.ask(JSON.stringify(words))) as { milliseconds: number }).milliseconds;
 
@@ -44,7 +44,7 @@ function differenceOf(actual: Tensor, expected: Tensor): number {
   return a!.reduce((result, value, at) => Math.max(result, Math.abs(value - b![at]!)), 0) / most;
 }
 
-/** How long a model runs before it is measured, in milliseconds: JavaScript is compiled meanwhile. */
+/** Warm-up time of a model in milliseconds, in which JavaScript is compiled. */
 const WARMING = 1000;
 /** The duration of a turn in milliseconds. */
 const TURN = 300;

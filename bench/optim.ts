@@ -27,7 +27,7 @@ function stepOf(make: Make, dtype: FloatDType): () => void {
 }
 
 /**
- * Returns the bytes read and written per element: the gradient, and twice the parameter and `planes` numbers of state.
+ * Returns the bytes read and written per element: the gradient once, the parameter and `planes` numbers of state twice.
  */
 const bytesFor = (dtype: FloatDType, planes: number): number => elements * (3 * bytesOf(dtype) + 8 * planes);
 

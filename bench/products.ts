@@ -1,6 +1,6 @@
-// Measures `matmul` on the cpu backend, in GFLOP/s and as a fraction of the processor's peak for float32 fused
-// multiply-adds, which a loop of nothing else measures. `bun run bench products 1,2,4` measures with each of these
-// numbers of threads.
+// Measures `matmul` on the cpu backend, in GFLOP/s and as a fraction of the processor's peak. The peak is measured by a
+// loop of only float32 fused multiply-adds. `bun run bench products 1,2,4` measures with each of these numbers of
+// threads.
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -2,11 +2,11 @@
 // 12] [--threads N] [--processor]`.
 //
 // products: one row of x, in GB/s of compressed bytes, compared with a plain read of the same number of bytes in the
-// same round, and with MLX's `quantized_matmul` if python3 has MLX. The matrices, used one after the other, exceed
-// every cache, as when a model reads its weights. With --processor, CPU time is measured, which other programs affect
-// little: on one thread it equals the time of a machine with one core.
+// same round, and with MLX's `quantized_matmul` if python3 has MLX. The matrices are used one after the other and
+// together exceed every cache, as the weights of a model do. With --processor, CPU time is measured, which other
+// programs affect little: on one thread it equals the time of a machine with one core.
 //
-// tokens: a Llama with random weights, saved by io.saveGguf, generates in this library and in llama.cpp (the npm
+// tokens: a Llama with random weights, saved by io.saveGguf, generates text in Orchard and in llama.cpp (the npm
 // package node-llama-cpp in FOLDER/node_modules) on the same number of threads. Formats can also be selected by name.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -68,7 +68,7 @@ function timed<Weights>(all: readonly Weights[], product: (weights: Weights) => 
   return (clock() - begun) / all.length;
 }
 
-/** More than a processor's caches hold. */
+/** More bytes than a processor's caches hold. */
 const UNCACHED_BYTES = 160e6;
 
 /** A square matrix that repeats one block of rows, since quantizing all of it would take long. */

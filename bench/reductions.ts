@@ -1,7 +1,7 @@
 // Compares reductions, scans and softmax of 16 million float32 numbers on the cpu backend with a plain copy of the same
-// size, in one run. Bandwidth is the bytes that must move per second: for the copy what it reads and writes; for a
-// reduction its elements once, since its results are few; for scans and softmax elements and results once each. The aim
-// is at least 0.7 of the copy's bandwidth.
+// size, in one run. Bandwidth is the bytes that must move per second: for the copy, the bytes read and written; for a
+// reduction, its elements once, since its results are few; for scans and softmax, elements and results once each. The
+// aim is at least 0.7 of the copy's bandwidth.
 import { withBackend } from "../src/backend/policy.ts";
 import { tensor } from "../src/ops/creation/tensor.ts";
 import { amax, argmax, cumsum, logsumexp, max, mean, norm, softmax, sum, variance } from "../src/ops/index.ts";

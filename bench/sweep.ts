@@ -1,7 +1,7 @@
 // Compares the cpu backend with PyTorch over drawn cases: every operation and layer, forward and with backward,
-// optimizers and small models, with random shapes, layouts and dtypes. The tables give PyTorch's time divided by ours:
-// above 1, Orchard is faster. `bun run bench sweep --seed 7 --cases 300 --threads 1,2 matmul` draws products only; `bun
-// bench/sweep.ts --help` lists all options.
+// optimizers and small models, with random shapes, layouts and dtypes. The tables give PyTorch's time divided by
+// Orchard's: above 1, Orchard is faster. `bun run bench sweep --seed 7 --cases 300 --threads 1,2 matmul` draws products
+// only; `bun bench/sweep.ts --help` lists all options.
 
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
@@ -56,7 +56,7 @@ function take(line: Line): void {
   else console.log(line.note);
 }
 
-/** The threads of a backend are counted when it is loaded: each number is measured in a separate process. */
+/** A backend reads the number of threads when it is loaded, so each number is measured in a separate process. */
 async function measureOn(count: number): Promise<void> {
   const program = join(import.meta.dir, "support/sweep/run.ts");
   const child = Bun.spawn([process.execPath, program, `${seed}`, `${first}`, `${last}`, ...command.args], {

@@ -1,4 +1,4 @@
-// Measures fork and join of the cpu backend's threads, on 2, 4, 8, … threads.
+// Measures the fork-join cost of the cpu backend's threads, on 2, 4, 8, … threads.
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -29,7 +29,7 @@ function vocabulary() {
     const [left, right] = [words[draw(words.length)]!, words[draw(words.length)]!];
     const word = left + right;
     if (word.length > 14 || (!ids.has(word) && words.length >= TOKENS)) {
-      if (words.length >= TOKENS) merges.push([left, right]); // its word would not be a token, so it never applies
+      if (words.length >= TOKENS) merges.push([left, right]); // its result is no token, so it never applies
       continue;
     }
     if (!ids.has(word)) ids.set(word, words.push(word) - 1);

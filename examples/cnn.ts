@@ -1,5 +1,5 @@
 // Learns to read handwritten digits with a convolutional network: convolutions, batch norms, the one-cycle policy.
-// Convolutions with stride 2 halve the pictures, in place of pooling: they cost a quarter of those with stride 1.
+// Instead of pooling, convolutions with stride 2 halve the pictures: they cost a quarter of convolutions with stride 1.
 //
 //   bun examples/cnn.ts [digits to train on] [epochs] [digits to test on]
 import { crossEntropy, data, manualSeed, nn, noGrad, optim, type Tensor, tidy } from "../src/index.ts";
@@ -29,7 +29,7 @@ const model = new Sequential(
 /** uint8 [count, 784] as [count, 1, 28, 28], around 0. */
 const pictures = (images: Tensor): Tensor => images.to("float32").div(255).sub(0.13).div(0.31).reshape([-1, 1, 28, 28]);
 
-/** The share of digits that are recognized. */
+/** Returns the fraction of digits that are recognized. */
 function accuracy(part: "t10k", count: number): number {
   const { images, labels } = readDigits(part, count);
   let right = 0;

@@ -34,7 +34,7 @@ const averages = new optim.AveragedWeights(unet.namedParameters(), { decay: 0.99
 const { images } = readDigits("train", Number(trained));
 const loader = new data.DataLoader(new data.TensorDataset(images), { batchSize, shuffle: true, dropLast: true });
 
-/** The error of the velocity that the model finds in noisy digits, at drawn timesteps. */
+/** Returns the error of the velocity that the model predicts for noisy digits, at drawn timesteps. */
 function lossOf(digits: Tensor): Tensor {
   const bright = digits.to("float32").div(127.5).sub(1);
   const x = pixelUnshuffle(bright.reshape([batchSize, 1, 28, 28]), 2); // [batch, 4, 14, 14] is faster

@@ -25,7 +25,7 @@ export async function loadKinds(): Promise<Kinds> {
   return { model: await io.loadOnnx(join(folder, "model.onnx")), settings, labels: settings.target_labels_space };
 }
 
-/** The first and the last bytes without white space around them, as magika takes them. */
+/** Returns the first and the last bytes without surrounding white space, which are magika's input. */
 export function tokensOf(bytes: Uint8Array, settings: Settings): number[] {
   const { beg_size, end_size, block_size, padding_token } = settings;
   const isSpace = (byte: number) => byte === 32 || (byte >= 9 && byte <= 13);

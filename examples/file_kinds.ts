@@ -1,9 +1,8 @@
-// Says what kind of file each of some files is, from its bytes alone, with Google's magika, an ONNX model. Writes a
-// picture.
+// Detects the kind of each file only from its bytes, with Google's magika, an ONNX model. Writes a picture.
 //
 //   bun examples/file_kinds.ts [file_kinds.png] [files…]
 //
-// Without files, those of this repository. The model is that of the package magika on PyPI.
+// Without arguments, it reads the files of this repository. The model is from the package magika on PyPI.
 import { basename, join } from "node:path";
 import { kindOf, loadKinds } from "./file_kind_model.ts";
 import { height, save, width } from "./picture.ts";

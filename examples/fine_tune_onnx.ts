@@ -1,9 +1,9 @@
-// Teaches an ONNX model two new kinds of files: trains the last layer of Google's magika on made chess games and
-// knitting patterns, and shows that it still knows the others.
+// Teaches an ONNX model two new kinds of files: trains the last layer of Google's magika on generated chess games and
+// knitting patterns, and shows that it still knows the other kinds.
 //
 //   bun examples/fine_tune_onnx.ts [steps]
 //
-// The model is that of the package magika on PyPI.
+// The model is from the package magika on PyPI.
 import { join } from "node:path";
 import { manualSeed, nllLoss, optim, rand, type Tensor, tensor, tidy } from "../src/index.ts";
 import { kindOf, loadKinds, tokensOf } from "./file_kind_model.ts";
@@ -12,7 +12,7 @@ import { numbersOf } from "./picture.ts";
 const [steps = "40"] = process.argv.slice(2);
 manualSeed(3);
 const kinds = await loadKinds();
-/** The new kinds take the places of two that are rare. */
+/** The new kinds replace two rare ones. */
 const places = { "chess game": kinds.labels.indexOf("ace"), "knitting pattern": kinds.labels.indexOf("hlp") } as const;
 
 const pick = (list: readonly string[]): string => list[Math.floor(rand([1]).item() * list.length)]!;

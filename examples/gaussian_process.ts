@@ -23,7 +23,7 @@ const noise = 0.15;
 
 manualSeed(7);
 const truth = (x: Tensor): Tensor => x.sin().add(x.mul(0.4).cos());
-// No values from 3 to 6: the band must be wide there.
+// There are no values from 3 to 6, so the band must be wide there.
 const inputs = uniform(0, 3, [count])
   .mul(tensor(Array.from({ length: count }, (_, at) => (at % 2 ? 1 : -1))))
   .add(4.5);

@@ -3,7 +3,7 @@
 //
 //   bun examples/read_text.ts [read_text.png] [picture.png]
 //
-// Without a picture, some lines are drawn. The models are those of the package rapidocr-onnxruntime on PyPI.
+// Without a picture, some lines are drawn. The models are from the package rapidocr-onnxruntime on PyPI.
 import { join } from "node:path";
 import { interpolate, io, Tensor } from "../src/index.ts";
 import { toPng } from "../src/train/curve.ts";
@@ -34,10 +34,10 @@ const [, height, width] = picture.sizes(3);
 const models = join(pythonPackage("rapidocr-onnxruntime==1.4.4"), "rapidocr_onnxruntime", "models");
 const finder = await io.loadOnnx(join(models, "ch_PP-OCRv4_det_infer.onnx"));
 const reader = await io.loadOnnx(join(models, "ch_PP-OCRv4_rec_infer.onnx"));
-/** The first class is no character, and the last one a space. */
+/** The first class means no character, and the last one a space. */
 const characters = ["", ...reader.metadata.get("character")!.split("\n"), " "];
 
-/** Resizes, and maps 0 to −1 and 255 to 1. The models take channels from blue to red. */
+/** Resizes, and maps 0 to −1 and 255 to 1. The models expect the channels in the order blue, green, red. */
 function prepared(image: Tensor, size: readonly [number, number]): Tensor {
   const scaled = image.to("float32").div(127.5).sub(1).flip(0).unsqueeze(0);
   return interpolate(scaled, { size: [...size], mode: "bilinear", alignCorners: false });

@@ -26,7 +26,7 @@ interface Drawing {
   readonly image: Tensor;
 }
 
-/** Draws one shape, not quite where the text says, in a color that varies, on noise. */
+/** Draws one shape on noise, at about the position that the text describes, in a varying color. */
 function draw(): Drawing {
   const random = rand([16 + side * side]).dataSync() as Float32Array;
   const pick = <K extends string>(of: Readonly<Record<K, unknown>>, at: number): K => {
@@ -62,7 +62,7 @@ model.processor = new nn.ImageProcessor({ rescale: 1 / 255, mean: [0.5], std: [0
 const optimizer = new optim.AdamW(model.parameters(), { lr: 3e-3, weightDecay: 0 });
 const schedule = optim.cosineWithWarmup({ warmup: 20, total: Math.max(Number(steps), 21), floor: 0.02 });
 
-/** As many drawings as a batch has, of which no two have the same text. */
+/** Returns a batch of drawings with distinct texts. */
 function drawn(): Drawing[] {
   const found = new Map<string, Drawing>();
   while (found.size < batch) {
@@ -82,7 +82,7 @@ for (let step = 1; step <= Number(steps); step++) {
       drawings.map(({ text }) => tokensOf(text)),
       { dtype: "int32" },
     );
-    // each image belongs to the text of the same row, and each text to that image
+    // each image matches the text of the same row, and vice versa
     const [scores, own] = [model.forward(pixels, tokens), arange(batch, { dtype: "int64" })];
     const loss = crossEntropy(scores, own).add(crossEntropy(scores.T, own)).div(2);
     loss.backward();

@@ -1,5 +1,5 @@
-// Semantic search with all-MiniLM-L6-v2: 20 sentences ordered by how near they are to a question. No sentence that
-// answers it repeats its words. Writes a picture.
+// Semantic search with all-MiniLM-L6-v2: 20 sentences ordered by similarity to a question. The sentences that answer
+// the question share no words with it. Writes a picture.
 //
 //   bun examples/sentences.ts [sentences.png] [question] [model]
 //

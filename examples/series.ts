@@ -1,5 +1,5 @@
 // Learns to continue a series, the sum of two waves, with an LSTM: it learns to predict the next value, then continues
-// alone.
+// the series from its predictions.
 //
 //   bun examples/series.ts [steps]
 import { cat, manualSeed, mseLoss, nn, noGrad, optim, type Tensor, tensor } from "../src/index.ts";

@@ -3,7 +3,7 @@
 //   bun examples/speech.ts [speech.png] [recording.wav] [silero_vad.onnx]
 //
 // Without a recording, two sentences from the speech synthesizer mespeak on npm, between noise and a melody. Without a
-// model, that of the package silero-vad on PyPI.
+// model, it uses the model of the package silero-vad on PyPI.
 import { join } from "node:path";
 import { cat, io, manualSeed, randn, signal, type Tensor, tensor, zeros } from "../src/index.ts";
 import { npmPackage, pythonPackage } from "./packages.ts";
@@ -11,7 +11,7 @@ import { draw, numbersOf, save } from "./picture.ts";
 
 const [path = "speech.png", recording, model] = process.argv.slice(2);
 const RATE = 16_000;
-/** Samples of a step, and those before it that the model sees too. */
+/** The samples of a step, and the samples of context before it. */
 const [STEP, CONTEXT] = [512, 64];
 
 interface Synthesizer {
@@ -77,7 +77,7 @@ for (let start = 0; start < samples.length; start += STEP) {
 }
 
 const seconds = (step: number) => (step * STEP) / RATE;
-/** Ranges of steps with speech; up to ten steps without it do not end one. */
+/** Returns ranges of steps with speech. Up to ten steps without speech do not end a range. */
 const ranges: [from: number, to: number][] = [];
 for (const [step, probability] of probabilities.entries()) {
   if (probability < 0.5) continue;

@@ -27,7 +27,7 @@ class PageRouter extends MemberRouter {
   }
 }
 
-/** Types that the compiler expands, but that a page should name. The largest is first. */
+/** Types that the compiler expands, but that a page should show by name. The largest is first. */
 const named = ["DType", "IntegerDType", "FloatDType"];
 
 /** The strings that a type allows, through the names in it; undefined if it allows anything else. */
@@ -39,7 +39,7 @@ function stringsOf(type: SomeType | undefined): string[] | undefined {
   return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
 }
 
-/** The union with a name in place of its strings. */
+/** Returns the union with a name in place of its strings. */
 function withNames(union: UnionType, project: ProjectReflection): UnionType {
   let { types } = union;
   for (const name of named) {

@@ -87,8 +87,8 @@ export function measureTraffic(size: Size): Traffic[] {
 }
 
 /**
- * Returns the number of lines that these rows iterate over together: those that any of them attends to, or is attended
- * by.
+ * Returns the number of lines that these rows iterate over together: the lines that any of the rows attends to, or that
+ * attend to it.
  */
 function linesOf(kernel: Costed, rows: number, { length, causal }: Size): number[] {
   return Array.from({ length: Math.ceil(length / rows) }, (_, index) => {

@@ -1,9 +1,9 @@
 /**
  * AWQ, for comparison (see docs/quantization.md): columns of W with large inputs are multiplied by a scale before
- * groups are rounded, and x is divided by it, so that these columns have finer steps.
+ * groups are rounded, and x is divided by the same scale, so that these columns have finer quantization steps.
  *
- * Source: J. Lin et al., "AWQ", 2024, section 3.2: s = (mean |x|)^α, with the α of the smallest error. Its search for
- * narrower groups is omitted.
+ * Source: J. Lin et al., "AWQ", 2024, section 3.2: s = (mean |x|)^α, with the α that gives the smallest error. Its
+ * search for narrower groups is omitted.
  */
 import { noGrad } from "../../src/autograd/modes.ts";
 import { dequantize, fromArray, nn, type QuantizedTensor, type Tensor } from "../../src/index.ts";
@@ -46,7 +46,7 @@ function scalesOf(magnitudes: Float64Array, alpha: number): Tensor {
 /** Weights with scaled columns; the original weights are approximated by ŵ / scales. */
 export interface ScaledWeights {
   readonly weight: QuantizedTensor;
-  /** float32 [in], by which x is divided. */
+  /** float32 [in]; x is divided by them. */
   readonly scales: Tensor;
   /** Σ |x (W − Ŵ)ᵀ|² over the rows x of the calibration. */
   readonly error: number;

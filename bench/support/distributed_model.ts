@@ -39,8 +39,8 @@ export const halving = (ranks: number, bytes: number, { latency, bandwidth }: Ne
   2 * Math.ceil(Math.log2(ranks)) * latency + (2 * (ranks - 1) * bytes) / ranks / bandwidth;
 
 /**
- * Returns the tokens per second of n ranks divided by n times those of one. A step takes longer by the part of the
- * exchange that backward does not hide.
+ * Returns the tokens per second of n ranks divided by n times the tokens per second of one. A step takes longer by the
+ * part of the exchange that does not overlap with backward.
  */
 export function efficiency(ranks: number, { bytes, seconds, overlap }: Work, network: Network): number {
   const exchange = Math.min(ring(ranks, bytes, network), halving(ranks, bytes, network));
@@ -55,7 +55,9 @@ export function fitted(name: string, few: readonly [number, number], many: reado
 
 const MB = 1e6;
 
-/** Networks. The first two were measured between ranks (docs/distributed.md, Speed); the others are data sheets'. */
+/**
+ * Networks. The first two were measured between ranks (docs/distributed.md, Speed); the others are from data sheets.
+ */
 export const networks: readonly Network[] = [
   fitted("shared memory, measured", [16_384, 7.9e-6], [4_194_304, 0.58e-3]),
   fitted("TCP between two namespaces, measured", [16_384, 14.4e-6], [4_194_304, 10.9e-3]),
@@ -65,7 +67,7 @@ export const networks: readonly Network[] = [
   { name: "InfiniBand, 100 Gbit/s", latency: 2e-6, bandwidth: 11_000 * MB },
 ];
 
-/** Connections of GPUs: the first was measured by NCCL between two H200, the second is a data sheet's. */
+/** Connections of GPUs. The first was measured with NCCL between two H200; the second is from a data sheet. */
 export const gpuNetworks: readonly Network[] = [
   fitted("NVLink of H200, measured", [16_384, 26.8e-6], [268_435_456, 920.4e-6]),
   { name: "InfiniBand, 400 Gbit/s for each GPU", latency: 5e-6, bandwidth: 48_000 * MB },
@@ -74,7 +76,8 @@ export const gpuNetworks: readonly Network[] = [
 const RANKS = [2, 4, 8, 64, 256, 1024] as const;
 
 if (import.meta.main) {
-  // 10.9 M parameters: 43.6 MB of gradients; 1,024 tokens took 0.31 s on two threads. Backward hides nothing.
+  // 10.9 M parameters: 43.6 MB of gradients; 1,024 tokens took 0.31 s on two threads. No exchange overlaps with
+  // backward.
   const works: readonly [string, Work][] = [
     ["1,024 tokens", { bytes: 43.6 * MB, seconds: 0.31, overlap: 0 }],
     ["8,192 tokens", { bytes: 43.6 * MB, seconds: 8 * 0.31, overlap: 0 }],

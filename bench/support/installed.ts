@@ -14,5 +14,5 @@ export async function installPackage(folder: string): Promise<string> {
   return installed;
 }
 
-/** The variables that make an installed package use this machine's build of the cpu dylib. */
+/** Environment variables that make an installed package use this machine's build of the cpu dylib. */
 export const buildHere = { ORCHARD_CPU_LIBRARY: join(buildFolder, cpuLibraryName) } as const;

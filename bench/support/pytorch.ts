@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { presentPython } from "../../scripts/fixtures/environment.ts";
 
-/** A program in a separate process that answers each line with a line. */
+/** A program in a separate process, which answers each line of input with a line of output. */
 export class LineProcess {
   readonly #process;
   readonly #lines: AsyncIterator<string>;

@@ -1,4 +1,4 @@
-/** Compares our counts with those of other projects' kernels on the same operands. */
+/** Compares the counts of our kernels with the counts of other projects' kernels on the same operands. */
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { toDType, zeros } from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";

@@ -1,4 +1,4 @@
-/** Counts what the kernels of a call do on the software device. */
+/** Counts the work of a call's kernels on the software device. */
 import { metalContext } from "../../../src/backend/metal/context.ts";
 
 /** The counts of all kernels of a call together. */

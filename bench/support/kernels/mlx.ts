@@ -1,6 +1,6 @@
 /**
- * MLX's kernels (0.32), to compare with ours: their names, grids and arguments, as MLX's host code chooses them for a
- * GPU with few cores. The folder is a checkout of MLX.
+ * MLX's kernels (0.32), for comparison with ours: their names, grids and arguments, which match the choices of MLX's
+ * host code for a GPU with few cores. The folder is a checkout of MLX.
  */
 import { bytesOf, type FloatDType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -25,8 +25,8 @@ const ceil = (value: number, step: number): number => Math.ceil(value / step);
 // ---------------------------------------------------------------- products
 
 /**
- * Sums of few 16 × 16 tiles are split along k. Arguments: buffers a, b and parts (float32); a struct of ints: m, n, k,
- * the row strides of a, b and a part, tiles across and down, the number of parts, their distance and length, the
+ * Products with few 16 × 16 tiles are split along k. Arguments: buffers a, b and parts (float32); a struct of ints: m,
+ * n, k, the row strides of a, b and a part, tiles across and down, the number of parts, their distance and length, the
  * permutation of tiles, the steps of a part. A second kernel adds the parts: parts, out, their number, their distance,
  * the row stride of out.
  */
@@ -65,9 +65,9 @@ function splitProduct(
 }
 
 /**
- * Others have tiles of 64 × 64. Arguments: buffers a, b, out (3) and a struct (4): m, n, k, row strides, tiles across
- * and down as ints, the strides of matrices of a batch as longs, the permutation of tiles, whole steps of k, axes of
- * the batch as ints.
+ * Other products have tiles of 64 × 64. Arguments: buffers a, b, out (3) and a struct (4): m, n, k, row strides, tiles
+ * across and down as ints, the strides of matrices of a batch as longs, the permutation of tiles, whole steps of k,
+ * axes of the batch as ints.
  */
 function wholeProduct(
   m: number,
@@ -329,7 +329,7 @@ function sortCase(dtype: Counted): PeerCase {
       },
       {
         ...{ ...shape, file, name: `carg_block_sort_${dtype}_uint32_bn256_tn4` },
-        arguments: { 0: x!, 1: scratch([rows, width], "float32"), ...sizes }, // of four bytes each
+        arguments: { 0: x!, 1: scratch([rows, width], "float32"), ...sizes }, // the elements have four bytes each
       },
     ],
   };

@@ -36,7 +36,7 @@ export const occupancyColumns = [
 export const occupancyRows = (): string[][] =>
   [...attentionNeeds(), ...productNeeds(), ...rowNeeds()].map((needs) => {
     const { kernel, threads, threadgroupBytes: bytes } = needs;
-    // At least one threadgroup must fit: kernels that would need more registers have a limit of threads.
+    // At least one threadgroup must fit, so kernels that need more registers limit their threads.
     const registers = Math.min(needs.registers, core.registerBytes / (WORD * threads));
     const byRegisters = core.registerBytes / (registers * WORD * threads);
     const byMemory = bytes === 0 ? Infinity : core.threadgroupBytes / bytes;

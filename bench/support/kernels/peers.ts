@@ -1,4 +1,4 @@
-/** Runs other projects' kernels, from a folder with their sources, on the calls on which ours are counted. */
+/** Runs other projects' kernels, from a folder with their sources, for the calls whose Orchard kernels are counted. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Access, dataTypes } from "../../../src/backend/metal/abi.ts";

@@ -1,7 +1,7 @@
 /** The cases that are compared with other libraries: names, operands and the minimum work of a call. */
 import type { DType } from "../../../src/index.ts";
 
-/** An operand that both sides get: normally distributed numbers, or integers of at least 0 and below `below`. */
+/** An operand of both libraries: normally distributed numbers, or integers of at least 0 and below `below`. */
 export interface Operand {
   readonly shape: readonly number[];
   readonly dtype?: DType;
@@ -10,7 +10,7 @@ export interface Operand {
 
 export interface Case {
   readonly name: string;
-  /** A key in the tables of both sides: `ours.ts` and `peers.py`. */
+  /** A key in the tables of both libraries: `ours.ts` and `peers.py`. */
   readonly operation: string;
   readonly operands: readonly Operand[];
   /** Further settings of the operation. */

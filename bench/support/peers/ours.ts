@@ -40,7 +40,7 @@ export type Call = () => Tensor;
 /** The tensors of a model or an optimizer, under PyTorch's names. */
 export type Weights = ReadonlyMap<string, Tensor>;
 
-/** A prepared operation, and the initial weights for the other side, if there are any. */
+/** A prepared operation, and the initial weights for the other library, if there are any. */
 export interface Prepared {
   readonly call: Call;
   readonly weights?: Weights;

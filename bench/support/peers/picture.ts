@@ -1,5 +1,6 @@
 /**
- * Draws a dot per row and number of threads, on a logarithmic axis of the other library's time divided by Orchard's.
+ * Draws a dot for each row and number of threads. The axis is logarithmic: the other library's time divided by
+ * Orchard's.
  */
 import { scaleLog } from "d3-scale";
 import type { Row } from "./run.ts";

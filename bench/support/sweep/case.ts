@@ -1,4 +1,4 @@
-/** A drawn case of the sweep: one call, as both libraries make it. pytorch.py reads cases as JSON. */
+/** A drawn case of the sweep: a call that both libraries make. pytorch.py reads cases as JSON. */
 import type { DType } from "../../../src/tensor/dtype.ts";
 
 /** The layout of an operand in memory. A sliced operand has every second element of an axis of a larger tensor. */
@@ -9,8 +9,8 @@ export type Layout =
   | { readonly kind: "expanded"; readonly dim: number };
 
 /**
- * What elements are drawn from: a normal distribution, a uniform one (of whole numbers for integers), distinct indices
- * below a bound, or matrices that are well conditioned, or symmetric and positive definite.
+ * The distribution of elements: normal, uniform (whole numbers for integers), distinct indices below a bound, or
+ * matrices that are well conditioned, or symmetric and positive definite.
  */
 export type Values =
   | "normal"
@@ -43,14 +43,17 @@ export interface Case {
   /** The operands with a gradient; none if only the forward is measured. */
   readonly gradients: readonly number[];
   readonly ours: Call;
-  /** PyTorch's name with its module, such as `nn.functional.pad`; without one if it has our name. */
+  /** PyTorch's name with its module, such as `nn.functional.pad`. Omitted if it is Orchard's name. */
   readonly theirs: Call;
   /**
-   * What is called: an operation; a layer's `forward`; a step of an optimizer over the operands as parameters; a step
-   * of training with the layers of `args`.
+   * The kind of call: an operation; a layer's `forward`; an optimizer step with the operands as parameters; a training
+   * step with the layers in `args`.
    */
   readonly kind: "operation" | "layer" | "optimizer" | "training";
-  /** Which of several results is compared; null if libraries may choose, such as an order among equal elements. */
+  /**
+   * The index of the result to compare, if there are several; null if libraries may differ, such as in the order of
+   * equal elements.
+   */
   readonly compared: number | null;
   /** The factor by which the dtype's usual tolerance is multiplied. */
   readonly slack: number;

@@ -14,7 +14,8 @@ import { spectra } from "./families/spectra.ts";
 import { caseOf, type Family } from "./family.ts";
 
 /**
- * The families, and the share of cases of each: proportional to the time that programs spend in it, not to its size.
+ * The families, each with its fraction of the cases. Fractions are proportional to the time that programs spend in a
+ * family, not to the number of its operations.
  */
 export const families = {
   elementwise: [elementwise, 0.15],
@@ -55,5 +56,5 @@ export function drawCase(seed: number, number: number, words: readonly string[] 
 const matches = (family: string, name: string, words: readonly string[]): boolean =>
   words.some((word) => family === word || name.toLowerCase().includes(word.toLowerCase()));
 
-/** The elements of the largest operand, against which the pictures plot ratios. */
+/** Returns the elements of the largest operand: the horizontal axis of the pictures. */
 export const largestOf = ({ operands }: Case): number => Math.max(1, ...operands.map(({ shape }) => sizeOf(shape)));

@@ -2,19 +2,19 @@
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { baseShape, type Layout, type Operand, sizeOf, type Values } from "./case.ts";
 
-/** The most elements of an operand in memory: 32 MB of float32. */
+/** Maximum elements of an operand in memory: 32 MB of float32. */
 export const MOST_ELEMENTS = 2 ** 23;
 
-/** How often an operand that supports any layout is strided. */
+/** Probability that an operand that supports any layout is strided. */
 const layoutShares = { contiguous: 0.7, transposed: 0.12, sliced: 0.1, expanded: 0.08 } as const;
 
-/** The float dtypes by their shares: most programs compute in float32. */
+/** The float dtypes with their probabilities. Most programs compute in float32. */
 const floatShares = { float32: 0.66, bfloat16: 0.14, float16: 0.1, float64: 0.1 } as const;
 
 export class Draw {
   #state: number;
 
-  /** @param stream numbers draws that are independent of each other */
+  /** @param stream the index of one of several independent sequences */
   constructor(seed: number, stream: number) {
     this.#state = Number(Bun.hash(`${seed} ${stream}`) & 0xffffffffn);
   }
@@ -56,7 +56,7 @@ export class Draw {
     return entries.at(-1)![0];
   }
 
-  /** A shape of about as many elements as asked for: the logarithm is divided among the axes at random. */
+  /** Draws a shape of about the given number of elements, whose logarithm is divided among the axes at random. */
   shape(rank: number, elements: number): number[] {
     const parts = Array.from({ length: rank }, () => -Math.log(1 - this.uniform()));
     const total = parts.reduce((sum, part) => sum + part, 0);

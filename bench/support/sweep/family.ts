@@ -1,4 +1,4 @@
-/** The result of a family of operations for one draw, and how a case is made from it. */
+/** The call that a family of operations draws, and its conversion to a case. */
 import type { Argument, Call, Case, Operand, Options } from "./case.ts";
 import type { Draw } from "./draw.ts";
 
@@ -8,7 +8,7 @@ export interface Drawn {
   /** Default: the operands, in order. */
   readonly args?: readonly Argument[];
   readonly options?: Options;
-  /** What is differentiated: `true` for all float operands. Default: nothing. */
+  /** The operands to differentiate; `true` for all float operands. Default: none. */
   readonly gradients?: boolean | readonly number[];
   readonly kind?: Case["kind"];
   readonly compared?: number | null;

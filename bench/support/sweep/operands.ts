@@ -27,8 +27,8 @@ function conditioned(shape: readonly number[], isSymmetric: boolean): Tensor {
 }
 
 /**
- * Distinct whole numbers. A vector is in ascending order, as edges of bins are. With more axes, all planes have the
- * same permutation.
+ * Distinct whole numbers. A vector is in ascending order, so that it can be edges of bins. With more axes, all planes
+ * have the same permutation.
  */
 function distinct(shape: readonly number[], below: number): Tensor {
   const count = sizeOf(shape);
@@ -46,7 +46,7 @@ function drawn({ dtype, values }: Operand, shape: readonly number[]): Tensor {
   return randint(low, high + 1, [...shape]);
 }
 
-/** Draws the elements in memory, of which {@link view} makes an operand. */
+/** Draws the elements in memory. {@link view} makes an operand from them. */
 export const drawBase = (operand: Operand, shape: readonly number[]): Tensor =>
   tidy(() => toDType(drawn(operand, shape), operand.dtype));
 

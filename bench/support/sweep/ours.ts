@@ -1,4 +1,4 @@
-/** A drawn case as Orchard runs it: prepared once, called often. */
+/** A drawn case in Orchard, which is prepared once and called often. */
 import * as orchard from "../../../src/index.ts";
 import { crossEntropy, fft, grad, linalg, nn, noGrad, ones, optim, signal, Tensor, tidy } from "../../../src/index.ts";
 import type { Argument, Call, Case } from "./case.ts";
@@ -51,7 +51,7 @@ function withGradients(forward: () => unknown, inputs: readonly Tensor[]): Prepa
     tidy(() => {
       const output = tensorsOf(forward())[0]!;
       const gradients = grad([output], inputs, { gradOutputs: [cotangent] });
-      // an operation that passes its gradient on returns the cotangent itself, which the next call needs
+      // if an operation passes its gradient on unchanged, the result is the cotangent itself, which the next call needs
       return [output.detach(), ...gradients.map((each) => (each === cotangent ? each.detach() : each))];
     }) as Tensor[];
 }
@@ -118,5 +118,5 @@ function training(each: Case, [x, classes]: readonly Tensor[]): Ready {
 
 const preparations = { operation, layer, optimizer, training } as const;
 
-/** @param operands as the case describes them; a layer's weights are drawn */
+/** @param operands the operands of the case; a layer's weights are drawn */
 export const prepare = (each: Case, operands: readonly Tensor[]): Ready => preparations[each.kind](each, operands);

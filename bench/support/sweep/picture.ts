@@ -1,4 +1,4 @@
-/** A dot for each case: PyTorch's time over ours against the size of its largest operand, by family. */
+/** Draws a dot for each case, by family: PyTorch's time divided by Orchard's, over the size of the largest operand. */
 import { scaleLog } from "d3-scale";
 import type { Row } from "./run.ts";
 

@@ -1,4 +1,4 @@
-/** The report of a sweep: distributions of PyTorch's time divided by ours, the slowest cases, and changes. */
+/** The report of a sweep: distributions of PyTorch's time divided by Orchard's, the slowest cases, and changes. */
 import { table } from "../measure.ts";
 import type { Row } from "./run.ts";
 
@@ -7,7 +7,7 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 const shown = (value: number): string => value.toFixed(2);
 
-/** Quantiles of the ratios, and how many cases are slower here. */
+/** Quantiles of the ratios, and the number of cases in which Orchard is slower. */
 function distribution(rows: readonly Row[]): (string | number)[] {
   const ratios = rows.map(({ ratio }) => ratio).sort((a, b) => a - b);
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
@@ -52,7 +52,7 @@ export function worst(rows: readonly Row[], count: number, repeat: (row: Row) =>
   return table(["ratio", "threads", "ours, µs", "PyTorch, µs", "  case"], lines);
 }
 
-/** A ratio that changes by less is noise between two runs. */
+/** The smallest factor of change that is not noise between two runs. */
 const NOTABLE = 1.15;
 
 /** The cases of both runs whose ratio changed most, first those that became slower. */

@@ -2,7 +2,7 @@
  * Measures drawn cases in alternation with PyTorch on a given number of threads, and prints a line of JSON for each.
  * Results are compared before anything is timed.
  *
- * Arguments: the seed; the numbers of the first case and of the one after the last; texts that names contain.
+ * Arguments: the seed; the number of the first case; the number after the last one; parts of names.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { drawCase, largestOf } from "./cases.ts";
 import { drawBase, view } from "./operands.ts";
 import { type Prepared, prepare } from "./ours.ts";
 
-/** A measured case: milliseconds of a call, and the median over rounds of PyTorch's time over ours. */
+/** A measured case: milliseconds of a call, and the median over rounds of PyTorch's time divided by Orchard's. */
 export interface Row {
   readonly number: number;
   readonly family: string;
@@ -29,7 +29,10 @@ export interface Row {
   readonly ratio: number;
 }
 
-/** The outcome of a case. A fault is an error in Orchard, or results that differ; PyTorch may lack a missing one. */
+/**
+ * The outcome of a case. `fault`: an error in Orchard, or results that differ; `missing`: PyTorch may lack the
+ * operation.
+ */
 export type Line =
   | { readonly row: Row }
   | { readonly note: string }
@@ -44,7 +47,7 @@ const ROUNDS = 7;
 const SAMPLE = 6;
 /** Calls before the first sample, because JavaScript's compiler needs time. */
 const WARM = { calls: 500, milliseconds: 80 } as const;
-/** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
+/** The other library's threads may spin while they wait for work; they stop within this many milliseconds. */
 const SETTLING = 12;
 
 const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -64,12 +67,12 @@ interface File {
 let files = 0;
 async function write(folder: string, x: Tensor, given: Partial<File> = {}): Promise<File> {
   const path = join(folder, `${files++ % 512}`);
-  const stored = x.dtype === "float16" || x.dtype === "bfloat16" ? "float32" : x.dtype; // float32 represents it exactly
+  const stored = x.dtype === "float16" || x.dtype === "bfloat16" ? "float32" : x.dtype; // exact in float32
   await Bun.write(path, toDType(x.detach(), stored).dataSync() as Float32Array<ArrayBuffer>);
   return { path, stored, dtype: x.dtype, shape: x.shape, base: x.shape, layout: { kind: "contiguous" }, ...given };
 }
 
-/** The largest difference that the rounding of a dtype explains, of the largest number. */
+/** The largest difference that a dtype's rounding explains, relative to the largest number. */
 const tolerances: Readonly<Record<string, number>> = {
   ...{ float32: 1e-5, float64: 1e-13, float16: 2 ** -9, bfloat16: 2 ** -6 },
 };

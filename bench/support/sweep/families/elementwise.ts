@@ -14,7 +14,7 @@ const domains: Readonly<Record<string, Values>> = {
   ...{ logit: { low: 0.05, high: 0.95 }, acosh: { low: 1.05, high: 9 }, reciprocal: { low: 0.5, high: 4 } },
 };
 
-/** PyTorch has these in another module, or by another name. */
+/** Functions that PyTorch has in another module, or under another name. */
 const elsewhere: Readonly<Record<string, string>> = { hardsigmoid: "nn.functional.hardsigmoid" };
 
 /** Functions of floats without a gradient. */
@@ -54,7 +54,7 @@ function unary(draw: Draw, name: string, takes: string): Drawn {
   };
 }
 
-/** How the second operand of a pair broadcasts to the first, and in a few cases the first to the second. */
+/** Draws how the second operand of a pair broadcasts to the first, and in a few cases the first to the second. */
 const patterns = {
   same: 0.45,
   row: 0.15,

@@ -21,21 +21,21 @@ const capped = (shape: readonly number[], dim: number, count: number): number =>
   return Math.max(1, Math.min(count, Math.floor(2 ** 22 / others)));
 };
 
-/** Rows along an axis that are chosen by a list of indices. */
+/** Operations that select slices along an axis by a list of indices. */
 function rowsOf(draw: Draw) {
   const { shape, dim, x, count } = source(draw);
   const index = indices(draw, [capped(shape, dim, count)], shape[dim]!);
   return { x, dim, index, rows: operand(draw, replaced(shape, dim, index.shape[0]!), { dtype: x.dtype }) };
 }
 
-/** Elements along an axis that are chosen by indices of as many axes. */
+/** Operations that select elements along an axis by indices of the same rank. */
 function elementsOf(draw: Draw) {
   const { shape, dim, x, count } = source(draw);
   const chosen = replaced(shape, dim, capped(shape, dim, count));
   return { x, dim, index: indices(draw, chosen, shape[dim]!), values: operand(draw, chosen, { dtype: x.dtype }) };
 }
 
-/** A mask with a drawn share of ones: bytes of 0 to `high` that are zero or not. */
+/** A mask with a drawn fraction of ones: it is true where bytes drawn from 0 to `high` are not zero. */
 const mask = (draw: Draw, shape: readonly number[]) =>
   operand(draw, shape, { dtype: "bool", values: { low: 0, high: 1 } });
 

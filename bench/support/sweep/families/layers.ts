@@ -3,7 +3,7 @@ import { sizeOf } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";
 import { type Drawn, each, type Family } from "../family.ts";
 
-/** A layer of recurrent cells over a sequence, from one step of one row to a few hundred of each. */
+/** A recurrent layer over a sequence, with one to a few hundred steps and rows. */
 function recurrent(draw: Draw): Drawn {
   const [batch, steps] = [draw.size(1, 64), draw.size(1, 128)];
   const [width, hidden] = [draw.size(4, 256), draw.size(4, 384)];
@@ -66,7 +66,7 @@ function convolutional(draw: Draw): Drawn {
   return { kind: "training", operands, args: layers, options: { optimizer: "AdamW" }, slack: 64 };
 }
 
-/** Parameters as a model has them: some matrices, and as many vectors. */
+/** Typical parameters of a model: some matrices, and as many vectors. */
 function optimizerStep(draw: Draw): Drawn {
   const shapes = Array.from({ length: draw.integer(1, 12) }, (_, position) =>
     position % 2 === 0 ? draw.shape(2, draw.size(64, 2 ** 20)) : [draw.size(4, 4096)],

@@ -4,7 +4,7 @@ import { sizeOf } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";
 import { type Drawn, each, type Family } from "../family.ts";
 
-/** Names of PyTorch's classes as the library exports them. */
+/** Names of PyTorch's classes that Orchard exports under the same names. */
 const layersNamed = (names: string): string =>
   names
     .trim()

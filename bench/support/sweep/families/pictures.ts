@@ -4,7 +4,7 @@ import { sizeOf } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";
 import { at, type Drawn, each, type Family } from "../family.ts";
 
-/** The most multiplications of a convolution. */
+/** Maximum multiplications of a convolution. */
 const MOST_WORK = 2 ** 32;
 const mostSide: Readonly<Record<number, number>> = { 1: 4096, 2: 160, 3: 32 };
 

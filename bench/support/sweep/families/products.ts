@@ -3,7 +3,7 @@ import type { DType } from "../../../../src/tensor/dtype.ts";
 import { type Draw, operand } from "../draw.ts";
 import { at, type Drawn, each, type Family } from "../family.ts";
 
-/** The most multiplications of a call: about a second of one thread. */
+/** Maximum multiplications of a call: about a second of one thread. */
 const MOST_WORK = 2 ** 33;
 
 /** Three sizes whose product is bounded. A sixth of the products are tall, flat or thin. */
@@ -21,14 +21,14 @@ function sizes(draw: Draw, batch = 1): [m: number, n: number, k: number] {
 
 const productDType = (draw: Draw): DType => draw.share({ float32: 0.8, bfloat16: 0.1, float64: 0.1 });
 
-/** A matrix, plain or transposed, as programs store weights. */
+/** A matrix, plain or transposed, because programs store weights in both ways. */
 function matrix(draw: Draw, shape: readonly number[], dtype: DType) {
   const made = operand(draw, shape, { dtype });
   const dims = [shape.length - 2, shape.length - 1] as const;
   return draw.chance(0.25) ? { ...made, layout: { kind: "transposed", dims } as const } : made;
 }
 
-const SLACK = 16; // sums of up to 4,096 products are added in another order
+const SLACK = 16; // libraries add the terms of sums of up to 4,096 products in different orders
 
 function product(draw: Draw): Drawn {
   const [[m, n, k], dtype] = [sizes(draw), productDType(draw)];
@@ -88,7 +88,7 @@ function squares(draw: Draw, values: "wellConditioned" | "positiveDefinite", dty
   return { n, batch: shape.slice(0, -1), dtype, matrix: operand(draw, [...shape, n], { dtype, values }) };
 }
 
-/** Long sums, and matrices with a large condition number, may have larger errors than a rounding. */
+/** For long sums, and matrices with a large condition number, errors may exceed a rounding error. */
 const LINALG_SLACK = 256;
 const ofSquare = (values: "wellConditioned" | "positiveDefinite", more: Partial<Drawn> = {}) => {
   return (draw: Draw): Drawn => ({ operands: [squares(draw, values).matrix], slack: LINALG_SLACK, ...more });
@@ -156,7 +156,7 @@ const linalgDrawings: Family = {
   },
 };
 
-/** PyTorch has three of these outside of its module for linear algebra. */
+/** Three of these are outside of PyTorch's module for linear algebra. */
 const outside = new Set(["choleskyInverse", "choleskySolve", "geqrf", "logdet"]);
 const ours: Readonly<Record<string, string>> = { tensorSolve: "linalg.tensorsolve" };
 const theirLinalg = (name: string): string => {
@@ -164,7 +164,7 @@ const theirLinalg = (name: string): string => {
   return ours[name] ?? (outside.has(name) ? snake : `linalg.${snake}`);
 };
 
-/** Factorizations in `linalg`, under their names there. */
+/** Factorizations in `linalg`, by name. */
 export const linalg: Family = Object.fromEntries(
   Object.entries(linalgDrawings).map(([name, drawing]) => [
     `linalg.${name}`,

@@ -4,7 +4,7 @@ import type { Values } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";
 import { at, type Drawn, each, type Family } from "../family.ts";
 
-/** One axis, several, or all: programs reduce the last one most often. */
+/** Draws one axis, several, or all. Programs reduce the last one most often. */
 function axesOf(draw: Draw, rank: number): number | number[] | null {
   const kind = draw.share({ last: 0.4, first: 0.15, one: 0.15, several: 0.12, all: 0.18 });
   if (kind === "all") return null;
@@ -23,7 +23,7 @@ function reduce(draw: Draw, { values = "normal", dtype = draw.float() }: { value
 
 const withDim = (dim: number | number[] | null) => (dim === null ? [at(0)] : [at(0), dim]);
 
-/** One axis, mostly the last. */
+/** Draws one axis, mostly the last. */
 const axisOf = (draw: Draw, rank: number): number => (draw.chance(0.6) ? -1 : draw.integer(0, rank - 1));
 
 function along(draw: Draw, given: { values?: Values; dtype?: DType; most?: number } = {}): Drawn & { dim: number } {
@@ -37,7 +37,10 @@ function along(draw: Draw, given: { values?: Values; dtype?: DType; most?: numbe
   return { operands: [x], args: [at(0), dim], dim };
 }
 
-/** PyTorch's `torch.max` and others over one axis return values and indices, over all elements only values. */
+/**
+ * PyTorch's `torch.max` and similar functions return values and indices over one axis, but only values over all
+ * elements.
+ */
 const extremum = (draw: Draw): Drawn => {
   const { x, dim } = reduce(draw);
   return { operands: [x], args: withDim(typeof dim === "object" ? null : dim) };

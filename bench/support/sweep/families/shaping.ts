@@ -36,7 +36,7 @@ const stacked = (draw: Draw): Drawn => {
   return { operands, args: [[at(0), at(1), at(2)]] };
 };
 
-/** The time of views does not depend on their size; only the call counts. */
+/** The time of views does not depend on their size, only on the call. */
 const views: Family = {
   reshape: (draw) => {
     const x = any(draw);
