@@ -45,7 +45,7 @@ async function runOrchard(words: readonly string[]): Promise<void> {
 
 const orchard = "src/cli/orchard.ts";
 
-/** Programs that require Metal. All others use the backend that operations try first. */
+/** Programs that require Metal. All other programs use the backend that operations try first. */
 const metalPrograms = [
   "bench/attention.copies.ts",
   "bench/attention.kernels.ts",

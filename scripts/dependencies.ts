@@ -9,8 +9,8 @@ import { Failure } from "./failure.ts";
 /**
  * Installs the locked dependencies if they are missing or older than the lock file.
  *
- * @returns whether it installed any. Then Bun's bundler does not find them in this process, because it remembers the
- * folders that it has read
+ * @returns whether it installed any. Bun's bundler does not find newly installed packages in this process, because it
+ * remembers the folders that it has read
  *
  * @throws {Failure} with the output of a failed installation
  */

@@ -56,7 +56,7 @@ export interface Row {
 const countsOf = (rows: readonly Row[]): Counts =>
   sum(rows.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.counts)));
 
-/** Prints a line for each processor, what was skipped and why, and what failed. */
+/** Prints a line for each processor, the skipped tests with their reasons, and the failures. */
 export function summarize(rows: readonly Row[]): string {
   const processors = rows.map((row) => {
     const { passed, failed } = countsOf([row]);

@@ -28,7 +28,7 @@ const notEmulated: readonly (readonly [string, string])[] = [
   ["threads that share a processor", "the test measures time, of which emulation takes many times as much"],
 ];
 
-/** Tests of one backend have its name in theirs. */
+/** The name of a backend's test contains the backend's name. */
 function namePattern({ isEmulated }: Processor): string {
   const leftOut = isEmulated ? notEmulated.map(([words]) => `|${words}`).join("") : "";
   return `^(?!.*(?:\\b(?:metal|reference)\\b${leftOut}))`;

@@ -62,7 +62,8 @@ const clangFlags = ["-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional
 
 /**
  * Returns every object file in link order: common ones, then `*.isa.cpp` for each instruction set, the most basic
- * first. If several contain a weak definition, the linker keeps the first, so it never requires more than its users do.
+ * first. If several contain a weak definition, the linker keeps the first one, which uses the most basic instructions,
+ * so every caller can run it.
  *
  * @param more flags that come last and take precedence
  * @param built the names of the sets to compile; by default all

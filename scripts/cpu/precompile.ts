@@ -27,7 +27,7 @@ const text = `${headers.map((name) => `#include <${name}>`).join("\n")}
 const WORTH = 6;
 
 export interface Precompiled {
-  /** Returns the flags with which an object uses them. */
+  /** Returns the flags with which an object uses the precompiled headers. */
   flagsFor(object: ObjectFile): string[];
   remove(): Promise<void>;
 }
@@ -61,7 +61,10 @@ export async function precompile(
 
 const keyOf = ({ flags }: ObjectFile): string => flags.join("\n");
 
-/** Returns the flags that use it; undefined if the compiler can't create one, and then everything compiles without. */
+/**
+ * Returns the flags that use the precompiled header. Undefined if the compiler can't create one; then everything
+ * compiles without it.
+ */
 async function make(
   { command, isClang }: CppCompiler,
   header: string,
@@ -69,7 +72,7 @@ async function make(
 ): Promise<string[] | undefined> {
   await Bun.write(header, text);
   const path = `${header}.${isClang ? "pch" : "gch"}`;
-  // Removes the time: Zig may take the result from a cache, with an earlier time of the header.
+  // Omits the header's time from the result: Zig may return a cached result that has an earlier time.
   const timeless = isClang ? ["-Xclang", "-fno-pch-timestamp"] : [];
   const { status } = await run([...command, ...flags, ...timeless, "-x", "c++-header", header, "-o", path]);
   if (status !== 0 || !existsSync(path)) return undefined;

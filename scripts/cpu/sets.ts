@@ -31,7 +31,7 @@ export function setsOfMachine(
   const has = (set: string) => Object.hasOwn(features, set) && features[set]!.every((name) => present.has(name));
   const isRich = has("avx512") && has("avx2");
   const best = isRich ? "avx512" : has("avx2") ? "avx2" : names[0]!;
-  const named = chosen === "avx512_bf16" || chosen === "amx" ? "avx512" : chosen; // which have avx512's tables
+  const named = chosen === "avx512_bf16" || chosen === "amx" ? "avx512" : chosen; // both use avx512's tables
   return names.filter((name) => name === best || name === named);
 }
 

@@ -15,7 +15,7 @@ const slow = [
   "sorting.sort",
 ];
 
-/** Moves slow files to the front, so that no processor waits for one at the end; the others keep their order. */
+/** Moves slow files to the front, so that no processor waits for one at the end. The other files keep their order. */
 export function slowestFirst(objects: readonly ObjectFile[]): ObjectFile[] {
   const rank = (object: ObjectFile): number => {
     const name = objectName(object).replace(/\.[^.]+$/, "");

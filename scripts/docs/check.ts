@@ -57,7 +57,8 @@ function searchProblems(folder: string): string[] {
 const plain = (html: string): string => html.replace(/<[^>]+>/g, "");
 
 /**
- * Contents that readers need, and that a change of a tool could remove: how to install, a favicon, and a readable API.
+ * Checks contents that readers need and that an update of a tool could remove: how to install, a favicon, and a
+ * readable API.
  */
 async function contentProblems(folder: string): Promise<string[]> {
   const read = (file: string) => Bun.file(join(folder, file)).text();

@@ -29,7 +29,7 @@ export function linksOf(text: string): Link[] {
 }
 
 /**
- * Replaces each relative link of a text as a function says. A link to nothing becomes its words.
+ * Replaces the target of each relative link by the function's result. Without a result, only the link's words remain.
  *
  * @param linkTo gets the target without its anchor, and returns another, or undefined for none
  */

@@ -53,7 +53,10 @@ function siteLink(page: string, linked: string, pages: ReadonlyMap<string, strin
   return relative.startsWith(".") ? relative : `./${relative}`;
 }
 
-/** The README as the first page: its title and first paragraph are the banner, with the command that installs it. */
+/**
+ * The README as the first page. The banner has its title, its first paragraph and the command that installs the
+ * package.
+ */
 function home(text: string): string {
   const [, title, tagline, rest] = /^# (.*)\n\n([\s\S]*?)\n\n([\s\S]*)$/.exec(text)!;
   const plain = tagline!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\n/g, " ");

@@ -32,7 +32,7 @@ export async function buildDocs(words: readonly string[]): Promise<void> {
  * Builds the site into `build/docs`.
  *
  * @param base the path at which it will be served
- * @param isDraft whether to leave out what only readers need, such as colors in code: see site/.vitepress/config.ts
+ * @param isDraft whether to omit parts that only readers need, such as colors in code: see site/.vitepress/config.ts
  * @throws {Failure} if a tool fails, such as VitePress for a dead link
  */
 export async function buildSite(base = "/", isDraft = false): Promise<void> {

@@ -6,7 +6,7 @@
 
 const [column, row, margin] = [8, 18, 20] as const;
 
-/** Returns the SVG of some lines, without control sequences and overwritten progress bars. */
+/** Returns the lines as SVG, without control sequences and overwritten progress bars. */
 export function terminalPicture(text: string, title: string): string {
   const lines = text.trimEnd().split("\n").map(shown);
   const width = 2 * margin + column * Math.max(80, ...lines.map(({ length }) => length));

@@ -1,6 +1,6 @@
 /**
  * Writes `swift/Tests/Facts/metal-names.tsv`: the names of Apple's Metal in a public binding, which is generated from
- * the headers of Apple's SDK. Only facts: types, selectors, and the numbers of enumerations.
+ * the headers of Apple's SDK. The table has only facts: types, selectors, and the numbers of enumerations.
  *
  *     cargo init facts && cd facts && cargo add objc2-metal@0.3.2 && cargo fetch
  *     bun scripts/facts/metal_names.ts ~/.cargo/registry/src/<index>/objc2-metal-0.3.2

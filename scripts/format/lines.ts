@@ -30,7 +30,7 @@ export function longLines(file: string, text: string): string[] {
   });
 }
 
-/** A row of a table, or a single link or address, possibly as a list item. */
+/** Matches a row of a table, or a single link or address, possibly as a list item. */
 const isUnbreakableMarkdown = (line: string): boolean =>
   /^\s*\|/.test(line) || /^\s*([-*>]|\d+\.)?\s*(\[[^\]]*\]\(\S+\)|\S+)[.,;:]?$/.test(line);
 

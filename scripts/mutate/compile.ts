@@ -70,8 +70,8 @@ export async function checkManyTypes(
 
 /**
  * @param mutations of different files
- * @param information what the compiler knows of the files without a mutant: after a check of mutants it may report an
- * error of one that is gone
+ * @param information the compiler's state for the files without a mutant. The state after a check of mutants may still
+ * contain errors of a removed mutant.
  */
 async function checkApart(
   copy: Copy,

@@ -60,7 +60,7 @@ export class Judge implements Disposable {
     return this.#inBench((bench) => this.#judgeIn(bench, mutation));
   }
 
-  /** Checks the types of mutants that are judged later. It counts as one that is judged. */
+  /** Checks the types of mutants that are judged later. While it runs, it counts as one of the mutants being judged. */
   async checkTypes(mutations: readonly Mutation[]): Promise<void> {
     const typeScript = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
     if (typeScript.length === 0) return;
@@ -207,7 +207,7 @@ interface FirstFailure {
 interface Outcome {
   /** Undefined if everything passed. */
   readonly failure: FirstFailure | undefined;
-  /** Whether the pattern left out every test. */
+  /** Whether the pattern skipped every test. */
   readonly isEmpty: boolean;
 }
 

@@ -36,7 +36,7 @@ export async function runLimited(
     try {
       process.kill(-child.pid, "SIGKILL");
     } catch {
-      // all of them have ended
+      // all processes have ended
     }
   };
   const timer = setTimeout(() => {

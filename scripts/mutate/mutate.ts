@@ -93,8 +93,8 @@ export async function mutate(words: readonly string[], root: string = packageRoo
   };
   let started = skip;
   for (;;) {
-    // If a mutant does not count, the next one replaces it only once that is known, so that the seed alone decides
-    // which are judged.
+    // The next mutant replaces one that does not count only once that is known, so that the seed alone decides which
+    // mutants are judged.
     const left = count - counted(judged).length - running.size;
     if (left > 0 && running.size < jobs && (!isChecked || queue.length === 0)) {
       queue = [...queue, ...take(Math.min(left, TOGETHER) - queue.length)];

@@ -81,7 +81,7 @@ export class Tests {
     const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;
     const order = [
       inFolder && stemOf(test) === stem,
-      inFolder && stem.split("_").includes(stemOf(test)), // `lu_blocks.metal` has tests in lu and in blocks
+      inFolder && stem.split("_").includes(stemOf(test)), // tests of `lu_blocks.metal` are named lu or blocks
       inFolder && isDirect,
       (inFolder && mentions) || ofTables,
       isDirect, // many tests import common modules, such as the backend's name

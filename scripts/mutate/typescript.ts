@@ -2,7 +2,7 @@
 import { parseSync, visitorKeys } from "oxc-parser";
 import { type Change, callChanges, numberChanges, operatorChanges, swapChanges } from "./mutation.ts";
 
-/** A node of ESTree, as far as the rules below look at it. */
+/** A node of ESTree, with the fields that the rules below read. */
 interface Node {
   readonly type: string;
   readonly start: number;

@@ -1,4 +1,4 @@
-/** Evaluates the conditions of `#if`, as far as the project's macros determine them. */
+/** Evaluates the conditions of `#if` that the project's macros determine. */
 import type { Directive, Macro } from "./preprocessor.ts";
 import type { Token } from "./tokens.ts";
 

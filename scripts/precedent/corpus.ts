@@ -1,4 +1,4 @@
-/** Reads the constructs of other projects that are known to run on Apple's hardware, and keeps only these. */
+/** Reads the constructs of other projects that are known to run on Apple's hardware, and keeps only the constructs. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -25,7 +25,7 @@ export interface Corpus {
 
 /**
  * Reads projects, one per folder. The last two parts of the path are the project's name; its version is in a file
- * `.commit`, or comes from git. A file that several projects have counts for the first of them.
+ * `.commit`, or comes from git. A file that occurs in several projects counts only for the first one.
  */
 export function readCorpus(
   folders: readonly string[],
@@ -128,7 +128,7 @@ function swiftOf(files: readonly SourceFile[], ours: Uses): ReadonlySet<string> 
 
 const metalTypes = (): ReadonlySet<string> => new Set([...metalNames()].filter((name) => name.startsWith("MTL")));
 
-// --- What is kept
+// --- Which constructs to keep
 
 let vocabulary: ReadonlySet<string> | undefined;
 
@@ -141,7 +141,7 @@ function mslNames(): ReadonlySet<string> {
   const all = headers.map(({ path }) => `#include "${basename(path)}"`).join("\n");
   const { tokens } = preprocess({ path: join(folder, "all"), text: all }, includeOf(headers));
   const names = tokens.filter(({ kind }) => kind === "name").map(({ text }) => text);
-  // Names that only macros have do not occur after preprocessing.
+  // Names of macros do not occur after preprocessing.
   vocabulary = new Set([...names, ...headers.flatMap(({ text }) => text.match(/\b[A-Za-z_]\w*/g) ?? [])]);
   return vocabulary;
 }
@@ -155,7 +155,7 @@ const isMetals = (name: string): boolean =>
 /** Whether to keep a construct that this number of projects uses. */
 type Kept = (construct: string, count: number, ours: Uses) => boolean;
 
-/** For kernels: all except the projects' names. */
+/** For kernels: all constructs except the projects' names. */
 const isKeptOfMsl: Kept = (construct, _, ours) => {
   if (ours.has(construct)) return true;
   if (/[^ -~…]|[\\`@$]/.test(construct)) return false; // code of another language between two strings

@@ -1,4 +1,4 @@
-/** Determines the types of expressions, as far as preceding declarations allow. */
+/** Determines the types of expressions from preceding declarations. */
 import { typeIdAt, typeNameAt } from "./declarations.ts";
 import type { Scopes } from "./scopes.ts";
 import { behindClosing, behindTemplate, partsOf, type Token } from "./tokens.ts";

@@ -81,7 +81,10 @@ function addPlace(uses: Map<string, Set<string>>, construct: string, place: stri
   else uses.set(construct, new Set([place]));
 }
 
-/** A name of Metal's that the project may also declare, or a name that the project declares nowhere. */
+/**
+ * Whether a name is Metal's. The project may declare such a name too; any other name counts as Metal's if the project
+ * declares it nowhere.
+ */
 export function isForeign(
   construct: string,
   name: string,

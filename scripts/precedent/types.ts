@@ -1,4 +1,4 @@
-/** Types, as far as tokens determine them: built-in ones, template parameters, and the project's structs. */
+/** Determines types from tokens: built-in types, template parameters, and the project's structs. */
 
 export interface Type {
   /** `float`, `uint2`, `T` for a template parameter, `T4` for a vector of it, or the name of a struct. */

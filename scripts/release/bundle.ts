@@ -58,8 +58,8 @@ const external = Object.keys({ ...packageFile.dependencies, ...packageFile.peerD
 ]);
 
 /**
- * Modules that stay next to the bundle: one locates the library, one has the `require` calls that bundlers follow, and
- * one has the classes of errors, which the command catches before it has loaded the library.
+ * Modules that stay next to the bundle. One locates the library; one contains the `require` calls that bundlers follow;
+ * one defines the classes of errors, which the command catches before it has loaded the library.
  */
 const beside = ["core/place.js", "core/packaged.js", "core/errors.js"] as const;
 
@@ -150,7 +150,10 @@ async function buildBoth(
   await build(entry, { naming: `${bytecodeName}.js`, isWritten: true, isBytecode: true, names, plugins });
 }
 
-/** Names the exports of `export * from` a module beside the bundle: the bundler loses those of an external module. */
+/**
+ * Replaces `export * from` a module next to the bundle by a list of names, because the bundler loses the exports of an
+ * external module.
+ */
 async function nameExports(source: string, module: string, from: string): Promise<void> {
   const file = Bun.file(join(source, module));
   if (!(await file.exists()) || !(await Bun.file(join(source, from)).exists())) return;
@@ -162,8 +165,8 @@ async function nameExports(source: string, module: string, from: string): Promis
 }
 
 /**
- * Removes the bundle's modules, and writes those that the command and workers import anew. Those that the command needs
- * to start stay as they are, so that `--help` does not load the library.
+ * Removes the bundled modules, and rewrites those that the command and workers import. Modules that the command needs
+ * to start are not changed, so that `--help` does not load the library.
  */
 async function share(source: string, bundled: ReadonlySet<string>, shared: readonly SharedModule[]): Promise<void> {
   const starting = await modulesOfStart(source);
@@ -200,7 +203,8 @@ async function build(entry: string, { naming, isWritten, isBytecode, names = new
     external,
     naming,
     plugins: [leavingBeside(join(entry, "..", "..")), ...plugins, keepingNames(names)],
-    // Without minified white space, a bundle has comments with the path of each module from the working folder.
+    // If white space is not minified, a bundle has comments with the path of each module, relative to the working
+    // folder.
     ...(isWritten
       ? { outdir: join(entry, ".."), sourcemap: "linked", minify: { whitespace: true, syntax: true } }
       : {}),
@@ -221,7 +225,7 @@ const requiring = (text: string): string =>
   text.replaceAll("__require(", "require(").replace(/^\/\/ @bun\n/, "// The library, for every engine.\n");
 
 /**
- * Makes a source map a quarter as large: it has the first place of each line only, which is what a stack shows, and no
+ * Makes a source map a quarter as large: it keeps only the first position of each line, which a stack shows, and no
  * contents, since the sources are next to the bundle.
  */
 async function shortened(path: string): Promise<void> {
@@ -253,8 +257,8 @@ const importsOf = (text: string): RelativeImport[] =>
   }));
 
 /**
- * Returns the exports of the bundle: the library, and, under names with a dollar sign, what other entries need from its
- * modules.
+ * Returns the exports of the bundle: the library, and the members of its modules that other entries need, under names
+ * with a dollar sign.
  */
 const entryOf = (imports: readonly RelativeImport[]): string =>
   [

@@ -1,6 +1,6 @@
 /**
- * Makes compiled modules smaller: without comments, and with one space for each level of indentation. The sources and
- * the declarations keep theirs.
+ * Makes compiled modules smaller: without comments, and with one space for each level of indentation. Sources and
+ * declarations keep their comments and indentation.
  */
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -25,7 +25,9 @@ export async function compactModules(folder: string): Promise<void> {
   }
 }
 
-/** Returns a module without comments and lines that had only comments. Texts keep every character. */
+/**
+ * Returns a module without comments and lines that had only comments. String literals and templates are not changed.
+ */
 export function compacted(text: string, name = "module.js"): string {
   const { comments, program } = parseSync(name, text);
   const templates = templatesIn(program);
@@ -44,7 +46,7 @@ export function compacted(text: string, name = "module.js"): string {
   return lines.join("\n");
 }
 
-/** The parts of a line that are in none of the ranges, of which the first ends after the line's start. */
+/** Returns the parts of a line outside of the ranges. The first range ends after the line's start. */
 function without(line: string, start: number, removed: readonly Range[]): string {
   const end = start + line.length;
   let [kept, at] = ["", start];

@@ -58,7 +58,7 @@ export const postponedEntry = (found: readonly Postponed[], shared: readonly Sha
     "  },\n};\n",
   ].join("");
 
-/** Returns the statements with which the first bundle has members of the second: `postponed`, `loaded`. */
+/** The statements that define `postponed` and `loaded`, with which the first bundle uses members of the second. */
 export const postponingStatements = `const later = {};
 const loaded = () => later.namespaces ??= later.load();
 function postponed(name, members) {
@@ -95,7 +95,7 @@ export async function modulesBelow(
 export const modulesBeyond = (draft: string, first: ReadonlySet<string>): ReadonlySet<string> =>
   new Set([...modulesOf(draft)].filter((path) => !first.has(path) && !path.startsWith(standIns)));
 
-/** The folder of stand-ins for modules of the first bundle, with which the second one is built. */
+/** The folder of stand-ins for modules of the first bundle. The second bundle is built with them. */
 const standIns = "bundle/first/";
 
 /** Resolves imports of modules of the first bundle to their stand-ins. */
@@ -113,7 +113,7 @@ export const takingFrom = (source: string, first: ReadonlySet<string>): BunPlugi
   },
 });
 
-/** Writes a file that appears complete: modules are resolved in parallel, and read as soon as they exist. */
+/** Writes a file atomically: modules are resolved in parallel, and read as soon as they exist. */
 async function writeWhole(path: string, text: string): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}`;
   await Bun.write(temporary, text);

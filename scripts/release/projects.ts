@@ -1,4 +1,4 @@
-/** Empty projects of every kind, to which the packages are added from a registry; the dylib must compute in each. */
+/** Creates empty projects of every kind, and adds the packages from a registry; the dylib must compute in each. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";

@@ -4,7 +4,7 @@ import { runOrFail } from "../../src/cli/run.ts";
 import { Failure } from "../failure.ts";
 
 /**
- * A tag other than `latest`: users who give no version get the previous release until this one was tried from the
+ * A tag other than `latest`: users who name no version get the previous release until this one has been tested from the
  * registry.
  */
 const TAG = "next";

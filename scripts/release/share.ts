@@ -1,6 +1,6 @@
 /**
- * The modules of the bundle that the command and workers load. In the package, they are short modules that take their
- * exports from the bundle, so that the library is there once, and each class is one class.
+ * The modules of the bundle that the command and workers load. In the package, they are short modules that re-export
+ * from the bundle, so that the library is loaded once and each class exists once.
  */
 import { dirname, join } from "node:path";
 import { Failure } from "../failure.ts";
@@ -10,7 +10,7 @@ import { imported, loadedByPath } from "./compact.ts";
 export interface SharedModule {
   readonly path: string;
   readonly exports: readonly string[];
-  /** Whether the library loads it at once, and not on first use. */
+  /** Whether the library loads it immediately, rather than on first use. */
   readonly isEager: boolean;
 }
 

@@ -58,7 +58,7 @@ export async function stageMain(folder: string): Promise<void> {
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
 }
 
-/** Removes the pictures of the documents but those of README, which registries show. */
+/** Removes the documents' pictures, except those of README.md, which registries show. */
 async function removePictures(folder: string): Promise<void> {
   const shown = linksOf(await Bun.file(join(folder, "README.md")).text()).map(({ target }) => target);
   for (const file of new Bun.Glob("docs/pictures/*").scanSync({ cwd: folder }))

@@ -44,8 +44,8 @@ export const sanitizers: readonly Sanitizer[] = [
 
 /**
  * Returns the environment of a replay on an instruction set. GCC 12 aligns the frames that AddressSanitizer keeps to
- * find uses after a return to only 32 bytes (its bug 110027), so accessing a vector of 64 bytes in one crashes. Sets
- * with such vectors use the real stack; only the others look for those uses.
+ * find uses after a return to only 32 bytes (its bug 110027), so accessing a vector of 64 bytes in such a frame
+ * crashes. Instruction sets with such vectors use the real stack; only the others look for uses after a return.
  */
 export const environmentOn = ({ environment }: Sanitizer, isa: string): Readonly<Record<string, string>> =>
   /^(?:avx512|amx)/.test(isa) && environment["ASAN_OPTIONS"] !== undefined

@@ -6,7 +6,7 @@ import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../coun
 import type { Timings } from "./order.ts";
 import { suiteCacheLimit } from "./report.ts";
 
-/** Each takes gigabytes, and some of their tests use as many threads as there are cores. */
+/** Each process takes gigabytes, and some tests use as many threads as there are cores. */
 const MOST_WORKERS = 4;
 
 /** In characters: the summary has six short lines. */
@@ -57,8 +57,8 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
       cwd: packageRoot,
       env: {
         ...process.env,
-        // Programs that tests start inherit this environment, not what preload.ts sets in process.env. With the usual
-        // limit, they would evict the suite's kernels.
+        // Programs that tests start inherit this environment, without the variables that preload.ts sets in
+        // process.env. With the usual limit of the cache, they would evict the suite's kernels.
         ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
         ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}),
         ...environment,

@@ -19,7 +19,7 @@ export async function changedFiles(root: string = packageRoot): Promise<string[]
 /** Folders of TypeScript whose imports are followed. */
 const folders = ["src", "test", "scripts", "bench", "examples"];
 
-/** Returns for each file the files that import it, and the tests that run it. */
+/** Returns, for each file, the files that import it and the tests that run it. */
 export function importersIn(root: string = packageRoot): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
   const imports = folders.flatMap((folder) => importsUnder(join(root, folder), root));
@@ -62,8 +62,8 @@ export function distancesFrom(
 }
 
 /**
- * Returns the test files that import one of these files, directly or through others, and those that test one which
- * TypeScript does not import, such as a kernel or a C++ file.
+ * Returns the test files that import one of these files, directly or through others. For a file that TypeScript does
+ * not import, such as a kernel or a C++ file, returns the tests of its family.
  */
 export function reachedTests(
   changed: readonly string[],

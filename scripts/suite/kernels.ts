@@ -19,9 +19,9 @@ type Language = (typeof languages)[number];
  * a file that it includes, differs from the last commit. The compiler's cache makes a repeat free.
  */
 export async function checkKernels({ isFull = false } = {}): Promise<Counts> {
-  process.env["ORCHARD_METAL_CACHE_LIMIT"] ??= String(suiteCacheLimit); // less would evict the tests' kernels
+  process.env["ORCHARD_METAL_CACHE_LIMIT"] ??= String(suiteCacheLimit); // a lower limit would evict the tests' kernels
   const found = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })].sort();
-  const files = found.map((file) => relative(process.cwd(), file)); // which clones share
+  const files = found.map((file) => relative(process.cwd(), file)); // relative: clones share the compiler's cache
   // Without git any file may have changed.
   const changed = await changedFiles().catch(() => undefined);
   const paths = changed?.map((file) => join(packageRoot, file));

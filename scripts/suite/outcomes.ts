@@ -1,7 +1,8 @@
 /**
  * Remembers passed tests in this clone until a file changes that they may depend on, so that a repeated run takes
  * minutes. Only outcomes that no load can change are remembered: they are a function of the files. A run reports how
- * many of its results are from an earlier one; `--again`, `--all`, shares and continuous integration use none.
+ * many of its results are from an earlier one. `--again`, `--all`, shares and continuous integration use no earlier
+ * results.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -87,7 +88,7 @@ export class Outcomes {
     this.#current.outcomes[this.#keyOfPart(name)] = { passed, skipped };
   }
 
-  /** Adds the gaps that an earlier run of these files found to those of this run. */
+  /** Adds gaps that an earlier run of these files found to the gaps of this run. */
   allGaps(found: string): string {
     const lines = new Set([...(this.#known.gaps[this.#others] ?? "").split("\n"), ...found.split("\n")]);
     const all = [...lines].filter(Boolean).join("\n");

@@ -89,7 +89,7 @@ export function describeSlowest(times: readonly FileTime[], count = 10): string 
   return rows.length === 0 ? "" : `\nThe slowest test files\n${rows.join("\n")}\n`;
 }
 
-/** Returns all failures again in one place, since the originals are far above in a long output. */
+/** Returns all failures in one list, since in a long output their first reports are far above. */
 export function describeFailures(results: readonly PartResult[]): string {
   const remarks = results.flatMap(({ counts }) => counts.remarks ?? []).map((remark) => `  ${remark}`);
   const rows = results.flatMap(({ name, counts }) => counts.failures.map((failure) => `  ${name}: ${failure}`));

@@ -37,7 +37,7 @@ interface MetalPart {
   readonly body: (swift: SwiftToolchain) => Promise<Counts>;
 }
 
-/** Imported after the dylib is built. */
+/** Imports them after the dylib is built. */
 const kernels = (isFull = false): MetalPart => ({
   name: "Kernels, strictly typed",
   body: async () => (await import("./kernels.ts")).checkKernels({ isFull }),

@@ -27,7 +27,7 @@ export async function runSwiftTests(swift: SwiftToolchain, choice: SwiftTestChoi
     ...moduleEnvironment(),
     ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}), // for tests that call a tool of the toolchain
     ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
-    ORCHARD_METAL_HEADERS: headersFolder, // a program from the cache has the paths of the clone that built it
+    ORCHARD_METAL_HEADERS: headersFolder, // a cached program contains the paths of the clone that built it
     ...choice.environment,
   };
   const onLine = (line: string) => {

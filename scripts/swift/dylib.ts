@@ -48,7 +48,7 @@ function runtimeKey(): string {
   return contentKey(names.sort().flatMap((name) => [name, contentOf(join(runtimeFolder, name))!]));
 }
 
-/** Whether the target is the copy of a build with this hash, as the stamp says. */
+/** Whether the target is a copy of the build with this hash, according to the stamp. */
 async function isCopy(target: string, source: string, stamp: Bun.BunFile): Promise<boolean> {
   if (!(await Bun.file(target).exists()) || !(await stamp.exists())) return false;
   const made = (await stamp.json()) as { readonly source?: string; readonly target?: string };

@@ -7,7 +7,7 @@ const entriesOfPackage = Object.values(packageFile.exports).flatMap((target) =>
 );
 
 /**
- * Removes declarations that compilers never read: those to which no import leads from the package's entries.
+ * Removes declarations that compilers never read, because no chain of imports from the package's entries leads to them.
  *
  * @param folder has the package's `src`, compiled
  * @param entries the declarations of its entries

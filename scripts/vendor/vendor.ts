@@ -1,7 +1,7 @@
 /**
  * Copies of packages within the published package: the parts of development dependencies that the sources import are
  * bundled into `src/vendor`, a file per import, with the licenses. Users install a few files instead of thirty
- * packages, of which the library uses a small part.
+ * packages, because the library uses a small part of each.
  */
 import { cp } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
@@ -17,11 +17,11 @@ const installed = new Set(Object.keys({ ...dependencies, ...peerDependencies }))
 
 const packageOf = (specifier: string): string => specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 
-/** Whether an import is of a package that is copied. */
+/** Whether an import names a package that is copied. */
 export const isVendored = (specifier: string): boolean =>
   Object.hasOwn(devDependencies, packageOf(specifier)) && !installed.has(packageOf(specifier));
 
-/** Whether an import is of a file that is not a program, such as a font. */
+/** Whether an import names a data file, such as a font. */
 const isAsset = (specifier: string): boolean => /\.(?:css|ttf)$/.test(specifier);
 
 /** Blocks of Unicode that a packaged font has: Latin, Greek, Cyrillic, punctuation, currencies, arrows, mathematics. */
@@ -35,7 +35,10 @@ const blocks = [
   [0x2200, 0x22ff],
 ] as const;
 
-/** The characters of these blocks. A chart can have any names, but half of a font's bytes are for other scripts. */
+/**
+ * The characters of these blocks. A chart can have names in any script, but half of a font's bytes are for other
+ * scripts.
+ */
 const drawn = (): string =>
   blocks
     .flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, at) => String.fromCodePoint(first + at)))

@@ -10,7 +10,7 @@ export function together(outcomes: readonly Outcome[]): Outcome {
   return { state: state ?? "holds", evidence: outcomes.map(({ evidence }) => evidence).join("; ") };
 }
 
-/** The verdicts of a report. The software device cannot confirm anything about Apple's devices. */
+/** The verdicts in a report, by device. The software device cannot confirm anything about Apple's devices. */
 export const verdicts = {
   apple: { holds: "confirmed", fails: "refuted", unknown: "not checked" },
   software: { holds: "holds here", fails: "fails here", unknown: "not checked" },

@@ -9,7 +9,7 @@ const defaultDevice: Probe = () => {
 
 const isMac = process.platform === "darwin";
 
-/** The build has succeeded if this runs, so the only question is whether Xcode was installed. */
+/** This runs only after a successful build, so it only tests whether Xcode is installed. */
 const commandLineTools: Probe = () => {
   if (!isMac) throw new NotChecked("Apple's command-line tools are not installed");
   const { stdout } = Bun.spawnSync(["xcode-select", "--print-path"]);
