@@ -29,7 +29,8 @@ const pytorchOption: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns PyTorch's defaults for an operation: those of the class, or of the function in the first module that has it.
+ * Returns PyTorch's defaults for an operation: the class's, or those of the function in the first module that defines
+ * it.
  */
 function pytorchOf(operation: string): Defaults | undefined {
   const named = pytorchName[operation] ?? (operation in pytorch ? operation : undefined);
@@ -49,7 +50,7 @@ function plain(value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? "inf" : value === Number.NEGATIVE_INFINITY ? "-inf" : value;
 }
 
-/** Defaults by operation. Those of optimizers come from their parameter groups. */
+/** Defaults by operation. Optimizers' defaults come from their parameter groups. */
 const ours = new Map<string, Defaults>(
   [...signatures.values()].map(({ operation, parameters }) => [
     operation,

@@ -35,7 +35,7 @@ export async function untypedErrors(call: Call, values: () => readonly unknown[]
       if (error === undefined || error instanceof CallersError) continue;
       if (typeof make() === "function" && values().some(isFunction)) continue; // errors from a callback are passed on
       const isTyped = error instanceof OrchardError && error.message.length > 0;
-      if (isTyped && !signatures.has(error.code)) continue; // no code has an operation's name
+      if (isTyped && !signatures.has(error.code)) continue; // a code must not be an operation's name
       untyped.push(`${place}, ${name}: ${String(error).slice(0, 200)}`);
     }
   }

@@ -14,7 +14,7 @@ export interface Group {
   readonly atLeast: number;
   /** The functions with their rows of the table, and the names of those that have no row or no valid call. */
   readonly collect: () => { readonly subjects: readonly Subject[]; readonly missing: readonly string[] };
-  /** Names of functions that no group has, because other tests call them. */
+  /** Names of functions that belong to no group, because other tests call them. */
   readonly elsewhere?: readonly string[];
 }
 

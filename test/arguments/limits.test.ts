@@ -104,7 +104,7 @@ describe("limits of numbers", () => {
     const isNumber = /^a (?:finite |whole )?(?:number|probability|fraction)\b(?!.* or (?:a|an|null|two|\[))/;
     const unread = all.map(({ kind }) => kind.expected).filter((own) => isNumber.test(own) && !sidesOf(own));
     expect([...new Set(unread)].sort()).toEqual([
-      "a number", // the operation adds more to this error
+      "a number", // the operation's error has this text and more
       "a number, ±Infinity included",
       'a number, ±Infinity included or "fro"',
       "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)", // test/random

@@ -1,4 +1,4 @@
-/** What the tables of arguments share: the folder for files, and small models. */
+/** Shared by the tables of arguments: the folder for files, and small models. */
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";

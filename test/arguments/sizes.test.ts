@@ -1,4 +1,7 @@
-/** Limits of sizes and depths that are in no argument table: the largest that is accepted, and the next one. */
+/**
+ * Tests limits of sizes and depths that no argument table lists, with the largest accepted size and the next larger
+ * one.
+ */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";

@@ -48,7 +48,7 @@ describe("a process loads the dylib of its C library", () => {
     ["/lib/ld-musl-x86_64.so.1", `${platform}-musl`],
     ["/lib/ld-musl-aarch64.so.1", `${platform}-musl`],
     ["/nix/store/0-musl/lib/ld-musl-x86_64.so.1", `${platform}-musl`],
-    [undefined, platform], // it is linked statically
+    [undefined, platform], // a static program has no interpreter
   ])("interpreter %s: %s", async (interpreter, expected) => {
     expect(packagePlatformOf(await written({ interpreter, gap: 3 }))).toBe(expected);
   });

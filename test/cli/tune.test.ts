@@ -23,7 +23,7 @@ const bound = (speedups: Readonly<Record<number, number>>): number =>
 test("a crossover is the size up to which the total gain of the unfused path is largest", () => {
   expect(bound({ 8: 1.5, 16: 1.2, 32: 0.8, 64: 0.3 })).toBe(16 * 16);
   expect(bound({ 8: 0.9, 16: 0.8 })).toBe(0);
-  expect(bound({ 8: 1, 16: 1 })).toBe(0); // no gain, no crossover
+  expect(bound({ 8: 1, 16: 1 })).toBe(0); // without a gain there is no crossover
   expect(bound({ 8: 1.3, 16: 1.3, 32: 1.3 })).toBe(32 * 32);
   expect(bound({ 8: 0.95, 16: 1.4, 32: 0.5 })).toBe(16 * 16); // a small loss before a gain
   expect(bound({ 8: 0.6, 16: 1.4, 32: 0.5 })).toBe(0); // a loss that outweighs the gain: 0.6 · 1.4 < 1
@@ -166,5 +166,5 @@ test("if a table is disabled or can't be written, it says so", () => {
   const blocked = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: join(file, "table.json") });
   expect([blocked.out, blocked.exitCode]).toEqual(["", 1]);
   expect(blocked.err).toContain(file);
-  expect(blocked.err).not.toContain("fused / unfused"); // this is found before anything is measured
+  expect(blocked.err).not.toContain("fused / unfused"); // the error occurs before anything is measured
 });

@@ -86,7 +86,7 @@ const bits = (values: readonly Tensor[]) =>
   values.map((value) => Bun.hash(value.contiguous().clone().storage.hostBytes()).toString());
 
 describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
-  // fewer on metal, where each chain compiles a kernel
+  // fewer chains on metal, where each one compiles a kernel
   const count = backend === "metal" ? repeats({ usual: 4, all: 60 }) : repeats({ usual: 80, all: 3000 });
   const seeds = Array.from({ length: count }, (_, seed) => seed);
   const fused: number[] = [];

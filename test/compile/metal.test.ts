@@ -140,7 +140,7 @@ function counted(run: () => unknown): { dispatches: number; allocated: number } 
 
 describe("chains of elementwise operations are one kernel", () => {
   const chain = (x: Tensor, weight: Tensor) => {
-    const scaled = x.mul(weight).add(0.5); // which a compiler contracts if it sees both
+    const scaled = x.mul(weight).add(0.5); // a compiler contracts the product and the sum if it sees both
     return [orchard.where(scaled.gt(0), scaled.exp(), x).to("float16").square().to("float32"), scaled] as const;
   };
   const draw = () => [randn([6, 20]).transpose(0, 1).contiguous(), randn([6])] as const;

@@ -70,7 +70,7 @@ function checkOperation(name: OperationName, random: Random, refusals: Readonly<
   const call = functions[name]!;
   const layout = ofOffset.has(name) ? 0 : random.integer(0, 2);
   const size = 4 + 2 * random.integer(0, 2);
-  const fuse = getBackend() === "cpu" || isExhaustive; // each chain on metal is a kernel to compile
+  const fuse = getBackend() === "cpu" || isExhaustive; // on metal, each chain requires the compilation of a kernel
   const compiled = compile((...values: readonly unknown[]) => call(...values), { fuse });
   const seed = random.integer(0, 999);
   const first = calls[name](drawn(random, size, layout));

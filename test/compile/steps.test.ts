@@ -34,7 +34,7 @@ const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = 
 function makeStep(name: string, zeroes: string) {
   manualSeed(1);
   const model = new nn.Sequential(
-    ...(name === "Muon" // its parameters are matrices
+    ...(name === "Muon" // this optimizer's parameters must be matrices
       ? [new nn.Linear(6, 8, { bias: false }), new nn.ReLU(), new nn.Linear(8, 3, { bias: false })]
       : [new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)]),
   );
@@ -66,11 +66,11 @@ function train(name: string, zeroes: string, isCompiled: boolean) {
   const labels = randint(0, 3, [64]);
   for (let at = 0; at < 50; at++) {
     optimizer.scaleLearningRate(schedule(at));
-    const first = (at * 7) % 48; // batches are views at other offsets
+    const first = (at * 7) % 48; // each batch is a view at another offset
     results.push(listOf(run(data.narrow(0, first, 16), labels.narrow(0, first, 16))));
   }
   const gradients = model.parameters().map(({ grad }) => grad?.toArray() ?? null);
-  const after = randn([3]).toArray(); // the generator is where it is after plain steps
+  const after = randn([3]).toArray(); // the generator's state is the same as after plain steps
   const steps = optimizer.slots.map((slot) => slot.steps);
   const result = [results, listOf(model.stateDict()), listOf(optimizer.stateDict()), gradients, after, steps];
   return { result, explained: compiled.explain() };

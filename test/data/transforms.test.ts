@@ -413,7 +413,7 @@ describe("affine maps", () => {
 
   test("shifts are fractions of the side that they apply to", () => {
     const white = tensor([Array.from({ length: 9 }, () => Array(90).fill(1) as number[])]);
-    const shift = t.randomAffine(0, { translate: [0, 0.12] }); // a row at most
+    const shift = t.randomAffine(0, { translate: [0, 0.12] }); // shifts by at most a row
     const rows = Array.from({ length: 20 }, (_, seed) => flat(shift(white, { epoch: 0, seed: BigInt(seed) })));
     expect(new Set(rows.map((own) => own.reduce((a, b) => a + b) / 90))).toEqual(new Set([8, 9]));
   });

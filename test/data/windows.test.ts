@@ -48,7 +48,7 @@ describe("training windows", () => {
     const shifts = new Set<number>();
     for (let epoch = 0; epoch < 12; epoch++) {
       expect(train.getState()).toMatchObject({ index: epoch === 0 ? 0 : train.windowCount });
-      const first = starts(train, 1)[0]!; // this begins the epoch
+      const first = starts(train, 1)[0]!; // this call begins the epoch
       const all = [first, ...starts(train, train.windowCount - 1)];
       const sorted = all.toSorted((a, b) => a - b);
       const shift = sorted[0]!;

@@ -26,13 +26,13 @@ test.each([2, 3, 8])("a ring of %d ranks sums in as many steps and messages as t
   const total = (ranks * (ranks - 1)) / 2;
   for (const parts of sums) expect(parts).toEqual(parts.map((_, part) => total + ranks * 10 * part));
   const bytes = 1e6 * ranks;
-  expect(ring(ranks, bytes, network)).toBeCloseTo(steps * (3e-6 + 1e6 / 2e9), 12); // a part has 1 MB
+  expect(ring(ranks, bytes, network)).toBeCloseTo(steps * (3e-6 + 1e6 / 2e9), 12); // each part has 1 MB
 });
 
 test("halving and doubling sends as many bytes, in fewer messages", () => {
   let [sent, messages] = [0, 0];
   for (let part = 512; part >= 1; part /= 2) {
-    sent += 2 * part; // half of the rest, and back
+    sent += 2 * part; // once while halving, once while doubling
     messages += 2;
   }
   expect(halving(1024, 1024e6, network)).toBeCloseTo((sent * 1e6) / 2e9 + messages * 3e-6, 9);

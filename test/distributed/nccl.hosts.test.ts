@@ -112,7 +112,7 @@ describe.skipIf(!isTested)("with NCCL alone", () => {
           expect(codepaths).toEqual([`dataParallel metal ${call} over NCCL 2.28.9`]);
           const log = logs[rank]!;
           expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
-          // The expected count: once a step, every gradient, summed in float32, and its flag.
+          // The expected count per step: every gradient, summed in float32, and its flag.
           const reduced = log.map((line) => Number(REDUCED.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count);
           expect(reduced).toBe(elements * steps);
           expect(log.filter((line) => line.startsWith("allGather")).length > 0).toBe(kind === "sharded");

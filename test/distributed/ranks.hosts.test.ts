@@ -32,7 +32,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const { learned, world } = await disturbed(folder, 2, of(openMpi, 2), ({ pids }) =>
       process.kill(pids[1]!, "SIGSTOP"),
     );
-    expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // rank 1's end wakes rank 0
+    expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // rank 0 wakes when rank 1 ends
   });
 
   test("end with `timeout` when a rank does not join the others in time", async () => {
@@ -42,7 +42,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const expected = { code: "timeout", message, ranks: [] };
     const [first, away, last] = learned.map(plain);
     expect(away).toBeUndefined();
-    expect([first, last].filter((each) => each !== undefined)).toContainEqual(expected); // it may end the other first
+    expect([first, last].filter((each) => each !== undefined)).toContainEqual(expected); // one of them may be killed
     expect(status).not.toBe(0);
   });
 
@@ -56,7 +56,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const interrupt = ({ pids }: World) => process.kill(pids[1]!, "SIGINT");
     const { learned, text, status, world } = await disturbed(folder, 2, of(openMpi, 2), interrupt);
     expect(status).not.toBe(0);
-    // The first to notice names it: the launcher, or the other rank, which then ends the world.
+    // Whichever notices first names the rank: the launcher, or the other rank, which then ends the world.
     if (/process rank 1 with PID \d+ on node \S+ exited on signal 2/.test(text)) return;
     expect(plain(learned[0])).toEqual(lostBy(1, world, "ended"));
   });

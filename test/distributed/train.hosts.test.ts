@@ -43,7 +43,7 @@ const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
   test("have the losses of one process with all windows, also with unequal parts", async () => {
-    const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // of four: 3, 4, 3, 4 windows
+    const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // 3, 4, 3 and 4 for four ranks
     const alone = newRun();
     const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
     expect(lossesOf(alone)).toHaveLength(8);

@@ -26,7 +26,7 @@ export function transformOf(x: Pairs, sign: 1 | -1, which?: readonly number[]): 
   return result;
 }
 
-/** The spectrum of which the first half is given; imaginary parts count as 0 where an element is its own pair. */
+/** Completes a spectrum from its first half. The imaginary part of an element that is its own conjugate counts as 0. */
 export function wholeSpectrum(half: Pairs, n: number): Pairs {
   const result = new Float64Array(2 * n);
   for (let k = 0; 2 * k <= n; k++) {

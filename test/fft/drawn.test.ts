@@ -111,7 +111,10 @@ function operandOf({ kind, layout }: Drawn, block: Block, backend: BackendName, 
   return layout === "transposed" ? permute(contiguous(permute(x, reversed)), reversed) : x;
 }
 
-/** The norm of the error relative to the result's: a few roundings per level; by the definition, of each sum. */
+/**
+ * Bounds the norm of the error relative to the result's norm: a few roundings per level of the algorithm, or per sum of
+ * the definition.
+ */
 const tolerance = { float32: 4e-7, float64: 4e-15 } as const;
 
 describe.each(places)("$backend $dtype", ({ backend, dtype }) => {

@@ -34,7 +34,7 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("transforms on metal", ()
       const rows = Math.max(1, Math.floor(4096 / length));
       const x = on("metal", true, () => drawn(random, [rows, length, 2]).clone());
       const transform = () => transformPairs("fft", x, { axis: 1, inverse: false, scale: 1 });
-      transform(); // the kernel is compiled
+      transform(); // compiles the kernel
       const { read, written, dispatches, result } = watched(transform);
       const each = rows * length * 8;
       expect((read + written) / (2 * passes * each)).toBeLessThan(1.1);

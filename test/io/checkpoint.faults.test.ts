@@ -49,7 +49,7 @@ test(`after each of ${KILLS} kills at random moments the last checkpoint is vali
     for (const each of Object.values(model)) expect([...new Set<number | bigint>(each.dataSync())]).toEqual([step]);
     saved = step;
   }
-  expect(interrupted).toBeGreaterThan(0); // some were in the middle of a file
+  expect(interrupted).toBeGreaterThan(0); // some processes were killed in the middle of a file
   await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: saved + 1 });
   expect(leftovers(folder)).toEqual([]);
 });

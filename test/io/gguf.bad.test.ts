@@ -333,7 +333,7 @@ const rows = JSON.parse(readFileSync(join(fixtures, "verdicts.json"), "utf8")) a
 const stricter = new Set([
   ...["misaligned", "invalidOffsets", "invalidBool", "tooManyAxes", "textTooLong", "partOfBlock"],
   "tooLarge", // 2^53 rows without values
-  "unknownVersion", // the other byte order
+  "unknownVersion", // a file with the other byte order
 ]);
 
 function changed({ length, edits }: Row): Buffer {

@@ -154,7 +154,7 @@ describe("bombs", () => {
   const megabytes = deflateRawSync(Buffer.alloc(64 * 2 ** 20));
 
   test("a file larger than the memory limit is rejected before it is inflated", () => {
-    const packed = Buffer.alloc(64 * 1024, 0xff); // which can't be inflated
+    const packed = Buffer.alloc(64 * 1024, 0xff); // these bytes can't be inflated
     const files = Array.from({ length: 9 }, (_, at) => ({ name: `${at}.npy`, packed, size: 64 * 2 ** 20 }));
     const own = fileOf(archiveOf(files));
     expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ code: "badArchive" }));

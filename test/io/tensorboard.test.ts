@@ -1,4 +1,7 @@
-/** Event files: byte for byte the records of the package `tensorboard`, which also reads the files of a run. */
+/**
+ * Event files have, byte for byte, the records that the package `tensorboard` writes. The package also reads the files
+ * of a run.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

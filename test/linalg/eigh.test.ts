@@ -82,7 +82,7 @@ const distance = (values: readonly number[], others: readonly number[], dtype: R
     dtype,
   );
 
-// the families of which slow backends compute large matrices too
+// families for which slow backends also compute large matrices
 const sample = ["random", "graded", "repeated eigenvalues", "near overflow"];
 
 for (const { backend, dtype } of places) {
@@ -316,7 +316,7 @@ test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows o
     }
 });
 
-// up to 96 rows eight matrices or more share vectors
+// with up to 96 rows, eight matrices or more share vectors
 test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size) => {
   const count = size > 97 ? 2 : 9;
   const names = ["random", "repeated eigenvalues", "graded", "near overflow", "hilbert"];

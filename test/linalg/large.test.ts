@@ -18,7 +18,7 @@ afterAll(() => configure(native, "threads", "auto"));
 /** Sizes below and above those from which LAPACK uses all threads; with a smaller last part of rows. */
 const sizes = [290, 370] as const;
 
-/** One triangle of a matrix, and NaN in the other. */
+/** One triangle of a matrix; the other triangle is NaN. */
 const triangleOf = ({ rows, columns, values }: Matrix, upper: boolean): Matrix =>
   matrix(rows, columns, (i, j) => ((upper ? j >= i : j <= i) ? values[i * columns + j]! : Number.NaN));
 

@@ -32,7 +32,7 @@ const definite = () => drawn(size, size, { isDefinite: true });
 const tall = () => drawn(11, 5);
 const sides = () => drawn(size, 3, { seed: 2 });
 
-/** Each is one dispatch for the whole batch. */
+/** Each of these is one dispatch for the whole batch. */
 const operations: Readonly<Record<string, () => unknown>> = {
   cholesky: () => linalg.cholesky(definite()),
   "cholesky of a transposed matrix": () => linalg.cholesky(transpose(definite(), -2, -1)),
@@ -87,6 +87,6 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too lon
     expect(cut.results.length).toBeGreaterThan(0);
     expect(cut.dispatches).toBeGreaterThanOrEqual(whole.dispatches + 4);
     expect(cut.commandBuffers).toBeGreaterThanOrEqual(whole.commandBuffers + 4);
-    expect(cut.largestWork).toBeLessThanOrEqual(whole.largestWork / 2); // for the other steps of the call
+    expect(cut.largestWork).toBeLessThanOrEqual(whole.largestWork / 2); // an allowance for the other steps of the call
   });
 });

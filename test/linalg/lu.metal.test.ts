@@ -77,7 +77,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
       const launched = (body: () => unknown): number => watched(body).dispatches;
       return [launched(() => luFactorEx(a)), launched(() => solveEx(a, b)), launched(() => invEx(a))];
     });
-    const steps = 1 + 3 * 3 + 2; // a copy; nothing is below the last columns
+    const steps = 1 + 3 * 3 + 2; // a copy, 3 for each block, and 2 for the last one, which has no rows below
     expect(counts).toEqual([
       [steps, steps + 4, steps + 4],
       [steps, steps + 4, steps + 4],

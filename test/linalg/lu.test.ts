@@ -200,7 +200,8 @@ for (const { backend, dtype } of places) {
     });
 
     test("after rows have been swapped, ties still choose the first pivot", () => {
-      // row i is ±1 in one column: the pivot of each column is the first such row that is left, or 0 if none is
+      // row i is ±1 in one column: the pivot of each column is the first remaining row of this kind, or 0 if none
+      // remains
       for (const size of [3, 16, 17, 33, 50, 64, 100]) {
         const draws = families["random"]!(size, 1, size).values;
         const columnOf = Array.from(draws, (draw) => Math.abs(Math.trunc(draw * 1e6)) % size);
@@ -223,7 +224,7 @@ for (const { backend, dtype } of places) {
       test("a matrix has the same bits in a batch as alone, and infinity stays in its rows", () => {
         for (const size of [33, 40, 64]) {
           const matrices = [1, 2, 3, 4, 5].map((seed) => inDType(families["random"]!(size, size, seed), dtype));
-          matrices[3]!.values[size - 1] = Infinity; // the last of row 0
+          matrices[3]!.values[size - 1] = Infinity; // the last element of row 0
           const factorsOf = (own: readonly Matrix[]): Matrix[] =>
             on(backend, true, () => matricesIn(luFactorEx(batchOf(own, dtype)).lu));
           const together = factorsOf(matrices);

@@ -26,7 +26,7 @@ export const scaled = (x: Matrix, factor: number): Matrix => ({
   values: x.values.map((value) => value * factor),
 });
 
-/** Adds four rows of b at a time to a row of the result, which is then read and written once for them. */
+/** Adds four rows of b at a time to a row of the result, so that this row is read and written once for four. */
 export function product(a: Matrix, b: Matrix): Matrix {
   const [{ values: left, columns: depth }, { values: right, columns: width }] = [a, b];
   const values = new Float64Array(a.rows * width);
@@ -35,7 +35,7 @@ export function product(a: Matrix, b: Matrix): Matrix {
     for (let k = 0; k < depth; k++) {
       const at = i * depth + k;
       const f = left[at]!;
-      if (f === 0) continue; // this adds nothing, even to infinities
+      if (f === 0) continue; // a factor of 0 adds nothing, even if b is infinite
       let from = k * width;
       if (k + 4 > depth || left[at + 1] === 0 || left[at + 2] === 0 || left[at + 3] === 0) {
         for (let j = row; j < end; j++, from++) values[j]! += f * right[from]!;
@@ -62,7 +62,7 @@ export function difference(a: Matrix, b: Matrix): Matrix {
   return { ...a, values };
 }
 
-/** The largest sum of absolute values in a column; NaN where there is one. */
+/** The largest sum of absolute values in a column; NaN if an element is NaN. */
 export function norm1({ rows, columns, values }: Matrix): number {
   let largest = 0;
   const sums = new Float64Array(columns);

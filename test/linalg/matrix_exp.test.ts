@@ -30,7 +30,9 @@ function series(a: Matrix): Matrix {
   return sum;
 }
 
-/** Bounds ‖exp(A)‖₁, so that the error of squaring is at most ε n ‖A‖ times it: the condition number is about ‖A‖. */
+/**
+ * Bounds ‖exp(A)‖₁. The error of squaring is at most ε n ‖A‖ times this bound, since the condition number is about ‖A‖.
+ */
 const growth = (a: Matrix): number => Math.exp(norm1(a));
 
 test("the polynomials are Taylor polynomials", () => {

@@ -2,7 +2,9 @@
 import { difference, identity, type Matrix, matrix, norm1, product, scaled, transposed } from "./matrices.ts";
 import { type RealDType, ratio } from "./run.ts";
 
-/** The matrix divided by its norm, so that products of numbers near the largest or the smallest one exist. */
+/**
+ * The matrix divided by its norm, so that products of its largest or smallest numbers neither overflow nor underflow.
+ */
 const unit = (a: Matrix): Matrix => scaled(a, 1 / (norm1(a) || 1));
 
 /** ‖A − B‖ / (‖A‖ max(m, n) ε), of a product B that has to equal A. */
@@ -54,7 +56,7 @@ export function leastSquares(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, 
   return ratio(norm1(product(transposed(own), residual)), size, dtype, of);
 }
 
-/** The distance of numbers from others, in roundings of the largest times their count. */
+/** The largest difference between two lists of numbers, in units of ε times the largest number times their count. */
 export function distance(values: Float64Array, others: Float64Array, dtype: RealDType, of: string): number {
   let [worst, largest] = [0, 0];
   for (const [at, value] of values.entries()) {

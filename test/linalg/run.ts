@@ -38,8 +38,8 @@ export const sizes: readonly number[] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 
 export const largeSizes = usually([65, 100, 127, 128, 129], (size) => size % 64 === 1);
 
 /**
- * The sizes at which a family of matrices is computed. Random ones use all sizes; in a usual run each other family uses
- * a third, so that each size occurs in every third family, and each family has small and large sizes.
+ * The sizes at which a family of matrices is computed. Random matrices have all sizes. In a usual run each other family
+ * has a third of the sizes, small and large ones, so that each size occurs in every third family.
  */
 export const inTurn = <Size>(family: string, names: readonly string[], all: readonly Size[]): readonly Size[] =>
   usually(all, (_, at) => family === "random" || at % 3 === names.indexOf(family) % 3);
@@ -83,7 +83,7 @@ export function matricesIn(x: Tensor): Matrix[] {
  * Records a residual in roundings. The unit is at least the smallest normal number, so that zeros do not divide by
  * zero. With `ORCHARD_PRINT_RATIOS=1` the worst residuals are printed at the end of a file, by backend.
  *
- * @param of what was computed from which matrices, such as "cholesky, hilbert". Default: the line of the caller
+ * @param of names the computation and the matrices, such as "cholesky, hilbert". Default: the line of the caller
  */
 export function ratio(residual: number, scale: number, dtype: RealDType, of?: string): number {
   const own = residual === 0 ? 0 : residual / Math.max(scale * epsilonOf[dtype], Number.MIN_VALUE);

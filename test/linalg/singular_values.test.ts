@@ -41,7 +41,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float64Array
 
 for (const { backend, dtype } of places)
   describe(`${backend} ${dtype}`, () => {
-    // Sums, products and comparisons of them run anywhere.
+    // Sums, products and comparisons of singular values may run on any backend.
     const run = <Result>(body: () => Result): Result => on(backend, backend !== "metal", body);
 
     for (const family of ["random", "rank-deficient", "orthogonal", "zero", "near overflow", "near underflow"])
@@ -124,7 +124,7 @@ for (const { backend, dtype } of places)
         const batch = reshape(tensor([1, 2, 3, 4, 5, 6, 7, 8], { dtype }), [2, 2, 2]);
         expect(matrixNorm(batch, 1, [0, 2], true).toArray()).toEqual([[[8], [12]]]);
         expect(matrixNorm(batch, 2, [0, 2], true).shape).toEqual([1, 2, 1]);
-        // Of 2 x 2 matrices: the root of the sum of squares and 2 |det|.
+        // The nuclear norm of 2 x 2 matrices: √(sum of squares + 2 |det|).
         for (const dim of [
           [0, 2],
           [2, 0],

@@ -38,7 +38,7 @@ const rectangles: readonly Shape[] = [
 ];
 const few: readonly Shape[] = [...squares([2, 3, 17, 33]), [9, 4], [20, 34]];
 
-/** The shapes of random matrices, and of the other families. */
+/** The shapes of random matrices, and those of the other families. */
 const shapesOn: Readonly<Record<string, readonly [random: readonly Shape[], others: readonly Shape[]]>> = {
   reference: [[...squares([0, 1, 2, 3, 8, 17]), ...rectangles], few.slice(0, 3)],
   metal: [[...squares([0, 1, 2, 4, 5, 9, 16, 31, 33, 64]), ...rectangles, [63, 40], [20, 100]], few],
@@ -48,7 +48,10 @@ const shapesOn: Readonly<Record<string, readonly [random: readonly Shape[], othe
   ],
 };
 
-/** The number and size of matrices. On metal they run without the checker, which has seen smaller ones. */
+/**
+ * The number and size of matrices. On metal they run without the checker, because it checks smaller matrices in other
+ * tests.
+ */
 const batchesOn: Readonly<Record<string, readonly Shape[]>> = {
   reference: [[5, 4]],
   metal: [

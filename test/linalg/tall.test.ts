@@ -44,7 +44,7 @@ function checkLeastSquares(a: Matrix, dtype: RealDType, of: string): void {
   expect(ratio(norm1(outside), scale, dtype, `lstsq in blocks, ${of}`)).toBeLessThan(THRESHOLD);
 }
 
-/** Making these takes seconds, because they are products with orthogonal matrices of all rows. */
+/** Constructing these matrices takes seconds, because they are products with orthogonal matrices of all rows. */
 const slow = ["clustered values", "repeated values", "geometric values", "orthogonal"];
 
 describe.each(["float64", "float32"] as const)("%s", (dtype) => {

@@ -12,7 +12,7 @@ import { inDType, on, places, type RealDType, ratio, THRESHOLD, toTensor } from 
 const { native } = cpuLibrary();
 const defaults = defaultBlas().join("\n");
 
-/** Where each backend computes: the cpu backend with its BLAS and without. */
+/** The ways to compute: each backend, and the cpu backend both with and without a BLAS. */
 const ways = places.flatMap(({ backend, dtype }) => {
   const names = backend === "cpu" ? [defaults, "none"] : [defaults];
   return names.map((blas) => ({

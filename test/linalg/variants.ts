@@ -6,7 +6,7 @@ import { whyUnavailable } from "../../src/backend/registry.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { usually } from "../support/repeats.ts";
 
-// If Metal is left out, no test in the child has the name, and the child would fail.
+// If tests of Metal are skipped, no test in the child has the name, and the child would fail.
 const isSoftware =
   !environmentFlag("ORCHARD_SKIP_METAL") && whyUnavailable("metal") === undefined && metalContext().isSoftware;
 
@@ -17,13 +17,14 @@ const variants: Readonly<Record<string, Settings>> = {
   "fast formulas": { fast: "1", contract: "1", denormals: "flush" },
 };
 
-/** Names the variant for a child process, whose device has it before the first kernel is compiled. */
+/** Names the variant for a child process, whose device must use it before the first kernel is compiled. */
 const VARIABLE = "METAL_TEST_VARIANT";
 const own = process.env[VARIABLE];
 if (own) for (const [name, value] of Object.entries(variants[own]!)) metalContext().configure(name, value);
 
 /**
- * Runs the file's tests of that name on each variant of the device; usually only on the one that differs in everything.
+ * Runs the file's tests of that name on each variant of the device; usually only on the variant that differs in
+ * everything.
  */
 export function testVariants(file: string, name: string): void {
   const all = usually(Object.keys(variants), (variant) => variant === "fast formulas");

@@ -67,7 +67,7 @@ test("xavier and kaiming have the bounds and deviations of their formulas", () =
     expectDistribution(numbers(weight), uniformCdf(Math.sqrt(3) * kaiming));
     init.kaimingNormal_(weight, { a, mode, nonlinearity, generator });
     expectDistribution(numbers(weight), normalCdf(kaiming));
-    init.kaimingNormal_(weight, { generator }); // leaky ReLU of slope 0, by inputs
+    init.kaimingNormal_(weight, { generator }); // leaky ReLU of slope 0, scaled by the number of inputs
     expectDistribution(numbers(weight), normalCdf(Math.sqrt(2 / fanIn)));
     expect([weight.requiresGrad, weight.isLeaf, weight.grad]).toEqual([true, true, null]);
   }
@@ -152,7 +152,8 @@ test("orthogonal_ has orthonormal rows or columns, of uniform directions", () =>
     means[0]! += square[0]! / 60;
     means[1]! += square[3]! / 60;
   }
-  // The entries of a uniform rotation or reflection have mean 0 and variance 1/2: 5 deviations of the mean.
+  // The entries of a uniform rotation or reflection have mean 0 and variance 1/2. The bound is 5 standard deviations of
+  // the mean.
   for (const mean of means) expect(Math.abs(mean)).toBeLessThan(5 * Math.sqrt(0.5 / 60));
 });
 

@@ -36,7 +36,7 @@ describe("the events", () => {
       ORCHARD_BACKEND: "metal",
       ORCHARD_LIBRARY: "/nowhere/metal",
     });
-    expect(lines).toHaveLength(1); // metal is left out
+    expect(lines).toHaveLength(1); // metal is skipped
     expect(spans.map(({ name }) => name)).toEqual(["fill", "fill", "matmul"]);
     const { cat, args, ts, dur } = spans[2]!;
     expect(cat).toBe("cpu");
@@ -70,7 +70,7 @@ describe("the events", () => {
       events.filter((event) => event.ph === "C" && event.name === name).map(({ args }) => Number(args[key]));
     const bytes = 2 ** 20;
     expect(values("allocated bytes so far", "host")).toEqual([bytes, 2 * bytes, 2 * bytes, 2 * bytes]);
-    expect(values("allocated bytes so far", "script")).toEqual([0, 0, 8, 16]); // an operand and a result
+    expect(values("allocated bytes so far", "script")).toEqual([0, 0, 8, 16]); // memory of an operand and a result
     const [one, two] = values("live bytes (host)", "live") as [number, number];
     expect([one >= bytes, two]).toEqual([true, 2 * one]);
     expect(values("peak bytes (host)", "peak")).toEqual([one, two]);
@@ -152,7 +152,7 @@ describe("a reader of the format", () => {
       if (ph !== "M") expect(Number.isFinite(ts)).toBe(true);
       if (ph === "C") expect(Object.values(args).every((value) => Number.isFinite(value))).toBe(true);
     }
-    const open: TraceEvent[] = []; // spans that the next one may be nested in
+    const open: TraceEvent[] = []; // spans that may contain the next one
     for (const span of spans.toSorted((a, b) => a.ts - b.ts || b.dur - a.dur)) {
       while (open.length > 0 && open.at(-1)!.ts + open.at(-1)!.dur <= span.ts) open.pop();
       for (const around of open) expect(span.ts + span.dur).toBeLessThanOrEqual(around.ts + around.dur);

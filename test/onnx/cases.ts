@@ -54,7 +54,7 @@ export function readCaseFile(path: string): NodeCase[] {
   }));
 }
 
-/** A message that stands alone has no length before it. */
+/** A top-level message has no length before it. */
 function tensorIn(bytes: Uint8Array): Value {
   return toValue(tensorProto(lengthPrefixed(bytes)), { path: "node.bin" });
 }

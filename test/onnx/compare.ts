@@ -5,7 +5,7 @@ import type { Value } from "../../src/onnx/call.ts";
 import { isStrings } from "../../src/onnx/strings.ts";
 import type { NodeCase } from "./cases.ts";
 
-/** How a model computes: node by node, while it makes a plan for shapes that occur again, and by this plan. */
+/** How a model computes: node by node, while it makes a plan for repeated shapes, and by that plan. */
 const RUNS = ["node by node", "while making a plan", "by a plan"];
 /** On the cpu backend, a plan becomes a native program after two equal runs. */
 const NATIVE_RUNS = [...RUNS, "by a plan again", "by a native program"];

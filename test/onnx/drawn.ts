@@ -1,6 +1,6 @@
 /**
- * Functions and layers of the library with small drawn operands, as modules to be written as ONNX. The sweep of
- * `bench/` draws the cases, so everything that is measured there is also written here.
+ * Functions and layers of the library with small drawn operands, as modules for export to ONNX. The sweep of `bench/`
+ * draws the cases, so every function that it measures is also exported here.
  */
 import { baseShape, type Case } from "../../bench/support/sweep/case.ts";
 import { families } from "../../bench/support/sweep/cases.ts";

@@ -17,10 +17,10 @@ const smooth = new RegExp(
     ...["simple_rnn", "softmax_", "tanh", "where_example"],
   ].join("|")})`,
 );
-/** Names of cases that do not suit: other dtypes, cropping, and inputs that select. */
+/** Names of unsuitable cases: other dtypes, cropping, and inputs that select elements. */
 const unsuited = /_expanded|bf16|fp16|int|uint|resize_tf|peephole/;
 
-/** The most elements of an input that is varied, one element at a time. */
+/** The maximum number of elements of an input whose elements are varied one at a time. */
 const MOST = 150;
 
 const hasSmallInput = ({ sets: [first] }: NodeCase): boolean =>

@@ -10,7 +10,7 @@ import { readNodeCases } from "./cases.ts";
 import { mutated } from "./mutate.ts";
 import { graph, message, model, tensorInput, text, varint } from "./write.ts";
 
-/** Loops and shapes from the file can ask for as much time or memory as they like; that is the author's to decide. */
+/** Loops and shapes from the file may require any amount of time or memory. The file's author chooses them. */
 const cases = readNodeCases().filter(({ name, model }) => model.length < 4000 && !/loop|range|scan/.test(name));
 
 /** Mutations of bytes. Each keeps most of a file, so that the reader gets past the mutation. */
@@ -85,7 +85,7 @@ test("lists that would take minutes are rejected", async () => {
   await expect(loaded.run({ x: ones([3, 4]) })).rejects.toThrow("is too long; at most");
 });
 
-/** Runs the model with the inputs of the sound one. */
+/** Runs the damaged model with the inputs of the original. */
 async function loadAndRun(bytes: Uint8Array, inputs: readonly (() => Value)[]): Promise<void> {
   const model = await io.loadOnnx(bytes);
   const values = inputs.map((read) => {

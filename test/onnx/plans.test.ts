@@ -1,6 +1,6 @@
 /**
- * Plans of drawn graphs: fused nodes compute what single nodes compute, in which the node tests check each operator.
- * Finishing a convolution is compared with formulas in float64.
+ * Plans of drawn graphs: fused nodes give the results of single nodes, whose operators the node tests check. Finishing
+ * a convolution is compared with formulas in float64.
  */
 import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -157,7 +157,7 @@ function differenceOf(actual: Tensor, expected: Tensor): number {
   return Math.max(0, ...a!.map((value, at) => Math.abs(value - b![at]!))) / most;
 }
 
-/** Runs of a plan on the cpu backend: two are recorded, and the others replay one native call. */
+/** Runs of a plan on the cpu backend: the first two are recorded, and the others replay one native call. */
 const RUNS = 4;
 
 test("drawn convolutions with what surrounds them agree with single nodes", async () => {

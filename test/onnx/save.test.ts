@@ -1,4 +1,4 @@
-/** Modules written as ONNX and read again: the graph computes what the module does, for other sizes too. */
+/** Modules written as ONNX and read again: the graph gives the module's results, for other sizes too. */
 import { describe, expect, test } from "bun:test";
 import * as library from "../../src/index.ts";
 import { ArgumentError, io, manualSeed, nn, noGrad, randn, Tensor, withBackend } from "../../src/index.ts";

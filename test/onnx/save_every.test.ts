@@ -1,6 +1,7 @@
 /**
  * Every function and layer of the library is written as ONNX or rejected, as docs/onnx.md says: the sweep of `bench/`
- * draws calls. Written models compute the same here and, where the Python of the fixtures is installed, in onnxruntime.
+ * draws calls. Written models give the same results here and, where the Python of the fixtures is installed, in
+ * onnxruntime.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -103,7 +103,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const right = calls[operation](operands);
   const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
-  if (operation.endsWith("_")) return { codes, problems }; // it does not accept a leaf
+  if (operation.endsWith("_")) return { codes, problems }; // the operation does not accept a leaf
   const leaves = tensorsIn(right).reduce<unknown>(
     (list, tensor) => (isFloat(tensor.dtype) ? replaced(list, tensor, leafOf(tensor)) : list),
     right,
@@ -152,7 +152,7 @@ function byRow(index: Tensor<"int64">, call: (row: Tensor<"int64">) => Tensor): 
 /** Statistics count every buffer of Metal, and on the cpu blocks of 64 KB and more. */
 const sizes: Readonly<Record<BackendName, number>> = { metal: 10, cpu: 130, reference: 10 };
 
-const warnings = spyOn(console, "warn").mockImplementation(() => undefined); // of fallbacks because memory is short
+const warnings = spyOn(console, "warn").mockImplementation(() => undefined); // fallbacks due to lack of memory
 afterAll(() => warnings.mockRestore());
 
 test("every operation has invalid calls", () => {
@@ -213,7 +213,7 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);
     expect(found.filter(({ codes }) => codes.includes("notAScalar")).length).toBeGreaterThan(70);
-    const giveTensors = names.filter((name) => !["allClose", "equal"].includes(name)); // those return a boolean
+    const giveTensors = names.filter((name) => !["allClose", "equal"].includes(name)); // these return a boolean
     expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(giveTensors.length);
   });
 
@@ -221,7 +221,7 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     expect(on(() => tidy(() => library.indexSelect(operands.vector, operands.places, { dim: 0 }).sum().item()))).toBe(
       operands.vector.size,
     );
-    liveMemory(); // waits for work that uses them
+    liveMemory(); // waits for work that uses the tensors
     if (backend === "metal") expect(metalContext().report({ clear: true }).findings).toEqual([]);
     const held = tensorsIn(operands);
     for (const tensor of held) tensor.dispose();

@@ -1,6 +1,6 @@
 /**
- * Broadcasting, for oracles: which element of an operand an element of the result uses, and which terms the gradients
- * of operands sum.
+ * Broadcasting for oracles: the element of an operand that an element of the result uses, and the terms that an
+ * operand's gradient sums.
  */
 import type { Shape } from "../../src/tensor/shape.ts";
 import type { Block } from "./samples.ts";

@@ -17,7 +17,10 @@ export const operationNames = Object.entries(functions).flatMap(([name, value]) 
   typeof value === "function" ? [name as OperationName] : [],
 );
 
-/** Elementwise operations that accept only integers, or a number first: they have separate rows. */
+/**
+ * Elementwise operations that accept only integers, or that accept a number as the first operand. They have separate
+ * rows.
+ */
 const ofTheirOwn: ReadonlySet<string> = new Set(["gcd", "lcm", "polygamma", "bitwiseLeftShift", "bitwiseRightShift"]);
 
 /**
@@ -71,7 +74,7 @@ const makerOf = (name: string) => makers[name as keyof typeof makers];
 export const makeOperands = (size: number): Operands =>
   Object.fromEntries(Object.keys(makers).map((name) => [name, makerOf(name)(size)])) as unknown as Operands;
 
-/** Operands that are made when they are first read: a call reads a few. */
+/** Operands that are created when they are first read, because a call reads only a few of them. */
 export const operandsOnDemand = (size: number): Operands =>
   new Proxy<Record<string, Tensor>>(
     {},

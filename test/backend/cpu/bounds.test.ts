@@ -140,7 +140,7 @@ test("positions that wrap around are rejected before any row is rotated", () => 
   };
   const turned = [1, 1, 1, 1, 1, 1, ...bytes().subarray(6)];
   for (const stride of [1, 2 ** 52]) expect([...rotate(3, stride)]).toEqual(turned);
-  const limit = 2 ** 53; // among a block's numbers
+  const limit = 2 ** 53; // the limit of a block's numbers
   expect([...rotate(3, limit)]).toEqual(turned);
   const out = new Float32Array(2 * 1025);
   expect(

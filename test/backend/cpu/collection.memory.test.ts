@@ -15,5 +15,5 @@ test("unreachable buffers are collected in a loop that never waits", () => {
     new Float32Array(allocateBlock(native, 4 * megabyte, "test").buffer)[0] = step;
     largest = Math.max(largest, statistics().liveBytes);
   }
-  expect(largest - liveBytes).toBeLessThan(2000 * megabyte); // of 8,000 that were allocated
+  expect(largest - liveBytes).toBeLessThan(2000 * megabyte); // of 8,000 allocated megabytes
 });

@@ -134,7 +134,7 @@ describe.each(isas)("on %s", (isa) => {
 });
 
 test("an invalid dtype is rejected", () => {
-  const block = new Float64Array([10, 1, 0, 0, 1, 8, 8]); // and the bytes of both operands
+  const block = new Float64Array([10, 1, 0, 0, 1, 8, 8]); // the last two are the operands' bytes
   const { ordinal } = nativeTables().functions["convert"]!;
   expect(() =>
     check(native, native.orchard_cpu_run3(ordinal, block, block.byteLength, block, block, block), "convert"),

@@ -190,7 +190,7 @@ describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("
   ] as const)("$size of $lies", ({ size, lies }) => {
     const type = elementTypes[dtype];
     const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
-    // Usually contiguous, and in one other layout, a different one for each size and dtype.
+    // Usually tests contiguous operands and one other layout, which differs by size and dtype.
     for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
       const given = randomCase(dtype, size, [...lies, out]);
       expectRight(given, out);
@@ -245,7 +245,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux use the dylib, or a BLAS i
     const own = bitsBy(given, "own");
     expect(bitsBy(given, "blas")).not.toBe(own);
     const { symbols, close } = dlopen(blas!.path, { openblas_get_num_threads: { args: [], returns: "i32" } });
-    expect(symbols.openblas_get_num_threads()).toBe(1); // again, since it does not compute
+    expect(symbols.openblas_get_num_threads()).toBe(1); // 1 again, because OpenBLAS is not computing
     close();
     expect(bitsBy(given, "table")).toBe(own);
   }
@@ -265,7 +265,7 @@ test.each([
   const given = randomCase("float32", size, [...lies, "rows"]);
   const input = randomOperand(elementTypes.float32, m, n, "oneRow", []);
   const [a, b] = [given.a.storage as Float32Array, given.b.storage as Float32Array];
-  // Drawn elements, summed once for all methods.
+  // Drawn elements of the result, whose sums are computed once for all methods.
   const elements = Array.from({ length: repeats({ usual: 1000, all: 5000 }) }, () => {
     const [i, j] = [Math.floor(random() * m), Math.floor(random() * n)];
     let sum = Number(input.storage[input.offset + j]);
@@ -302,7 +302,7 @@ describe("invalid calls", () => {
   test("without memory for packed operands it fails, keeps nothing, and the next call works", () => {
     for (const way of ways) {
       use(way);
-      Bun.gc(true); // garbage of other tests is collected now, not between two readings
+      Bun.gc(true); // collects other tests' garbage now, not between two readings
       const { liveBytes } = cpuStatistics(native);
       native.orchard_cpu_fail_allocations(1);
       expect(() => multiply(given)).toThrow(OutOfMemoryError);

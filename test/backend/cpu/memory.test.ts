@@ -93,7 +93,7 @@ describe("limits", () => {
     native.orchard_cpu_set_cache_limit(8 * megabyte);
     for (const block of [1, 2, 4].map((size) => allocateBlock(native, size * megabyte, "test"))) block.release();
     expect(statistics().cachedBytes).toBe(7 * megabyte);
-    const block = allocateBlock(native, 3 * megabyte, "test"); // a size class without free blocks
+    const block = allocateBlock(native, 3 * megabyte, "test"); // no block of this size class is free
     expect(statistics()).toMatchObject({ liveBytes: liveBytes + 3 * megabyte, cachedBytes: 4 * megabyte });
     block.release();
   });

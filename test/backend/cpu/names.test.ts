@@ -46,7 +46,7 @@ function codeOf(header: string): string {
     : join(folder, `${folder}.isa.cpp`);
 }
 
-/** Counts what passes compute; no code depends on which one it is. */
+/** Enumerations whose names only label counters: no code distinguishes them. */
 const counters = ["AttentionPass"];
 
 const formulas = declared.filter(({ type }) => !counters.includes(type));

@@ -69,7 +69,7 @@ describe.each([...Array(6).keys()])("seed %d", (seed) => {
   });
 });
 
-/** Numbers of the result of a product of its own storage, on some numbers of threads. */
+/** Computes the product with each number of threads, and returns a hash of each result. */
 const bitsOn = (threads: readonly string[], given: Case): unknown[] => {
   configure(native, "products", "own");
   const results = threads.map((count) => {

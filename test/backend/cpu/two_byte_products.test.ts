@@ -55,7 +55,7 @@ describe.each(isas)("with %s", (isa) => {
 
   test("bfloat16: instructions for pairs flush subnormal products to zero, others do not", () => {
     configure(native, "isa", isa);
-    const tiny = 2 ** -65; // with a product that is subnormal, in bfloat16 too
+    const tiny = 2 ** -65; // its square is subnormal, also in bfloat16
     const values = valuesOf(
       "bfloat16",
       product(
@@ -131,7 +131,7 @@ describe.each(isas)("with %s", (isa) => {
       for (const rowStride of [k, k + 1, 100, 1000]) {
         const type = elementTypes[dtype];
         const a = type.make(m * rowStride + 3);
-        for (let at = 0; at < a.length; at++) type.write(a, at, Number.NaN); // between rows, which are never read
+        for (let at = 0; at < a.length; at++) type.write(a, at, Number.NaN); // gaps between rows are never read
         for (let at = 0; at < m * k; at++) {
           const [row, step] = [Math.floor(at / k), at % k];
           type.write(a, 3 + row * rowStride + step, left(row, step));
@@ -143,7 +143,7 @@ describe.each(isas)("with %s", (isa) => {
           ({ storage, offset, rowStride: stride, columnStride: 1, batchStrides: [] }) as const;
         const operands = { a: matrix(a, rowStride, 3), b: matrix(b, n), out: matrix(out, n) };
         multiply({ dtype, m, n, k, alpha: 1, batchShape: [], ...operands });
-        // sums of whole numbers below 2^8, which are exact
+        // whole numbers below 2^8 have exact sums
         const sumOf = (row: number, column: number) =>
           Array.from({ length: k }, (_, step) => left(row, step) * right(step, column)).reduce((x, y) => x + y, 0);
         const expected = Array.from({ length: m * n }, (_, at) => sumOf(Math.floor(at / n), at % n) + 0);

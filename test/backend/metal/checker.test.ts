@@ -148,7 +148,7 @@ kernel void twice(device const float* x, device float* y, device float* z, uint 
         { kind: "const-alias", severity: "error", line: 6, message: expect.stringMatching(/'x'.*'y' at line 4/) },
       ]);
       expect(run("y[63 - i]", 0)).toEqual([]);
-      expect(run("x[63 - i]", 256)).toEqual([]); // other bytes of the buffer
+      expect(run("x[63 - i]", 256)).toEqual([]); // a different part of the buffer
     } finally {
       context.configure("check", false);
       context.report({ clear: true });

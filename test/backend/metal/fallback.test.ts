@@ -55,7 +55,7 @@ describe("a failure during a call causes a fallback", () => {
   });
 
   test("a pipeline that fails: reported once, and not tried again for the same kind of call", () => {
-    metalContext().close(); // a new one has no pipelines yet
+    metalContext().close(); // a new context has no pipelines yet
     const context = metalContext();
     const x = tensor(Float16Array.from(values));
     context.injectFault("pipeline", { count: 1000 });
@@ -185,7 +185,7 @@ test("training continues through failures of every kind, to the same weights", (
   for (const [index, value] of got.entries())
     expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
   const causes = warnings.map((line) => line.replace(/\d+/g, "").split("\n")[0]);
-  expect(causes).toEqual([...new Set(causes)]); // each is reported once, however often it occurred
+  expect(causes).toEqual([...new Set(causes)]); // each cause is reported once, however often it occurred
 });
 
 describe("a closed context", () => {

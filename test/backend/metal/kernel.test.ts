@@ -51,7 +51,7 @@ kernel void busy(device float* y, constant uint& steps, uint i [[thread_position
   y[i] = sum;
 }`,
     });
-    const steps = metalContext().deviceInfo().isSoftware ? 20_000 : 2_000_000; // a GPU completes few in a tick
+    const steps = metalContext().deviceInfo().isSoftware ? 20_000 : 2_000_000; // a GPU would complete few within a tick
     let ticks = 0;
     const timer = setInterval(() => ticks++, 1);
     const { outputs } = await kernel.runAsync({ y: output(Float32Array, 256), steps }, { grid: 256 });

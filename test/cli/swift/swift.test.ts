@@ -64,7 +64,7 @@ test.skipIf(!hasSwift || process.platform !== "linux")("a program that races fai
   expect(run(undefined)).toEqual(["done\n", false, 0]);
   expect(run("report")).toEqual(["done\n", true, 0]);
   expect(run("1")).toEqual(["done\n", true, 1]);
-  expect(run("1", "3")).toEqual(["done\n", true, 3]); // the program's message says more
+  expect(run("1", "3")).toEqual(["done\n", true, 3]); // the program's own status is kept
   rmSync(dirname(compiled.program), { recursive: true });
 });
 

@@ -1,4 +1,4 @@
-/** Caches that round keys and values, and caches of windows: errors of results, and memory. */
+/** Errors of results, and memory use, for caches that round keys and values and for caches of windows. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -81,12 +81,12 @@ describe("choosing a token", () => {
     expectChances(chances({ topP: 0.8 }), { 1: three[0]!, 3: three[1]!, 5: three[2]! });
     expectChances(chances({ topP: 0.001 }), { 1: 1 });
     expectChances(chances({ topP: (p[1]! + p[3]!) * 0.999 }), { 1: 0.5, 3: 0.5 });
-    // Of three, the two largest have 0.84; of all six, only 0.76.
+    // Of the three most likely tokens, the two largest have probability 0.84; of all six, only 0.76.
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
   });
 
   test("a large vocabulary gives the same tokens as sorting all of them", () => {
-    // a hundred likely tokens have ten parts of eleven, and the others are a tenth as likely as the mean
+    // a hundred likely tokens share 10/11 of the probability; the others are a tenth as likely as the mean
     const many = Array.from(
       { length: 1000 },
       (_, at) => ((at * 7) % 10 === 0 ? 0 : Math.log(1 / 90)) - (at % 13) * 1e-9,

@@ -112,7 +112,7 @@ describe("forward hooks", () => {
       for (const [at, value] of numbers(model.forward(tokens))!.entries()) expect(value).toBeCloseTo(plain[at]!, 5);
       const called = new Set(seen.splice(0));
       const silent = [...model.namedModules().keys()].filter((name) => !called.has(name));
-      // rows of a table are read without a call
+      // rows of a table are read without a call of its module
       expect(silent).toEqual(model instanceof nn.GPT ? ["positionEmbedding"] : []);
     }
   });

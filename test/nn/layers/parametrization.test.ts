@@ -1,4 +1,4 @@
-/** Parameters that are computed from others, beyond PyTorch's fixtures (pytorch.test.ts). */
+/** Parameters that are computed from other parameters. Tests what PyTorch's fixtures (pytorch.test.ts) do not cover. */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,

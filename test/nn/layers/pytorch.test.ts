@@ -22,7 +22,7 @@ interface Layer {
   readonly cotangents: readonly FixtureTensor[];
   readonly gradients: readonly FixtureTensor[];
   readonly stateGradients: Readonly<Record<string, FixtureTensor>>;
-  /** Buffers after the call, and whether it was in training. */
+  /** Buffers after the call, and whether the layer was in training mode. */
   readonly buffers?: Readonly<Record<string, FixtureTensor>>;
   readonly training?: boolean;
 }
@@ -66,7 +66,7 @@ function make({ module, arguments: own, options, forward, state }: Layer): AnyMo
   return norm ? nn[norm](made, forward["options"] as object) : made;
 }
 
-/** Calls a layer with the library's signature: states of recurrent layers go by name. */
+/** Calls a layer with the library's signature: states of recurrent layers are passed by name. */
 function call(module: AnyModule, { module: name, forward }: Layer, [x, ...others]: readonly Tensor[]): Tensor[] {
   if (/^(?:RNN|GRU)Cell$/.test(name)) return [module.forward(x, ...others) as Tensor];
   if (/^(?:RNN|GRU|LSTM)/.test(name)) {

@@ -41,7 +41,7 @@ interface Options {
   readonly tokens?: number;
 }
 
-/** The logits of some steps after prompts of different lengths, a cache for each, or one for all. */
+/** The logits of some steps after prompts of different lengths, with a cache for each text or one cache for all. */
 const steps = (model: nn.LanguageModel, texts: number, options: Options = {}): number[][] =>
   decode(model, texts, (forward) => forward(), options);
 
@@ -79,7 +79,7 @@ describe.each(decoders)("%s", (name) => {
     const model = await load(name);
     const got = steps(model, texts, options);
     const most = 9 * model.blocks.length * Math.ceil(texts / 11);
-    // Texts of Phi-3 rotate differently while some of them are beyond the original context.
+    // Phi-3 changes its rotation of texts once one of them exceeds the original context.
     if (name === "phi3") expect(calls("attentionStep")).toBeWithin(1, most + 1);
     else expect(calls("attentionStep")).toBe(most);
     resetCodepaths();

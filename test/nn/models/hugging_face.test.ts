@@ -71,8 +71,9 @@ describe.each(names)("%s", (kind) => {
     expect(far.map(([name]) => name)).toEqual([]);
   });
 
-  // transformers is the baseline of FlashAttention's rule. Its error in a tensor of a few numbers may be small by luck,
-  // so the limits for all results and for all gradients are its largest errors relative to a tensor's maximum.
+  // transformers is the baseline of FlashAttention's rule. Its error in a tensor of a few numbers may be small by
+  // chance, so the limits use its largest errors relative to a tensor's maximum: one over all results and one over all
+  // gradients.
   test.each(["cpu", "reference"] as const)(
     "in float32 on %s, at most 2 and 3 times as far off as transformers",
     (backend) => {

@@ -1,4 +1,4 @@
-/** AWQ, with which GPTQ is compared: what it records, and that scaled columns represent the same weights. */
+/** AWQ, with which GPTQ is compared. Tests its records, and that scaled columns represent the same weights. */
 import { describe, expect, test } from "bun:test";
 import { meanMagnitudes, scaleColumns } from "../../../bench/support/awq.ts";
 import { dequantize, fromArray, Generator, nn, quantize, randn, type Tensor } from "../../../src/index.ts";

@@ -21,7 +21,7 @@ const callsOf = (start: string) =>
     .filter(({ operation, reason }) => operation.startsWith("quantizedProjections") && reason.startsWith(start))
     .reduce((sum, { calls }) => sum + calls, 0);
 
-/** The fused calls, the separate ones with their reason, and the result. */
+/** The fused calls, the separate calls with their reason, and the result. */
 function run(layer: DecoderAttention, reason = "three layers", own = x) {
   const before = [callsOf("preferred"), callsOf(reason)] as const;
   const values = numbers(on("cpu", () => noGrad(() => layer.forward(own))));

@@ -448,7 +448,7 @@ describe('a model with the precision "fast"', () => {
     const error = Math.hypot(...outputs[1]!.values.map((value, at) => value - outputs[0]!.values[at]!));
     const size = Math.hypot(...outputs[0]!.values);
     expect(error).toBeGreaterThan(0);
-    expect(error / size).toBeLessThan(0.02); // a level of x is 1/127 of the largest of 32
+    expect(error / size).toBeLessThan(0.02); // one level of x is 1/127 of the largest of 32 elements
   });
 
   test("the layers print the precision", () => {

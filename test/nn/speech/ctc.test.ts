@@ -84,7 +84,7 @@ test("the names of weight norms in earlier versions", async () => {
   await writeCtcModel(folder.file("older"), cases[0]!, {}, older);
   const { model } = await nn.loadModel<nn.Wav2Vec2>(folder.file("older"), { dtype: "float32" });
   const logits = noGrad(() => model.forward(weight("samples", [2, 330])));
-  // the names are seeds of the numbers, which are those of the first model
+  // names are seeds of the weights, and these weights are the first model's
   expect(errorOf(logits, answers["0.logits"]!)).toBeLessThan(CLOSE);
 });
 

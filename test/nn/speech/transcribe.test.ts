@@ -43,7 +43,8 @@ test("transcripts have the tokens and times of transformers' generate", async ()
     });
     for (const [index, { start, end }] of segments.entries()) {
       expect(start).toBeCloseTo(each.segments[index]!.start, 4);
-      // `generate` rounds the end of a window without times down to 20 ms, and a multiple sometimes to the one before
+      // `generate` rounds the end of a window without times down to 20 ms, and an exact multiple sometimes to the
+      // previous one
       expect(end - each.segments[index]!.end).toBeWithin(-1e-4, 0.0301);
     }
   }

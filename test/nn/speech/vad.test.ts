@@ -1,4 +1,7 @@
-/** Silence is cut before a recording is transcribed: ranges of silero-vad, and times of the whole recording. */
+/**
+ * Silence is cut before a recording is transcribed. Compares ranges with silero-vad, and tests that times refer to the
+ * whole recording.
+ */
 import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -68,7 +68,7 @@ interface Files {
 }
 
 async function sentenceFolder(name: string, { modules, ...files }: Files): Promise<string> {
-  // as of models that were made from one with a head
+  // as in models that were derived from a model with a head
   const architectures = ["BertForMaskedLM"];
   const path = await folderOf(folder.file(name), "classify", { isBare: true, architectures });
   const list = modules.map(([type, own], idx) => ({

@@ -26,8 +26,8 @@ import { gradientOf, leaf, testSecondGradients } from "./rows.ts";
 
 const approximate = "tanh";
 /**
- * From above the zeros of the derivatives, near which a gradient has no digits to compare; elementwise/accuracy.test.ts
- * covers the full range.
+ * The range begins above the zeros of the derivatives, near which a gradient has no accurate digits.
+ * elementwise/accuracy.test.ts covers the full range.
  */
 const risen = { low: -0.6, high: 8 } as const;
 
@@ -40,7 +40,7 @@ const exponentRoundings = (blocks: readonly Block[], values: readonly number[]):
     return blocks[0]!.dtype === "float64" && Number.isFinite(x) ? Math.abs(value) * (8 + 2 * x ** 4) : 6 * 2 ** -118;
   });
 
-/** An oracle that integrates is slow. */
+/** Oracles that integrate are slow. */
 const isSmall = ({ inputs: [spec] }: Sample): boolean => spec!.shape.reduce((count, size) => count * size, 1) < 2000;
 
 const activation = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => number): OperationRow => ({

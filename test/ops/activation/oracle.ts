@@ -32,7 +32,7 @@ function normalTail(a: number, parts: number): number {
   return density(a) * sum * half;
 }
 
-/** x·S(x) and its derivative, where S(−a) is a `tail`, and S′ is even: computed on the side without cancellation. */
+/** x·S(x) and its derivative, where S(−a) is a `tail` and S′ is even. Computed on the side where nothing cancels. */
 const activation = (tail: (a: number) => number, slope: (a: number) => number) => ({
   value(x: number): number {
     if (x === Number.NEGATIVE_INFINITY) return 0;

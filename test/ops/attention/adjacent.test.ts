@@ -1,6 +1,6 @@
 /**
- * q, k and v that were cut from one tensor: their gradients are slices of its gradient, with the same bits as for three
- * tensors, and without copies.
+ * Tests q, k and v that are slices of one tensor: their gradients are slices of its gradient, with the same bits as for
+ * three tensors, and without copies.
  */
 import { describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";

@@ -26,13 +26,13 @@ export interface Options {
   readonly scale?: number;
   readonly softcap?: number;
   readonly dropout?: number;
-  /** Its axes among batch, heads, queries and keys; the others have size 1, and leading ones are left out. */
+  /** Its axes among batch, heads, queries and keys. Other axes have size 1, or are omitted if they are leading ones. */
   readonly mask?: string;
   readonly bias?: string;
   readonly sinks?: boolean;
   readonly slopes?: "heads" | "sequences";
   readonly packed?: boolean;
-  /** Whether the log-sum-exp is used too, and has a gradient. */
+  /** Whether the call also uses the log-sum-exp, which then has a gradient. */
   readonly logSumExp?: boolean;
 }
 

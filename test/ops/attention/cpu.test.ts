@@ -90,7 +90,7 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
     configure(native, "isa", isa);
     let pairs = 0;
     for (let i = 0; i < rows; i++) for (let j = 0; j < rows; j++) if (attends(i, j)) pairs++;
-    // A panel computes each row's keys for all of its rows, including the rows that pad it.
+    // A panel computes the keys of each row for all its rows, including padding.
     const most = pairs + rows * 128;
     const [q, k, v] = [0, 1, 2].map(() => parameter(1, heads, rows, 4));
     const { forward, backward } = computedScores(() => onCpu(() => results([q!, k!, v!], options, v!)));

@@ -94,7 +94,7 @@ test("if its path is a folder, the shipped table is used and the problem is repo
 test("a failed write leaves the old file unchanged, and no other file", () => {
   writeTable(path, tableOf(64));
   const before = readFileSync(path, "utf8");
-  // Once before the draft is begun, once when it is moved: a folder has its name.
+  // The first write fails before the temporary file is created, the second when it is renamed: a folder has that name.
   const unreadable: CrossoverTable = {
     pairs: {},
     get scoresShare(): number {

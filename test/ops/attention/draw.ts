@@ -23,7 +23,7 @@ export interface Call {
   readonly gradLogSumExp: Tensor | undefined;
 }
 
-/** Some numbers, and a tensor of them. */
+/** Numbers, and a tensor of these numbers. */
 interface Drawn {
   readonly values: readonly number[];
   readonly tensor: Tensor;
@@ -114,7 +114,7 @@ function drawPairs(of: AttentionCase, sizes: readonly number[], axes: string, dr
 
 const SEQUENCES = 3;
 
-/** Bounds of three sequences, some of them empty now and then. */
+/** Bounds of three sequences, which are sometimes empty. */
 const cut = (length: number, random: Random): number[] => [
   0,
   ...[random.integer(0, length), random.integer(0, length)].sort((a, b) => a - b),

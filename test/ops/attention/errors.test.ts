@@ -10,7 +10,9 @@ import type { DType } from "../../../src/tensor/dtype.ts";
 type Kind = new (...parameters: never[]) => OrchardError;
 type Shapes = readonly [readonly number[], readonly number[], readonly number[]];
 
-/** Rejected calls: the name, shapes of q, k and v, options, the error, and words of its message. */
+/**
+ * Rejected calls: the test's name, the shapes of q, k and v, the options, the error's class, and words of its message.
+ */
 type Row = readonly [string, Shapes, Readonly<Record<string, unknown>>, Kind, ...string[]];
 
 const good: Shapes = [

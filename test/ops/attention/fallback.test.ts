@@ -53,7 +53,7 @@ afterEach(() => {
 });
 afterAll(() => {
   if (!hasMetal) return;
-  metalContext().close(); // the next file has a new one, with the usual batches
+  metalContext().close(); // the next file gets a new context with the usual batches
   forgetFailures();
 });
 
@@ -189,7 +189,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
   });
 
   test.each(operations)("%s: a pipeline that supports too few threads", (operation) => {
-    const threads = operation === "attentionDropoutMask" ? 128 : 64; // the forward's 128 fit
+    const threads = operation === "attentionDropoutMask" ? 128 : 64; // the forward pass's 128 threads fit
     const cause = new RegExp(`^metal: .*of at most ${threads} threads, the limit of the pipeline`);
     expectedOf(tiled);
     startAnew();
@@ -207,7 +207,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
 
   test("a dtype that a GPU lacks", () => {
     const got = step(tiled, plainly, "float64");
-    const mask = { backend: "metal", reason: "preferred" } as const; // has no operand, and so no unsupported dtype
+    const mask = { backend: "metal", reason: "preferred" } as const; // has no operand of this dtype
     const elsewhere = { backend: "cpu", reason: "metal: Metal has no float64" } as const;
     expect(operations.map(waysOf)).toEqual([[elsewhere], [mask], [elsewhere]]);
     const expected = withBackend("reference", () => step(tiled, plainly, "float64"));

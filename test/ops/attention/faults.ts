@@ -18,7 +18,7 @@ export const injectedFaults: Readonly<Record<FaultKind, RegExp>> = {
 };
 export const faultKinds = Object.keys(injectedFaults) as FaultKind[];
 
-/** Lets an operation fail once, after `skip` successes. An allocation is tried twice before it counts as failed. */
+/** Makes an operation fail once, after `skip` successes. An allocation is tried twice before it counts as failed. */
 export const injectOnce = (kind: FaultKind, skip: number): void =>
   metalContext().injectFault(kind, { skip, count: kind === "allocate" ? 2 : 1 });
 

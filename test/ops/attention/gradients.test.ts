@@ -73,7 +73,7 @@ describe.each(inFloat64)("on $name", (way) => {
     });
   });
 
-  // Usually in turn: the finite differences of gradients are the slowest tests here.
+  // A usual run takes turns, because the finite differences of gradients are the slowest tests here.
   test.each(usually(rows, (_, at) => at % inFloat64.length === inFloat64.indexOf(way)))(
     "of gradients with %s",
     (_, names) => {

@@ -214,7 +214,8 @@ describe.each(ways)("on $name", (way) => {
   for (const dtype of dtypes.filter((own) => way.backend !== "metal" || own !== "float64"))
     test.each(Object.keys(cases))(`${dtype}, %s`, (name) => {
       const of = cases[name]!;
-      // Usually every other size of scores: a case has all of them over two dtypes, and a dtype over two cases.
+      // A usual run has every other size of scores, so that two dtypes of a case, or two cases of a dtype, cover all
+      // sizes.
       const turn = (Object.keys(cases).indexOf(name) + dtypes.indexOf(dtype)) % 2;
       const some = usually(sides, (_, at) => at % 2 === turn);
       // A sink is a number of its dtype, and bfloat16 can't hold this many digits.
@@ -265,7 +266,7 @@ describe.each(ways)("on $name", (way) => {
       for (const [at, name] of (["q", "k", "v"] as const).entries()) {
         const want = after[name].map((value, index) => (value - before[name][index]!) / (2 * step));
         const error = largest(got[at]!.map((value, index) => value - want[index]!));
-        expect(error / largest(want), name).toBeLessThan(1e-4); // if rows sum to 1.0004, up to 0.3
+        expect(error / largest(want), name).toBeLessThan(1e-4); // up to 0.3 if rows sum to 1.0004
       }
     }
   });

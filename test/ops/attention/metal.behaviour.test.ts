@@ -138,7 +138,8 @@ describe.if(hasMetal)("attention on metal", () => {
       caseOf(options, [1, 20, 75, 24, 32], at + 20),
       caseOf(options, [1, 33, 67, 104, 128], at + 10),
     ]);
-    // Usually a third in each dtype: every size in each, and every set of options in one of them.
+    // A usual run has a third of the cases in each dtype: every size in each dtype, and every set of options in one
+    // dtype.
     test.each([
       ["float32", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 2)],
       ["float16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 0)],

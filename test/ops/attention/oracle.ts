@@ -87,7 +87,7 @@ const placesOf = (bounds: readonly number[]): Place[] =>
     return range(length).map((place) => ({ sequence, place, length }));
   });
 
-/** The distance of a key from the one at the query's position. */
+/** The distance of a key from the key at the query's position. */
 const distanceOf = ({ causal }: Setup, query: Place, key: Place): number =>
   key.place - query.place - (causal === "top-left" ? 0 : key.length - query.length);
 

@@ -37,7 +37,7 @@ export function whyMissing(backend: BackendName): string | undefined {
   return own.find((implementation) => "missing" in implementation)?.missing;
 }
 
-/** The available ways; missing ones are listed at the end of the run. */
+/** The available ways. The unavailable ones are listed at the end of the run. */
 export const ways: readonly Way[] = all.filter((way) => {
   const why = way.path === "fused" ? whyMissing(way.backend) : undefined;
   if (why) gaps.push(`attention on ${way.name}: ${why}`);
@@ -109,8 +109,8 @@ function computeWanted({ setup, cotangents }: Call, dtype: DType): Wanted {
 }
 
 /**
- * Compares results and gradients of a case with those of the oracle. The numbers are the same for every way, so that
- * tests of the same cases and dtype on several ways share the oracle's results.
+ * Compares results and gradients of a case with those of the oracle. The operands are the same for every way, so tests
+ * of the same cases and dtype share the oracle's results.
  */
 export function checkCase(of: AttentionCase, dtype: DType, way: Way, shared?: Map<AttentionCase, Wanted>): void {
   const seed = `attention ${of.name} ${dtype}`;
@@ -152,9 +152,9 @@ const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 
 /**
  * The error of a result's term in roundings of the computation's dtype, relative to the term: those of its score, which
- * exp makes relative, of exp and similar functions, and of the sums (Higham and Mary, as in `../run.ts`). A plain
- * computation with few results can happen to be better than that. The oracle of a float64 has the same errors once
- * more.
+ * exp makes relative, of exp and similar functions, and of the sums (Higham and Mary, as in `../run.ts`). By chance, a
+ * plain computation with few results can be more accurate than that. For float64, the oracle has the same errors too,
+ * which doubles them.
  */
 function roundingsOf({ q, k, scale, dim, queries, keys }: Setup, dtype: DType): number {
   const most = (values: readonly number[]) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);

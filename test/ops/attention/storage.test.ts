@@ -59,7 +59,7 @@ function drawAt({ layout, location }: Place, name: Name): Tensor {
 
 const moves = spyOn(Storage.prototype, "moveTo");
 afterEach(() => void moves.mockClear());
-afterAll(() => void moves.mockRestore()); // it would keep every storage that later tests move
+afterAll(() => void moves.mockRestore()); // otherwise it would keep every storage that later tests move
 
 /** Copies that the device made: between storage modes, into contiguous memory, back, through staging buffers. */
 function deviceCopies(): number {
@@ -95,7 +95,7 @@ const draw = (places: Places): Operands =>
 
 const options = () => ({ causal: true, dropout: 0.1, generator: new Generator(9) }) as const;
 
-/** Result and gradients, and the copies that they cost. */
+/** Result and gradients, and the number of copies that they require. */
 function passes(backend: BackendName, { q, k, v, gradOut }: Operands) {
   const results: Tensor[] = [];
   const copies = copiesIn(() =>

@@ -13,7 +13,7 @@ test("the loss falls to less than half", () => {
 });
 
 test.each(ways)("the curve of losses on $name", (way) => {
-  const count = way.backend === "metal" ? repeats({ usual: 15, all: steps }) : steps; // its software device is slow
+  const count = way.backend === "metal" ? repeats({ usual: 15, all: steps }) : steps; // metal's software device is slow
   const losses = on(way, () => trainAttention(count, seed, way.path));
   for (const [step, loss] of losses.entries()) expect(Math.abs(loss - expected[step]!)).toBeLessThan(2e-5);
 });

@@ -118,7 +118,7 @@ describe("signed zeros, infinities and NaN", () => {
         const [a, b] = [found.slice(at, at + parts), values(wanted.slice(at, at + parts))];
         const z = values(special.points.slice((2 * at) / parts, (2 * at) / parts + 2));
         const isEqual = a.every((value, part) => value === b[part] || Math.abs(value - b[part]!) < 1e-12);
-        // C99 has NaN in one part or in both, and for some NaNs in none; here it may be in others.
+        // For some NaNs, C99 returns NaN in one part, in both or in none; the library may return it in other parts.
         const isSame = isEqual || ([...z, ...b].some(Number.isNaN) && a.some(Number.isNaN));
         if (!isSame) different.push(`${name}(${z}) = ${a}, PyTorch ${b}`);
       }

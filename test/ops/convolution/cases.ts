@@ -50,7 +50,7 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof type
     withBackend(backend, () => {
       const [x, weight] = [wave(own.x, 0.7, dtype), wave(own.weight, 0.3, dtype)];
       const { stride, padding, groups, dilation = 1 } = own;
-      for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // gradients use these next
+      for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // gradients reuse this memory
       const y = conv2d(x, weight, { stride, padding, groups, dilation });
       const g = wave(y.shape, 0.9, dtype);
       const gradients = grad([y], [x, weight], { gradOutputs: [g] });

@@ -8,7 +8,7 @@ import { repeats } from "../../support/repeats.ts";
 import { tested } from "../run.ts";
 import { hash, Random } from "../samples.ts";
 
-/** In elements, from which the order of memory is kept: see `src/ops/copy/layout.ts`. */
+/** The size, in elements, from which the order of memory is kept: see `src/ops/copy/layout.ts`. */
 const FEWEST = 512;
 
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);

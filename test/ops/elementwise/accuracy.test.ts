@@ -179,7 +179,7 @@ const pairsOf = (size: number) =>
     const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
     const whole = Float32Array.from(wide, () => random.integer(-9, 9));
     const count = wide.length;
-    // Their quotients may fill all digits of float32 before the point.
+    // The quotients of these pairs may use all digits of float32 before the decimal point.
     const large = uniform(count, -(2 ** 25), 2 ** 25);
     return {
       a: Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large),
@@ -236,7 +236,7 @@ function everyNumber(dtype: "float16" | "bfloat16"): Float32Array {
 }
 
 /**
- * Metal computes these with fewer digits: errors are a sixteenth of the last place, in addition to the rounding
+ * Metal computes these with fewer digits: the error is a sixteenth of the last place, in addition to the rounding
  * (narrow.h).
  */
 const narrow = functions.filter(([name]) => ["sigmoid", "gelu", "gelu by tanh", "silu"].includes(name));

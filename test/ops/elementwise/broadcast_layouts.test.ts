@@ -1,6 +1,6 @@
 /**
  * Pairs of operands that are broadcast: rows, columns, scalars and single axes of drawn sizes, layouts and dtypes, in
- * lines shorter and longer than the pieces in which the cpu backend computes, beside a loop over plain numbers.
+ * lines shorter and longer than the pieces in which the cpu backend computes. Compared with a loop over plain numbers.
  */
 import { expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";

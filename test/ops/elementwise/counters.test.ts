@@ -18,7 +18,7 @@ import { testVariants } from "../../linalg/variants.ts";
 import { place, Random } from "../samples.ts";
 
 const LINE = 128; // bytes of a cache line
-const PARAMETER_LINES = 3; // of a loop nest: 46 numbers of 8 bytes
+const PARAMETER_LINES = 3; // a loop nest has 46 numbers of 8 bytes
 const random = new Random(7);
 
 const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
@@ -52,7 +52,7 @@ const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Elements per thread, if each operand's elements are adjacent or one. */
+/** Elements per thread, if each operand's elements are adjacent or a single one. */
 const widthOf = (operands: readonly Tensor[]): number => (operands.every(({ dtype }) => bytesOf(dtype) <= 2) ? 8 : 4);
 
 interface Layout {
@@ -120,7 +120,7 @@ describe("unary", () => {
   test.each([...unaryOperations.names])("%s", (name) => {
     const compute = computeOf(name);
     checkTraffic(compute, [ones([37, 33], dtypeOf(name))], { rank: 1 });
-    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], { rank: 1 }); // in the order of its memory
+    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], { rank: 1 }); // in the order of memory
     checkTraffic(compute, [transposed(ones([16, 16], dtypeOf(name)))], { rank: 2, isInRuns: false });
   });
 });
@@ -151,7 +151,7 @@ describe("ternary", () => {
   test("softplus", () => {
     const x = ones([32, 32]);
     const withParameters: Operation = (input) => operations.softplus(input!);
-    onMetal(() => withParameters(x)); // its parameters are tensors, which are created at the first call
+    onMetal(() => withParameters(x)); // the first call creates tensors for its parameters
     const counters = countersOf(() => withParameters(x));
     expect(counters.device_bytes_written).toBe(sizeOf(x));
     expect(counters.cache_lines_read).toBe(1 + linesOf(sizeOf(x)) + 2);

@@ -50,11 +50,11 @@ describe("operands with runs of a few elements", () => {
       const [planes, rows] = [3, 701]; // tiles begin inside runs
       const drawn = (count: number) => Float32Array.from({ length: count }, () => random.next());
       const [a, b] = [drawn(planes * (rows + 1) * (width + 1)), drawn(planes * rows)];
-      const wide = orchard.tensor(a).reshape([planes, rows + 1, width + 1]); // planes and rows of a part do not join
+      const wide = orchard.tensor(a).reshape([planes, rows + 1, width + 1]); // planes and rows can't be merged
       const column = orchard.tensor(b).reshape([planes, rows, 1]);
       const numbers = Array.from({ length: planes * rows * width }, (_, at) => {
         const [row, element] = [Math.floor(at / width), at % width];
-        const from = row + Math.floor(row / rows); // each plane has another row
+        const from = row + Math.floor(row / rows); // each plane uses a different row
         return Math.fround(a[from * (width + 1) + element + 1]! + b[row]!);
       });
       const sum = orchard.add(orchard.narrow(orchard.narrow(wide, 1, 0, rows), 2, 1, width), column) as Tensor;

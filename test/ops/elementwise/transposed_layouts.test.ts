@@ -1,6 +1,6 @@
 /**
- * Operands whose innermost axis is not the result's, in drawn sizes, permutations and dtypes:
- * axes of a few elements, of whole blocks and of one more than that, compared with plain numbers. Copies too.
+ * Operands whose innermost axis is not the result's, in drawn sizes, permutations and dtypes: axes of a few elements,
+ * of whole blocks and of one more than that, compared with plain numbers. Also tests copies.
  */
 import { expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -11,7 +11,10 @@ import { tested } from "../run.ts";
 import { hash, Random } from "../samples.ts";
 
 const dtypes = ["float32", "float16", "bfloat16", "int32", "uint8", "float64"] as const;
-/** Kernels of the cpu backend have blocks of 32 to 128 elements a side, and of 1024 to 4096 beside few. */
+/**
+ * Kernels of the cpu backend have blocks of 32 to 128 elements a side, or of 1024 to 4096 elements along one side and a
+ * few along the other.
+ */
 const sizes = [1, 2, 3, 4, 5, 9, 31, 33, 65, 128, 129, 257] as const;
 const long = [1025, 1026, 2049, 4097] as const;
 

@@ -64,7 +64,7 @@ interface BagOptions extends Omit<EmbeddingBagOptions, "offsets" | "perSampleWei
   readonly offsets?: readonly number[];
 }
 
-/** The indices of each bag that count, by position. */
+/** The positions of the indices that count, for each bag. */
 function membersOf(indices: Block, { offsets, paddingIndex, includeLastOffset }: BagOptions): number[][] {
   const padding = paddingIndex === undefined ? -1 : (paddingIndex + ROWS) % ROWS;
   const [first = 0, length = 0] = indices.shape;
@@ -102,7 +102,7 @@ const bagSamples: readonly Sample<BagOptions>[] = [
       name: `${mode} of [4, 6] ${layout}`,
       inputs: [indicesOf([4, 6], layouts[(at + 1) % 5], at % 2 ? "int32" : "int64"), { shape: [ROWS, 5], layout }],
       options: { mode, ...(at % 3 === 0 ? { paddingIndex: 4 } : {}) },
-      gradient: mode !== "max" || layout !== "expanded", // of equal rows any may be the largest
+      gradient: mode !== "max" || layout !== "expanded", // any one of equal rows may be the largest
     })),
   ),
   ...modes.map((mode, at) => ({

@@ -86,7 +86,7 @@ describe("saved tensors", () => {
     const { x, y, factors } = chain();
     const before = live();
     for (const factor of factors) factor.dispose();
-    expect(live()).toBe(before); // the graph needs them
+    expect(live()).toBe(before); // the graph needs these tensors
     const released = () => factors.map(({ storage }) => storage.isReleased);
     const seen: boolean[][] = [];
     y.registerHook(() => void seen.push(released()));

@@ -102,7 +102,7 @@ test("on cpu the error for an index out of range names the first element with on
 
 test("the error for many indices of several kinds lists them", () => {
   const x = reshape(arange(35, { dtype: "int32" }), [5, 7]);
-  const count = 40_000; // more than a thread's share
+  const count = 40_000; // more elements than one thread's share
   const rows = Array.from({ length: count }, (_, at) => ((at * 13) % 10) - 5);
   const columns = Array.from({ length: count }, (_, at) => (at * 11) % 7);
   const expected = rows.map((row, at) => ((row + 5) % 5) * 7 + columns[at]!);

@@ -1,7 +1,7 @@
 /**
  * The memory traffic of joins, indexing and sorts, as the software device counts it: each byte of the result is written
  * once, each element that it needs is read once. Indices are read twice, by the kernel that checks their range and by
- * the one that uses them; the number of passes of a sort is stated below.
+ * the kernel that uses them. The number of passes of a sort is stated below.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -116,7 +116,7 @@ describe.if(isWatched)("traffic", () => {
     const wide = trafficOf(() => compute(operands.wide));
     expect(wide.kernels).toEqual([...kernels]);
     expect(writtenBy(wide)).toBe(sizeOf(wide.result));
-    // Threads read parameters too, but equally many for every dtype: the difference comes from the elements.
+    // Threads also read parameters, but the same number for every dtype, so the difference comes from the elements.
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrow)))).toBe(elements * 2);
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrowIndices)))).toBe(indices * 4);
   });

@@ -1,6 +1,6 @@
 /**
- * Masks, and scatters of few indices: drawn shapes, layouts and dtypes beside loops over plain numbers. Some have more
- * elements than a block of the cpu backend, so that several threads share them.
+ * Masks, and scatters of few indices, of drawn shapes, layouts and dtypes, compared with loops over plain numbers. Some
+ * have more elements than a block of the cpu backend, so that several threads divide the work.
  */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";

@@ -39,7 +39,7 @@ const indices = (shape: readonly number[], size: number, layout: Layout, dtype: 
   values: { integers: [0, size - 1] },
 });
 
-/** A sample in every layout, the index in another one than the operand, in both dtypes. */
+/** A sample in every layout, with the index in a different layout than the operand, in both dtypes. */
 const samples = (
   shape: readonly number[],
   index: readonly number[],

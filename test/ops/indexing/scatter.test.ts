@@ -1,4 +1,7 @@
-/** Replacing elements by indices: which of several wins, where gradients go, and every integer dtype of an index. */
+/**
+ * Replacing elements by indices: which of several values for one element wins, where gradients go, and every integer
+ * dtype of an index.
+ */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";

@@ -1,6 +1,6 @@
 /**
- * `setAt` compared with a plain array that is written element by element: `at` of the row-major indices, whose results
- * equal PyTorch's, selects the elements.
+ * Compares `setAt` with a plain array that is written element by element. The elements are selected by `at` on the
+ * row-major indices, whose results equal PyTorch's.
  */
 import { describe, expect, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";

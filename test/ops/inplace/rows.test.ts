@@ -1,4 +1,7 @@
-/** Methods in place: each leaves what its function returns, for drawn dtypes, layouts and operands. */
+/**
+ * In-place methods: afterwards the tensor equals the result of the corresponding function, for drawn dtypes, layouts
+ * and operands.
+ */
 import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { OrchardError } from "../../../src/core/errors.ts";
@@ -131,7 +134,7 @@ const drawOf = (name: string): Draw =>
 const kindOf = (dtype: DType): number =>
   dtype.startsWith("complex") ? 3 : isFloat(dtype) ? 2 : dtype === "bool" ? 0 : 1;
 
-/** The function of a row; a generator in the arguments is at the same state as for the method. */
+/** Calls the function of a row. A generator in the arguments has the same state as for the method. */
 const functionOf = (name: string) => inPlaceRows[name as keyof typeof inPlaceRows] as (...values: unknown[]) => Tensor;
 
 const bytesOf = (x: Tensor): Uint8Array => {
@@ -229,12 +232,12 @@ describe("rules of every method", () => {
     const call = (x: Tensor, ...more: readonly unknown[]) =>
       (x as unknown as Record<string, Method>)[name]!(...rest, ...more);
     const make = (options = {}) => o.ones(shape, { dtype: dtypeFor(name), ...options });
-    // A saved tensor that a method changes is found by backward.
+    // Backward detects that a method has changed a saved tensor.
     const saved = o.full(shape, 0.5);
     const loss = o.sum(o.mul(o.ones(shape, { requiresGrad: true }), saved));
     const isChanged = failureOf(() => call(saved)) === undefined && saved.storage.version > 0;
     if (isChanged) expect(failureOf(() => loss.backward())?.message).toContain("was changed in place");
-    // An expanded tensor, a disposed one.
+    // An expanded tensor, and a disposed one.
     const expanded = o.expand(o.ones([1], { dtype: dtypeFor(name) }), shape);
     expect(failureOf(() => call(expanded))?.code).toBe("repeats");
     const gone = make();

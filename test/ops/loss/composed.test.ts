@@ -1,4 +1,4 @@
-/** Losses composed of other operations: each element's formula, in float64. */
+/** Losses composed of other operations, compared with each element's formula in float64. */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import {
@@ -31,7 +31,7 @@ interface Elements {
   readonly reduction: LossReduction;
 }
 
-/** A loss of the elements of some operands, all of one shape. */
+/** An elementwise loss of operands of one shape. */
 interface Loss {
   readonly call: (operands: Tensor[], options: Elements) => Tensor;
   readonly formula: (...values: number[]) => number;

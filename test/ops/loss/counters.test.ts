@@ -1,7 +1,7 @@
 /**
- * The memory traffic of losses and embeddings, as the software device counts it: logits once in each pass and their
- * gradient once, a table's rows once for each index that selects them, and its gradient once, whether a row is selected
- * or not. Nothing else is as large.
+ * The memory traffic of losses and embeddings, as the software device counts it. Each pass reads logits once and writes
+ * their gradient once. A table's row is read once for each index that selects it, and the table's gradient is written
+ * once, whether a row is selected or not. Nothing else is as large.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -38,7 +38,7 @@ function dispatchesOf(compute: () => unknown): Map<string, DispatchCounters["cou
 }
 
 type Narrow = "float32" | "float16";
-/** The elements of the operands' dtype that a kernel reads: other reads are equally many for every dtype. */
+/** The elements of the operands' dtype that a kernel reads. The number of other reads is the same for every dtype. */
 function elementsRead(kernel: string, compute: (dtype: Narrow) => unknown): number {
   const [wide, narrow] = (["float32", "float16"] as const).map(
     (dtype) => dispatchesOf(() => compute(dtype)).get(kernel)!.device_bytes_read,

@@ -157,7 +157,7 @@ describe.each(tested)("on %s", (backend) => {
 
   test("a long target, of 20 labels", () =>
     on(() => {
-      const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends each time step takes several calls
+      const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends a time step takes several calls
       const x = Float32Array.from({ length: long * many }, (_, at) => -1 - 6 * Math.abs(Math.sin(at * 1.7)));
       const labels = Array.from({ length: 20 }, (_, at) => 1 + ((at * 7) % 39));
       const states = Array.from({ length: 41 }, (_, at) => (at % 2 === 1 ? labels[(at - 1) / 2]! : 0));

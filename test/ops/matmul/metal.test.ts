@@ -172,7 +172,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   });
 
   test.each<[number, number, boolean, string]>([
-    [1, 40, false, "vector_across"], // a row times a matrix is the transposed matrix times a column
+    [1, 40, false, "vector_across"], // a row times a matrix is computed as the transposed matrix times a column
     [1, 40, true, "vector_along"],
     [40, 1, false, "vector_along"],
     [1, 1, false, "vector_along"],

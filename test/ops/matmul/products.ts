@@ -25,7 +25,9 @@ export function wrapped(dtype: DType, value: number): number {
   return Number(wrap(bits[dtype]!, BigInt(value)));
 }
 
-/** The axes of a batch, broadcast: for an index of the result, the position in a block whose axes are `shape`. */
+/**
+ * Broadcasts the axes of a batch: returns, for an index of the result, the position in a block whose axes are `shape`.
+ */
 function batchPlaces(shape: readonly number[], batch: readonly number[]): number[] {
   const count = batch.reduce((product, size) => product * size, 1);
   return Array.from({ length: count }, (_, index) => {

@@ -1,4 +1,7 @@
-/** Products of matrices by the kernels with Metal 4's tensors, beside the formula and the form without tensors. */
+/**
+ * Matrix products by the kernels with Metal 4's tensors, compared with the formula and with the kernels without
+ * tensors.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";

@@ -46,14 +46,16 @@ function check(k: number, n: number, margin: number, dtype: "float32" | "float16
     const terms = left.map((x, i) => x * at(i, j));
     const exact = terms.reduce((sum, term) => sum + term, 0);
     const magnitude = terms.reduce((sum, term) => sum + Math.abs(term), 0);
-    // Sums of blocks: at most 8 in a block, k / 256 blocks, 2 exchanges, 8 SIMD-groups, parts; then one rounding.
+    // The number of roundings in a sum: at most 8 in a block, k / 256 blocks, 2 exchanges, 8 SIMD-groups, the parts,
+    // and the final rounding.
     const bound = (24 + k / 256) * UNIT.float32 * magnitude + UNIT[dtype] * Math.abs(exact) + 2 ** -26;
     if (!(Math.abs(value - exact) <= bound)) throw new Error(`${k} x ${n}, column ${j}: ${value}, expected ${exact}`);
   }
 }
 
 describe.if(whyUnavailable("metal") === undefined)("a row times a matrix on metal", () => {
-  // A margin of 4 columns keeps rows at multiples of 4 elements where n is one, so that they are read by fours.
+  // A margin of 4 columns keeps rows at multiples of 4 elements if n is a multiple of 4, so that elements are read by
+  // fours.
   test.each(sizes)("%d x %d is the sum of its products, read by fours or one by one", (k, n) => {
     for (const dtype of ["float32", "float16"] as const)
       for (const margin of [0, 1, 4]) checked(() => check(k, n, margin, dtype));

@@ -1,7 +1,7 @@
 /**
  * Every name of every enumeration computes something different on every backend: by far the nearest reference result is
- * that of the same name, and it is not an operand. So a name that falls through to another one's formula, or to its
- * operand, is found. An enumeration that is missing in the table fails.
+ * that of the same name, and it is not an operand. This finds a name that falls through to another name's formula, or
+ * that returns its operand. An enumeration that is missing in the table fails.
  */
 import { describe, expect, test } from "bun:test";
 import { enumerations } from "../../../src/backend/enumeration.ts";
@@ -20,7 +20,8 @@ const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...opt
 const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
 
 /**
- * The minimum ratio of the distance to any other name's result and to its name's: rounding errors never come near it.
+ * The minimum ratio between the distance to any other name's result and the distance to the expected result. Rounding
+ * errors never come near it.
  */
 const NEARER = 64;
 

@@ -35,7 +35,7 @@ function attention(name: string, [q, k, v]: readonly Tensor[]): Tensor[] {
   const lists = [shaped([6, 6], drawnMask(), "bool"), drawn("bias", [2, 6, 6], spread), drawn("sinks", [2], spread)];
   const [mask, bias, sinks] = lists as [Tensor<"bool">, Tensor, Tensor];
   manualSeed(5);
-  // Rows that are not contiguous in memory, except for `quads`.
+  // Rows are not contiguous in memory, except for `quads`.
   const inputs = name === "quads" ? own : own.map((operand) => strided(operand));
   const options = {
     ...{ mask: { mask }, bias: { bias }, sinks: { sinks }, slopes: { alibi: [0.5, 0.1] }, softcap: { softcap: 1.5 } },

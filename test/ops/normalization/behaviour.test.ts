@@ -160,7 +160,8 @@ describe("rows far from zero", () => {
   }
   const expected = [...exact(source.slice(0, columns)), ...exact(source.slice(columns))];
 
-  // A float32 mean of 10,000 is off by up to 5e-4, a variance as the difference of two squares by 6.
+  // A mean of 10,000 has an error of up to 5e-4 in float32; a variance computed as the difference of two squares has an
+  // error of up to 6.
   test.each(tested)("layerNorm of 10,000 ± 1 loses nothing to the mean on %s", (backend) => {
     const out = on(backend, () => layerNorm(tensor(source, { shape: [2, columns] }))).dataSync();
     const worst = expected.reduce((most, value, at) => Math.max(most, Math.abs(out[at]! - value)), 0);

@@ -87,7 +87,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Both passes of a call: its forward kernel, then its backward's two. */
+/** Both passes of a call: the forward kernel, then the two backward kernels. */
 function passesOf({ compute }: Kind, shape: readonly number[], dtype: DType) {
   const operands = operandsOf(shape, dtype);
   const inputs = Object.values(operands) as Tensor[];
@@ -104,8 +104,8 @@ function passesOf({ compute }: Kind, shape: readonly number[], dtype: DType) {
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 
 /**
- * Elements that all threads together read. Weight and bias are read once per chunk, and in the backward of longer rows
- * also for the sums of each row: from a cache, as the lines show.
+ * Elements that all threads together read. Weight and bias are read once per chunk. The backward pass of longer rows
+ * also reads them for the sums of each row, from a cache, as the counts of lines show.
  */
 const elementsRead = ({ reads, vectors }: Kind, rows: number, columns: number, isLong: boolean) => ({
   forward: columns * (rows * (reads[0] + (isLong ? 1 : 0)) + vectors * chunksOf(rows).forward),

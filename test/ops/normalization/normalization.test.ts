@@ -120,7 +120,7 @@ const vectorOf = (shape: readonly number[], more: Partial<OperandSpec> = {}): Op
   ...more,
 });
 
-/** Normalizing one or two elements leaves little but a sign, and gradients cancel, unless eps is large. */
+/** Normalized rows of one or two elements are almost only signs, and their gradients cancel, unless eps is large. */
 const epsFor = (shape: readonly number[]): Partial<Options> => (shape.at(-1)! <= 2 ? { eps: 0.5 } : {});
 
 /** Operands of a shape, x in one layout, the residual in another, weight and bias in a third. */
@@ -225,7 +225,7 @@ const row = ({ name, isCentered, eps, compute, samples }: Kind): OperationRow<Op
   oracle: (inputs, options, round) => oracle(inputs, options, round, isCentered, eps),
   accuracy: { flash: true },
   gradient: true,
-  // A row's sums may cancel, and so may the sums of rows; the factors 8 as in softmax.
+  // A row's sums may cancel, and so may the sums over rows. The factors of 8 are those of softmax.
   gradientRoundings: ([x]) => 8 * (8 + Math.log2((x!.shape.at(-1) ?? 1) + 1) + Math.log2(x!.values.length + 1)),
 });
 

@@ -49,7 +49,7 @@ function turned({ shape, values, dtype }: Block, call: Call, round: Round): Expe
       const [a, b, cosine, sine] = [values[first]!, values[second]!, Math.cos(angle), Math.sin(angle)];
       result[first] = round(round(a * cosine) - round(b * sine));
       result[second] = round(round(a * sine) + round(b * cosine));
-      // In float64 an angle is a rounded product, in the reference as well.
+      // In float64 an angle is a rounded product, also in the reference.
       if (dtype === "float64")
         roundings[first] = roundings[second] = (Math.abs(a) + Math.abs(b)) * (4 + 2 * Math.abs(angle));
     }

@@ -33,7 +33,7 @@ import { Random } from "../samples.ts";
 const on = <Result>(backend: BackendName, body: () => Result): Result =>
   withStrict(true, () => withBackend(backend, body));
 
-/** Slow backends use fewer. */
+/** Slow backends sum fewer numbers. */
 const counts: Readonly<Record<BackendName, number>> = { cpu: 10_000_000, reference: 1_000_000, metal: 300_000 };
 
 /** Numbers whose exact sum is known. */
@@ -89,7 +89,7 @@ describe.each(tested)("many numbers on %s", (backend) => {
   }
 });
 
-/** Factors just above 1, and around it: in one dense slice, and in two interleaved ones. */
+/** Factors just above 1, and factors around 1, in one dense slice and in two interleaved ones. */
 const factors: Readonly<Record<string, (index: number) => number>> = {
   "equal ones": () => Math.fround(1.0001),
   "ones around 1": (index) => Math.fround(0.999 + 0.002 * ((index * 0.618034) % 1)),

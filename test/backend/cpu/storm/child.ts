@@ -58,7 +58,7 @@ function random(): number {
 const below = (limit: number): number => Math.floor(random() * limit);
 const pick = <Item>(items: readonly Item[]): Item => items[below(items.length)]!;
 
-// ---------------------------------------------------------------- what is altered
+// ---------------------------------------------------------------- alterations
 
 const nonsense = [Number.NaN, Infinity, -Infinity, 0.5, -1.5, 1e300, -1e300, 5e-324, 2 ** 63, -(2 ** 63), 2 ** 64];
 const large = [2 ** 53, 2 ** 53 - 1, -(2 ** 53), 2 ** 53 + 2, 2 ** 52, 2 ** 40, 2 ** 33, 2 ** 32, 2 ** 31, 2 ** 31 - 1];
@@ -172,7 +172,10 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   }
 }
 
-/** Ordinals of functions by their number of operands: another one with as many accepts the call's layout. */
+/**
+ * Ordinals of functions by their number of operands. A function with the same number of operands accepts the call's
+ * layout.
+ */
 const alike = Array.from({ length: 30 }, (_, count) =>
   ordinals.filter(([, { operands }]) => operands === count).map(([, { ordinal }]) => ordinal),
 );

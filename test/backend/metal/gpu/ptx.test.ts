@@ -59,7 +59,7 @@ function assemble(ptxas: string, path: string, architecture: string): string {
   return Bun.spawnSync(words).stderr.toString();
 }
 
-// Kernels that need Metal 4 use its tensor operations, which GPUs of NVIDIA have not (docs/gpu.md, "Limits").
+// Kernels that need Metal 4 use its tensor operations, which NVIDIA's GPUs lack (docs/gpu.md, "Limits").
 const kernels = [...new Bun.Glob("**/*.metal").scanSync({ cwd: join(packageRoot, "kernels") })]
   .filter((name) => kernelVersions[name] === undefined)
   .sort()
@@ -87,7 +87,7 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
     for (const text of texts) {
       expect(text).toContain("mma.sync.aligned.m16n8k8.row.col.f32");
       expect(text).not.toContain(".local");
-      expect(text.match(/movmatrix/g)).toHaveLength(2); // each right matrix once, for four products
+      expect(text.match(/movmatrix/g)).toHaveLength(2); // loads each right matrix once for four products
     }
   });
 
@@ -99,6 +99,6 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
       counts.push([...text.matchAll(/mma\.sync\.aligned\.m16n8k16/g)].length);
       for (const absent of [".local", "shfl.sync", "movmatrix"]) expect(text).not.toContain(absent);
     }
-    expect(counts.sort()).toEqual([1, 2]); // a bfloat is one part, and a half two
+    expect(counts.sort()).toEqual([1, 2]); // a bfloat has one part, a half has two
   });
 });

@@ -62,7 +62,7 @@ template <> struct ${name}<0> { static float run(float x) { return x; } };`,
     call: (name) => `(${name}{x} + ${name}{1.0f})`,
   },
 };
-/** They must be defined before their callers; the others are declared. */
+/** These kinds must be defined before their callers; functions of other kinds are declared first. */
 const definedFirst = new Set(["nested", "pack"]);
 export const kindNames: readonly string[] = Object.keys(kinds);
 
@@ -78,7 +78,7 @@ export function drawCalls(random: Random, length: number): CallProgram {
     const kind = pick(random, kindNames);
     return { name: `F${at}`, kind: kinds[kind]!, kindName: kind, callees: new Set<number>() };
   });
-  // The defined ones first, so that later functions call them.
+  // Functions of these kinds come first, so that later functions can call them.
   functions.sort((a, b) => Number(definedFirst.has(b.kindName)) - Number(definedFirst.has(a.kindName)));
   for (const [at, { callees }] of functions.entries())
     for (let count = random.integer(0, 2); count > 0 && at > 0; count--) callees.add(random.integer(0, at - 1));

@@ -38,7 +38,10 @@ export function drawType(random: Random): Type {
   return { scalar: name, length };
 }
 
-/** Literals for a number from 1 to 99. One with a point and no suffix is `float`: there is no double. */
+/**
+ * Literals for a number from 1 to 99. A literal with a decimal point and no suffix is a `float`, because Metal has no
+ * double.
+ */
 const literals: Readonly<Record<string, (number: number) => readonly string[]>> = {
   bool: (number) => [number % 2 === 0 ? "true" : "false"],
   float: (number) => [

@@ -1,4 +1,4 @@
-/** Threads that share no memory except what they only read or add to by atomics. */
+/** Threads that share no memory, except memory that they only read or that they update atomically. */
 import type { Random } from "../../../ops/samples.ts";
 import { change, floats, outside, type Program, pick, places, position, program } from "./program.ts";
 

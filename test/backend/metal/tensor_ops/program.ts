@@ -71,13 +71,16 @@ export function drawProduct(random: Random): Product {
 const memoryForms = ["device", "sliced", "threadgroup"] as const;
 const allForms = [...memoryForms, "loaded", "indexed", "lanes"] as const;
 
-/** An operand as memory has it: `along` is k's dimension, 0 if adjacent elements differ in k. */
+/** An operand's layout in memory. `along` is the dimension of k: 0 if adjacent elements differ in k. */
 interface Operand {
   readonly name: "left" | "right";
   readonly type: string;
   readonly form: Form;
   readonly along: 0 | 1;
-  /** Elements of the other dimension, in the matrix and in a tile, and the variable with the tile's first. */
+  /**
+   * The number of elements along the other dimension, in the matrix and in a tile, and the variable with the tile's
+   * first index.
+   */
   readonly count: number;
   readonly tile: number;
   readonly first: string;
@@ -100,11 +103,11 @@ export function memoryOf(product: Product, index: 0 | 1): readonly [number, numb
   return along === 0 ? [count, product.size[2]] : [product.size[2], count];
 }
 
-/** Two numbers in the order of the dimensions: k's, and the other's. */
+/** Arranges two numbers, one for k and one for the other dimension, in the order of the dimensions. */
 const inOrder = ({ along }: Operand, k: string | number, other: string | number): string =>
   along === 0 ? `${k}, ${other}` : `${other}, ${k}`;
 
-/** Statements that make the tensor `<name>_tile` of the k from `k` on. */
+/** Statements that create the tensor `<name>_tile`, a tile of the operand that begins at `k`. */
 function makeTile(operand: Operand, product: Product): string {
   const { name, type, form, count, tile, first } = operand;
   const depth = product.tile[2];
@@ -120,7 +123,7 @@ function makeTile(operand: Operand, product: Product): string {
   switch (form) {
     case "sliced":
       return `auto ${name}_all = ${whole}; auto ${name}_tile = ${slice};`;
-    case "device": // only what is left of k, as llama.cpp has it
+    case "device": // the rest of k, as in llama.cpp
       return `const int ${name}_k = ${depth === 0 ? "K" : `min(${depth}, K - k)`};
   const int ${name}_x = ${operand.along === 0 ? "k" : first}, ${name}_y = ${operand.along === 0 ? first : "k"};
   tensor<device ${type}, dextents<int32_t, 2>, tensor_inline> ${name}_tile(${name} + ${name}_y * ${pitch} + ${name}_x,
@@ -212,7 +215,7 @@ kernel void k(device ${operands[0].type} *left, device ${operands[1].type} *righ
 `;
 }
 
-/** The type of an operand's tile, before there is one. */
+/** The type of an operand's tile, before the tile is created. */
 function typeOfTile({ name, type, form }: Operand): string {
   if (form === "device" || form === "sliced") return `tensor<device ${type}, dextents<int32_t, 2>, tensor_inline>`;
   if (form === "threadgroup") return `tensor<threadgroup ${type}, dextents<int32_t, 2>, tensor_inline>`;

@@ -1,4 +1,4 @@
-/** Drawn programs with tensors that Metal's compiler rejects, each beside a legal program that looks like it. */
+/** Drawn programs with tensors that Metal's compiler rejects, each with a similar legal program. */
 import { expect, test } from "bun:test";
 import { metalContext } from "../../../../src/backend/metal/context.ts";
 import { Random } from "../../../ops/samples.ts";

@@ -6,7 +6,10 @@ import { answers, errorOf, families, loadEncoder, outputOf, writeModel } from ".
 
 const folder = testFolder("backends");
 
-/** Learned positions; positions after padding and buckets; windows and rotations; distances. */
+/**
+ * Encoders with learned positions, with positions after padding and buckets, with windows and rotations, and with
+ * distances.
+ */
 const kinds = ["bert", "mpnet", "modernbert", "deberta-v2"] as const;
 
 test.each(kinds.flatMap((name) => backendNames.map((backend) => [name, backend] as const)))(

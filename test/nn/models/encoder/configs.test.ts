@@ -1,6 +1,6 @@
 /**
- * Compares every encoder with `transformers`: hidden states and results of every head, for drawn configs. A change of
- * any key must give the same results as there, or be rejected.
+ * Compares every encoder with `transformers`: hidden states and results of every head, for drawn configs. After a
+ * change of any key, the results must equal those of `transformers`, or the config must be rejected.
  */
 import { describe, expect, test } from "bun:test";
 import { OrchardError } from "../../../../src/core/errors.ts";
@@ -32,7 +32,7 @@ function isLimit(name: EncoderName, key: string, value: unknown): boolean {
   if (["is_decoder", "add_cross_attention", "is_encoder_decoder"].includes(key)) return true;
   if (key === "position_embedding_type" || key === "conv_kernel_size") return true;
   if (text === '"tanh"' && key !== "classifier_activation" && key !== "pooler_hidden_act") return true;
-  // rotations that depend on the length of the text, those of half a head, and unsupported ones
+  // rotations that depend on the text's length, that rotate half of a head, or that are unsupported
   if (key === "rope_parameters") return /dynamic|longrope|proportional|mrope_section|partial/.test(text);
   // heads of a size that is not a whole number
   if (key === "num_attention_heads" && value === undefined) return true;

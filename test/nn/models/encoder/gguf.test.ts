@@ -1,6 +1,6 @@
 /**
- * GGUF files of BERT, with the names of tensors and metadata of llama.cpp's `convert_hf_to_gguf.py`, beside the folders
- * that they were made from.
+ * GGUF files of BERT, with the names of tensors and metadata of llama.cpp's `convert_hf_to_gguf.py`, compared with the
+ * folders that they were made from.
  */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const folder = testFolder("encoder-gguf");
 const random = new Random(seed);
 const uint32 = (value: number): GgufInput => ({ type: "uint32", value });
 
-/** As `gguf.TensorNameMap` of the package `gguf` maps them. */
+/** The names as `gguf.TensorNameMap` of the package `gguf` maps them. */
 const names: readonly (readonly [RegExp, string])[] = [
   [/^bert\./, ""],
   [/^embeddings\.word_embeddings/, "token_embd"],

@@ -73,7 +73,7 @@ function normal(x: number): number {
   return 0.5 + sum / Math.sqrt(2 * Math.PI);
 }
 
-/** For three heads: two slopes of two heads, then the first of four heads. */
+/** The slopes for three heads: both slopes of two heads, then the first slope of four heads. */
 const slopes = [2 ** -4, 2 ** -8, 2 ** -2];
 
 function attended(x: Rows, at: string): Rows {

@@ -50,7 +50,7 @@ test("quantized weights and other dtypes", async () => {
   const path = await write("plain");
   const { model } = await nn.loadModel<nn.Encoder>(path);
   const { model: quantized, report } = await nn.loadModel<nn.Encoder>(path, { quantize: "q8_0" });
-  // six matrices of two blocks, and the token embedding
+  // six matrices in each of two blocks, and the token embedding
   expect(report.formats["q8_0"]).toBe(13);
   expect(report.cacheBytesPerToken).toBe(0);
   expect(errorOf(statesOf(quantized), statesOf(model))).toBeLessThan(0.05);

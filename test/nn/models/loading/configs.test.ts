@@ -1,6 +1,6 @@
 /**
- * Every key of a `config.json`, compared with `transformers`: changing any key gives the same logits as there, or an
- * error that names the key. See configs.py and rows.py in scripts/fixtures/models.
+ * Every key of a `config.json`, compared with `transformers`: after a change of any key, the logits are those of
+ * `transformers`, or an error names the key. See configs.py and rows.py in scripts/fixtures/models.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -80,7 +80,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };
 
-/** Keys without an effect that are read in some architectures. */
+/** Keys that have no effect here but are read in some architectures. */
 const readKeys: Readonly<Record<string, readonly string[]>> = { mpt: ["max_seq_len"] };
 
 /** Whether a change is rejected for an accepted reason. */
@@ -88,7 +88,7 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   if (!(key in families[name].fields) && !["rope_scaling", "rope_theta"].includes(key)) return true;
   if (key === "is_encoder_decoder" || refusedFields[name]?.includes(key)) return true;
   if (!key.startsWith("rope_")) return false;
-  // the unsupported type, Qwen's for images, GPT-2, and settings of all layers where Gemma 3 has two kinds
+  // the unsupported type, Qwen's type for images, GPT-2, and one setting for all layers although Gemma 3 has two kinds
   const text = JSON.stringify(value);
   const isFlat = !text.includes("_attention") && rowOf(name).localBase !== undefined && key === "rope_parameters";
   // Youtu scales half of the elements; DeepSeek-V3, whose attention it shares, does not
@@ -96,11 +96,14 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   return text.includes("proportional") || text.includes("mrope_section") || families[name].theta === null || isFlat;
 }
 
-/** `transformers` broadcasts angles over an odd part of a head, or factors of other pairs, which makes no sense. */
+/**
+ * `transformers` broadcasts angles over an odd part of a head, or factors over a different number of pairs. Neither is
+ * meaningful.
+ */
 const isBroadcast = ({ message }: Error): boolean =>
   message.includes("expected an even number of elements") || message.includes("one for each pair of elements");
 
-/** Keys that the fixtures do not vary: with values other than ours, `transformers` runs programs or fails. */
+/** Keys that the fixtures do not vary, because `transformers` runs other programs or fails if their values differ. */
 const unlike = ["model_type", "auto_map", "custom_pipelines", "use_return_dict", "return_dict", "attn_implementation"];
 
 test("each family's last case has every key without effect on results", () => {

@@ -68,7 +68,7 @@ describe("rotary positions", () => {
   test.each(Object.keys(variants))("%s scaling", async (variant) => {
     const path = folder.file(variant);
     const config = JSON.parse(readFileSync(join(folderOf("llama"), "config.json"), "utf8"));
-    // a context that holds the text if the scaling does not depend on it
+    // the context holds the text if the scaling does not depend on the context
     const isDynamic = variant === "dynamic";
     const own = { ...config, rope_parameters: variants[variant], max_position_embeddings: isDynamic ? 16 : 64 };
     await Bun.write(join(path, "config.json"), JSON.stringify(own));
@@ -77,7 +77,7 @@ describe("rotary positions", () => {
     const logits = noGrad(() => model.forward(answers["longTokens"]!));
     expect(errorOf(logits, answers[`logits.${variant}`]!)).toBeLessThan(CLOSE);
     if (!isDynamic) return;
-    // earlier keys keep their rotations, also there
+    // earlier keys keep their rotations, in `transformers` too
     const prompt = answers["longTokens"]!.narrow(1, 0, 12);
     expect(greedy(model, prompt, 16, { useCache: true })).toEqual([numbers(answers["dynamicTokens"]!)]);
   });

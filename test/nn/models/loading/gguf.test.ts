@@ -36,8 +36,8 @@ const rounded: Readonly<Record<string, number>> = {
 const exactOf = ({ name, format }: GgufCase): number[] => answers[name.replace(format, "float32")]!.logProbabilities;
 
 /**
- * Over all files of a format: the squared distances of these results from llama.cpp's, and of llama.cpp's from its
- * float32 ones.
+ * Over all files of a format: the squared distances of Orchard's results from llama.cpp's, and of llama.cpp's results
+ * from its float32 results.
  */
 const squares = new Map<string, { ours: number; theirs: number }>();
 const sumOfSquares = (a: readonly number[], b: readonly number[]) =>
@@ -62,7 +62,7 @@ describe.each(files)("$name", (file) => {
     const got = numbers(noGrad(() => logSoftmax(model.forward(input, { lastOnly: true }), { dim: -1 })));
     expect(got).toHaveLength(logProbabilities.length);
     // The weights are equal. llama.cpp also rounds the operand that they multiply to their format; Orchard does not. So
-    // Orchard has one of two errors, which may cancel each other in llama.cpp.
+    // Orchard has only one of llama.cpp's two errors, which may cancel each other there.
     const error = apart(logProbabilities, exactOf(file));
     const exact = rounded[prompt] ?? rounded[name.split(" ")[0]!] ?? 1e-4;
     measured.set(name, apart(got, logProbabilities));
@@ -99,7 +99,7 @@ describe("the table of docs/models.md", () => {
       const path = folder.file(`${name}.named.gguf`);
       await io.saveGguf(path, {}, { metadata: { "general.architecture": ggml! } });
       const known = await nn.loadModel(path).then(undefined, (error: Error) => error.message);
-      expect(known).toContain(`expected ${ggml}.block_count`); // the name is known, and the rest is missing
+      expect(known).toContain(`expected ${ggml}.block_count`); // the name is known, but the rest is missing
     }
   });
 

@@ -11,7 +11,7 @@ export interface GgufCase {
   readonly name: string;
   readonly prompt: GgufName;
   readonly format: GgmlFormat | "float32" | "float16";
-  /** Whether the following tokens are compared, too. */
+  /** Whether to compare the following tokens too. */
   readonly tokens: boolean;
   readonly write: (path: string) => Promise<void>;
 }
@@ -68,8 +68,8 @@ const rows = Object.keys(ggufRows).map(
 export const files: readonly GgufCase[] = [...small, ...wide, ...scaled, ...merged, ...rows];
 
 /**
- * Twelve tokens. For llama, those of another model: llama.cpp also rounds the factors of float16 weights to float16,
- * and after llama's rows two tokens are closer to each other than that error.
+ * Twelve tokens. Llama uses another model's tokens, because after its own rows two tokens are closer to each other than
+ * the error of llama.cpp, which also rounds the factors of float16 weights to float16.
  */
 export const promptOf = (name: GgufName): number[] =>
   numbers(answersOf(name === "llama" ? "qwen2" : name)["tokens"]!.narrow(0, 0, 1));

@@ -33,7 +33,7 @@ interface Config {
 const number = (config: Config, ...names: readonly string[]): number =>
   names.map((name) => config[name]).find((own) => typeof own === "number") as number;
 
-/** llama.cpp's names of architectures, and the layers that the file has. */
+/** llama.cpp's names of architectures, and the number of layers in the file. */
 const files = {
   gpt2: { architecture: "gpt2" },
   llama: { architecture: "llama" },
@@ -49,7 +49,7 @@ const files = {
   qwen3_moe: { architecture: "qwen3moe", layers: [0, 2] },
 } as const;
 
-/** The models that have a file. llama.cpp has no windows for Mistral, which is `llama` otherwise. */
+/** The models that have a file. llama.cpp loads Mistral as `llama`, but supports no windows for it. */
 export type GgufName = keyof typeof files;
 export const ggufNames: readonly GgufName[] = Object.keys(files) as GgufName[];
 

@@ -80,7 +80,7 @@ export const ggufRows = {
   },
   starcoder2: { file: "starcoder2" },
   arcee: { file: "arcee", permuted: true },
-  // llama.cpp has windows only in models of 64 layers
+  // llama.cpp supports windows only in models of 64 layers
   exaone4: {
     file: "exaone4",
     config: { sliding_window: null, layer_types: Array.from({ length: LAYERS }, () => "full_attention") },
@@ -136,7 +136,7 @@ export const ggufRows = {
 
 export type GgufRowName = keyof typeof ggufRows;
 
-/** llama.cpp requires a head of these. */
+/** Architectures for which llama.cpp requires a head. */
 const untied: readonly GgufRowName[] = [
   "phi",
   "nemotron",
@@ -160,7 +160,7 @@ function configOf(name: GgufRowName): Readonly<Record<string, unknown>> {
   };
 }
 
-/** The description of a file: projections that the converter fuses or splits are so. */
+/** The description of a file, in which projections are fused or split as the converter does it. */
 function describe(name: GgufRowName): DecoderDescription {
   const description = describeConfig("test", name, configOf(name));
   const change = (layer: LayerDescription): LayerDescription => ({

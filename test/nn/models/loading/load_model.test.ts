@@ -100,7 +100,7 @@ test("in several files, and a model with a tied head that is stored twice", asyn
 test("the text part of a vision model", async () => {
   const path = copyOf("gemma3");
   const all = Object.entries(JSON.parse(readFileSync(join(path, "config.json"), "utf8")));
-  // the config of the text part may omit fields with default values, and has fields of the other parts
+  // the config of the text part may omit fields with default values, and contains fields of the other parts
   const text = Object.fromEntries(all.filter(([key, value]) => fieldsOf.gemma3_text[key] !== value));
   const around = { model_type: "gemma3", vision_config: { hidden_size: 2 }, boi_token_index: 5 };
   const write = (own: object) =>
@@ -164,7 +164,7 @@ describe("quantized", () => {
     const { attention } = model.blocks[0]!;
     expect(String(attention!.query)).toContain("q4_K, bias: false, fast");
     expect(report.formats).toMatchObject({ q4_K: 16, float32: 5 });
-    expect(report.mappedBytes).toBe(0); // below 64 KB a tensor is read
+    expect(report.mappedBytes).toBe(0); // a tensor below 64 KB is read instead of mapped
     expect(report.fileBytes).toBe(report.allocatedBytes);
   });
 });
@@ -198,7 +198,7 @@ describe("memory", () => {
     const reports: nn.MemoryReport[] = [];
     const { report, model } = await nn.loadModel(path, { onReport: (own) => reports.push(own) });
     expect(reports).toEqual([report]);
-    const large = 4 * (2 * 128 * 128 + 3 * 256 * 128); // of 64 KB and more
+    const large = 4 * (2 * 128 * 128 + 3 * 256 * 128); // tensors of at least 64 KB are mapped
     expect(report).toMatchObject({ fileBytes: bytes, mappedBytes: large, allocatedBytes: bytes - large });
     expect(report.cacheBytesPerToken).toBe(2 * 2 * 32 * 4);
     expect(String(report)).toContain(`${bytes} bytes of weights: ${large} mapped`);

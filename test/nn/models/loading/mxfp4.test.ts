@@ -1,6 +1,6 @@
 /**
- * GPT-OSS's experts in MXFP4: the values match the format's formula, and the logits those of plain weights with
- * these values, in the layout that `transformers` unpacks them to (`convert_moe_packed_tensors`).
+ * GPT-OSS's experts in MXFP4: the values match the format's formula. The logits match those of plain weights with these
+ * values, in the layout that `transformers` unpacks them to (`convert_moe_packed_tensors`).
  */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";

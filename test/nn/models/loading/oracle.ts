@@ -16,7 +16,7 @@ export const answersOf = (name: string): nn.StateDict =>
 
 export const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 
-/** Writes a checkpoint of hashed weights; plus 1 for norms, unless they are stored relative to 1. */
+/** Writes a checkpoint of hashed weights. Norms' weights get 1 added, unless they are stored relative to 1. */
 export async function writeHashed(
   path: string,
   shapes: Readonly<Record<string, readonly number[] | null>>,

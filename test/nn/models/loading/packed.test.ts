@@ -1,6 +1,6 @@
 /**
- * Folders of quantized weights: the files of each method give the weights of its formula, and the logits of a model
- * with these weights as plain ones. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
+ * Folders of quantized weights. The files of each method give the weights of its formula, and the same logits as a
+ * model with these weights unquantized. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
  */
 import { describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -105,7 +105,7 @@ describe("GPTQ, AWQ and float8", () => {
   for (const name of file.names) if (file.info(name).dtype !== "F8_E4M3") tensors[name] = file.tensor(name);
   const float8 = new Map(file.names.filter((name) => !(name in tensors)).map((name) => [name, file.bytes(name)]));
 
-  /** The format of a weight: blocks of 32, 64 or 128 inputs, if all inputs in a block have the same group. */
+  /** The format of a weight: blocks of 32, 64 or 128 inputs, if all inputs in a block belong to the same group. */
   const keptAs = (name: string, inputs: number): string => {
     const { bits, group_size: size } = configs[name]!;
     const shared = [128, 64, 32].find((own) => (size === -1 ? inputs : size) % own === 0);
@@ -178,8 +178,9 @@ describe("GPTQ, AWQ and float8", () => {
 });
 
 /**
- * Packs 32 levels of 3 bits in three words, as `auto-gptq` does: ten levels and two bits of the next, its last bit, ten
- * levels and a bit of the next, its last two bits, and ten levels.
+ * Packs 32 levels of 3 bits in three words, as `auto-gptq` does. The first word has ten levels and two bits of the next
+ * level; the second has the remaining bit, ten levels and a bit of the next level; the third has the remaining two bits
+ * and ten levels.
  */
 function threeWords(levels: readonly number[]): number[] {
   const ten = (from: number, shift: number) =>

@@ -1,4 +1,6 @@
-/** Pages of mapped weights are in memory before they are used: Linux's counts for the process's mappings. */
+/**
+ * Pages of mapped weights are in memory before they are used, according to Linux's counts for the process's mappings.
+ */
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";

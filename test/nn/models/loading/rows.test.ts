@@ -47,7 +47,7 @@ const models = Object.entries(families).flatMap(([name, { drawn }]) =>
 describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
   const answer = (part: string) => answers[`${key}.${part}`]!;
   const path = folder.file(title.replace(" ", "."));
-  // what depends little on the config is tested with the first one
+  // properties that depend little on the config are tested only with the first one
   const isFirst = title.endsWith(" 0");
   let model: Decoder;
   beforeAll(async () => {

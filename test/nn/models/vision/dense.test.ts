@@ -1,4 +1,4 @@
-/** Compares models of parts of images with `transformers`: scripts/fixtures/models/dense.py. */
+/** Compares models of detection, segmentation and depth with `transformers`: scripts/fixtures/models/dense.py. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -135,7 +135,7 @@ test("the names of timm's networks, and their classifier", async () => {
       .replace("shortcut.convolution", "downsample.0")
       .replace("shortcut.normalization", "downsample.1");
   const renamed = Object.keys(own.shapes).map(timm);
-  // as in the file of facebook/detr-resnet-50
+  // the same as in the file of facebook/detr-resnet-50
   for (const end of ["conv1.weight", "bn1.running_var", "layer1.0.conv2.weight", "layer1.0.bn3.bias"])
     expect(renamed).toContain(`model.backbone.conv_encoder.model.${end}`);
   const shapes = { ...own.shapes, "model.backbone.conv_encoder.model.fc.weight": [2, 2] };

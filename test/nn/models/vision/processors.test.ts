@@ -36,7 +36,7 @@ function imageOf(shape: readonly number[]): Tensor {
   return tensor(bytes, { shape: [...shape] });
 }
 
-/** A tenth of the difference of results for bytes that differ by 1, and the precision of the stored result. */
+/** The tolerance: a tenth of the change that one step of a byte causes, plus the precision of the stored result. */
 const toleranceOf = ({ rescale = 1, std = [1] }: nn.ImageProcessing, largest: number): number =>
   (0.1 * rescale) / Math.min(...std) + largest / 1024;
 

@@ -1,11 +1,14 @@
-/** A batcher gives the tokens of `transformers` for prompts with images, however they are cut, joined and repeated. */
+/**
+ * A batcher gives the tokens of `transformers` for prompts with images, however the prompts are cut, joined and
+ * repeated.
+ */
 import { expect, test } from "bun:test";
 import { mul, nn, type Tensor } from "../../../../src/index.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { families, imagesOf, loadCase } from "./oracle.ts";
 
 const folder = testFolder("images");
-/** Numbers of tokens per step, for the cases of an architecture in turn. */
+/** Numbers of tokens per step; the cases of an architecture use them in turn. */
 const chunks = [3, 1, 256];
 
 /** The token of images in the fixture. */

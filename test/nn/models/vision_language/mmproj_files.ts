@@ -19,7 +19,7 @@ export function promptMetadata(template: string): Contents["metadata"] {
   };
 }
 
-/** The conversion of a checkpoint's tensor to a tensor of the file. */
+/** Describes how a checkpoint's tensor is converted to a tensor of the file. */
 interface Made {
   readonly from: string;
   readonly rows?: readonly [first: number, count: number];

@@ -6,7 +6,7 @@ import { mul, nn, type Tensor } from "../../../../src/index.ts";
 import { weight } from "../encoder/oracle.ts";
 import { writeHashed } from "../loading/oracle.ts";
 
-/** An image before its pixels are made. */
+/** Describes an image before its pixels are created. */
 export interface ImageCase {
   readonly pixels: readonly number[];
   readonly grid: readonly [rows: number, columns: number];

@@ -15,7 +15,7 @@ function imageOf(index: number, shape: readonly number[]): Tensor {
   return tensor(Uint8Array.from(bytes), { shape: [...shape], dtype: "uint8" });
 }
 
-/** The smallest standard deviation of a channel, of OpenAI's models. */
+/** The smallest standard deviation of a channel, from OpenAI's models. */
 const STEP = 1 / 255 / 0.26130258;
 
 test.each(

@@ -15,7 +15,7 @@ interface Part {
   readonly text?: string;
 }
 
-/** A folder of a model, a chat, and its prompt by `transformers`. */
+/** A model's folder, a chat, and the prompt that `transformers` makes from it. */
 export interface PromptCase {
   readonly files: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly template: string;
