@@ -194,7 +194,7 @@ describe("in an empty project", () => {
     expect(told.names).toEqual(namesOf(library as unknown as Names));
     expect(told.stack).toContain(join(installed, "src", "ops", "matmul", "matmul.js"));
     expect(existsSync(join(installed, "src", "ops", "matmul", "matmul.d.ts"))).toBe(true);
-    expect(told.item).toBe(-1); // in a thread, by a separate module
+    expect(told.item).toBe(-1); // computed in a thread by a separate module
   });
 
   test("each namespace is an entry with the same members", async () => {
@@ -237,7 +237,7 @@ describe("in an empty project", () => {
   test.each([
     ["bytecode of another version", (path: string) => writeFileSync(`${path}.jsc`, new Uint8Array(1000))],
     ["no bytecode", (path: string) => rmSync(`${path}.jsc`)],
-    ["another engine", (path: string) => rmSync(path)], // the file that is not requested in that case
+    ["another engine", (path: string) => rmSync(path)], // another engine does not request this file
   ])("%s: the library's source text computes, without output", (_, spoil) => {
     const path = join(installed, "src", "bundle", "bytecode.js");
     using _spoiled = spoiled([path, `${path}.jsc`], () => spoil(path));

@@ -16,7 +16,7 @@ import { compare, readsPlain } from "./tolerance.ts";
 import { samplesOn, withoutLayouts } from "./turns.ts";
 import { asList, forgetWanted, gradientsOf, nameOf, type Wanted, type WantedGradients, wantedOf } from "./wanted.ts";
 
-/** The tested backends: all, or all except Metal if it is left out on purpose. */
+/** The tested backends: all, or all except Metal if it is skipped on purpose. */
 export const tested = backendNames.filter((name) => name !== "metal" || !environmentFlag("ORCHARD_SKIP_METAL"));
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of one table differ in their options
@@ -62,7 +62,7 @@ function testRow(row: OperationRow<unknown>, backend: BackendName, dtype: DType)
 function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backend: BackendName, dtype: DType): void {
   const label = `${row.name} ${nameOf(sample)} ${dtype} on ${backend}`;
   const wanted = wantedOf(row, sample, dtype);
-  const padding = new Random(hash(label)); // another one on each backend; the values are the same
+  const padding = new Random(hash(label)); // each backend has a different layout; the values are the same
   const inputs = () =>
     wanted.blocks.map((block, at) => place(block, sample.inputs[at]!.layout ?? "contiguous", backend, padding));
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));

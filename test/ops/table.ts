@@ -36,7 +36,7 @@ export interface Expected {
   readonly dtype?: DType;
   /**
    * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the
-   * computation's dtype. A plain computation with few results can happen to be better than any bound.
+   * computation's dtype. By chance, a plain computation with few results can be more accurate than any bound.
    */
   readonly roundings?: readonly number[];
 }

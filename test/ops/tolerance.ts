@@ -6,7 +6,7 @@
  *
  * `flash`: FlashAttention's rule. The largest error is at most `factor` times (2 forward, 3 backward) that of the plain
  * computation in the same dtype, which rounds after each step, plus one rounding of the largest value. For all sums,
- * and for gradients: the gradient of an elementwise function with an error of some `ulps` may be off by as many more.
+ * and for gradients: the error of an elementwise function's gradient may be larger by the function's `ulps`.
  *
  * `scaleUlps`: each element within this many units in the last place of the largest value. For oracles that round as
  * the library does, in another order.

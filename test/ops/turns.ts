@@ -2,10 +2,10 @@
  * Chooses which of a row's samples run. Samples that differ only in their layouts form a group. Finite differences use
  * contiguous operands, so they need one sample of each group. Metal's software device is slow, because the checker
  * watches every access: there each dtype runs a third of a group. The row's first dtype runs every group; of several
- * groups, each other dtype runs every second, and neighboring dtypes run different ones. So every shape and option runs
- * in several dtypes, and every dtype runs in every layout. The reference backend has one loop for all sizes: there each
- * dtype except the first leaves out groups of many elements. The cpu backend runs everything, and so does an exhaustive
- * run.
+ * groups, each other dtype runs every second, and neighboring dtypes run different ones. Hence every shape and option
+ * runs in several dtypes, and every dtype runs in every layout. The reference backend has one loop for all sizes: there
+ * each dtype except the first leaves out groups of many elements. The cpu backend runs everything, and so does an
+ * exhaustive run.
  */
 import type { BackendName } from "../../src/backend/names.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
@@ -38,7 +38,7 @@ export function samplesOn(
     if (turn > 0 && turns.length > 1 && (at + turn) % 2 === 1) return [];
     if (group.length < TURNS) return group;
     const count = Math.min(TURNS, turns.length);
-    const round = turn === 0 ? at : at >> 1; // of the groups that the dtype runs
+    const round = turn === 0 ? at : at >> 1; // counts the groups that the dtype runs
     return group.filter((_, index) => (index + round + turn) % count === 0);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Tensors of 2⁵² elements that occupy no memory: an operation makes a view of one, or rejects it before it begins to
- * work.
+ * Tensors of 2⁵² elements that occupy no memory: an operation makes a view of such a tensor, or rejects it before it
+ * begins to work.
  */
 import { describe, expect, test } from "bun:test";
 import { chunk, expand, ones, split, unbind } from "../../src/index.ts";

@@ -7,7 +7,7 @@ export interface Ended {
   readonly seconds: number;
 }
 
-/** Ends a call that works instead of rejecting, which would take forever. */
+/** Ends a call that computes instead of rejecting its operands, which would take forever. */
 const TIMEOUT = 500_000;
 
 /** Runs the operations in a separate process; `last` is its last complete line, and `problem` the mistake in it. */

@@ -96,8 +96,8 @@ function withRoundings(
 const absolute = (block: Block): Block => ({ ...block, values: block.values.map(Math.abs) });
 
 /**
- * Returns the rounding errors of a sum of n terms, in units of the sum of their magnitudes: see `sumLength`. The oracle
- * of a float64 has the same errors once more.
+ * Returns the rounding errors of a sum of n terms, in units of the sum of their magnitudes: see `sumLength`. For
+ * float64, the oracle has the same errors too, which doubles them.
  */
 export const roundingsOf = (terms: number, dtype: DType): number =>
   2 * Math.sqrt(terms) * (dtype === "float64" ? 2 : 1);
@@ -120,7 +120,7 @@ function wantedGradients(
   const isWide = blocks.every((block) => widened(block).dtype === block.dtype);
   return {
     exact,
-    plain: isWide ? exact : from(blocks), // the same computation, where the test's dtype is float64
+    plain: isWide ? exact : from(blocks), // if the test's dtype is float64, this is the same computation
     roundings: gradientRoundings(row, sample, blocks, exact, dtype, from),
   };
 }

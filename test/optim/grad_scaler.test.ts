@@ -52,7 +52,7 @@ function factors(scaler: optim.GradScaler, clean: readonly boolean[]): number[] 
 describe("GradScaler's factor", () => {
   const options = { initialScale: 16, growthFactor: 4, backoffFactor: 0.5, growthInterval: 3 };
   const clean = [true, true, true, true, false, true, true, false, true, true, true];
-  // PyTorch's: it grows after three finite steps in a row, and restarts counting after each change.
+  // PyTorch's rule: the factor grows after three finite steps in a row, and each change restarts the count.
   const wanted = [16, 16, 64, 64, 32, 32, 32, 16, 16, 16, 64];
 
   test("grows and backs off", () => {

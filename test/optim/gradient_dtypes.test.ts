@@ -11,7 +11,7 @@ const optimizers: readonly (readonly [OptimizerName, object])[] = [
   ["RMSprop", { lr: 0.01, momentum: 0.9, centered: true }],
 ];
 const dtypes = ["float32", "float16", "bfloat16"] as const;
-/** Below, at and above the number of elements that kernels convert at once, and enough for several threads. */
+/** Sizes below, at and above the number of elements that kernels convert at once, and a size for several threads. */
 const sizes = [1, 511, 512, 513, 1500, 40_000];
 
 describe.each(tested)("a step on %s", (backend) => {

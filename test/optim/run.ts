@@ -25,7 +25,7 @@ const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam,
 const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor };
 export type OptimizerName = keyof typeof classes;
 
-/** An optimizer by its name. TypeScript takes seconds to unite the constructors' types, so one stands for all. */
+/** An optimizer by its name. TypeScript takes seconds to unite the constructors' types, so one type stands for all. */
 export const make = (name: OptimizerName, parameters: readonly Tensor[], options: object = {}): optim.AdamW =>
   new (classes[name] as typeof AdamW)(parameters, options);
 

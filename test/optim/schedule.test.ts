@@ -28,7 +28,7 @@ describe("schedules", () => {
 test("chained multiplies, sequential starts each at its milestone", () => {
   const [rise, fall] = [linear({ total: 4, from: 0.5, to: 1 }), optim.exponential({ gamma: 0.5 })];
   expect([0, 2, 4].map(optim.chained([rise, fall]))).toEqual([0.5, 0.75 / 4, 1 / 16]);
-  const slow = linear({ total: 8, from: 0.5, to: 1 }); // 0.75 in step 4
+  const slow = linear({ total: 8, from: 0.5, to: 1 }); // its factor in step 4 is 0.75
   expect([0, 2, 3, 4, 6].map(optim.sequential([slow, fall], [4]))).toEqual([0.5, 0.625, 0.6875, 1, 0.25]);
   const refused = () => optim.sequential([rise, fall], [4, 5]);
   expect(refused).toThrow("expected increasing milestones, one fewer than the 2 schedules, got [4, 5]");

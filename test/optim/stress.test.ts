@@ -11,7 +11,7 @@ import { Oracle, type OracleOptions } from "./oracle.ts";
 import { draw, expectClose, make, on, tested } from "./run.ts";
 
 const dtypes = ["float32", "float16", "bfloat16"] as const;
-/** The largest only in one dtype, because the formulas are slow. */
+/** The largest size only in one dtype, because the formulas are slow. */
 const kinds = [
   ...[1, 2, 3, 5, 31, 33, 1023].flatMap((size) => dtypes.map((dtype) => ({ size, dtype }))),
   { size: 4097, dtype: "bfloat16" as const },

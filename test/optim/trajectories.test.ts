@@ -15,7 +15,7 @@ interface Trajectory {
   /** Default: one axis of all numbers. */
   readonly shape?: readonly number[];
   readonly dtype: "float32" | "float64";
-  /** Parameters by the number of steps taken. */
+  /** Parameters, by the number of completed steps. */
   readonly parameters: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -42,7 +42,7 @@ interface Fixtures {
     /** For waves: factors, frequencies and phases. */
     readonly terms?: readonly (readonly [number, number, number])[];
     readonly options: Partial<optim.LBFGSOptions>;
-    /** Results by the number of steps taken. */
+    /** Results, by the number of completed steps. */
     readonly shown: Readonly<Record<string, { readonly x: readonly number[]; readonly evaluations: number }>>;
   }[];
   readonly averages: readonly { readonly decay: number | null; readonly average: readonly number[] }[];

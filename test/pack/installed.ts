@@ -87,7 +87,7 @@ export function testEntries(): void {
       );
       const second = bundle === "library.js" ? "namespaces.js" : "namespaces_bytecode.js";
       expect(bundles.sort()).toEqual([bundle, second].map((file) => join(installed, "src", "bundle", file)));
-      // The lines use every package import in the bundle.
+      // The lines use every package that the bundle imports.
       const isLoaded = (name: string) =>
         name.startsWith("..")
           ? loaded.includes(join(installed, "src", "bundle", name))

@@ -163,7 +163,7 @@ const ofLayers: Lines = {
   ),
 };
 
-/** @param folder is for the files that they write */
+/** @param folder for the files that the lines write */
 const ofFiles = (folder: string): Lines => {
   const at = (name: string) => join(folder, name);
   const dataset = async () => {

@@ -22,7 +22,7 @@ export type Written =
 export interface Walked {
   /** Names whose line ran. */
   readonly called: readonly string[];
-  /** `name: the error of its line`, or that it has none. */
+  /** `name: the error of its line`, or `name` with a note that it has no line. */
   readonly problems: readonly string[];
   /** Paths of all loaded modules. */
   readonly loaded: readonly string[];

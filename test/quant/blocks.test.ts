@@ -7,10 +7,10 @@ import { bytesIn } from "../io/bytes.ts";
 import { blocks, blocksOf, on, places } from "./fixtures.ts";
 
 const weights = blocks["weights"]!;
-/** The formats that the package packs; it unpacks all. */
+/** The formats that the package packs. It unpacks all formats. */
 const packedThere = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "mxfp4", "f16", "bf16"] as const;
 
-/** Where bytes differ, and how often: empty if they do not. */
+/** Where bytes differ, and how often; empty if they are equal. */
 function differences(got: Uint8Array, expected: Uint8Array): string[] {
   const found = [...expected.keys()].filter((at) => got[at] !== expected[at]);
   const shown = found.slice(0, 4).map((at) => `byte ${at}: ${got[at]}, expected ${expected[at]}`);
@@ -151,13 +151,13 @@ describe("quantizeGgml rejects", () => {
       code: "scaleOverflow",
       message: expect.stringContaining("from index 32 on"),
     });
-    expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
+    expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // mxfp4's scale is a power of two
   });
 
   test.each([
     ["q4_1", 1e6],
     ["q5_1", 1e6],
-    ["q2_K", 2e6], // levels reach up to 0: at most 3 of them cover the minimum
+    ["q2_K", 2e6], // levels reach up to 0, and at most 3 of them cover the minimum
     ["q4_K", 1e7],
     ["q5_K", 1e7],
   ] as const)("values whose minimum is beyond %s, though their scale is not", (format, size) => {

@@ -34,7 +34,9 @@ const withLevels = formats.filter((format) => format !== "f16" && format !== "bf
 /** Backends that round x. */
 const roundingPlaces = ["reference", "cpu"] as const;
 
-/** The rounded x, in float64: max|x| / 127 of each 32 values, in float32, times −127 to 127. */
+/**
+ * The rounded x, in float64. Each group of 32 values has a scale max|x| / 127 in float32, and levels from −127 to 127.
+ */
 function rounded(x: Tensor): Tensor<"float64"> {
   const [rows, columns] = x.shape as [number, number];
   const values = numbers(x);
@@ -56,7 +58,7 @@ function nearest(product: number): number {
   return over > 0.5 || (over === 0.5 && below % 2 !== 0) ? below + 1 : below;
 }
 
-/** The bytes of a block that are not levels, if its values have a minimum. */
+/** For formats with a minimum: the bytes of a block that are not levels. */
 const heads: Readonly<Record<string, (at: number) => boolean>> = {
   ...{ q4_1: (at) => at < 4, q5_1: (at) => at < 4, q4_K: (at) => at < 16, q5_K: (at) => at < 16 },
   q2_K: (at) => at < 16 || at >= 80,

@@ -98,7 +98,7 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
       const [low, high] = [Math.min(...own), Math.max(...own)];
       const extreme = Math.max(-low, high);
       const step = format.symmetric ? extreme / 2 ** (format.bits - 1) : (high - low) / (2 ** format.bits - 1);
-      // a symmetric format has one level fewer on one side; MLX moves levels so that one of them is 0
+      // a symmetric format has one level less on one side; MLX shifts levels so that one of them is 0
       const most = format.symmetric ? step : 1.5 * step;
       const largest = Math.max(
         ...errors.subarray(group * format.groupSize, (group + 1) * format.groupSize).map(Math.abs),

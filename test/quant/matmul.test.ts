@@ -146,7 +146,7 @@ test.each(places)("x with three axes is not copied if two strides describe its r
       .reshape([2, 3, 4, 64]),
   );
   for (const [x, count] of [
-    [stored.transpose(1, 2), 0], // a product's transposed result
+    [stored.transpose(1, 2), 0], // the transposed result of a product
     [stored.transpose(1, 2).slice(1, { start: 1, end: 9, step: 2 }).flip(0), 0],
     [stored.permute([2, 0, 1]), 0],
     [rows.transpose(0, 1), 1], // three axes of rows, none of which can be merged

@@ -121,8 +121,8 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
     }
 
     test("one row: each byte of the weights once, within a twentieth of the minimum traffic", () => {
-      // As for 4096 rows and columns: only x is read twice, once for each 256 rows, regardless of the number of
-      // columns.
+      // The same traffic as with 4096 rows and columns: only x is read twice, once for each 256 rows, regardless of the
+      // number of columns.
       const [rows, columns] = [4096, 512];
       for (const format of ["q4_0", "q8_0", "q4_K", { bits: 4, groupSize: 64, symmetric: false }] as const) {
         const w = resident(weightsOf(format, rows, columns));

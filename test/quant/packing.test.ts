@@ -77,7 +77,7 @@ describe.each(formats)("quantizeGgml %s", (format) => {
     for (let block = 0; block < values.length; block += VALUES) {
       const own = values.subarray(block, block + VALUES);
       const spread = Math.max(...own) - Math.min(...own, 0);
-      // an integer scale is off by at most half of 1 / scales of the largest
+      // the error of an integer scale is at most half of the largest scale divided by the largest integer
       const lost = spread / scales;
       for (let i = 0; i < VALUES; i += size) {
         const sub = [...own.subarray(i, i + size)];
@@ -110,7 +110,7 @@ describe.each([...formats, "iq4_nl"] as Fitted[])("%s", (format) => {
     const got = on("reference", () => dequantizeGgml(quantizeGgml(w, format))).dataSync() as Float32Array;
     for (let row = 0; row < w.shape[0]!; row++) {
       const own = exact.subarray(row * VALUES, (row + 1) * VALUES);
-      // a block can always be zeros, so no error may be larger than that
+      // a block of zeros is always possible, so no error may be larger than its error
       const error = squaredError(got.subarray(row * VALUES, (row + 1) * VALUES), own);
       expect([row, error <= squaredError(new Float32Array(VALUES), own)]).toEqual([row, true]);
     }

@@ -18,7 +18,7 @@ test("a quantized tensor knows its format, shape, dtype and size", () => {
   expect([w.byteLength, w.bitsPerValue]).toEqual([9216, 4.5]);
   const half = quantize(ones([8, 128]).to("float16"), { bits: 6 });
   expect(half.dtype).toBe("float16");
-  expect(half.bitsPerValue).toBe(6.5); // and two float16 for each 64 values
+  expect(half.bitsPerValue).toBe(6.5); // 6 bits, and two float16 for each 64 values
   expect(dequantize(half).dtype).toBe("float16");
   expect(quantize(ones([1, 64]).to("float64")).dtype).toBe("float32");
 });

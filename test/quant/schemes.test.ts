@@ -56,11 +56,11 @@ describe.each(places)("on %s", (backend) => {
     on(backend, () => {
       const own = quantizePerTensor(w, { bits });
       const values = numbers(own.levels).map((level) => own.scale * (level - own.zero));
-      // terms are levels here, which are larger than their differences from zero
+      // here the terms are levels, which are larger than their differences from the zero point
       expectExact(matmulPerTensor(x, own), values, 2 ** bits);
       const exact = numbers(w);
       const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at]!)));
-      expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step, and half of one for the rounded zero
+      expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the rounded zero
     });
   });
 
@@ -109,7 +109,7 @@ describe.each(places)("on %s", (backend) => {
         for (let k = 0; k < COLUMNS; k++)
           sum += Math.round((smoothed[k]! / most) * 127) * levels![column * COLUMNS + k]!;
         const expected = (sum * most * scales![column]!) / 127;
-        const step = (most * scales![column]!) / 127; // a tie may be rounded to either side: one level of one column
+        const step = (most * scales![column]!) / 127; // a tie may be rounded up or down, which changes one level
         expect(Math.abs(value - expected)).toBeLessThanOrEqual(127 * step + 1e-5);
       }
     });

@@ -80,7 +80,7 @@ describe.each(rules)("%s", (_, rule) => {
   });
 });
 
-// No specification fixes how many starts and rounds the search has. Another number gives other bytes, as here.
+// No specification fixes the number of starts and rounds of the search. These hashes depend on it.
 test.each<[GgmlFormat, string]>([
   ["q2_K", "34a06d16db368e78"],
   ["q3_K", "1ee5790e92beff96"],

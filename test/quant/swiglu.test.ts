@@ -64,7 +64,7 @@ interface Case {
   readonly upBias: Tensor | null;
 }
 
-/** A product and its bias in float64, and the error bound of the computed one, as in test/quant/products.ts. */
+/** A product with its bias in float64, and the error bound of the computed product, as in test/quant/products.ts. */
 function productOf(x: Float64Array, w: Float64Array, rows: number, bias: Float64Array | null, rounding: number) {
   const columns = w.length / rows;
   return (row: number, out: number) => {

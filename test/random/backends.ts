@@ -4,7 +4,7 @@ import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 
-/** The tested backends; the first one defines the numbers. */
+/** The tested backends. The first one defines the expected numbers. */
 export const tested: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_METAL")
   ? ["reference", "cpu"]
   : ["reference", "cpu", "metal"];

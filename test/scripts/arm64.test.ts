@@ -93,7 +93,7 @@ describe("counts", () => {
     expect(new Set(metal?.skipped)).toEqual(new Set([noMetal]));
     expect(softmax?.counts).toMatchObject({ passed: 7, failed: 0 });
     expect(softmax?.skipped.filter((reason) => reason !== noMetal)).toEqual(Array(7).fill(noReference));
-    // It fails on purpose, and its output would look like a failure of this test.
+    // This run fails on purpose, and its output would look like a failure of this test.
     const log = spyOn(console, "log").mockImplementation(() => undefined);
     try {
       const missing = await testOn({ ...processor, library: "/nowhere.so" }, ["test/ops/softmax/large.test.ts"]);

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { runTestFiles } from "../../scripts/suite/bun_test.ts";
 import { testFolder } from "../support/folder.ts";
 
-/** Programs of test files: what each does, and whether it fails in a test or outside of them. */
+/** Programs of test files. Each is named after its behavior, such as a failure in a test or outside of tests. */
 const programs = {
   passes: { text: `test("a", () => expect(1).toBe(1));`, failed: 0, isOuter: false },
   fails: { text: `test("a", () => expect(1).toBe(2)); test("b", () => {});`, failed: 1, isOuter: false },

@@ -21,7 +21,8 @@ const words: Readonly<Record<string, LoadClass>> = {
 };
 
 /**
- * Files that contain such a word, but whose results do not depend on load: a quota is a limit, a pause is a minimum.
+ * Files that contain such a word, but whose results do not depend on load: a quota is only a limit, and a pause only a
+ * minimum.
  */
 const exempt = ["test/backend/cpu/processors.test.ts", "test/io/hub_models.test.ts", "test/scripts/classes.test.ts"];
 

@@ -28,7 +28,7 @@ async function cleaned(name: string, words: readonly string[]) {
   const log = spyOn(console, "log").mockImplementation(() => undefined);
   try {
     await clean(words, root, caches);
-    await clean(words, root, caches); // with nothing left to remove
+    await clean(words, root, caches); // the second call has nothing to remove
   } finally {
     log.mockRestore();
   }

@@ -1,4 +1,7 @@
-/** The package's scripts on a machine where Metal is left out on purpose, and on one where Swift can't be installed. */
+/**
+ * The package's scripts on a machine where Metal is skipped on purpose, and on a machine where Swift can't be
+ * installed.
+ */
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -67,7 +70,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
         ? { Types: 3, "Format and lint": 1, "Format of C++ and MSL": 1, Precedents: 1, Packages: 4 }
         : {}),
     };
-    const { HOME = empty, XDG_CACHE_HOME = join(HOME, ".cache") } = process.env; // with the user's caches
+    const { HOME = empty, XDG_CACHE_HOME = join(HOME, ".cache") } = process.env; // uses the user's caches
     const { out, exitCode } = script("check", { ...skip, HOME, XDG_CACHE_HOME }, ...(isExhaustive ? [] : usual));
     expect([out.trim().split("\n").at(-1), exitCode]).toEqual([
       isExhaustive ? "13 passed, 0 failed" : "3 passed, 0 failed",

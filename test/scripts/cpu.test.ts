@@ -101,7 +101,7 @@ describe("objects", () => {
     ];
     const debug = { ...plain, flags: ["-g"] };
     const moved = { ...write(newFolder(), sources), flags: ["-g"] };
-    expect(objectKey(compiler, debug)).not.toBe(objectKey(compiler, moved)); // it names its source
+    expect(objectKey(compiler, debug)).not.toBe(objectKey(compiler, moved)); // debug information names the source
     writeFileSync(plain.source, "int changed;\n");
     expect(new Set([...keys, objectKey(compiler, plain)]).size).toBe(keys.length + 1);
   });

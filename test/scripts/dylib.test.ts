@@ -1,4 +1,4 @@
-/** Requires the dylib: left out with the metal backend. */
+/** Requires the dylib, so it is skipped without the metal backend. */
 import { expect, test } from "bun:test";
 import { library } from "../../src/backend/metal/loader.ts";
 import { packageRoot } from "../../src/core/paths.ts";

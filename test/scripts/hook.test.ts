@@ -30,7 +30,7 @@ function repository(name: string, status: number) {
 withGit("a commit goes through if the quick check passes", async () => {
   const { root, commit, words } = repository("green", 0);
   await installHook(root);
-  await installHook(root); // again, which changes nothing
+  await installHook(root); // a second call changes nothing
   expect(commit()).toBe(0);
   expect(await words()).toBe("run check:quick\n");
 });

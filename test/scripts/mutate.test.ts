@@ -142,7 +142,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
-    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // it imports the file too, but is in another folder
+    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // also imports the file, but from another folder
     const files = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
     expect(files).toEqual(["test/sign/sign.test.ts", "test/any.test.ts", "test/far.test.ts"]);
     rmSync(folder.file("nearest/test/any.test.ts"));
@@ -160,7 +160,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const used = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
     expect(used.indexOf("test/use/user.test.ts")).toBeLessThan(used.indexOf("test/far.test.ts"));
     expect(used.indexOf("test/use/user.test.ts")).toBeLessThan(used.indexOf("test/other.test.ts"));
-    // Tests of argument tables come early for a file that has some, unless they take long.
+    // Tests of argument tables come early for a file with such a table, unless they take long.
     write("src/sign/deep/part.ts", 'export const part = parameters("part", {});\n');
     for (const name of ["short", "long"]) write(`test/arguments/${name}.test.ts`, 'import "../../src/all.ts";\n');
     write("test/timings.json", JSON.stringify({ files: { "test/arguments/long.test.ts": 15_000 } }));
@@ -224,7 +224,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const source = readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8");
     const head = 'import { expect, test } from "bun:test";\nimport { isNegative } from "../../src/sign/sign.ts";\n';
     write(
-      "test/sign/sign.test.ts", // its second test needs the first one
+      "test/sign/sign.test.ts", // the second test depends on the first one
       `${head}let x = 0;\ntest("one", () => expect((x = 1)).toBe(1));\n` +
         'test("signs", () => expect(isNegative(x) || !isNegative(-x)).toBe(false));\n',
     );
@@ -286,7 +286,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(printed).toContain("   1  killed    src/sign/sign.ts:1 comparison");
     expect(printed).toContain("1 of 1 killed (100.0 %)");
     expect(printed).not.toContain("boundary");
-    expect(printed).toContain("--skip 2 goes on from here"); // to the line's third mutation
+    expect(printed).toContain("--skip 2 goes on from here"); // continues with the line's third mutation
   });
 
   test("mutants with type errors are not counted, and tests that fail without a mutant are ignored", async () => {

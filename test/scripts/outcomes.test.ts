@@ -100,7 +100,7 @@ test("outcomes are not kept without git", async () => {
 });
 
 describe("a part", () => {
-  // Its lines would look like those of the suite that runs this file.
+  // The part's output would look like that of the suite that runs this file.
   let log: ReturnType<typeof spyOn>;
   beforeEach(() => {
     log = spyOn(console, "log").mockImplementation(() => {});

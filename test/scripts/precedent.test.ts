@@ -35,7 +35,10 @@ function found({ construct }: Planted, planted: Sources): string[] {
   return all.filter(([each]) => each.includes(construct)).flatMap(([, places]) => [...places]);
 }
 
-/** The sources with one file changed; of kernels only the changed one, since they do not depend on each other. */
+/**
+ * The sources with one file changed. Of the kernels it has only the changed one, since kernels do not depend on each
+ * other.
+ */
 const only = (file: SourceFile): Sources =>
   file.path.endsWith(".swift")
     ? { ...sources, kernels: [], others: [], swift: sources.swift.map((own) => (own.path === file.path ? file : own)) }

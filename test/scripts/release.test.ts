@@ -92,8 +92,8 @@ describe("imports of packages are the same from the bytecode, the plain bundle a
   const { path: folder } = testFolder("bundle");
 
   /**
-   * A package of each kind of default export, under names that are external: an export, the whole module, a marked
-   * export.
+   * A package with each kind of default export, under the names of external packages: an export, the whole module, and
+   * a marked export.
    */
   const packages = {
     sharp: ["module", "export default class Made {}\nexport const named = 1;\n"],

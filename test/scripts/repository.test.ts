@@ -103,8 +103,8 @@ describe("setup", () => {
     const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
     for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
       expect([option, compilerOptions[option]]).toEqual([option, true]);
-    expect(compilerOptions["declaration"]).toBe(true); // so that the check reports errors of declarations too
-    // A test of types may say that a line is wrong, with its reason: it fails if the line is right.
+    expect(compilerOptions["declaration"]).toBe(true); // the check also reports errors of declarations
+    // A test of types may mark a line as wrong, with the reason. It fails if the line is right.
     const silencers = /@ts-(?:ignore|nocheck)|@ts-expect-error(?! \w)/;
     const loose = [
       ...files("{src,scripts,bench,examples}/**/*.ts").filter((path) => /@ts-\w/.test(read(path))),

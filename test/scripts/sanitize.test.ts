@@ -34,7 +34,7 @@ const functions = [
   })),
 ];
 
-/** A dylib with these functions that only returns a given status for each call. */
+/** A dylib of these functions, which only return a given status for each call. */
 function describedNative(status: () => number): Native {
   const text = new TextEncoder().encode(JSON.stringify({ functions, names: {} }));
   const tables = (buffer: Uint8Array) => {
@@ -80,7 +80,7 @@ beforeAll(async () => {
     const instrumented = await findInstrumented(sanitizer);
     const library = folder.file(`faults-${sanitizer.name}.so`);
     const { command, linkFlags } = instrumented.compiler;
-    const sets = folder.file("sets.cpp"); // its instruction sets: all, as in a full build
+    const sets = folder.file("sets.cpp"); // lists all instruction sets, as in a full build
     const all = setsOf(instrumented.compiler);
     const native = join(packageRoot, "native", "cpu");
     await Bun.write(

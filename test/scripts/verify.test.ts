@@ -19,7 +19,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 import { takeFindings } from "../support/leftovers.ts";
 
-afterAll(() => void takeFindings()); // probes test what a kernel must not rely on
+afterAll(() => void takeFindings()); // probes test behavior that kernels must not rely on, so the checker reports them
 
 const page = readPage();
 const assumptions = assumptionsOf(page);

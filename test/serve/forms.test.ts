@@ -208,7 +208,7 @@ describe("tools", () => {
           const isAllCalls = finished.length === said.length;
           if (calls.length > 0 && isAllCalls && text.length === whole.length) expect(before + rest).toBe("");
           if (calls.length === 0) expect(before + rest).toBe(text);
-          // A call that was begun and not completed stays text.
+          // A call that is begun but not completed remains text.
           const begun = said.findIndex((_, at) => ends[at]! > text.length);
           const start = begun > 0 ? written.slice(0, begun).join("\n").length + 1 : 0;
           if (begun >= 0) expect((before + rest).trim()).toEndWith(text.slice(start).trim());

@@ -1,6 +1,6 @@
 /**
- * Preloaded by `orchard chat`: the model computes as often as `HELD_CALLS` says, then waits until the file `HELD_UNTIL`
- * exists. Any text that the terminal shows by then arrived while the answer was being generated.
+ * Preloaded by `orchard chat`: the model computes `HELD_CALLS` times, then waits until the file `HELD_UNTIL` exists.
+ * Any text that the terminal shows by then arrived while the answer was being generated.
  */
 import { existsSync } from "node:fs";
 import { LanguageModel } from "../../src/nn/models/language_model.ts";

@@ -81,7 +81,7 @@ function withText(value: unknown, [key, ...rest]: readonly string[], text: strin
 const post = (path: string, body: string | Uint8Array<ArrayBuffer>) =>
   fetch(server.url + path, { method: "POST", body, headers: { "Content-Type": "application/json" } });
 
-/** Answered, or rejected in OpenAI's format. */
+/** Checks that a request was answered, or rejected in OpenAI's format. */
 async function expectInForm(response: Response, what: string): Promise<void> {
   const text = await response.text();
   const isRefused = response.status >= 400 && response.status < 500;
@@ -220,7 +220,7 @@ test("invalid headers, and bodies with a wrong Content-Length", async () => {
     fc.asyncProperty(first, fc.array(line, { minLength: 1, maxLength: 3 }), async (start, lines) => {
       const head = [start, "Host: localhost", "Content-Type: application/json", ...lines, "Connection: close"];
       const answer = await raw(`${head.join("\r\n")}\r\n\r\n${body}`);
-      const isOther = start.endsWith("9.9") && statusOf(answer) === 505; // no such version of HTTP
+      const isOther = start.endsWith("9.9") && statusOf(answer) === 505; // this version of HTTP does not exist
       expect([statusOf(answer) < 500 || isOther, start, lines]).toEqual([true, start, lines]);
     }),
     { numRuns: 120, seed: 17 },

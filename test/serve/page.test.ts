@@ -53,7 +53,7 @@ test("Enter sends, the answer streams, and the next message includes the convers
   await open();
   expect(await page.$eval("#model", ({ textContent }) => textContent)).toBe("tiny/llama");
   const goOn = holdAfter(model, 6);
-  await page.keyboard.type("Hi"); // the field has the focus
+  await page.keyboard.type("Hi"); // the input field has the focus
   await page.keyboard.press("Enter");
   await until(`document.querySelector("article.assistant .body")?.textContent.length > 0`);
   expect([await visible("stop"), await visible("send")]).toEqual([true, false]);
@@ -213,7 +213,7 @@ const drawn = () =>
 /** Texts from the specifications of CommonMark and GFM, with the specified elements. */
 const specified = [
   ["*foo **bar** baz*", "<p><em>foo <strong>bar</strong> baz</em></p>"],
-  ["# foo", "<h2>foo</h2>"], // the page has a first heading
+  ["# foo", "<h2>foo</h2>"], // the page itself has a first heading
   ["3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'],
   ["- [x] a", "<ul><li>☑ a</li></ul>"],
   ["> a\n\n***", "<blockquote><p>a</p></blockquote><hr>"],

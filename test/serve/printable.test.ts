@@ -66,5 +66,5 @@ test("generate", async () => {
     expect([await child.exited, steers(said)]).toEqual([0, false]);
     escapes += said.split("\\x").length - 1;
   }
-  expect(escapes).toBeGreaterThan(0); // the random model does generate some
+  expect(escapes).toBeGreaterThan(0); // the random model generates some control characters
 });

@@ -3,7 +3,7 @@ import { nn, type Tensor, tensor } from "../../src/index.ts";
 
 const sizes = { vocabularySize: 256, contextLength: 512, layers: 1, heads: 1, width: 8 };
 
-/** Generates a text as bytes for any prompt; then only zeros. */
+/** Generates a text as bytes for any prompt, then only zeros. */
 export class Scripted extends nn.Llama {
   script = new Uint8Array();
   private said = 0;

@@ -90,7 +90,7 @@ describe("chats", () => {
     expect(content).toHaveLength(5);
     for (const { logprob, top_logprobs } of content!) {
       expect(top_logprobs).toHaveLength(3);
-      expect(logprob).toBe(top_logprobs[0]!.logprob); // greedy: the most likely
+      expect(logprob).toBe(top_logprobs[0]!.logprob); // greedy: the most likely token
       expect(logprob).toBeLessThan(0);
     }
   });
@@ -176,7 +176,7 @@ describe("echo with log-probabilities", () => {
 
 test("embeddings are vectors of length 1, as numbers and in base64", async () => {
   const { data, usage } = await client.embeddings.create({ model: name, input: ["abc", "abd", "abc"] });
-  const rows = data.map(({ embedding }) => embedding); // the client asks for base64
+  const rows = data.map(({ embedding }) => embedding); // by default, the client requests base64
   expect(rows.map(({ length }) => length)).toEqual([32, 32, 32]);
   expect(rows[0]!.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
   expect(rows[2]).toEqual(rows[0]!);
@@ -284,11 +284,11 @@ test("limits of bodies and of waiting requests", async () => {
 test("as many requests at a time as the limit, and no more", async () => {
   const small = start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
-  const goOn = holdAfter(model, 0); // both continue when the third arrives
+  const goOn = holdAfter(model, 0); // holds both requests until the third arrives
   try {
     const options = { model: name, messages: said("Hi"), max_tokens: 100 };
     const open = [own.chat.completions.create(options), own.chat.completions.create({ ...options, stream: true })];
-    await showsFigures(small, /requests_in_flight 3\n/); // with the request for these figures
+    await showsFigures(small, /requests_in_flight 3\n/); // includes the request for these figures
     const asked = own.chat.completions.create(options).catch((error: unknown) => error);
     const third = await within("the refusal of a third request", asked);
     expect(third).toMatchObject({ status: 429, code: "overloaded" });

@@ -22,7 +22,7 @@ test.each([
   });
   const { value } = await child.stdout.getReader().read();
   const url = / at (\S+)\n/.exec(new TextDecoder().decode(value))![1]!;
-  // A body that does not arrive is waited for.
+  // The server waits for a request's body that does not arrive.
   const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
   const socket = connect(Number(new URL(url).port), "127.0.0.1", () =>
     socket.write(`${head}Content-Length: 50\r\n\r\n{`),

@@ -42,7 +42,10 @@ afterAll(() => server.close());
 
 const request = () => toFile(readFileSync(file), "speech.wav");
 
-/** One temperature: the windows of a tiny model all fail, and would be decoded at each. The server draws globally. */
+/**
+ * Only one temperature: all windows of a tiny model fail, and would be decoded at each temperature. The server uses the
+ * global generator.
+ */
 const drawn = { temperature: 0.2, language: "de" };
 const seeded = (): void => void manualSeed(3);
 
@@ -94,7 +97,7 @@ test("requests that are rejected", async () => {
     return [response.status, await response.text()];
   };
   const slow = wav(new Float32Array(16_385));
-  slow.writeUInt32LE(1, 24); // a sample per second
+  slow.writeUInt32LE(1, 24); // one sample per second
   const cases: [Record<string, string | File>, number, string][] = [
     [{ language: "fr" }, 400, "expected a language of whisper (en, de, ja)"],
     [{ temperature: "2" }, 400, "from 0 to 1"],

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 let chats = 0;
 
-/** A chat, and what the terminal shows. */
+/** A chat, and the terminal's output. */
 class Terminal {
   text = "";
   readonly child;
@@ -87,14 +87,14 @@ test("an answer streams within 80 columns, and the conversation is remembered, s
   await chat.shows(/^> $/);
   const from = chat.text.length;
   chat.type("the in\r");
-  await chat.shows(/the in\n\s*\S/, from); // the model waits for the second half of the tokens
+  await chat.shows(/the in\n\s*\S/, from); // the model waits before the second half of the tokens
   chat.release();
   const shown = await chat.shows(/\n> $/, from);
   expect(shown).toMatch(/\n\[60 tokens, [\d.e+]+ tokens\/s\]\n> $/);
   const lines = shown.split("\n").map((line) => Bun.stringWidth(line));
   expect(lines.length).toBeGreaterThan(4);
   expect(Math.max(...lines)).toBeLessThanOrEqual(COLUMNS);
-  expect(await chat.say(UP)).toContain("the in\n"); // the user's last message, and the model's answer
+  expect(await chat.say(UP)).toContain("the in\n"); // repeats the user's last message; the model answers
   await chat.say(`/save ${file}`);
   const [first, answer, again] = await savedIn(file);
   expect([first, again]).toEqual([

@@ -1,6 +1,6 @@
 /**
- * Drawn matrix products of the cpu backend, computed on every way, against sums in float64 or exact integers. Operands
- * lie among loud values: what is read outside of them shows in the result.
+ * Drawn matrix products of the cpu backend, computed in every way, compared with sums in float64 or exact integers.
+ * Large values surround the operands, so that a read outside of them changes the result.
  */
 import { expect } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
@@ -18,7 +18,7 @@ export type Dtype = keyof typeof elementTypes;
 export const floats: Dtype[] = ["float64", "float32", "float16", "bfloat16"];
 export const integers: Dtype[] = ["int64", "int32", "uint32", "int8", "uint8"];
 
-/** Ways to compute: the BLAS where there is one, as on macOS, and the backend's own code on each instruction set. */
+/** Ways to compute: the BLAS if there is one, as on macOS, and the backend's code on each instruction set. */
 export const ways = [
   ...(blas ? [{ name: blas.name, isa: initial, products: "blas" }] : []),
   ...isas.map((isa) => ({ name: isa, isa, products: "own" })),
@@ -28,7 +28,7 @@ export const use = (way: { isa: string; products: string }): void => {
   configure(native, "products", way.products);
 };
 
-/** How rows and columns lie: strides as multiples, and whether the first element is the last in memory. */
+/** Layouts of rows and columns: strides as multiples, and whether the first element is the last in memory. */
 const layouts = {
   rows: (rows: number, columns: number) => ({ rowStride: columns, columnStride: 1, length: rows * columns }),
   columns: (rows: number, columns: number) => ({ rowStride: 1, columnStride: rows, length: rows * columns }),
@@ -109,7 +109,7 @@ export interface Case extends MatmulCase {
 export interface Expected {
   /** The expected values, by the element's index in the storage of the result. */
   value: Map<number, number | bigint>;
-  /** The largest error that floats may have there. */
+  /** The largest error that floats may have at that element. */
   bound: Map<number, number>;
 }
 
@@ -173,7 +173,7 @@ export function firstWrong(given: Case, expected: Expected): string | undefined 
   return undefined;
 }
 
-/** Runs a case on every way; the formula is computed once. */
+/** Runs a case in every way; the formula is computed once. */
 export function expectRight(given: Case, description: string): void {
   const expected = formula(given);
   for (const way of ways) {
@@ -199,5 +199,5 @@ export function randomCase(
 export const operandLayouts = Object.keys(layouts) as Layout[];
 export const resultLayouts = ["rows", "columns", "gaps", "strided", "reversed", "upsideDown"] as const;
 
-/** Returns an item, each in turn. */
+/** Returns the next item, in turn. */
 export const nth = <Item>(items: readonly Item[], index: number): Item => items[index % items.length]!;

@@ -53,7 +53,7 @@ export const elementTypes: Record<Exclude<RealDType, "bool">, ElementType> = {
     make: (count) => new Uint16Array(count),
     write: (storage, index, value) => {
       widened[0] = Number(value);
-      (storage as NumberArray)[index] = widenedBits[0]! >>> 16; // truncated: test data need not be the nearest
+      (storage as NumberArray)[index] = widenedBits[0]! >>> 16; // truncates; test data need not be the nearest value
     },
     read: (storage, index) => {
       widenedBits[0] = ((storage as NumberArray)[index]! << 16) >>> 0;

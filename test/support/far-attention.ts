@@ -109,7 +109,7 @@ function results(make: Make, queries: number): Pick<FarResults, "far" | "offset"
 }
 
 const backend = process.argv[2] as BackendName;
-if (backend === "metal") metalContext().configure("poison", false); // which would touch every page
+if (backend === "metal") metalContext().configure("poison", false); // poisoning would touch every page
 withStrict(true, () =>
   withBackend(backend, () => {
     for (const queries of [keys, 3]) {

@@ -61,8 +61,8 @@ export async function checkFlat(program: string, ...words: string[]): Promise<re
   expect(points).toHaveLength(POINTS);
   expect(points.at(-1)!.loss).toBeLessThan(points[0]!.loss); // it did train
   const [earlier, later] = [points.slice(5, 10), points.slice(10)];
-  // A block kept each step adds thousands of blocks to each quarter. A single point may be high, while JavaScript's
-  // compiler works on a function, and a single quarter, if the heap grows in it.
+  // A block kept each step adds thousands of blocks to each quarter. A single point may be high while JavaScript's
+  // compiler works on a function, and a single quarter if the heap grows in it.
   const growth = growthOfQuarters(points);
   expect({ growth, isFlat: Math.min(...growth.slice(1)) < MOST_GROWTH }).toEqual({ growth, isFlat: true });
   expect(largest(later, ({ liveBytes }) => liveBytes)).toBeLessThan(2 * largest(earlier, (one) => one.liveBytes) + 4e6);

@@ -12,7 +12,7 @@ export function rememberSuite(): void {
   suite = { variables: { ...process.env }, folder: process.cwd() };
 }
 
-/** Removes the checker's findings of this file, which the next file would report as its mistakes. */
+/** Removes the checker's findings in this file, which the next file would otherwise report as its mistakes. */
 export function takeFindings(): readonly string[] {
   if (!isMetalOpen()) return [];
   const context = metalContext();
@@ -27,8 +27,8 @@ export function takeFindings(): readonly string[] {
 
 /**
  * Removes the file's temporary folders, clears its findings, and restores the suite's environment, working folder and
- * default backend. A file may leave a backend chosen; it has to restore environment variables and the working folder
- * itself, so that tests do not depend on earlier files: the error names the file that did not.
+ * default backend. A file may leave its choice of a backend. It must restore environment variables and the working
+ * folder itself, so that tests do not depend on earlier files. The error names a file that did not restore them.
  */
 export function restoreSuite(file: string): void {
   if (suite === undefined) throw new Error("expected the preload to call rememberSuite()");

@@ -15,7 +15,7 @@ const shape = [Number(bytes) / 4];
 const make = () => (unwritten ? empty(shape) : full(shape, 1, { dtype: "float32" }));
 let error: unknown;
 try {
-  // in turn on each of the backends
+  // on each of the backends in turn
   for (;;) kept.push(withBackend(names[kept.length % names.length]!, make));
 } catch (thrown) {
   error = thrown;

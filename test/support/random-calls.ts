@@ -33,7 +33,7 @@ kernel void fold(device float* a [[buffer(0)]], threadgroup float* t [[threadgro
   t[i] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup); a[i] = t[0] + (is_function_constant_defined(n) ? n : 0);
 }`;
 
-/** Functions that are excluded: they would block, or change what is measured. */
+/** Excluded functions, which would block or change what is measured. */
 const excluded = new Set([
   "orchard_abi_version",
   "orchard_capture_begin",
@@ -184,7 +184,7 @@ class Storm {
     };
   }
 
-  /** The objects that are left. */
+  /** Releases the remaining objects. */
   releaseAll(): void {
     for (const handle of Object.values(this.handles).flat()) releaseFully(handle);
   }

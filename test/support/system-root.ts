@@ -13,13 +13,15 @@ export function systemRoot(folder: TestFolder, files: Readonly<Record<string, st
   return root;
 }
 
-/** `mountinfo` and `cgroup` of a process in the group `path` of version 2. */
+/** `mountinfo` and `cgroup` of a process in the group `path`, for control groups of version 2. */
 export const inGroup2 = (path: string): Record<string, string> => ({
   "proc/self/cgroup": `0::${path}\n`,
   "proc/self/mountinfo": mountinfo("35 24 0:30 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate"),
 });
 
-/** `mountinfo` and `cgroup` of a process in version 1, with hierarchies for processors and memory. */
+/**
+ * `mountinfo` and `cgroup` of a process, for control groups of version 1 with hierarchies for processors and memory.
+ */
 export const inGroup1 = (path: string): Record<string, string> => ({
   "proc/self/cgroup": `5:cpu,cpuacct:${path}\n4:memory:${path}\n1:name=systemd:/\n`,
   "proc/self/mountinfo": mountinfo(

@@ -22,7 +22,7 @@ function virtualOperands(vector: number): Operands {
     other: [vector],
     places: [vector],
     single: [1, side],
-    triples: [side ** 2 / 4, 3], // a shape has fewer than 2^53 elements
+    triples: [side ** 2 / 4, 3], // a shape must have fewer than 2^53 elements
     batch: [1, side, side],
     signal: [1, 1, side ** 2],
     picture: [1, 1, side, side],
@@ -43,7 +43,8 @@ function virtualOperands(vector: number): Operands {
 }
 
 /**
- * Operations that accept arrays of the user, which are not virtual, or read so little of a matrix that they may work.
+ * Operations that accept the user's arrays, which are not virtual, or that read so little of a matrix that they may
+ * compute.
  */
 const exempt: ReadonlySet<string> = new Set(["fromArray", "tensor", "trace"]);
 const matrices = virtualOperands(side);

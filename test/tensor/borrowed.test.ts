@@ -182,7 +182,7 @@ describe("a saved tensor that is changed between forward and backward", () => {
     const indices = fromArray(tokens);
     for (let step = 0; step < 3; step++) {
       const loss = orchard.sum(embedding(orchard.slice(indices, { start: 0, end: 2 }), weight));
-      tokens[3] = BigInt(step); // not in the slice
+      tokens[3] = BigInt(step); // outside of the slice
       loss.backward();
       tokens.fill(BigInt(step));
     }
@@ -222,7 +222,7 @@ describe("a saved tensor that is changed between forward and backward", () => {
     const weight = tensor([3, 4], { requiresGrad: true });
     const loss = withBackend("cpu", () => orchard.sum(x.mul(weight) as Tensor));
     withBackend("metal", () => x.add(1).dataSync()); // moves x
-    array.fill(9); // no longer its memory
+    array.fill(9); // x no longer uses the array
     withBackend("cpu", () => loss.backward());
     expect([...weight.grad!.dataSync()]).toEqual([1, 2]);
   });

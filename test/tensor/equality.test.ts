@@ -6,7 +6,7 @@ import { mul, nn, noGrad, sum, tensor, zeros } from "../../src/index.ts";
 
 const [one, other] = [() => tensor([1, 2, 3]), () => tensor([1, 2, 4])];
 const { NaN: nan } = Number;
-/** Whether each way of comparing treats two values as equal. */
+/** For each way of comparing, whether it treats two values as equal. */
 const areEqual = (a: unknown, b: unknown): boolean[] => [
   passes(() => expect(a).toEqual(b)),
   passes(() => expect(a).toStrictEqual(b)),

@@ -47,5 +47,5 @@ export function expectLimit(own: Filled, limit: number, source: RegExp): void {
   expect(new Set(own.after)).toEqual(new Set([2 ** 18]));
 }
 
-/** Each backend alone, and all in turn. */
+/** Each backend alone, and all backends in turn. */
 export const combinations = [...tested, tested.join(",")];

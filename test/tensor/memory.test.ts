@@ -23,8 +23,8 @@ const live = () => memory().host.liveBytes;
 
 beforeEach(async () => {
   setBackend("cpu");
-  block().dispose(); // the dylib is loaded
-  await collectGarbage(); // garbage of other tests is collected now, not while a test waits
+  block().dispose(); // loads the dylib
+  await collectGarbage(); // collects other tests' garbage now, not while a test waits
 });
 
 describe("a storage counts its tensors", () => {

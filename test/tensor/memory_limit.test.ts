@@ -43,7 +43,7 @@ describe.if(process.platform === "linux")("limits of the system", () => {
 
   test.each(["v", "d"])("of the process: ulimit -%s", (letter) => {
     const script = 'ulimit -S -$0 "$1" && shift && exec "$@"';
-    // JavaScript reserves 6 GB and more of address space, of which it uses little
+    // JavaScript reserves 6 GB or more of address space and uses little of it
     const kilobytes = `${(letter === "v" ? 14 : 9) * 2 ** 20}`;
     const own = filled(["sh", "-c", script, letter, kilobytes, ...filler, "cpu", `${64 * MB}`, "unwritten"], {});
     const [, allowed] = /tensors may take (\d+) /.exec(own.message) ?? [];
@@ -73,7 +73,7 @@ describe("a limit of the program", () => {
   });
 
   test.each(tested)("may be raised: %s follows", (backend) => {
-    reclaimMemory(); // garbage of other tests must not make room
+    reclaimMemory(); // freed garbage of other tests must not make room
     const used = memory().host.liveBytes + memory().metal.liveBytes;
     setMemoryLimit(used + 8 * MB);
     expect(errorOf(() => withBackend(backend, () => zeros([4 * MB])))).toBeInstanceOf(OutOfMemoryError);

@@ -9,7 +9,7 @@ import { reclaimMemory } from "../../src/tensor/usage.ts";
 beforeEach(dropSpareBlocks);
 afterEach(() => poisonSpareBlocks(0xff)); // as in preload.ts
 
-const COUNT = 1024; // of float32: 4 KB
+const COUNT = 1024; // elements of float32: 4 KB
 const made = (value: number): Tensor => tensor(Array.from({ length: COUNT }, () => value));
 const bytesOf = ({ storage }: Tensor) => storage.hostBytes();
 

@@ -47,7 +47,7 @@ test("a view reads the elements at its offsets, by every way of reading", async 
   );
 });
 
-/** A size split into up to four factors, with ones between. */
+/** A size split into up to four factors, with ones between them. */
 const factored = (size: number): fc.Arbitrary<number[]> =>
   fc.array(fc.nat(11), { minLength: 1, maxLength: 4 }).map((choices) => {
     let remainder = size;
@@ -62,7 +62,7 @@ const factored = (size: number): fc.Arbitrary<number[]> =>
     return [...factors, remainder];
   });
 
-/** By trial: whether elements at these offsets have one stride for each axis of a shape. */
+/** Determines by trial whether elements at these offsets have one stride for each axis of a shape. */
 function haveStrides(at: readonly number[], shape: Shape): boolean {
   const row = rowMajorStrides(shape);
   const strides = shape.map((size, axis) => (size > 1 ? at[row[axis]!]! - at[0]! : 0));

@@ -64,7 +64,7 @@ describe.each(Object.keys(kinds))("%s", (name) => {
         return [origin[0], start, end];
       });
       const texts = [own.text, own.pair ?? ""];
-      // `tokenizers` gives a combining mark after a space the position of the next character, and splits graphemes
+      // in `tokenizers`, a combining mark after a space has the next character's position, and graphemes are split
       const wanted = own.spans.map((span, at) => {
         const isSpace =
           span !== null && tokenizer.decode([own.tokens[at]!], { skipSpecialTokens: false }).trim() === "";

@@ -32,7 +32,7 @@ const path = join(packageRoot, "test", "fixtures", "text", "sentencepieces.json"
 const { texts, models, folders }: Fixture = JSON.parse(readFileSync(path, "utf8"));
 const bytesOf = (index: number): Buffer => Buffer.from(models[index]!.file, "base64");
 const folder = testFolder("sentencepieces");
-/** As Python's `strip`: JavaScript's `trim` also removes U+FEFF. */
+/** Like Python's `strip`; JavaScript's `trim` also removes U+FEFF. */
 const trimmed = (given: string): string => given.replace(/^[^\S\uFEFF]+|[^\S\uFEFF]+$/g, "");
 
 test.each(models.map((model, index) => [JSON.stringify(model.options), index] as const))("%s", (_, index) => {
@@ -99,7 +99,7 @@ test("the tokens of T5 and of mBART-50", () => {
     join(mbart, "special_tokens_map.json"),
     JSON.stringify({ additional_special_tokens: ["en_XX", "de_DE"] }),
   );
-  // T5's files have <pad>, </s> and <unk> as their first pieces; here, the control pieces have other names
+  // the first pieces in T5's files are <pad>, </s> and <unk>; here, the control pieces have other names
   const first = Buffer.from(bytesOf(0).toString("latin1").replace("\u0003<s>", "\u0003<p>"), "latin1");
   writeFileSync(join(t5, "spiece.model"), first);
   expect(() => text.loadTokenizer(t5)).toThrow("expected a vocabulary with <pad>");

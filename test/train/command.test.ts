@@ -49,7 +49,7 @@ describe("a run", () => {
     expect(out).toMatch(/^text +1 file, /m);
     expect(out).toMatch(/^steps +to 5, of 1 window$/m);
     const again = await orchard("train", "--resume", run);
-    // no step was taken, and so there is no loss
+    // without a step there is no loss
     expect(again.out).toMatch(/^finished at step 5: held out \d\.\d{4}, \d\.\d{3} bits per byte$/m);
     expect(`${again.out}${again.err}`).not.toContain("NaN");
   });
@@ -107,7 +107,7 @@ describe("a disk that is full", () => {
   test("ends no run, and is reported", async () => {
     const run = newRun();
     const words = ["train", text, ...tiny, "--width", "96", "--steps", "6", "--warmup", "1", "--out", run];
-    const { stdout, stderr, exitCode } = limited(300, environment, ...words); // a checkpoint has 3 MB
+    const { stdout, stderr, exitCode } = limited(300, environment, ...words); // a checkpoint takes 3 MB
     expect(exitCode).toBe(1);
     expect(stderr.toString()).toContain("the run could not be saved");
     expect(stdout.toString()).toContain("finished at step 6");

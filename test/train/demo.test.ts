@@ -34,7 +34,7 @@ test("a run of the demo's preset in 80 columns", async () => {
   const page = plain.join("\n");
   expect(page).toMatch(/^tokens +1,024, trained on the text; \d\.\d\d bytes each$/m);
   const curve = plain.filter((row) => /^[ \d.]{6} [┤│╰]/.test(row));
-  expect(curve).toHaveLength(11); // ten rows, and the axis
+  expect(curve).toHaveLength(11); // ten rows and the axis
   for (const row of curve) expect(row.length).toBeLessThan(80);
   expect(page).toMatch(/^sample:\n {2}│ export interface/m);
   expect(page).toMatch(/^computed on cpu: .*\noperations .*\nfallbacks /m);

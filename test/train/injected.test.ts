@@ -35,7 +35,7 @@ beforeEach(() => {
   resetCodepaths();
 });
 
-/** Trains under faults. Operations fall back at times, with this cause on record, which is reported once. */
+/** Trains while faults occur. Operations sometimes fall back; this cause is recorded, and reported once. */
 async function checkRun(operations: readonly string[], cause: RegExp, disturb: Disturbance = {}): Promise<void> {
   const trained = await train("metal", settings, disturb);
   clearFaults();
@@ -70,7 +70,7 @@ const implementations: Readonly<Record<(typeof operations)[number], Refusing>> =
   optimizerUpdate: updatePrimitive.implementations.metal as Refusing,
 };
 
-/** Until it is disposed of, Metal's kernels lack an option of an operation's calls. */
+/** Makes Metal's kernels lack an option of an operation's calls, until the result is disposed of. */
 function withoutSupport(implementation: Refusing): Disposable {
   const known = implementation.unsupported;
   implementation.unsupported = () => "no such option";

@@ -1,4 +1,4 @@
-/** Two processes and one run: the second is rejected until the first has ended, in any way. */
+/** Two processes that use one run: the second is rejected until the first has ended in any way. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ describe("a run that a process is training", () => {
     await train(whole, "--steps", "300", "--save-every", "0");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);
     await reaches(run, 3, first);
-    first.kill("SIGSTOP"); // or it might end before the others have tried
+    first.kill("SIGSTOP"); // otherwise it might end before the other processes have tried
     for (const words of [
       ["--resume", run],
       ["--resume", "--out", run],

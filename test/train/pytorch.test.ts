@@ -57,7 +57,7 @@ function makeTrainee(): Trainee {
   };
 }
 
-/** The windows of a step: its tokens, and the same shifted by one. */
+/** The windows of a step: its tokens, and the tokens shifted by one. */
 function batchOf(step: number): Batch {
   const { tokens } = fixture;
   const windows = toDType(tokens!.narrow(0, step, 1).squeeze({ dim: 0 }), "int32");

@@ -57,7 +57,7 @@ describe("a run is quantized and generates", () => {
     const packed = dequantizeGgml(w).dataSync() as Float32Array;
     for (let from = 0; from < trained.length; from += 32) {
       const block = trained.subarray(from, from + 32);
-      const step = (Math.max(...block) - Math.min(...block)) / 31; // of the 32 levels of a block
+      const step = (Math.max(...block) - Math.min(...block)) / 31; // the distance of a block's 32 levels
       const errors = [...block].map((value, at) => Math.abs(value - packed[from + at]!));
       expect([from, Math.max(...errors) <= step]).toEqual([from, true]);
     }

@@ -184,8 +184,8 @@ describe("compiled steps", () => {
     try {
       const [compiled, plain] = [await ran(true), await ran(false)];
       expect(compiled.result).toEqual(plain.result);
-      if (backend === "metal") return; // its calls run plainly
-      // two recordings, and then replays, which codepaths don't count
+      if (backend === "metal") return; // on metal, calls run plainly
+      // two calls are recorded; the rest are replays, which codepaths don't count
       const steps = settings.accumulate * settings.steps;
       expect(plain.calls - compiled.calls).toBeGreaterThanOrEqual(steps - 4 * settings.accumulate);
     } finally {
@@ -276,7 +276,7 @@ describe("numbers that are not finite", () => {
     expect(error.message).toContain(
       "a loss of Infinity in step 3, which was not taken: [sum] it returned the first infinity or NaN",
     );
-    expect(error.firstOperation).toBe("sum"); // of losses of 1e37
+    expect(error.firstOperation).toBe("sum"); // the sum of losses of 1e37 overflows
     expect((await loadRun(checkpoints)).step).toBe(2);
   });
 

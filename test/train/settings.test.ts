@@ -22,7 +22,7 @@ describe("settings", () => {
   const counts = "warmup seed evaluateEvery patience saveEvery sampleEvery sampleTokens";
   const positiveCounts = "layers heads width context steps batch accumulate evaluationBatches keep";
   const most = Number.MAX_SAFE_INTEGER;
-  /** Words of the error, names, and values on the valid and the invalid side of each limit. */
+  /** Words of the error, the settings' names, and values on both sides of each limit. */
   const limits: readonly (readonly [string, string, readonly number[], readonly number[]])[] = [
     ["a whole number of at least 0", counts, [0, 1, most], [-1, 0.5, most + 1]],
     ["a whole number of at least 1", positiveCounts, [1, 2, most], [0, -1, 1.5, most + 1]],

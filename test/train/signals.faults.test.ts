@@ -60,7 +60,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
       Bun.spawn([process.execPath, "-e", program, ...command], {
         ...({ stdout: "pipe", stderr: "pipe" } as const),
         cwd: packageRoot,
-        env: { ...environment, ORCHARD_BLAS: "none" }, // no setup is needed
+        env: { ...environment, ORCHARD_BLAS: "none" }, // skips the setup of a BLAS
       }),
     );
     child.kill(signal);

@@ -1,4 +1,4 @@
-/** A failed step changes nothing. */
+/** A step that fails changes nothing. */
 import { expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { ShapeError } from "../../src/core/errors.ts";
@@ -42,6 +42,6 @@ for (const backend of tested)
     expect(error).toHaveProperty("code", "indexOutOfRange");
     expect(trainee.step).toBe(0);
     expect(on(weights)).toEqual(before);
-    await on(() => takeStep(trainee, [{ x: tokens(0), y: tokens(1) }])); // a valid one runs
+    await on(() => takeStep(trainee, [{ x: tokens(0), y: tokens(1) }])); // a valid step succeeds
     expect(trainee.step).toBe(1);
   });

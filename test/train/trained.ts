@@ -67,7 +67,7 @@ export function distance(got: readonly number[], want: readonly number[]): numbe
   return largest(want.map((value, at) => got[at]! - value)) / largest(want);
 }
 
-/** The largest distance of curves, and of the two moments of all parameters together. */
+/** The largest distance between two runs' curves, and between the two moments over all parameters. */
 export function distances(got: Trained, want: Trained) {
   const all = ({ moments }: Trained, kind: string) =>
     [...moments].filter(([name]) => name.endsWith(`.${kind}`)).flatMap(([, values]) => values);

@@ -40,7 +40,7 @@ class HostCube extends Function {
   }
 }
 
-/** The same with both rules. */
+/** The same function with both rules. */
 class RuledCube extends HostCube {
   static calls: VmapInfo[] = [];
   static jvp(context: FunctionContext, tangent: Tensor | null): Tensor {

@@ -45,7 +45,7 @@ function centralDifferences(f: (...values: Tensor[]) => Tensor[], at: readonly T
   return above.map((result, index) => mul(sub(result, below[index]!), 1 / (2 * epsilon)) as Tensor);
 }
 
-/** J t as the derivative of Jᵀ g with respect to g: two passes that are computed. */
+/** J t as the derivative of Jᵀ g with respect to g, which takes two backward passes. */
 function doubleForm(f: (...values: Tensor[]) => Tensor[], at: readonly Tensor[], along: readonly Tensor[]): Tensor[] {
   return enableGrad(() => {
     const inputs = at.map((x) => Object.assign(x.clone(), { requiresGrad: true }));

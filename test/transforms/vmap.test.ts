@@ -95,7 +95,7 @@ function gradientsOf({ call }: Sample) {
 }
 
 describe("the gradients of every operation, for each example", () => {
-  /** Without a derivative by their first operand. */
+  /** Operations without a derivative with respect to their first operand. */
   const without = new Set(["gammainc", "gammaincc", "zeta"]);
   const withGradient = all.filter(
     ({ name, operands, call }) =>

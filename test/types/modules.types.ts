@@ -62,7 +62,7 @@ export type Pooled = [
   True<Equals<typeof places.indices, Tensor<"int64">>>,
 ];
 
-// Derived classes are extended as others are.
+// Classes derived from operations can be extended like other classes.
 export class Shifted extends nn.ReLU {
   readonly by = new nn.Linear(2, 2);
 

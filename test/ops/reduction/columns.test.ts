@@ -42,7 +42,7 @@ function matrixOf(rows: number, columns: number): Float64Array {
     kinds[(at % columns) % kinds.length]!(Math.floor(at / columns), random),
   );
   special.forEach((value, index) => {
-    matrix[(rows - 1) * columns + 5 + index] = value; // in the last row, which is added to a sum of many
+    matrix[(rows - 1) * columns + 5 + index] = value; // in the last row, which is added last
   });
   for (let row = 0; row < rows; row++) matrix[row * columns] = Number.NEGATIVE_INFINITY;
   return matrix;
@@ -63,8 +63,8 @@ function varianceOf(column: readonly number[]): number {
 }
 
 /**
- * A few roundings of the result. Those of float64's variance are relative to its mean too, 3,500 standard deviations
- * from 0 in the fourth kind of column: the condition number, by which the error grows (Chan, Golub and LeVeque, 1983).
+ * A few roundings of the result. In float64, the error of a variance grows by its condition number (Chan, Golub and
+ * LeVeque, 1983): the mean is 3,500 standard deviations from 0 in the fourth kind of column.
  */
 const roundings: Readonly<Partial<Record<DType, number>>> = {
   float64: 3500 * 2 ** -52,

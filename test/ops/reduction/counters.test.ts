@@ -1,5 +1,5 @@
 /**
- * The memory traffic of each kernel of reductions, scans and softmax, as the software device counts it: elements once,
+ * The memory traffic of each kernel of reductions, scans and softmax, as the software device counts it: elements and
  * results once, and the states that one pass leaves to the next. Softmax reads a slice a second time if it is longer
  * than its threads can hold.
  */
@@ -61,8 +61,8 @@ const on = <Result>(body: () => Result): Result => withStrict(true, () => withBa
 const operand = (shape: readonly number[], dtype: DType): Tensor => on(() => ones(shape, { dtype }));
 
 /**
- * The number of elements that the first kernel reads, over all its threads. Threads read parameters too, but equally
- * many for every dtype, so float32 reads 2 bytes per element more than float16.
+ * The number of elements that the first kernel reads, over all its threads. Threads also read parameters, but the same
+ * number for every dtype, so float32 reads 2 bytes per element more than float16.
  */
 function elementsRead(compute: Compute, shape: readonly number[]): number {
   const [wide, narrow] = (["float32", "float16"] as const).map((dtype) => {

@@ -19,7 +19,7 @@ test.each(tested)("sums, extrema and their indices, on %s", (backend) => {
         const [rows, length] = [random.integer(1, 150), random.integer(90, round % 12 === 0 ? 9000 : 420)];
         const [skipped, beyond] = [random.integer(0, 3), random.integer(0, 3)];
         const width = skipped + length + beyond;
-        // few ones, whose sums 16-bit floats represent, and one larger number
+        // a few ones, whose sums are exact in 16-bit floats, and one larger number
         const values = Float32Array.from({ length: rows * width }, () => (random.integer(0, 99) === 0 ? 1 : 0));
         for (let row = 0; row < rows; row++) values[row * width + random.integer(0, width - 1)] = 3;
         const whole = library.toDType(library.tensor(values, { shape: [rows, width] }), dtype) as Tensor;

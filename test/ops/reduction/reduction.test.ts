@@ -32,7 +32,8 @@ const everything = [...floats, ...integers];
 type Options = Reduced & { readonly p?: number; readonly correction?: number };
 
 // Numbers of elements per result: more than a SIMD-group processes at once, more than a chunk of adjacent columns has
-// (512 rows), and more than a threadgroup adds (16,384 elements). Usually just more; an exhaustive run has more chunks.
+// (512 rows), and more than a threadgroup adds (16,384 elements). A usual run has just more than these; an exhaustive
+// run has more chunks.
 const ofThreadgroup = repeats({ usual: 2100, all: 2500 });
 const ofColumns = repeats({ usual: 530, all: 1300 });
 const ofPasses = repeats({ usual: 16_500, all: 37_000 });
@@ -195,8 +196,8 @@ function logSumExpOf(values: readonly number[], _: Options, round: Round): numbe
 
 /**
  * With y = m + log S and S = Σ exp(x − m): exp has the error of its argument, up to m − min x, and two roundings; S
- * adds log₂ n roundings. All of these are relative, and so absolute errors of the logarithm, which adds two roundings
- * of its size; the last sum adds one.
+ * adds log₂ n roundings. These are relative errors of S, hence absolute errors of log S. The logarithm adds two
+ * roundings of its result, and the last sum adds one.
  */
 function logSumExpRoundings(values: readonly number[], result: number): number {
   if (!Number.isFinite(result)) return 0;
@@ -229,7 +230,7 @@ function normRow(p: number, values?: Values, accuracy: Accuracy = flash, dtypes 
     more: { p },
     dtypes,
     accuracy,
-    // Those of the sum of powers, which the root divides by p, and two of the root itself.
+    // The roundings of the sum of powers, which the root divides by p, and two of the root itself.
     roundings: (group, result) => ((Math.log2(group.length + 1) + 3) / Math.abs(p) + 2) * result,
     allowsEmpty: Number.isFinite(p) && p >= 0,
     ...(values ? { values } : {}),

@@ -21,7 +21,7 @@ const dtypes: readonly DType[] = [
   ...(["int64", "int32", "uint32", "int8", "uint8"] as const),
 ];
 
-/** The index of the last of the extreme elements so far; from a NaN on, that of the last NaN. */
+/** The index of the last extreme element so far; after a NaN, the index of the last NaN. */
 const placesIn = (slice: readonly number[], isBetter: IsBetter): number[] => {
   let at = 0;
   return slice.map((value, k) => {

@@ -100,11 +100,11 @@ describe.each(isas)("with %s", (isa) => {
         counts: filled((at) => (count += Math.trunc(source[at]!))),
       };
     });
-    const bound = (want: number) => Math.abs(want) * 2 ** -24; // sums are float64: exact here, and rounded once
+    const bound = (want: number) => Math.abs(want) * 2 ** -24; // float64 sums are exact here, and rounded once
     const vector = on(() => tensor(source, { requiresGrad: true }));
     const sum = on(() => cumsum(vector, { dim: 0 }));
     expect(firstWrong(sum.dataSync(), wanted.running, bound)).toBe(-1);
-    expect(firstWrong(gradientOf(sum, vector), wanted.reversed, bound)).toBe(-1); // runs from the last element
+    expect(firstWrong(gradientOf(sum, vector), wanted.reversed, bound)).toBe(-1); // summed from the last element on
     const counts = on(() => toDType(cumsum(toDType(tensor(source), "int8"), { dim: 0 }), "float64")).dataSync();
     expect(firstWrong(counts as Float64Array, wanted.counts, () => 0)).toBe(-1);
   });

@@ -51,7 +51,7 @@ const special: readonly (readonly number[])[] = [
 
 type Formula = (slice: readonly number[], round: Round) => number[];
 
-/** x − m, the logarithm of the sum of the exponentials, and the exponentials. */
+/** Returns x − m, the logarithm of the sum of the exponentials, and the exponentials. */
 function parts(slice: readonly number[], round: Round) {
   const top = slice.reduce((most, value) => (Number.isNaN(most) || most >= value ? most : value), -Infinity);
   const shifted = slice.map((value) => round(value - top));

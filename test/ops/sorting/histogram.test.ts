@@ -95,7 +95,7 @@ describe.each(tested)("on %s", (backend) => {
         expect(weighed(dtype).dtype as DType).toBe(dtype === "float32" ? "float32" : "float64");
         expect(list(weighed(dtype))).toEqual([0, 0, 0, 3]);
       }
-      // 2048 + 1 is 2048 in float16, and 2²⁴ + 1 is 2²⁴ in float32
+      // sums are not rounded to the dtype: 2048 + 1 would be 2048 in float16, and 2²⁴ + 1 would be 2²⁴ in float32
       expect(list(bincount(tensor([0n, 0n]), tensor([2048, 1], { dtype: "float16" })))).toEqual([2049]);
       expect(list(bincount(tensor([0n, 0n]), tensor([2 ** 24, 1], { dtype: "int32" })))).toEqual([2 ** 24 + 1]);
     }),

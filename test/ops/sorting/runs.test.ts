@@ -57,7 +57,7 @@ describe("searches", () => {
   });
 });
 
-/** The most frequent number, of equally frequent ones the smallest, and its last index. */
+/** The most frequent number and its last index; of equally frequent numbers, the smallest. */
 function modeOf(row: readonly number[]): { value: number; index: number } {
   const counts = new Map<number, number>();
   for (const value of row) counts.set(value, (counts.get(value) ?? 0) + 1);

@@ -116,7 +116,8 @@ testTable("sorting", [
     samples.flatMap((sample, index) => {
       const size = sample.inputs[0]!.shape.at(sample.options.dim)!;
       const sizes = [0, 1, 3, size].filter((k) => k <= size);
-      // Usually one of them: each is combined in turn with each axis, with and without ties, in other layouts.
+      // A usual run has one size in turn, so that each is combined with each axis, with and without ties, in varying
+      // layouts.
       const turn = (index + Math.floor(index / 6)) % sizes.length;
       return usually(sizes, (_, at) => at === turn).map((k) => ({ ...sample, options: { ...sample.options, k } }));
     }),

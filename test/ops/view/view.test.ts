@@ -227,7 +227,7 @@ describe("views share their storage", () => {
       const x = reshape(tensor(Float32Array.from({ length: size.reduce((a, b) => a * b, 1) }, own)), size);
       resetCodepaths();
       for (const view of [call(x)].flat()) expect(view.storage).toBe(x.storage);
-      expect(codepaths()).toEqual([]); // nothing ran, so nothing was copied
+      expect(codepaths()).toEqual([]); // no operation ran, so nothing was copied
     });
 
   test("reshape copies once if no strides describe the result", () => {
@@ -309,7 +309,7 @@ describe("reshape without a copy", () => {
     ];
   };
 
-  /** Whether any strides give these addresses: each axis' stride is the step to its second index. */
+  /** Whether any strides give these addresses. The stride of an axis is the step to its second index. */
   const hasStrides = (target: readonly number[], wanted: readonly number[]): boolean => {
     const start = wanted[0]!;
     const strides = target.map((size, axis) => {

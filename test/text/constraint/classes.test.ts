@@ -42,7 +42,7 @@ const range = fc
 const characterClass = fc
   .tuple(fc.boolean(), fc.array(fc.oneof(written, range, charactersByName), { minLength: 1, maxLength: 4 }))
   .map(([isNegated, parts]) => `[${isNegated ? "^" : ""}${parts.join("")}]`);
-/** Words of few letters, which begin and end alike. */
+/** Words of few letters, which often have the same beginnings and ends. */
 const words = fc
   .array(fc.string({ unit: fc.constantFrom("a", "b", "А", "[ab]", "."), minLength: 1, maxLength: 4 }), {
     minLength: 2,
@@ -80,7 +80,7 @@ const lookingAhead = fc
     },
   )
   .map((own) => own.join(""));
-/** Expressions with anchors at some of their ends. */
+/** Expressions that may have anchors at their ends. */
 const anchored = fc
   .tuple(fc.constantFrom("", "^"), pattern, fc.constantFrom("", "$"), fc.constantFrom("", "a$", "(^b|c)", "(d|e$)"))
   .map(([start, own, end, other]) => `${start}${own}${end}${other === "" ? "" : `|${other}`}`);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { checkSchema } from "../../../src/text/constraint/json_schema.ts";
 import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
 
-/** The problem of a schema, or of its rules; undefined for one that is accepted. */
+/** Returns the problem with a schema or its rules; undefined if the schema is accepted. */
 function problemOf(schema: unknown, check: (schema: unknown) => unknown = checkSchema): string | undefined {
   try {
     check(schema);
@@ -55,7 +55,7 @@ const each = keywords.flatMap(([names, taken, refused]) => names.split(" ").map(
 
 describe("each keyword alone", () => {
   test.each(each)("$name", ({ name, taken, refused }) => {
-    // Inside another schema the same holds, and the error has its path.
+    // The same holds inside another schema, and the error then contains the path.
     const places = [(own: object) => own, (own: object) => ({ properties: { p: { anyOf: [true, own] } } })];
     for (const [at, place] of places.entries()) {
       for (const value of taken) expect([value, problemOf(place({ [name]: value }))]).toEqual([value, undefined]);

@@ -1,5 +1,5 @@
 /**
- * Drawn schemas: every text that one permits is valid by ajv, and similar values are accepted if they are valid by ajv.
+ * Drawn schemas: ajv accepts every text that a schema permits, and similar values are permitted if ajv accepts them.
  */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020";
@@ -69,7 +69,7 @@ const { schema } = fc.letrec<{ schema: Record<string, unknown>; object: Record<s
     unevaluatedProperties: fc.boolean(),
   }).map((own) => ({ type: "object", ...own }));
   const counts = { minItems: fc.nat(2), maxItems: fc.integer({ min: 1, max: 3 }) };
-  // Of both prefixItems and contains, ajv accepts [].
+  // ajv accepts [] for schemas with both prefixItems and contains.
   const array = fc
     .oneof(
       some({ items: inner, prefixItems: fc.array(inner, { minLength: 1, maxLength: 2 }), ...counts }),
@@ -107,7 +107,7 @@ const { schema } = fc.letrec<{ schema: Record<string, unknown>; object: Record<s
   };
 });
 
-/** Values that differ in one place from another one, without the fields that it lacks. */
+/** Yields values that differ from a value in one place, or that lack one of its fields. */
 function* near(own: unknown): Generator<unknown> {
   const others = [null, true, 0, 1, -3, 2.5, 1e6, "", "a", "ab", "b1", [], {}];
   yield* others.filter((other) => typeof own !== "object" || own === null || typeof other !== "object");
@@ -184,7 +184,7 @@ test("numbers of properties: named ones, and others", async () => {
       for (let set = 0; set < 2 ** names.length; set++) {
         const value = Object.fromEntries(names.filter((_, at) => (set >> at) & 1).map((name) => [name, null]));
         if (!form) continue;
-        // Others may occur twice with one name, so they count as one.
+        // Unnamed properties may repeat one name, so all of them count as one.
         const known = Object.keys(value).filter((name) => name in own.properties).length;
         const others = Object.keys(value).length - known;
         const isEnough = known + Math.min(1, others) >= own.minProperties;

@@ -59,6 +59,6 @@ test("no invalid value is accepted, and nearly all valid ones are", async () => 
       if (isValid && isAccepted) accepted++;
     }
   }
-  // The other instances have properties or items that no schema names, or have them in another order.
+  // Other instances have properties or items that no schema names, or list them in a different order.
   expect(accepted / valid).toBeGreaterThan(0.9);
 });

@@ -1,4 +1,4 @@
-/** Schemas written by zod: zod accepts every text that one permits. */
+/** Schemas written by zod: zod accepts every text that such a schema permits. */
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { repeats } from "../../support/repeats.ts";

@@ -17,7 +17,7 @@ const emails = [regexes.email, regexes.html5Email, regexes.browserEmail, regexes
 const expressions = [regexes.domain, regexes.lowercase, regexes.sha1_base64, /^(?=.*b)[a-d]{2,5}$/, /^x{2,}y?$/];
 const precisions = [null, -1, 0, 1, 3, 6];
 
-/** Formats with drawn arguments; all others have none. */
+/** Formats with drawn arguments; all other formats have no arguments. */
 const drawn: Readonly<Record<string, (random: Random) => z.ZodType>> = {
   email: (random) => z.email({ pattern: pick(random, emails) }),
   uuid: (random) => z.uuid({ version: pick(random, ["v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"]) }),

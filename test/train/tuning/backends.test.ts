@@ -1,4 +1,6 @@
-/** Fine-tuning a model on metal: the losses and the adapter of the cpu, for plain and quantized weights. */
+/**
+ * Fine-tuning a model on metal gives the losses and the adapter of the cpu backend, for plain and quantized weights.
+ */
 import { beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -49,7 +51,7 @@ test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each<[string, TuningFlags]>([
 ])("LoRA on metal as on cpu, in %s", async (_, flags) => {
   metalContext().configure("check", true);
   metalContext().wait();
-  metalContext().report({ clear: true }); // garbage of other files would count
+  metalContext().report({ clear: true }); // otherwise, garbage of other files would be counted
   const on = (backend: BackendName) => withStrict(true, () => withBackend(backend, () => trainedOn(backend, flags)));
   const [want, got] = [await on("cpu"), await on("metal")];
   expect([far(got[0], want[0]), far(got[1], want[1])].map((own) => own <= TOLERANCE)).toEqual([true, true]);
