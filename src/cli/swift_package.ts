@@ -22,7 +22,7 @@ export async function runPackage(command: string, words: readonly string[]): Pro
   if (!swift) return fail(noSwift());
   const older = tooOld(swift.version, process.cwd(), words);
   if (older) return fail(older);
-  const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // builds nothing
+  const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // this command builds nothing
   if ("problem" in flags) return fail(flags.problem);
   const dashes = words.indexOf("--");
   const before = dashes < 0 ? [...words] : words.slice(0, dashes);

@@ -19,7 +19,7 @@ const aligned = (bytes: number): number => Math.ceil(Math.max(bytes, 1) / ALIGNM
  */
 export function placeInArena(results: readonly Lifetime[]): { offsets: number[]; bytes: number } {
   const offsets = new Array<number>(results.length).fill(0);
-  const placed: { readonly at: number; readonly end: number; readonly result: Lifetime }[] = []; // by offset
+  const placed: { readonly at: number; readonly end: number; readonly result: Lifetime }[] = []; // sorted by offset
   let total = 0;
   const order = [...results.keys()].sort((a, b) => results[b]!.bytes - results[a]!.bytes || a - b);
   for (const index of order) {

@@ -16,7 +16,7 @@ export const flag: Kind<boolean> = {
 /** One of several strings. */
 export const choice = <const C extends string>(...choices: readonly C[]): Kind<C> => ({
   get expected() {
-    return listedText(choices.map((choice) => `"${choice}"`)); // for errors alone
+    return listedText(choices.map((choice) => `"${choice}"`)); // used only by errors
   },
   parse: (value) => choices.find((choice) => choice === value),
   error: [ArgumentError, "unknownChoice"],

@@ -163,7 +163,7 @@ export class Scheduler {
    */
   velocity<D extends DType>(x: Tensor<D>, noise: Tensor, timesteps: Tensor | readonly number[] | number): Tensor<D>;
   velocity(...values: unknown[]): Tensor {
-    const given = readVelocity(values); // checked before private methods are called, which only instances have
+    const given = readVelocity(values); // checked first, because only instances have private methods
     return this.#velocity("Scheduler.velocity", given);
   }
 

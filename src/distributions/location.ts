@@ -232,7 +232,7 @@ export class Gumbel extends LocationScaleDistribution {
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const waiting = exponential(shape, { dtype: this.dtype, generator });
-    const least = this.dtype === "float64" ? 2 ** -54 : 2 ** -25; // in place of 0
+    const least = this.dtype === "float64" ? 2 ** -54 : 2 ** -25; // replaces 0, whose logarithm is −∞
     return sub(this.loc, mul(portableLog(where(gt(waiting, 0), waiting, least)), this.scale));
   }
   protected override density(value: Tensor): Tensor {

@@ -46,7 +46,7 @@ const isUnderWay = ({ size, storage }: Pick<Tensor, "size" | "storage">): boolea
 function dependOnLater(storage: Storage, error: () => OrchardError | undefined, results: readonly Tensor[]): void {
   capture?.unsupported("a factorization is checked after the call");
   const check = checkLater(metalContext(), {
-    // After a device failure the storage has other memory.
+    // After a device failure, the storage moves to other memory.
     isDone: () => !(storage.memory instanceof MetalMemory) || storage.memory.whenReady() === null,
     run() {
       try {

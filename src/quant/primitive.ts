@@ -53,7 +53,7 @@ export function weightValues({ format, rows, columns }: WeightAttributes, weight
   } as const;
 }
 
-/** The operands of weights in a call. */
+/** The operands by which a call receives quantized weights. */
 export const weightOperands = ([packed, scales, biases]: readonly Tensor[]): (Tensor | undefined)[] => [
   packed,
   scales,

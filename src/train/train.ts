@@ -62,7 +62,7 @@ export function runTrain(flags: RunFlags): Promise<number> {
     if (flags.backend) setBackend(flags.backend);
     if (flags.strict) setStrict(true);
     const team = await Team.gather();
-    const page = team.isFirst ? openDashboard(flags) : undefined; // before the folder, as its port may be in use
+    const page = team.isFirst ? openDashboard(flags) : undefined; // opened first, because its port may be in use
     try {
       const code = team.isFirst ? await train(flags, team, page) : await trainAlong(flags, team);
       await team.part();

@@ -78,7 +78,7 @@ describe("codepaths", () => {
     ]);
     const before = codepaths();
     exp(x);
-    expect(before[0]!.calls).toBe(3); // a copy
+    expect(before[0]!.calls).toBe(3); // the rows are copies
     resetCodepaths();
     expect(codepaths()).toEqual([]);
   });

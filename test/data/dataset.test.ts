@@ -217,7 +217,7 @@ describe("the token file", () => {
       for (const [index, size] of sizes.entries()) {
         const { report } = await open(folderOf({ "a.txt": text(index, size) }), { cacheFolder: folder });
         for (const end of ["tokens", "json"])
-          utimesSync(report.tokenFile.replace(/tokens$/, end), index + 1, index + 1); // used one after the other
+          utimesSync(report.tokenFile.replace(/tokens$/, end), index + 1, index + 1); // distinct times of last use
         files.push(report.tokenFile);
       }
       const names = readdirSync(folder);
@@ -286,7 +286,7 @@ describe("errors for text that can't be used", () => {
   });
 
   test("a text shorter than the context", async () => {
-    const folder = folderOf({ "short.txt": "12345678" }); // and the separator
+    const folder = folderOf({ "short.txt": "12345678" }); // plus the separator
     const error = await refused(open(folder, { contextLength: 9, heldOut: 0 }));
     expect(error.code).toBe("tooShort");
     expect(error.message).toContain("expected at least 10 training tokens, got 9 of 9");

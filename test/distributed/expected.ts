@@ -16,7 +16,7 @@ const rounded = (dtype: DType, value: number): number => {
   if (dtype === "float16") return Math.f16round(value);
   if (dtype === "float64") return value;
   if (dtype !== "bfloat16") return Math.fround(value);
-  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!; // to nearest, ties to even
+  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!; // rounds to nearest, ties to even
   const upper = (bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000;
   return new Float32Array(new Uint32Array([upper]).buffer)[0]!;
 };

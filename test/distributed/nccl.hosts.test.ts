@@ -107,7 +107,7 @@ describe.skipIf(!isTested)("with NCCL alone", () => {
           expect(world).toEqual({ nccl: "NCCL 2.28.9", whyNotNccl: null });
           for (const [step, [got, want]] of gradients.entries())
             expect({ step, isClose: closeTo(got, want, dtype) }).toEqual({ step, isClose: true });
-          expect(weights).toEqual([...outcome.ranks[0]!.weights]); // bit by bit
+          expect(weights).toEqual([...outcome.ranks[0]!.weights]); // equal bit by bit
           expect(mpiReductions).toBe(0);
           expect(codepaths).toEqual([`dataParallel metal ${call} over NCCL 2.28.9`]);
           const log = logs[rank]!;

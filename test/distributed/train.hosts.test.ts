@@ -43,7 +43,7 @@ const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
   test("have the losses of one process with all windows, also with unequal parts", async () => {
-    const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // 3, 4, 3 and 4 for four ranks
+    const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // four ranks get 3, 4, 3 and 4
     const alone = newRun();
     const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
     expect(lossesOf(alone)).toHaveLength(8);
@@ -165,7 +165,7 @@ describe.skipIf((openMpi.missing ?? hosts.missing) !== undefined)("a run on two 
     const pids = hosts.pids(hosts.first).filter((pid) => readlinkSync(`/proc/${pid}/exe`) === process.execPath);
     hosts.cut();
     await untilEnded(() => pids.filter(isAlive));
-    child.kill("SIGKILL"); // it may wait for the other host
+    child.kill("SIGKILL"); // the launcher may wait for the other host
     hosts.fail(hosts.second);
     const { out, err } = await said;
     const who = `rank 1 \\(process \\d+ on ${hosts.second.namespace}\\) has been silent for 1 s`;

@@ -49,7 +49,7 @@ const sending =
     const stream = new ReadableStream({
       start: (controller) => controller.enqueue(new Uint8Array(large.subarray(start, start + count))),
       async pull(controller) {
-        await Bun.sleep(1); // otherwise the server knows the length, and announces it
+        await Bun.sleep(1); // otherwise the server would know and announce the length
         after(controller);
       },
     });

@@ -106,7 +106,7 @@ const cut = (bytes: Uint8Array): ReadableStream =>
   new ReadableStream({
     start: (controller) => controller.enqueue(bytes.subarray(0, bytes.length >> 1)),
     async pull(controller) {
-      await Bun.sleep(1); // otherwise the server knows the length, and announces it
+      await Bun.sleep(1); // otherwise the server would know and announce the length
       controller.close();
     },
   });

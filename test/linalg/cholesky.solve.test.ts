@@ -48,7 +48,7 @@ for (const { backend, dtype } of places)
             [1, 2],
           ],
           { dtype },
-        ); // of [[4, 2], [2, 5]]
+        ); // the factor of [[4, 2], [2, 5]]
         expect(choleskySolve(tensor([[8], [12]], { dtype }), l).toArray()).toEqual([[1], [2]]);
         expect(choleskyInverse(l).toArray()).toEqual([
           [0.3125, -0.125],

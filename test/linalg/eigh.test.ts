@@ -207,7 +207,7 @@ for (const { backend, dtype } of places) {
         for (const size of [2, 5, 8, 17, 33, 64]) {
           if (backend === "reference" && size > 33) continue;
           const noise = symmetricFamilies.random!(size, 5);
-          const scale = (i: number): number => 10 ** (-12 * (((i * 7) % size) / size)); // in no order
+          const scale = (i: number): number => 10 ** (-12 * (((i * 7) % size) / size)); // magnitudes in no order
           const a = inDType(
             matrix(
               size,

@@ -72,7 +72,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
 
   test("a call waits for nothing, and its memory is released", () => {
     const context = metalContext();
-    onMetal(() => cholesky(good()).dataSync()); // compiled by now
+    onMetal(() => cholesky(good()).dataSync()); // compiles the kernels
     const { commandBuffers, liveBuffers } = context.statistics();
     onMetal(() => {
       const a = good();

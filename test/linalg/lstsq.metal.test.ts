@@ -52,8 +52,8 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
   });
 
   test.each([
-    [200, 60, "gelsy"], // its triangle fits threadgroup memory
-    [130, 97, "gels"], // no part of it fits
+    [200, 60, "gelsy"], // the triangle fits in threadgroup memory
+    [130, 97, "gels"], // no part fits in threadgroup memory
   ] as const)("%d x %d, %s: as many dispatches for a batch as for one matrix", (rows, columns, driver) => {
     const a = rounded(families.random!(rows, columns, 3));
     checkSolution(a, driver, `${rows} x ${columns}`);

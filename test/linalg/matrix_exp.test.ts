@@ -65,7 +65,7 @@ for (const { backend, dtype } of places) {
     const all = backend === "cpu" ? [0, 1, 2, 3, 8, 17, 33, 64, 129] : [0, 1, 3, 16, 33];
 
     for (const [family, make] of Object.entries(families)) {
-      if (/graded|overflow|companion|wilkinson|diagonal/.test(family)) continue; // their exponentials overflow
+      if (/graded|overflow|companion|wilkinson|diagonal/.test(family)) continue; // the exponentials of these overflow
       test(family, () => {
         // Usually sizes over 17 only for random matrices.
         for (const size of usually(all, (own) => own <= 17 || family === "random"))

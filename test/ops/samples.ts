@@ -93,7 +93,7 @@ function widen(bits: number): number {
 }
 
 const LOUD = 31; // elements of padding on each side
-const PADDINGS = 61; // different ones, repeated: a prime, so that rows differ
+const PADDINGS = 61; // the number of different padding values, a prime, so that rows differ
 
 /**
  * A tensor of the block's values in a layout, inside a larger storage whose other elements are large: an access beyond

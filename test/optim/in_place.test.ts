@@ -96,12 +96,12 @@ describe.each(tested)("a step on %s", (backend) => {
         optimizer.step();
         return valuesOf(w)[0];
       };
-      expect(step()).toBe(0.875); // m = 0.25
+      expect(step()).toBe(0.875); // the momentum is 0.25
       optimizer.groups[0]!.momentum = 0;
       expect(step()).toBe(0.75);
       expect(Object.keys(optimizer.stateDict().tensors)).toEqual(["0.master"]);
       optimizer.groups[0]!.momentum = 0.5;
-      expect(step()).toBe(0.625); // m restarts
+      expect(step()).toBe(0.625); // the momentum restarts
     });
   });
 
@@ -175,7 +175,7 @@ describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
       const loss = error.mul(error).mean();
       loss.backward();
       optimizer.step();
-      optimizer.step(); // without any read of the parameters in between
+      optimizer.step(); // the parameters are not read in between
       optimizer.zeroGrad();
       return loss;
     });

@@ -38,7 +38,7 @@ test("over the limit, the least recently used entry is removed first", () => {
     const path = join(cache.folder, key.slice(0, 2), key.slice(2));
     utimesSync(path, 1000 + at, 1000 + at);
   }
-  expect(cache.restore(keys[0]!, folder.file("used"))).toBe(true); // now the newest
+  expect(cache.restore(keys[0]!, folder.file("used"))).toBe(true); // this makes it the newest
   cache.trim();
   expect(keys.map((key) => cache.restore(key, folder.file("used")))).toEqual([true, false, true]);
 });

@@ -70,7 +70,7 @@ describe("the error names the line of", () => {
   });
 
   test.each(Object.entries(swiftPlants))("%s in Swift", (_, plant) => {
-    const files = sources.swift.filter(({ text }) => !text.includes("#if canImport(MetalRuntime)")); // none for Macs
+    const files = sources.swift.filter(({ text }) => !text.includes("#if canImport(MetalRuntime)")); // absent on Macs
     fc.assert(
       fc.property(draws, (draw) => {
         const planted = plant(files, draw);

@@ -29,7 +29,7 @@ const forms = {
   },
 } as const;
 
-/** The text and calls of a response, whole or as the last of its events. */
+/** The text and calls of a response, which is given whole or by the last event of its stream. */
 function answerOf(text: string) {
   const last = text.startsWith("event: ") ? text.slice(text.lastIndexOf("data: ") + "data: ".length) : text;
   const own = JSON.parse(last) as OpenAI.Responses.Response & { readonly response?: OpenAI.Responses.Response };

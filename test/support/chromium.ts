@@ -38,7 +38,7 @@ export async function launchChromium(): Promise<Browser> {
   try {
     return await launch();
   } finally {
-    restoreVariables(before); // the npm package sets some
+    restoreVariables(before); // the npm package sets some variables
   }
 }
 

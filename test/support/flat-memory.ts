@@ -59,7 +59,7 @@ export async function checkFlat(program: string, ...words: string[]): Promise<re
   );
   const after = points.pop()!;
   expect(points).toHaveLength(POINTS);
-  expect(points.at(-1)!.loss).toBeLessThan(points[0]!.loss); // it did train
+  expect(points.at(-1)!.loss).toBeLessThan(points[0]!.loss); // the model has learned
   const [earlier, later] = [points.slice(5, 10), points.slice(10)];
   // A block kept each step adds thousands of blocks to each quarter. A single point may be high while JavaScript's
   // compiler works on a function, and a single quarter if the heap grows in it.

@@ -221,7 +221,7 @@ describe("a saved tensor that is changed between forward and backward", () => {
     const x = fromArray(array);
     const weight = tensor([3, 4], { requiresGrad: true });
     const loss = withBackend("cpu", () => orchard.sum(x.mul(weight) as Tensor));
-    withBackend("metal", () => x.add(1).dataSync()); // moves x
+    withBackend("metal", () => x.add(1).dataSync()); // moves x to the device
     array.fill(9); // x no longer uses the array
     withBackend("cpu", () => loss.backward());
     expect([...weight.grad!.dataSync()]).toEqual([1, 2]);

@@ -127,7 +127,7 @@ describe("tidy releases what was created in it", () => {
       return exp(made[name]);
     };
     const [first, second] = [tidy(() => work("first", 5)), tidy(() => work("second", 1))];
-    const outside = block(); // while both wait
+    const outside = block(); // created while both functions wait
     const [x, y] = [await first, await second];
     expect([made["first"]!.isDisposed, made["second"]!.isDisposed, outside.isDisposed]).toEqual([true, true, false]);
     expect([x.isDisposed, y.isDisposed, live()]).toEqual([false, false, before + 3 * BYTES]);

@@ -38,7 +38,7 @@ describe("a timer runs while data() is awaited", () => {
   test.if(tested.includes("metal" as never))(
     "metal: a long operation, whose call returns before it is done",
     async () => {
-      on("metal", () => longProduct()).dataSync(); // compiles
+      on("metal", () => longProduct()).dataSync(); // compiles the kernel
       const result = on("metal", longProduct);
       expect(result.storage.memory.whenReady()).not.toBeNull();
       const pending = result.data();

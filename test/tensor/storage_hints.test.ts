@@ -126,7 +126,7 @@ describe("more bytes than JavaScript's arrays have", () => {
 
   test.each(tested)("fail on %s, which is reported in one line for each backend", (backend) => {
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
-    if (backend === "metal") metalContext().configure("poison", false); // which would touch every page
+    if (backend === "metal") metalContext().configure("poison", false); // poisoning would touch every page
     try {
       forgetFailures();
       expect(() => withBackend(backend, make)).toThrow(OutOfMemoryError);

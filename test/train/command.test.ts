@@ -30,7 +30,7 @@ describe("a run", () => {
     );
     expect(out).toMatch(/^sample:\n {2}│ export /m);
     const sample = readLog(run).find(({ kind }) => kind === "sample") as SampleEvent;
-    expect(`${out}${err}`.split(indented(sample.prompt + sample.text))).toHaveLength(2); // shown once
+    expect(`${out}${err}`.split(indented(sample.prompt + sample.text))).toHaveLength(2); // the sample is shown once
     expect(out).toMatch(/^computed on cpu: \w+, \d+ threads?, .+\noperations {2}[\d,]+ on cpu\nfallbacks {3}none$/m);
     expect(out).not.toContain("flashAttention");
     expect(err).not.toContain("failed");

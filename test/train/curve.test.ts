@@ -27,7 +27,7 @@ describe("the picture", () => {
   });
 
   test("has its axis from 0, so that a loss of half the height is half the loss", () => {
-    const flat = drawCurve({ training: points(2, (step) => 4 * (3 - step)), heldOut: [] }); // 8 and 4
+    const flat = drawCurve({ training: points(2, (step) => 4 * (3 - step)), heldOut: [] }); // the losses are 8 and 4
     const [[, high], [, half]] = pathIn(flat, "training") as [readonly [number, number], readonly [number, number]];
     const bottom = 540 - 48;
     expect((bottom - half) / (bottom - high)).toBeCloseTo(0.5, 2);

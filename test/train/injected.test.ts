@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => warn.mockRestore());
 beforeEach(() => {
   warn.mockClear();
-  metalContext().close(); // nothing is compiled
+  metalContext().close(); // the next context has compiled nothing
   forgetFailures();
   resetCodepaths();
 });

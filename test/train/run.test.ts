@@ -100,7 +100,7 @@ describe("a run", () => {
     expect(outcome).toMatchObject({ reason: "finished", step: 12, unsaved: undefined });
     expect(outcome.checkpoint).toBe(join(checkpoints, checkpointName(12)));
     expect(existsSync(join(checkpoints, checkpointName(8)))).toBe(true);
-    expect(existsSync(join(checkpoints, checkpointName(4)))).toBe(false); // two stay
+    expect(existsSync(join(checkpoints, checkpointName(4)))).toBe(false); // two checkpoints are kept
   });
 
   test("learns: in 60 steps the loss falls from ln 256 to less than half", async () => {

@@ -15,7 +15,7 @@ const dtypesOf: Readonly<Record<ScalarTypeName, readonly DType[]>> = {
   char: ["int8"],
   uchar: ["uint8", "bool"],
   short: [],
-  ushort: ["float16", "bfloat16"], // as bits
+  ushort: ["float16", "bfloat16"], // bit patterns
   int: ["int32"],
   uint: ["uint32"],
   long: ["int64"],

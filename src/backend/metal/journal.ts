@@ -104,7 +104,7 @@ function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): vo
   const journal = journalOf(context);
   const last = journal.entries.findLast(uses);
   if (last && !journal.recovering) waitForTicket(context, last.tickets.last);
-  runChecks(context); // before the contents change, which the errors describe
+  runChecks(context); // errors describe the contents before this change
 }
 
 function recover(context: MetalContext, journal: Journal): void {

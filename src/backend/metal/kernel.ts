@@ -489,4 +489,4 @@ interface Call<Bindings> {
 }
 
 let runs = 0; // makes the label of a counted run unique
-let countedRuns = 0; // in progress
+let countedRuns = 0; // counted runs in progress

@@ -79,7 +79,7 @@ async function install(parent: string, final: string, machine: Machine, progress
   await requireSpace(parent);
   const work = join(parent, `.${toolchainName}.partial`);
   const root = join(work, "root");
-  await rm(root, { recursive: true, force: true }); // half unpacked if a set-up was killed; downloads are kept
+  await rm(root, { recursive: true, force: true }); // a killed set-up leaves it half unpacked; keeps downloads
   await mkdir(root, { recursive: true });
   const needsSysroot = !(await hasDevelopmentFiles(machine));
 

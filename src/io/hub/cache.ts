@@ -52,7 +52,7 @@ const jsonIn = (path: string): Json | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Json;
   } catch {
-    return undefined; // it is missing or damaged: loading reports the latter
+    return undefined; // missing or damaged; loading reports a damaged file
   }
 };
 

@@ -50,7 +50,7 @@ const loadParameters = parameters("loadImage", { source: operand(either(aPath, s
 export async function loadImage(source: string | Uint8Array, options?: LoadImageOptions): Promise<Tensor<"uint8">>;
 export async function loadImage(...values: unknown[]): Promise<Tensor> {
   const { source, mode, channels, orient, maxPixels } = loadParameters(values);
-  const given = typeof source === "string" ? undefined : Uint8Array.from(source); // the caller may change them
+  const given = typeof source === "string" ? undefined : Uint8Array.from(source); // the caller may change the bytes
   const make = await sharp("loadImage");
   const path = typeof source === "string" ? source : "(bytes)";
   const fail: Fail = (code, message) => new FileFormatError("loadImage", code, path, message);

@@ -66,7 +66,7 @@ export async function loadCsv(...values: unknown[]): Promise<Table> {
 }
 
 async function textOf(path: string, fail: Fail): Promise<string> {
-  const { readFile } = await import("node:fs/promises"); // which takes 2 ms to load
+  const { readFile } = await import("node:fs/promises"); // takes 2 ms to load
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw fileError("loadCsv", path, cause);
   });

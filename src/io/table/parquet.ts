@@ -46,7 +46,7 @@ export function loadParquet(path: string, options?: LoadParquetOptions): Promise
 export async function loadParquet(...values: unknown[]): Promise<Table> {
   const { path, columns, dtypes } = parquetParameters(values);
   const fail: Fail = (code, message) => new FileFormatError("loadParquet", code, path, message);
-  const { open } = await import("node:fs/promises"); // which takes 2 ms to load
+  const { open } = await import("node:fs/promises"); // takes 2 ms to load
   const file = await open(path, constants.O_RDONLY).catch((cause: unknown) => {
     throw fileError("loadParquet", path, cause);
   });

@@ -48,7 +48,7 @@ function decompose(
   const order = Array.from({ length: size }, (_, i) => i).sort((i, j) => a[i * size + i]! - a[j * size + j]! || i - j);
   const eigenvectors = new Float64Array(size * size);
   for (const [column, from] of order.entries()) {
-    const vector = rows.subarray(from * size, (from + 1) * size).map(rounding); // so ties match float32's
+    const vector = rows.subarray(from * size, (from + 1) * size).map(rounding); // so that ties match those of float32
     const sign = signOf(vector);
     for (let i = 0; i < size; i++) eigenvectors[i * size + column] = vector[i]! * sign;
   }

@@ -5,7 +5,7 @@ function lengthOf(a: Float64Array, stride: number, column: number, first: number
   let largest = 0;
   for (let at = first * stride + column; at < a.length; at += stride) {
     const magnitude = Math.abs(a[at]!);
-    if (!(magnitude <= largest)) largest = magnitude; // NaN too
+    if (!(magnitude <= largest)) largest = magnitude; // true for NaN too
   }
   if (!(largest > 0 && largest < Number.POSITIVE_INFINITY)) return largest;
   let sum = 0;

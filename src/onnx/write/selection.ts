@@ -104,7 +104,10 @@ const sort: Writer = (recorder, { inputs: [x], outputs: [values], attributes }) 
   return [kept === x.dtype ? sorted! : graph.cast(sorted!, x.dtype), places!];
 };
 
-/** The index of the median: of the first NaN if there is one, or with `nanmedian` of the median of all numbers. */
+/**
+ * The index of the median. With a NaN, it is the index of the first NaN for `median`, and of the numbers' median for
+ * `nanmedian`.
+ */
 const orderStatistic: Writer = (recorder, { inputs: [sorted, indices], attributes }) => {
   const { statistic, dim: axis } = attributes as { statistic: OrderStatistic; dim: number };
   if (statistic === "mode") throw new Unwritable("mode");

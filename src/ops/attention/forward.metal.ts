@@ -51,7 +51,7 @@ function launchVector(call: Call): TicketRange | undefined {
   // Compile these now, so that no compilation happens once keys grow long enough to be split.
   for (const kernel of [part, combineKernel(call)]) pipelineFor(metalContext(), kernel);
   const kernel = simdgroups === vectorSimdgroups.cut ? part : whole;
-  if (cut.parts === 1) return launchParts(call, kernel, cut, call.standIn); // parts are not written
+  if (cut.parts === 1) return launchParts(call, kernel, cut, call.standIn); // writes the results directly
   using parts = scratchTensor([rows, cut.parts, call.valueDim + 2], "float32");
   const partial = launchParts(call, kernel, cut, parts);
   const combined = launch({

@@ -90,7 +90,7 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
     for (let j = first; j < end; j++) {
       if (isAllowed?.(batch, head, queryStart + i, keyStart + j) === 0) continue;
       const offset = offsetOf(sequence, head, i, j);
-      if (offset === -Infinity) continue; // even if the product is NaN or ∞
+      if (offset === -Infinity) continue; // excluded, even if the product is NaN or ∞
       const product = scale * dot(q[i]!, k[j]!);
       const bounded = softcap === undefined ? product : Math.tanh(product / softcap);
       const score = (softcap ?? 1) * bounded + offset;

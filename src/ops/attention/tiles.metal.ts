@@ -135,7 +135,7 @@ const nonfiniteBytes = ({ down, across }: Tile): number => WORD * down * across;
 export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
   forward: {
     ...{ rows: ["q"], sums: ["out"], tiles: 1, strips: 1 },
-    more: (tile) => nonfiniteBytes(tile) + WORD * rowsOf(tile), // factors
+    more: (tile) => nonfiniteBytes(tile) + WORD * rowsOf(tile), // a factor for each row
   },
   gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: nonfiniteBytes },
   gradient_keys: {

@@ -160,7 +160,7 @@ function asComplex(x: Tensor): Tensor<ComplexDType> {
   const shape = plainList(x.shape).slice(0, -1);
   const strides = plainList(x.strides)
     .slice(0, -1)
-    .map((stride) => Math.floor(stride / 2)); // odd only for axes of one element
+    .map((stride) => Math.floor(stride / 2)); // only axes of one element have odd strides
   const view = new Tensor(x.storage, complexDType(x.dtype), shape, strides, x.offset / 2);
   record("viewAsComplex", [x], [view], [], ([gradient]) => [asReal(gradient)], "none");
   return view;

@@ -146,7 +146,7 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
   const make = (operation: string) => {
     const read = unlisted(operation, unaryOperand);
     return (x: Tensor, ...extra: unknown[]) => {
-      if (extra.length > 0 || !Tensor.isTensor(x)) read([x, ...extra]); // which throws
+      if (extra.length > 0 || !Tensor.isTensor(x)) read([x, ...extra]); // this throws
       x.checkAlive(operation);
       const input = toDType(x, operandDType(operation, x.dtype, takes));
       const dtype = isPredicate ? "bool" : isReal ? realDType(input.dtype) : input.dtype;
@@ -182,7 +182,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
   const make = (operation: string) => {
     const read = unlisted(operation, binaryOperands);
     return (a: Operand, b: Operand, ...extra: unknown[]) => {
-      if (extra.length > 0 || !isOperand(a) || !isOperand(b)) read([a, b, ...extra]); // which throws
+      if (extra.length > 0 || !isOperand(a) || !isOperand(b)) read([a, b, ...extra]); // this throws
       const operands = promoteOperands(operation, [a, b], takes);
       const [left, right] = operands;
       const shape = broadcastShapes(operation, left.shape, right.shape);

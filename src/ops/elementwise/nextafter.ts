@@ -38,7 +38,7 @@ function nextOf(a: number, b: number, dtype: DType): number {
   if (magnitude === Number.POSITIVE_INFINITY) return Math.sign(a) * largest;
   if (rises && magnitude === largest) return Math.sign(a) * Number.POSITIVE_INFINITY;
   const exponent = Math.max(exponentOf(magnitude), least);
-  const isAtStep = !rises && exponent > least && magnitude === 2 ** exponent; // half the step below a power of 2
+  const isAtStep = !rises && exponent > least && magnitude === 2 ** exponent; // the step below a power of 2 is halved
   const unit = 2 ** (exponent - bits - (isAtStep ? 1 : 0));
   return Math.sign(a) * (rises ? magnitude + unit : magnitude - unit);
 }

@@ -149,7 +149,7 @@ function reduced(operation: string, call: Call): Tensor {
     tidy(() => {
       if (x.rank === 0) return reshape(computed(operation, withAnAxis(call)), []);
       checkSomethingToName(operation, index, x.shape[axis]!);
-      if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both
+      if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both inputs
       return computed(operation, { ...call, source: leading(source, index.shape) });
     }),
   );

@@ -32,15 +32,15 @@ const backwardTeams: readonly Team[] = [
 ];
 
 /**
- * The most chunks of rows, enough to fill any GPU. In the backward each chunk writes a row of sums, so more chunks need
- * more memory.
+ * The most chunks of rows, enough to fill any GPU. In the backward pass each chunk writes a row of sums, so more chunks
+ * need more memory.
  */
 const FORWARD_CHUNKS = 4096;
 const BACKWARD_CHUNKS = 512;
-/** The most chunks in the backward if a SIMD-group processes a chunk and chunks have at least `SIMDGROUP_ROWS` rows. */
+/** The most chunks in the backward pass if each SIMD-group processes one chunk of at least `SIMDGROUP_ROWS` rows. */
 const SIMDGROUP_CHUNKS = 2048;
 const SIMDGROUP_ROWS = 16;
-/** A chunk in the backward has at least rows / `FEW_CHUNKS` rows, clamped to these bounds. */
+/** In the backward pass, a chunk has at least rows / `FEW_CHUNKS` rows, clamped to these bounds. */
 const LEAST_ROWS = [2, 4] as const;
 const FEW_CHUNKS = 64;
 /** The most rows of a chunk. For long rows, two sums for each row of a chunk are kept in threadgroup memory. */

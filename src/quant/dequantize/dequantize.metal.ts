@@ -4,7 +4,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { formatConstants, weightBuffers, weightsStruct } from "../metal.ts";
 import { quantWeights, type WeightAttributes } from "../primitive.ts";
 
-const VALUES = 4; // per thread
+const VALUES = 4; // values per thread
 const THREADS = 256;
 
 export const dequantizeMetal: MetalImplementation<WeightAttributes, readonly Tensor[], [Tensor]> = {

@@ -40,7 +40,7 @@ export class SchemaTerms {
     return both[key];
   }
 
-  /** Returns the term of values that differ from this one. */
+  /** Returns the term for all values except this one. */
   unequal(value: unknown, path: string): Term {
     const key = JSON.stringify(value);
     const schema = this.constants.get(key) ?? { const: value };

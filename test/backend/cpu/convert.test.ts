@@ -39,7 +39,7 @@ function nearestBfloat(value: number): number {
   const below = bits >>> 16;
   const widened = (upper: number) => new Float32Array(new Uint32Array([(upper << 16) >>> 0]).buffer)[0]!;
   const above = widened(below + 1);
-  const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // infinity's bits as a finite number
+  const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // a finite number instead of infinity
   const [down, up] = [Math.abs(value - widened(below)), Math.abs(beyond - value)];
   return down < up || (down === up && below % 2 === 0) ? below : below + 1;
 }

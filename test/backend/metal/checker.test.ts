@@ -70,7 +70,7 @@ describe("the checker, from TypeScript", () => {
 
   test("a read past the end names the buffer by its argument", () => {
     const { software, list } = findings(past(64), "copy", { from: new Float32Array(2048), to: x() });
-    expect(list).toEqual([]); // 2048 elements are enough
+    expect(list).toEqual([]); // a buffer of 2048 elements is long enough
     if (!software) return;
     const [finding] = findings(past(64), "copy", { from: x().subarray(0, 64), to: x() }).list;
     expect(finding?.kind).toBe("out-of-bounds");

@@ -87,7 +87,7 @@ describe("a kernel on tensors", () => {
       expect([Class, message]).toEqual([BackendError, expect.stringContaining("metal: Metal has no float64")]);
     });
     const wide = { x: x.to("float64"), y: y.to("float64"), a: 1 };
-    expect(onMetal(() => differentiable.apply(wide)).z.dtype).toBe("float64"); // by the fallback
+    expect(onMetal(() => differentiable.apply(wide)).z.dtype).toBe("float64"); // computed by the fallback
   });
 
   test("copies strided operands to contiguous memory, and leaves them unchanged", () => {

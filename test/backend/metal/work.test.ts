@@ -27,7 +27,7 @@ function multiply(count: number, size: number, batchWork?: number) {
 
 afterEach(() => {
   metalContext().configure("execute", true); // settings are the device's, so they apply to every context
-  metalContext().close(); // the next one has no limit on work
+  metalContext().close(); // the next context has no limit on work
 });
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers", () => {

@@ -91,7 +91,7 @@ test("Bundle.module is the folder of .metal files that the manifest does not dec
   expect(second).toBe(mac.replace("os(macOS)", "swift(>=5)"));
   mkdirSync(join(folder, `module ${count}`, "Shaders"), { recursive: true });
   writeFileSync(join(folder, `module ${count}`, "Shaders", "a.metal"), "");
-  expect(readInstead("import Foundation\nlet bundle = Bundle.module\n")).toBeUndefined(); // runs on Linux too
+  expect(readInstead("import Foundation\nlet bundle = Bundle.module\n")).toBeUndefined(); // also runs on Linux
 });
 
 const mac = "#if os(macOS)\nlet system = 1\n#elseif os(iOS)\nlet system = 2\n#endif\n";

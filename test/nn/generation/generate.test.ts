@@ -324,7 +324,7 @@ describe("generate", () => {
     const big = { ...sizes, width: 128, contextLength: 256 }; // blocks of 64 KB and more are counted
     const own = kind === "GPT" ? new nn.GPT(big) : new nn.Llama(big);
     await collect(nn.generate(own, [1], { maxTokens: 2 }));
-    await collectGarbage(); // garbage of other tests would count
+    await collectGarbage(); // otherwise garbage of other tests would be counted
     const live = () => memory().host.liveBytes;
     const before = live();
     let [most, count] = [0, 0];

@@ -37,7 +37,7 @@ test("a draft model that agrees with the model saves passes of it", async () => 
     return forward(tokens, inputs);
   };
   expect(await tokensOf(model, [1, 2], { draft, draftTokens: 4, maxTokens: 20, seed: 3 })).toHaveLength(20);
-  expect(passes).toBe(4); // five tokens each
+  expect(passes).toBe(4); // five tokens in each pass
 });
 
 test("tokens have the probabilities of the model alone", async () => {

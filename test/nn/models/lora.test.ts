@@ -142,7 +142,7 @@ describe("lora", () => {
     const { weight } = merged.blocks[0]!.attention!.query as nn.Linear;
     weight.requiresGrad = true;
     lossOf(merged, "llama").backward();
-    // of W + s B A: s Bᵀ G and s G Aᵀ
+    // with G the gradient of W + s B A, those of A and B are s Bᵀ G and s G Aᵀ
     const scaled = mul(weight.grad!, layer.scale);
     expect(errorOf(layer.down.weight.grad!, layer.up.weight.detach().T.matmul(scaled))).toBeLessThan(1e-5);
     expect(errorOf(layer.up.weight.grad!, scaled.matmul(layer.down.weight.detach().T))).toBeLessThan(1e-5);

@@ -57,7 +57,7 @@ test("tokens with drawn labels are joined to parts, and those of no label are le
     for (
       let at = 1;
       at < labels.length - 1;
-      at++ // without [CLS] and [SEP]
+      at++ // the row lacks [CLS] and [SEP]
     )
       if (at === 1 || kinds[at] !== kinds[at - 1] || tokens[at]!.startsWith("B-")) wanted.push(kinds[at]!);
     expect(parts!.map(({ label }) => label)).toEqual(wanted.filter((kind) => kind !== "O"));
@@ -99,7 +99,7 @@ test("rerank sorts by the probability of the pair", async () => {
   const [best] = await nn.rerank(other, query, texts);
   expect(1 / (1 + Math.exp(-best!.score))).toBeCloseTo(got[0]!.score, CLOSE);
   const long = `${"the ".repeat(200)}first`;
-  expect(await nn.rerank(model, query, [long, `${long} more`])).toHaveLength(2); // truncated
+  expect(await nn.rerank(model, query, [long, `${long} more`])).toHaveLength(2); // truncates long texts
 });
 
 test("models for other tasks, without a tokenizer, and texts that are too long are errors", async () => {

@@ -101,7 +101,7 @@ describe("gradients of gradients", () => {
         const x = wave([1, 4, 4, 3], 0.7);
         const weight = wave(name === "conv2d" ? [2, 2, 2, 3] : [4, 2, 2, 3], 0.3);
         const slopes = (which: 0 | 1) => (a: Tensor, b: Tensor) => {
-          const createGraph = isGradEnabled(); // finite differences need no gradient
+          const createGraph = isGradEnabled(); // finite differences need no graph
           const output = enableGrad(() => operation(a, b));
           const gradOutputs = [full(output.shape, 0.75, { dtype: "float64" })];
           return grad([output], [a, b], { gradOutputs, createGraph })[which]!;

@@ -103,7 +103,7 @@ test("each change in place is counted, regardless of its operands", () => {
     (x) => copy_(x, 1),
     (x) => fill_(x, 1),
     (x) => zero_(x),
-    (x) => fill_(select(x, 0, 0), 1), // a view of it
+    (x) => fill_(select(x, 0, 0), 1), // fills a view of x
   ];
   for (const change of changes) {
     const saved = tensor([3, 4]);

@@ -29,7 +29,7 @@ const random = new Random(2026);
 /** `each` floats of every exponent, subnormal ones too, and of both signs; then the special ones. */
 function everyExponent(each: number): Float32Array {
   const words = Uint32Array.from({ length: 512 * each }, (_, index) => (index << 23) | random.integer(0, 2 ** 23 - 1));
-  const powers = Uint32Array.from({ length: 512 }, (_, index) => index << 23); // with zeros and infinities
+  const powers = Uint32Array.from({ length: 512 }, (_, index) => index << 23); // includes zeros and infinities
   return new Float32Array(Uint32Array.of(...words, ...powers).buffer);
 }
 
@@ -134,7 +134,7 @@ const floorRemainder = (a: number, b: number) => {
 const floorQuotient = (a: number, b: number) => {
   const rest = a % b;
   const isBelow = rest !== 0 && rest < 0 !== b < 0;
-  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a rounded whole number
+  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // to the nearest whole number
 };
 
 const lengthOf = (a: number, b: number) =>

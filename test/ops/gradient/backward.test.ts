@@ -184,7 +184,7 @@ describe("grad", () => {
     expect([value.item(), ...gradients.map(numbers)]).toEqual([19, [6, 16], [1, 4]]);
     expect([value.requiresGrad, w.grad, w.requiresGrad]).toEqual([false, null, false]);
     expect(() => valueAndGrad((a: number) => tensor(a))(3)).toThrow(ArgumentError);
-    const one = valueAndGrad((a: Tensor, factor: number) => sum(mul(a, factor)) as Tensor)(w, 3); // the rest unchanged
+    const one = valueAndGrad((a: Tensor, factor: number) => sum(mul(a, factor)) as Tensor)(w, 3); // factor is passed on
     expect([one.value.item(), ...one.gradients.map(numbers)]).toEqual([9, [3, 3]]);
   });
 });
@@ -258,7 +258,7 @@ describe("recording", () => {
       await Bun.sleep(2);
       return isGradEnabled();
     });
-    expect(isGradEnabled()).toBe(true); // while the body waits
+    expect(isGradEnabled()).toBe(true); // gradients are on while the body waits
     expect(await inside).toBe(false);
     expect(isGradEnabled()).toBe(true);
   });

@@ -191,7 +191,7 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(() => detectAnomaly(() => exp(mul(div(zero, zero), 2)))).toThrow(
       "[div] it returned the first NaN, in result 0 (float32[2]), from float32[2], float32[2] without NaN",
     );
-    expect(div(zero, zero).dataSync()[1]).toBeNaN(); // and nothing outside
+    expect(div(zero, zero).dataSync()[1]).toBeNaN(); // outside of detectAnomaly, NaN is no error
   });
 
   test("backward, with the operation whose gradient it is: 0 · e¹⁰⁰⁰ is NaN", () => {

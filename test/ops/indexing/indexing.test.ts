@@ -314,7 +314,7 @@ testTable("indexing", [
       [[], [4]],
       [[0, 3], [3]],
     ]),
-    sumLength: ([x, mask]) => broadcast(x!.shape, mask!.shape).reduce((a, b) => a * b, 1), // of the value's gradient
+    sumLength: ([x, mask]) => broadcast(x!.shape, mask!.shape).reduce((a, b) => a * b, 1), // in the value's gradient
   },
   triangle("tril", tril, (row, column, diagonal) => column <= row + diagonal),
   triangle("triu", triu, (row, column, diagonal) => column >= row + diagonal),

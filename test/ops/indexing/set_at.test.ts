@@ -130,7 +130,7 @@ test.each(Object.entries(functions))("gradients and second gradients of %s", (_n
       const [x, y] = [wave([2, 3], 0.7), wave(sizes, 1.3)];
       gradcheck((a, b) => compute(a!, b!), [x, y]);
       const first = (which: 0 | 1) => (a: Tensor, b: Tensor) => {
-        const createGraph = isGradEnabled(); // finite differences need none
+        const createGraph = isGradEnabled(); // finite differences need no graph
         const output = enableGrad(() => compute(a, b));
         return grad([output], [a, b], { gradOutputs: [full(output.shape, 0.75, { dtype: "float64" })], createGraph })[
           which

@@ -73,7 +73,7 @@ function check(random: Random): void {
   const cotangent = Array.from({ length: batch * m * n }, () => random.next() * 2 - 1);
   const [a, b] = [flat(x), flat(y)];
   const gradients = [a.map(() => 0), b.map(() => 0)];
-  const sizes = [a.map(() => 0), b.map(() => 0)]; // of the terms of each gradient
+  const sizes = [a.map(() => 0), b.map(() => 0)]; // the sum of the magnitudes of each gradient's terms
   const name = `${dtype} ${p}: ${x.describe()} and ${y.describe()}`;
   for (const [at, got] of flat(output).entries()) {
     const [i, j] = [Math.floor(at / n), Math.floor(at / n / m) * n + (at % n)];

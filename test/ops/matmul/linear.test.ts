@@ -89,7 +89,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
     const operands = [leaf([2, 3, 4], 1), leaf([5, 4], 2), leaf([5], 3)] as const;
     gradcheck(
       (cotangent: Tensor, ...own: Tensor[]) => {
-        for (const operand of own) operand.requiresGrad = true; // also in the float64 of finite differences
+        for (const operand of own) operand.requiresGrad = true; // also in float64, for finite differences
         return enableGrad(() =>
           grad([linear(own[0]!, own[1]!, own[2]!)], own.slice(0, 2), { gradOutputs: [cotangent], createGraph: true }),
         );

@@ -128,7 +128,7 @@ onEachBackend("running statistics follow, with the variance of samples", () => {
   const x = tensor([1, 5, 3, 9, 8, 1], { shape: [3, 2] });
   const [runningMean, runningVar] = [tensor([1, 2]), tensor([3, 4])];
   batchNorm(x, { runningMean, runningVar, training: true, momentum: 0.25 });
-  const means = [4, 5]; // of 1, 3, 8 and of 5, 9, 1
+  const means = [4, 5]; // the means of 1, 3, 8 and of 5, 9, 1
   const variances = [13, 16]; // Σ (x − mean)² / 2
   expect([...runningMean.dataSync()]).toEqual([0.75 * 1 + 0.25 * means[0]!, 0.75 * 2 + 0.25 * means[1]!]);
   expect([...runningVar.dataSync()]).toEqual([0.75 * 3 + 0.25 * variances[0]!, 0.75 * 4 + 0.25 * variances[1]!]);
@@ -165,7 +165,7 @@ describe("gradients of gradients", () => {
         const inputs = [wave([2, 2, 3], 0.7, Float64Array), wave([2], 1.1, Float64Array), wave([2], 0.4, Float64Array)];
         for (const which of [0, 1, 2])
           gradcheck((...given) => {
-            const createGraph = isGradEnabled(); // finite differences need none
+            const createGraph = isGradEnabled(); // finite differences need no graph
             const squares = enableGrad(() => {
               const output = operation(given);
               return sum(mul(square(output), output));

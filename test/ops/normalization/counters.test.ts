@@ -13,7 +13,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 
 const LINE = 128; // bytes of a cache line
-/** Lines of the parameters, and of buffers that begin within a line. */
+/** The number of additional lines: parameters, and buffers that begin within a line. */
 const SPARE_LINES = 8;
 
 /** Only the software device has counters. */

@@ -95,7 +95,7 @@ test.each(Object.entries(rows))("gradients and second gradients of %s", (_name, 
     gradcheck((a, b) => cubed(a!, b), varied);
     for (const which of varied.keys()) {
       const first = (...given: Tensor[]): Tensor => {
-        const createGraph = isGradEnabled(); // finite differences need none
+        const createGraph = isGradEnabled(); // finite differences need no graph
         const output = enableGrad(() => cubed(given[0]!, given[1]));
         const gradOutputs = [o.full(output.shape, 0.75, { dtype: "float64" })];
         return grad([output], given, { gradOutputs, createGraph })[which]!;

@@ -159,7 +159,7 @@ describe("gradients of gradients", () => {
         // the slopes of a square depend on x, and their gradient goes through the gradient of the pooling
         gradcheck(
           (own) => {
-            const createGraph = isGradEnabled(); // finite differences need none
+            const createGraph = isGradEnabled(); // finite differences need no graph
             const squares = enableGrad(() => sum(square(callOf(square(own!) as Tensor, options)) as Tensor));
             return grad([squares], [own!], { createGraph })[0]!;
           },

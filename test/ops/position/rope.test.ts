@@ -156,7 +156,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
     for (const leaf of [cotangent, x]) leaf.requiresGrad = true;
     const scaling = { type: "yarn", factor: 2, originalContextLength: 8 } as const;
     const gradient = (own: Tensor, input: Tensor) => {
-      input.requiresGrad = true; // also in the float64 of finite differences
+      input.requiresGrad = true; // also in float64, for finite differences
       return enableGrad(
         () => grad([rope(input, { dim: 4, scaling })], [input], { gradOutputs: [own], createGraph: true })[0]!,
       );

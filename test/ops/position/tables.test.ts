@@ -99,7 +99,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
     const operands = [drawn([2, 3, 4], 1, "float64"), drawn([3, 2], 2, "float64"), drawn([3, 2], 3, "float64")];
     for (const own of operands) own.requiresGrad = true;
     gradcheck((...own: Tensor[]) => {
-      for (const operand of own) operand.requiresGrad = true; // also in the float64 of finite differences
+      for (const operand of own) operand.requiresGrad = true; // also in float64, for finite differences
       const [x, cos, sin] = own as [Tensor, Tensor, Tensor];
       return enableGrad(() => {
         const y = rope(mul(x, x) as Tensor, { cos, sin });

@@ -63,7 +63,7 @@ function drawRows(random: Random, dtype: DType): { x: Tensor; rows: number[][] }
   const layout = random.integer(0, 3);
   if (layout === 0) return { x, rows };
   const axes = [...kept.keys()];
-  const lain = permute(x, [kept.length, ...axes]).contiguous(); // rows are columns of the memory
+  const lain = permute(x, [kept.length, ...axes]).contiguous(); // in memory, rows are columns
   if (layout === 1) return { x: permute(lain, [...axes.map((axis) => axis + 1), 0]), rows };
   const wide = toDType(
     tensor(

@@ -124,7 +124,7 @@ test("drawn expressions accept what RegExp matches, and nothing else", async () 
       const random = randomFrom(seed);
       const own = new RegExp(`^(?:${source})$`, "u");
       const form = await regex(source).catch((cause: { code?: string }) => {
-        if (cause.code !== "noText") throw cause; // such as [^\W\w]
+        if (cause.code !== "noText") throw cause; // for expressions such as [^\W\w]
       });
       if (!form) return;
       for (const text of await textsNear(source, form, random))

@@ -136,7 +136,7 @@ test("texts are valid by ajv; similar values are accepted if, and only if, they 
   const numRuns = repeats({ usual: 120, all: 3000 });
   await fc.assert(
     fc.asyncProperty(schema, fc.nat(), async (written, seed) => {
-      const own = JSON.parse(JSON.stringify(written)) as object; // ajv compares prototypes
+      const own = JSON.parse(JSON.stringify(written)) as object; // a copy, because ajv compares prototypes
       const isValid = ajv.compile(own);
       const form = await SchemaForm.of(own).catch((error: Error) => {
         const isImpossible = IMPOSSIBLE.test(error.message);

@@ -18,7 +18,7 @@ const refusals = [
   /a definition of this schema/, // a reference to another document, or a $dynamicRef with several targets
   /its negation can't be enforced/,
   /uniqueItems requires items with at most/,
-  /\.format: expected/, // regex
+  /\.format: expected/, // the format regex
   /expected minProperties to be at most/,
 ];
 

@@ -87,7 +87,7 @@ export interface LayerDescription {
   readonly scaled?: boolean | undefined;
   /** Experts whose output is added to the feed-forward's, as in Gemma 4. Default: none. */
   readonly beside?: FeedForwardDescription | undefined;
-  /** The block computes one of several streams. Default: there is one. */
+  /** The parameters of AltUp, with which the block computes only one of several streams. Default: a single stream. */
   readonly altUp?: AltUpDescription | undefined;
 }
 

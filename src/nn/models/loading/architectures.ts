@@ -182,8 +182,9 @@ export interface Architecture {
   /** Whether pairs of adjacent elements rotate, instead of elements of two halves. */
   readonly interleaved?: boolean;
   /**
-   * The layers without rotation: `listed` in `no_rope_layers` as 0; `unwindowed`; `unwindowedOfMixed`, the same if
-   * other layers have a window; `unlessRope`, all unless `position_embedding_type` is rope. Default: none.
+   * The layers without rotation. `listed`: layers whose entry in `no_rope_layers` is 0. `unwindowed`: layers without a
+   * window. `unwindowedOfMixed`: layers without a window, if other layers have one. `unlessRope`: all layers, unless
+   * `position_embedding_type` is rope. Default: none.
    */
   readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
   /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */

@@ -91,12 +91,13 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   deepseek_v2: ["norm_topk_prob", "head_dim", "aux_loss_alpha", "seq_aux", "ep_size"],
   glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
-  // training; and MPT's classes have no learned positions, no other biases, and four times the width as hidden size
+  // training
   opt: ["layerdrop", "init_std"],
   granitemoehybrid: ["mamba_chunk_size"],
   mamba2: [
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
   ],
+  // MPT's classes have no learned positions, and a hidden size of four times the width
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
   // multi-token prediction and the precision of states, in files from the hub
   qwen3_5_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],

@@ -28,7 +28,7 @@ const apart = (a: readonly number[], b: readonly number[]) => largest(a.map((val
 /** gelu is a table of float16 values in llama.cpp. */
 const rounded: Readonly<Record<string, number>> = {
   ...{ gpt2: 2e-3, gemma2: 2e-3, gemma3: 2e-3, phi: 2e-3, starcoder2: 2e-3 },
-  // five layers
+  // these models have five layers
   ...{ gemma: 3e-3, gpt_neox: 3e-3, falcon: 4e-3 },
 };
 
@@ -89,7 +89,7 @@ describe("the table of docs/models.md", () => {
   const rows = table!
     .split("\n")
     .filter((line) => line.startsWith("| `"))
-    .slice(1) // the head
+    .slice(1) // skips the row of the head
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
   test("lists every architecture, under its name in files", async () => {

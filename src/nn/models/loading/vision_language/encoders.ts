@@ -25,7 +25,7 @@ export interface EncoderFamily {
   readonly fields: Fields;
   /** The field with the token of images. */
   readonly imageToken: string;
-  /** The architecture of the language model. Default: the `model_type` of the text part, or this one without it. */
+  /** The architecture of the language model if the text part has no `model_type`. */
   readonly text: ArchitectureName;
   /** The image encoder, and its defaults. Default: the `model_type` of the vision part. */
   readonly vision?: { readonly name: VisionName; readonly fields: Fields };

@@ -43,7 +43,7 @@ function encoderPlaces({ encoder, projector }: EncoderTowerDescription): Place[]
 const prefixes = ["visual.", "model.visual."] as const;
 
 function towerPlaces({ layers, positionRows, deep = [] }: PatchTowerDescription): Place[] {
-  const isThird = positionRows !== undefined; // Qwen3-VL has other names
+  const isThird = positionRows !== undefined; // Qwen3-VL uses other names
   const plain = isThird ? thirdLayers : plainLayers;
   const mergers = [["merger", "merger"], ...deep.map((_, at) => [`deepMergers.${at}`, `deepstack_merger_list.${at}`])];
   const place = (path: string, name: string, change?: Place["change"]): Place => ({

@@ -224,7 +224,7 @@ function sizesIn(config: Settings, key: string, isShortest: boolean): Settings {
   const value = config.get(key);
   if (typeof value !== "number") return config.inner(key) ?? config.with(new Map());
   const side = config.whole(key);
-  const longest = { longest_edge: config.get("max_size") }; // of older files of YOLOS
+  const longest = { longest_edge: config.get("max_size") }; // from older files of YOLOS
   const entries = isShortest ? { shortest_edge: side, ...longest } : { height: side, width: side };
   return config.with(new Map(Object.entries(entries)));
 }

@@ -137,7 +137,7 @@ export class Sam extends ImageModel {
       );
       const tokens = add(embedded, ofKinds);
       if (box) return tokens;
-      return cat([narrow(tokens, 0, 0, places.length), this.noPoint.weight], 0); // padding, without a box
+      return cat([narrow(tokens, 0, 0, places.length), this.noPoint.weight], 0); // a padding point if there is no box
     });
   }
 

@@ -70,7 +70,7 @@ export function describeMmproj(
   const type = projectorTypeOf(settings);
   const { family } = projectorTypes[type];
   const width = settings.wholeIfAny("vision.projection_dim", 0);
-  const isFitting = width === undefined || width === language.width || family === "llava"; // CLIP's width in LLaVA
+  const isFitting = width === undefined || width === language.width || family === "llava"; // LLaVA states CLIP's width
   if (!isFitting)
     throw new ArgumentError(
       "loadModel",
