@@ -64,7 +64,7 @@ const checks: Readonly<Record<string, (drawing: Drawing) => void>> = {
   lu(drawing) {
     const { p, l, u } = linalg.lu(drawing.a);
     close(drawing, matmul(wide(p), matmul(wide(l), wide(u))), drawing.a, drawing.a);
-    expect(l.size === 0 || Number((abs(l) as Tensor).amax().item()) < 1.5).toBe(true); // |l| ≤ √2, since |re| + |im| ≤ 1
+    expect(l.size === 0 || Number((abs(l) as Tensor).amax().item()) < 1.5).toBe(true); // √2, for pivots by |re| + |im|
   },
   lstsq(drawing) {
     const { a, random, dtype } = drawing;

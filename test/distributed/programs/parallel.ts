@@ -43,7 +43,7 @@ class Small extends nn.Module<[x: Tensor], Tensor> {
   }
   forward(x: Tensor, uses = false): Tensor {
     const hidden = this.first.forward(x);
-    if (this === model) hidden.registerHook(() => void events.push("first layer")); // before backward reaches this layer
+    if (this === model) hidden.registerHook(() => void events.push("first layer")); // before backward reaches it
     const y = this.frozen.forward(this.second.forward(relu(hidden)));
     return uses ? this.sometimes.forward(y) : y;
   }
