@@ -51,7 +51,7 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
       ...(isParallel ? [`--parallel=${workers}`, "--no-isolate"] : []),
       ...(times ? [`--timings=${timings}`] : []),
       ...words,
-      ...files.map((file) => (file.startsWith("test/") ? `./${file}` : file)), // a path, not a part of one
+      ...files.map((file) => (file.startsWith("test/") ? `./${file}` : file)), // makes it a path instead of a filter
     ],
     {
       cwd: packageRoot,

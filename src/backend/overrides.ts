@@ -71,7 +71,7 @@ const none: Changes = { overrides: [], routes: [] };
 export let isInUse = false;
 
 // The changes of the process, and of the bodies of `withOverride` and `withRoute`. Later changes take precedence over
-// earlier ones, and changes of a body over those of the process.
+// earlier ones, and changes by a body over changes by the process.
 let ofProcess: Changes = none;
 const ofBody = new ContextVariable<Changes>(none);
 /** Overrides whose bodies are running. Within them, the operation behaves as without the override. */

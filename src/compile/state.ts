@@ -1,6 +1,6 @@
 /**
- * The state that a compiled function changes: modules, optimizers and tensors, and those of their properties that must
- * not change.
+ * The state that a compiled function may change: modules, optimizers and tensors. Also records properties of them that
+ * must not change between calls.
  */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";

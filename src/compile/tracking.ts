@@ -114,7 +114,7 @@ export abstract class Tracking implements Capture {
     this.scalars.push({ step: this.steps.length - 1, storage: storage as Storage, isDouble, value });
   }
 
-  /** Returns the live scalars with their entries. Those that no call accesses are omitted. */
+  /** Returns the live scalars with their entries. Scalars that no call accesses are omitted. */
   liveEntries(entries: readonly Entry[]): (LiveScalar & { readonly entry: Entry })[] {
     return this.scalars.flatMap((scalar) => {
       const entry = entries.find(({ storage }) => storage === scalar.storage);

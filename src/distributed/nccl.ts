@@ -170,6 +170,6 @@ function described({ bytes, count, type }: Elements) {
   return { address: count === 0 ? 0 : ptr(bytes), count, type: code };
 }
 
-/** The same as bytes, for elements that only move. */
+/** Describes the elements as bytes, for calls that only move them. */
 const bytesOf = ({ bytes, count }: Elements) =>
   described({ bytes, count: count === 0 ? 0 : bytes.byteLength, type: "uint8" });

@@ -16,7 +16,10 @@ export interface Proposal {
   readonly isAccepted: Tensor;
 }
 
-/** No element needs as many rounds with valid parameters: each round accepts more than half of the elements. */
+/**
+ * The maximum number of rounds. With valid parameters no element reaches it, since each round accepts more than half of
+ * the elements.
+ */
 const MOST_ROUNDS = 128;
 
 /**

@@ -27,8 +27,8 @@ const accuracyParameters = parameters("accuracy", { predicted: operand(aTensor),
 /**
  * Returns the fraction of correct predictions.
  *
- * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest is the
- * prediction
+ * @param predicted class numbers of the target's shape, or scores with one more axis, along which the largest score is
+ * the prediction
  * @param target class numbers: integers or booleans of any shape
  *
  * @example
@@ -52,8 +52,8 @@ const confusionParameters = parameters("confusionMatrix", classParameters);
  * Counts pairs of target and prediction: int64 [classes, classes], where row i and column j have the number of items of
  * class i that were predicted as class j. Matrices of several batches may be added.
  *
- * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest is the
- * prediction
+ * @param predicted class numbers of the target's shape, or scores with one more axis, along which the largest score is
+ * the prediction
  * @param target class numbers: integers or booleans of any shape
  *
  * @example

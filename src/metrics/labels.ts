@@ -14,8 +14,8 @@ export interface Labels {
 }
 
 /**
- * Reads class numbers. Predictions are class numbers too, or scores with one more axis, of which the largest is the
- * prediction.
+ * Reads class numbers. Predictions are class numbers too, or scores with one more axis, along which the largest score
+ * is the prediction.
  *
  * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `notClasses`. @throws {ArgumentError} `outOfRange` for an
  * invalid class number, `noItems`.

@@ -43,8 +43,8 @@ const precisionParameters = parameters("precision", scoreParameters);
  * Returns the fraction of predictions of a class that are correct: hits / predicted, as scikit-learn's
  * `precision_score`. Without `classes`, the averages are over the classes that occur in predictions or targets.
  *
- * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest is the
- * prediction
+ * @param predicted class numbers of the target's shape, or scores with one more axis, along which the largest score is
+ * the prediction
  * @param target class numbers: integers or booleans of any shape
  *
  * @example

@@ -91,7 +91,7 @@ function check(name: string, speech: SpeechModel, form: SpeechForm, task: string
 
 /** A gigabyte. */
 const MOST_SAMPLES = 2 ** 28;
-/** After conversion to 16 kHz, there are at most as many samples. A small file with a low rate may be long. */
+/** Limits the samples after conversion to 16 kHz: a small file with a low sample rate may be long. */
 const MOST_SECONDS = 16_384;
 
 async function audioOf(file: File) {

@@ -28,7 +28,7 @@ export function lossOf(model: LanguageModel, batch: AnyBatch): Tensor {
   return mean(crossEntropy(logits, y, { dim: -1, reduction: "none" }), { dtype: "float32" });
 }
 
-/** Computes only the logits of targets, [targets, vocabulary]. Those of all tokens would dominate memory. */
+/** Computes only the logits of targets, [targets, vocabulary]. Logits of all tokens would dominate memory. */
 function learnedLogits(model: LanguageModel, { x, from, segments, checkpoint }: ExampleBatch): Tensor {
   const states = model.hiddenStates(x, { segments, checkpoint });
   const rows = reshape(states, [-1, states.shape[2]!]);

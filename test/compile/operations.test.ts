@@ -17,8 +17,8 @@ type Call = (...values: readonly unknown[]) => unknown;
 const functions = operations as unknown as Readonly<Record<string, Call>>;
 
 /**
- * Operations that change an argument, read elements in JavaScript, because shapes or values depend on them, or compute
- * with random numbers there. (Cross entropy reads the sum of class weights.)
+ * Operations that change an argument, that read elements in JavaScript because shapes or values depend on them, or that
+ * compute with random numbers in JavaScript. (Cross entropy reads the sum of class weights.)
  */
 const refused: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -127,7 +127,10 @@ function fill(key: string, { shape, dtype }: Tensor, random: Random, layout: num
   return operations.narrow(make([shape[0]!, shape[1]! + 2]), 1, 1, shape[1]!);
 }
 
-/** The arguments of a call with the tensors of another one; the rest must stay the same, arrays included. */
+/**
+ * Replaces the tensors in a call's arguments by another call's tensors. Everything else must stay the same, including
+ * arrays.
+ */
 function withTensors(values: readonly unknown[], others: readonly unknown[]): readonly unknown[] {
   const leaves = leavesOf(treeOf(others, (tensor) => tensor));
   let next = 0;

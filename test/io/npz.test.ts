@@ -67,7 +67,7 @@ describe("saveNpz", () => {
   });
 });
 
-/** An archive in which the last 4 bytes equal to these are replaced. */
+/** An archive in which the last occurrence of these 4 bytes is replaced. */
 function changed(from: number, offset: number, bytes: readonly number[]): Buffer {
   const archive = bytesOf("stored");
   const at = archive.lastIndexOf(Buffer.from([0x50, 0x4b, from, from + 1]));

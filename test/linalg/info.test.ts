@@ -19,7 +19,7 @@ import { on } from "./run.ts";
 
 const message =
   "[cholesky] the matrix at [1, 0] of the batch is not positive definite: its leading minor of order 2 is not";
-/** 2 x 1 matrices of 2 x 2, of which the second has no factor. */
+/** A batch [2, 1] of 2 x 2 matrices, the second of which has no factor. */
 const batch = (): Tensor => reshape(tensor([4, 2, 2, 5, 1, 2, 2, 1]), [2, 1, 2, 2]);
 const good = (): Tensor => reshape(tensor([4, 2, 2, 5]), [2, 2]);
 

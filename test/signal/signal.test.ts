@@ -1,4 +1,4 @@
-/** Convolutions and spectrograms by their definitions, and mel filters as those of transformers. */
+/** Convolutions and spectrograms by their definitions, and mel filters compared with those of transformers. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -72,7 +72,7 @@ function report(name: string, call: () => unknown): void {
   console.log(JSON.stringify({ ends: name, outcome, seconds: (used.user + used.system) / 1e6 }));
 }
 
-/** A call with matrices; if it accepts none, with vectors of as many elements. */
+/** A call with matrices; if it accepts none, with vectors of the same number of elements. */
 const argumentsOf = (name: OperationName): readonly unknown[] => {
   const own = calls[name](matrices);
   return own.some(hasMatrix) ? own : calls[name](vectors);

@@ -41,7 +41,7 @@ const LONGEST = 1024;
 /** Number of operations between two checks for completed ones. */
 const INTERVAL = 64;
 
-/** Adds an encoded operation. Its storages are retained until it is known to be done. */
+/** Adds an encoded operation. The operation's storages are retained until it is known to be done. */
 export function noteEncoded(context: MetalContext, entry: Entry): void {
   const journal = journalOf(context);
   for (const storage of [...entry.reads, ...entry.writes]) storage.retain();

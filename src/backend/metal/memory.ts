@@ -203,11 +203,11 @@ let hasHidden = false;
 let neededBytes = 0;
 
 /**
- * Limits memory that nothing else limits. It runs whenever half as many bytes as needed, and at least 64 MB, were
- * allocated. Pending work holds its operands, so this waits for the older half of it while the device continues with
- * the other half. The garbage collector does not see private memory and treats the operands of pending work as
- * reachable, so it is run if more bytes are live than after the last run: half as many or 64 MB more if there was
- * private memory, else far more. Tensors that the program disposes of cause no run.
+ * Limits memory that nothing else limits. It acts after each allocation of half of `neededBytes`, and at least 64 MB.
+ * Pending work retains its operands, so it waits for the older half of the work while the device continues with the
+ * other half. The garbage collector does not see private memory, and treats the operands of pending work as reachable.
+ * So the collector is run if live bytes have grown since its last run: by half or 64 MB if private memory was
+ * allocated, otherwise by far more. Tensors that the program disposes of cause no run.
  */
 function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
   newBytes += byteLength;

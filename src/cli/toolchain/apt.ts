@@ -26,7 +26,7 @@ export function parseTargets(text: string): Target[] {
     .map(([uri, suite, component]) => ({ uri: uri!, suite: suite!, component: component! }));
 }
 
-/** Returns the mirror of the machine's release. Its archive has the other releases too. */
+/** Returns the mirror of the machine's release. The mirror's archive also has the other releases. */
 export function chooseMirror(targets: readonly Target[], codename: string): string | undefined {
   const main = targets.filter(({ component }) => component === "main");
   const source = main.find(({ suite }) => suite === codename || suite === "stable" || suite === "oldstable");

@@ -7,7 +7,7 @@ import type { Use } from "./uses.ts";
 
 const GROUP = "compiled_group";
 
-/** Metal allows 31 buffers. One is the table. */
+/** Metal allows 31 buffers, of which a group uses one for its table. */
 const MAX_BUFFERS = 28;
 const MAX_MEMBERS = 24;
 /** Kernels with different code in a group. Each one makes the generated kernel larger. */

@@ -37,7 +37,9 @@ export class DeviceProgram implements ProgramFacts {
   readonly handles: Float64Array;
   readonly firstBytes: Float64Array;
   private readonly words: Uint32Array;
-  /** The dispatches after fusion, and the index of the one that replaces each recorded one. */
+  /**
+   * The dispatches after fusion. `places` has, for each recorded dispatch, the index of the dispatch that replaces it.
+   */
   private readonly dispatches: readonly Planned[];
   private readonly places: readonly number[];
   private readonly starts: number[] = [];

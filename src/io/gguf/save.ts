@@ -107,7 +107,7 @@ function layOut(
   return { header: encodeHeader([...fields], written, alignment), parts };
 }
 
-/** Checks a tensor, and returns the one that has its bytes, the type and the logical shape. */
+/** Checks a tensor. Returns the tensor that stores its bytes, the type and the logical shape. */
 function writable(operation: string, name: string, tensor: unknown) {
   const weights = Tensor.isTensor(tensor) || QuantizedTensor.isQuantized(tensor) ? tensor : undefined;
   if (weights === undefined)

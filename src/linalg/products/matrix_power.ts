@@ -48,7 +48,7 @@ function squareNumbers(a: Tensor): Tensor {
   return a;
 }
 
-/** Multiplies those of the powers A, A², A⁴, … whose exponents add up to n. */
+/** Computes Aⁿ as a product of some of the powers A, A², A⁴, …: their exponents add up to n. */
 function power(a: Tensor, n: number): Tensor {
   let result: Tensor | undefined;
   let square = a;

@@ -44,7 +44,7 @@ export function eye_(...values: unknown[]): Tensor {
 const eyeParameters = parameters("init.eye_", { x });
 
 /**
- * Fills the weight of a convolution so that it passes input channels through unchanged, as many as possible. The kernel
+ * Fills the weight of a convolution so that it passes as many input channels as possible through unchanged. The kernel
  * from a channel to itself is 1 in the center; everything else is 0. Returns the tensor.
  *
  * @param tensor of shape [outputs, inputs, …kernel], with one to three axes of the kernel

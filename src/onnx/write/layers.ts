@@ -14,8 +14,8 @@ import { Unwritable } from "./unwritable.ts";
 import type { Writer, Writers } from "./writer.ts";
 
 /**
- * Returns the padding after each axis that gives `output` windows. It equals the padding before the axis if that gives
- * as many.
+ * Returns the padding after each axis that gives `output` windows. If the padding before the axis gives as many
+ * windows, the same padding is used after it.
  */
 function padsAfter(
   axes: number,

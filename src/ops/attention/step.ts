@@ -34,7 +34,8 @@ export interface StepSequence {
   /** The position of the first new token. */
   readonly position: number;
   /**
-   * The first row that may be attended to, and the number of rows including those of the new tokens, which come last.
+   * The first row that may be attended to, and the number of rows. The rows of the new tokens are included, and come
+   * last.
    */
   readonly first: number;
   readonly rows: number;

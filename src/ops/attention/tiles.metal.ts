@@ -44,17 +44,17 @@ const row = (
 
 /**
  * The table starts from metal-flash-attention's published parameters (`AttentionDescriptor+Parameters.swift`, 2024).
- * Those have 32 rows up to M2 and 16 from M3 on, in all three kernels. Columns: forward 32 to 128 up to M2 and 32 to
- * 128 from M3 on, backward 32 to 80 and 32 to 128. Its tiles hold a part of D at a time (8 to 56 elements). These hold
- * all of D, so for long rows fewer columns fit into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024)
- * has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four SIMD-groups of 8 rows. Here each SIMD-group has 16
- * rows if registers allow it, which halves the reads of tiles in threadgroup memory. If a SIMD-group runs out of
- * registers, `across` grows: half of D for 16 rows needs as many registers as all of D for 8 rows, and each element
- * read from a tile serves twice as many rows. Strips grow with `across`, since each SIMD-group stores its part of the
- * scores. In float32 all kernels of a width have the same `across`: they sum a score in the same order, so the
- * probabilities of the backward pass equal those of the forward pass to the last bit. No parameters are published for
- * gradients of a bias, so all GPUs use the rows of `apple7`. The parameters have not been tuned on Apple GPUs;
- * docs/performance.md has times of another GPU.
+ * Its tiles have 32 rows up to M2 and 16 from M3 on, in all three kernels. Columns: forward 32 to 128 up to M2 and 32
+ * to 128 from M3 on, backward 32 to 80 and 32 to 128. They hold a part of D at a time (8 to 56 elements). The tiles
+ * here hold all of D, so for long rows fewer columns fit into threadgroup memory. MLX's forward
+ * (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four SIMD-groups of 8
+ * rows. Here each SIMD-group has 16 rows if registers allow it, which halves the reads of tiles in threadgroup memory.
+ * If a SIMD-group runs out of registers, `across` grows: half of D for 16 rows needs as many registers as all of D for
+ * 8 rows, and each element read from a tile serves twice as many rows. Strips grow with `across`, since each SIMD-group
+ * stores its part of the scores. In float32 all kernels of a width have the same `across`: they sum a score in the same
+ * order, so the probabilities of the backward pass equal those of the forward pass to the last bit. No parameters are
+ * published for gradients of a bias, so all GPUs use the rows of `apple7`. The parameters have not been tuned on Apple
+ * GPUs; docs/performance.md has times of another GPU.
  */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32, 2),

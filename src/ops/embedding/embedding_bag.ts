@@ -31,7 +31,7 @@ export interface EmbeddingBagOptions {
   perSampleWeights?: Tensor | undefined;
   /** A row that bags ignore and that gets no gradient. Negative values count from the end. */
   paddingIndex?: number | undefined;
-  /** Whether the last offset is the end of the last bag instead of the start of another. Default false. */
+  /** Whether the last offset is the end of the last bag, rather than the start of an additional bag. Default false. */
   includeLastOffset?: boolean | undefined;
 }
 

@@ -37,7 +37,7 @@ import { diagonalOf, permuted } from "./views.ts";
  *
  * @throws {ArgumentError} for an invalid equation, or a number of operands that differs from it.
  * @throws {ShapeError} if a rank differs from the number of letters, or sizes of one letter differ.
- * @throws {DTypeError} if a letter of two operands is summed over whose dtypes differ or are bool.
+ * @throws {DTypeError} if two operands share a letter that is summed over, and their dtypes differ or are bool.
  */
 export function einsum<D extends DType>(
   equation: string,

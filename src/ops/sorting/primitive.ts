@@ -1,6 +1,6 @@
 /**
- * The primitive `sort`: input x, outputs values and indices (int64). It returns the first elements in order; their
- * number is the outputs' size along the axis.
+ * The primitive `sort`: input x, outputs values and indices (int64). It returns the first elements in order, as many as
+ * the outputs' size along the axis.
  */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";

@@ -7,7 +7,7 @@ import { Guard } from "./guard.ts";
 import { EVENTS_PATH, type Message } from "./protocol.ts";
 
 const TOPIC = "run";
-/** Number of step events in the history. When there are twice as many, every second one is dropped. */
+/** Number of step events in the history. When it has twice as many, every second event is dropped. */
 const MAX_STEPS = 10_000;
 
 /**

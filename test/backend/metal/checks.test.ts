@@ -22,7 +22,7 @@ import {
 
 const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 const indices = (...values: bigint[]) => on(() => tensor(values));
-/** [1, 2, 0], of which the last is invalid: 5 names no row. */
+/** The result is [1, 2, 0]. Its last element is invalid, because index 5 names no row. */
 const bad = () => on(() => indexSelect(tensor([1, 2, 3]), indices(0n, 1n, 5n), { dim: 0 }));
 const message = "[indexSelect] expected indices of 0 to 2, got 5 at [2]";
 

@@ -119,7 +119,7 @@ function expectSame(got: ReturnType<typeof step>, sizes: Sizes): void {
   for (const [at, value] of got.values.entries()) expect(Math.abs(value - expected.values[at]!)).toBeLessThan(1e-5);
 }
 
-/** Where an operation ran, and why there. */
+/** Where an operation ran, and why. */
 const waysOf = (wanted: AttentionOperation) =>
   codepaths()
     .filter(({ operation }) => operation === wanted)

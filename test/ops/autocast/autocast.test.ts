@@ -1,4 +1,4 @@
-/** autocast: every operation of the lists computes what it computes on operands that are converted explicitly. */
+/** autocast: every operation of the lists gives the same results as on operands that are converted explicitly. */
 import { describe, expect, test } from "bun:test";
 import * as o from "../../../src/index.ts";
 import { castRules } from "../../../src/ops/autocast/lists.ts";

@@ -145,7 +145,7 @@ describe.each(tested)("on %s", (backend) => {
     const values = fc.sample(poleless, { numRuns: repeats({ usual: 1000, all: 20_000 }), seed: 12 });
     const results = valuesOf((x) => library.polygamma(1, x), values);
     const errors = values.map((x, at) => {
-      // The reflection formula: for a negative x the sum is that of sine's square, minus the terms of 1 − x.
+      // The reflection formula: for x < 0, ψ₁(x) = (π / sin πx)² − ψ₁(1 − x).
       const expected = x > 0 ? polygamma(1, x) : (1 / (x * sinc(x))) ** 2 - polygamma(1, 1 - x);
       return { x, ulps: Math.abs(results[at]! - expected) / ulpOf("float32", expected) };
     });

@@ -1,6 +1,6 @@
 /**
- * Average pooling, adaptive pooling and interpolation of drawn sizes, layouts and dtypes, with their gradients, beside
- * sums in float64 over the windows as PyTorch's documentation defines them.
+ * Average pooling, adaptive pooling and interpolation of drawn sizes, layouts and dtypes, with their gradients,
+ * compared with sums in float64 over the windows as PyTorch's documentation defines them.
  */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";

@@ -1,4 +1,4 @@
-/** Experts beside the feed-forward of a layer, as in Gemma 4. */
+/** Experts that run in parallel with a layer's feed-forward, as in Gemma 4. */
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import { rmsNorm } from "../../../ops/normalization/rms_norm.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";

@@ -114,7 +114,7 @@ interface DistanceOptions {
   readonly scale: number;
   /** The projected embeddings that queries are multiplied by: [1, heads, 2 · span, headWidth]. */
   readonly ofKeys: Tensor | undefined;
-  /** Those that keys are multiplied by. */
+  /** The projected embeddings that keys are multiplied by. */
   readonly ofQueries: Tensor | undefined;
 }
 

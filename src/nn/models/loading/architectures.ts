@@ -123,7 +123,9 @@ export interface Architecture {
    * attention, `mlp_bias` for the feed-forward, none for the head.
    */
   readonly biases?: BiasesRow;
-  /** Whether queries, keys and values are one weight, and gate and up another; or only the latter. */
+  /**
+   * Whether queries, keys and values are one weight, and gate and up are another. `gateUp`: only gate and up are fused.
+   */
   readonly fused?: boolean | "gateUp";
   /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
   readonly groupedHeads?: boolean;
@@ -166,9 +168,9 @@ export interface Architecture {
   /** Whether scores are soft-capped by `attn_logit_softcapping`. */
   readonly softcaps?: boolean;
   /**
-   * Which layers have a sliding window: all; with `every`, all but the last layer in each group of that many, or all
-   * but its `first`; with `upper`, all but the first `max_window_layers`; with `unrotated`, those without rotation.
-   * `layer_types` takes precedence. Default: none.
+   * Which layers have a sliding window. `all`: every layer. `every`: all but the last layer in each group of that many
+   * layers, or all but its `first`. `upper`: all but the first `max_window_layers`. `unrotated`: layers without
+   * rotation. `layer_types` takes precedence. Default: none.
    */
   readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number; readonly first?: true };
   /**

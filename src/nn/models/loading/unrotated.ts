@@ -94,8 +94,8 @@ export function opt(config: Settings, count: number): DecoderDescription {
 }
 
 /**
- * ALiBi slopes: powers of 2^(−8 / n) for n heads. If n is not a power of 2, the heads beyond the largest one below have
- * every second slope of twice as many heads.
+ * ALiBi slopes: powers of 2^(−8 / n) for n heads. If n is not a power of 2, let m be the largest power of 2 below n:
+ * the first m heads have the slopes for m heads, the others every second slope for 2m heads.
  *
  * Source: O. Press et al., "Train short, test long", 2022; Hugging Face's `_get_alibi_slopes` of Bloom and Jina AI's
  * `_get_alibi_head_slopes`.

@@ -1,4 +1,4 @@
-/** Drawn kernels that multiply with `matmul2d`, beside sums in float64, under the checker. */
+/** Drawn kernels that multiply with `matmul2d`, compared with sums in float64, under the checker. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { metalContext } from "../../../../src/backend/metal/context.ts";
 import { type DType, metalKernel } from "../../../../src/index.ts";

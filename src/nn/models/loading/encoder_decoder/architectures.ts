@@ -11,11 +11,11 @@ export interface EncoderDecoderRow {
   readonly title: string;
   /** Whether it is a T5: RMSNorm before each part, no biases, scores of distances, and other names of fields. */
   readonly t5?: boolean;
-  /** Whether each block has scores of distances. Default: all blocks share those of the first. */
+  /** Whether each block has scores of distances. Default: all blocks share the first block's scores. */
   readonly distancesPerBlock?: boolean;
   /** When hidden states are divided by √width before the head: only if the config ties the head, always, or never. */
   readonly headScale?: "ifTied" | "always";
-  /** Positions that are sines and cosines: those of the paper, or fairseq's, which count from the padding token. */
+  /** Positions that are sines and cosines: the paper's, or fairseq's, which count from the padding token. */
   readonly sinusoids?: "paper" | "fairseq";
   /** Whether embeddings have no norm. */
   readonly noEmbeddingNorm?: boolean;
