@@ -21,7 +21,7 @@ type Name = (typeof names)[number];
 interface Case {
   readonly name: string;
   readonly isTransposed?: boolean;
-  /** The operands that are in other memory. */
+  /** The operands that the backend does not read directly. */
   readonly elsewhere: readonly Name[];
 }
 

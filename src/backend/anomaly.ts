@@ -49,7 +49,8 @@ const anomalyParameters = parameters("detectAnomaly", {
  *
  * @param options `infinity`: also reports the first operation that returns an infinity or NaN from finite operands
  *
- * @example detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation that first returned NaN
+ * @example
+ * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation that first returned NaN
  */
 export function detectAnomaly<Result>(body: () => Result, options?: AnomalyOptions): Result;
 export function detectAnomaly(...values: unknown[]): unknown {

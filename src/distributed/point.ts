@@ -109,7 +109,8 @@ const receiving = {
  *
  * @param shape the shape of the sent tensor
  *
- * @example const x = distributed.receive([2], { src: 0 }); // the tensor that rank 0 sends to this rank
+ * @example
+ * const x = distributed.receive([2], { src: 0 }); // the tensor that rank 0 sends to this rank
  *
  * @throws {ShapeError} and @throws {DTypeError} if it has a different shape or dtype; the message is discarded.
  * @throws {ArgumentError} if there is no such rank, or it is this rank. @throws {DistributedError} `rankLost`,

@@ -18,7 +18,7 @@ export interface Member {
   state: Record<string, Tensor>;
 }
 
-/** The state of several parameters, laid out together. */
+/** The state of several parameters in one tensor. */
 export interface Batch {
   /** [planes, elements]; null for a rule without state. */
   readonly state: Tensor | null;

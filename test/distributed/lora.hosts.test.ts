@@ -1,4 +1,4 @@
-/** Fine-tuning a model on ranks: the losses of one process, and one adapter. */
+/** Fine-tuning a model on several ranks gives the losses of one process, and the same adapter on all ranks. */
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { writeModel } from "../serve/folder.ts";

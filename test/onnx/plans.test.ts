@@ -298,7 +298,7 @@ test("plans follow sizes, and the elements of small integer inputs", async () =>
     }
 });
 
-/** f of the finish in float64. */
+/** The activations of a finish, in float64. */
 const formulas: Readonly<Record<Finish["activation"], (x: number, a: number, b: number) => number>> = {
   none: (x) => x,
   relu: (x) => Math.max(x, 0),

@@ -60,7 +60,7 @@ const whole: Readonly<Record<string, unknown>> = {
 };
 const paths = Object.keys(whole);
 
-/** Every value inside a value, by its path. */
+/** Every value nested in a value, by its path. */
 function* places(value: unknown, way: readonly string[] = []): Generator<readonly string[]> {
   yield way;
   if (typeof value === "object" && value !== null)

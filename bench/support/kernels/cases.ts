@@ -12,7 +12,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 export interface Case {
   readonly name: string;
   readonly run: () => unknown;
-  /** The operands, if the call depends only on them: peers then compute with them too. */
+  /** The operands with which peers compute too; empty if the call depends on anything else. */
   readonly operands: readonly Tensor[];
   /** The bytes of operands and results, each counted once. */
   readonly ideal: number;

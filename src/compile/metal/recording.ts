@@ -264,7 +264,7 @@ const memoryOf = ({ storage }: Tensor): Memory => storage.memory;
 
 type BlockLayout = (typeof layouts)[keyof typeof layouts];
 
-/** Returns the byte offsets of the structs of a span in a block. */
+/** Returns the byte offsets, within a block, of the structs in one of its spans. */
 export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { size }: BlockLayout): number[] {
   const view = new DataView(block.buffer);
   const at = layouts.dispatch.offsets[span]!;

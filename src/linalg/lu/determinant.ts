@@ -144,7 +144,7 @@ function parity(pivots: Tensor<"int32">, dtype: DType): Tensor {
 
 const diagonalOf = (x: Tensor): Tensor => diagonal(x, { dim1: -2, dim2: -1 });
 
-/** A matrix of the shape of `like` with each scalar on its diagonal. */
+/** Returns matrices of the shape of `like`, each with one of the scalars on its diagonal and 0 elsewhere. */
 function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
   return embed(expand(unsqueeze(scalars, -1), like.shape.slice(0, -1)), like.shape, diagonalOf);
 }

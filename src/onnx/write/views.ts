@@ -161,7 +161,9 @@ interface Blocks {
   readonly inner: Layout;
 }
 
-/** Returns the blocks of `count` elements if the first axis of a layout separates them. */
+/**
+ * Splits a layout of `count` elements into blocks, one for each index of the first axis. Undefined if blocks overlap.
+ */
 export function blocksOf({ shape, strides, offset }: Layout, count: number): Blocks | undefined {
   const [rows = 1, length = 0] = [shape[0], strides[0]];
   const inner = { shape: shape.slice(1), strides: strides.slice(1), offset };

@@ -67,7 +67,7 @@ export interface UnaryRow extends Row<UnaryFormula> {
    */
   readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
   /**
-   * The kind of function of complex numbers: `real` has a real result, and `gradient` of it and of `nonholomorphic`
+   * The kind of function of complex numbers. `real` has a real result. For `real` and `nonholomorphic`, `gradient`
    * returns ∂L/∂re + i·∂L/∂im. Default: `holomorphic`.
    */
   readonly complex?: "holomorphic" | "nonholomorphic" | "real";

@@ -50,7 +50,8 @@ const broadcastPairs = (a: Tensor, b: Tensor, left: Shape, right: Shape): Tensor
   );
 
 /**
- * Returns the same elements if that shape has too many axes: computes all products, then permutes one axis at a time.
+ * Returns the same elements without a tensor of that many axes: computes all products, then permutes one axis at a
+ * time.
  */
 function permutedPairs(a: Tensor, b: Tensor, left: Shape, right: Shape): Tensor {
   let pairs: Tensor = mul(reshape(a, [a.size, 1]), reshape(b, [1, b.size]));

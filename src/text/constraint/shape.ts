@@ -1,4 +1,4 @@
-/** Conditions on values without alternatives: one choice among a schema's alternatives. */
+/** A shape is a set of conditions on values that contains no alternatives. A schema is a list of alternative shapes. */
 import { recordIn } from "../../core/values.ts";
 import type { Pattern } from "./pattern.ts";
 import type { Term } from "./schema_terms.ts";

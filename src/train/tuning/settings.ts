@@ -79,7 +79,10 @@ export function tuningSettings(flags: TuningFlags, saved?: TuningSettings): Tuni
   return checkTuning(flags.warmup === undefined ? { ...settings, warmup: warmupOf(settings) } : settings);
 }
 
-/** Half of the steps, if the warmup would not end before the last one. */
+/**
+ * Returns the number of warmup steps: the setting, or half of all steps if the warmup would not end before the last
+ * step.
+ */
 export const warmupOf = ({ warmup, steps }: Pick<Settings, "warmup" | "steps">): number =>
   steps > 0 && warmup >= steps ? Math.floor(steps / 2) : warmup;
 

@@ -45,7 +45,7 @@ function stridesOf(shape: readonly number[], more = 0, step = 1): number[] {
 
 const permuted = <Item>(items: readonly Item[], order: readonly number[]): Item[] => order.map((axis) => items[axis]!);
 
-/** A permuted operand into a row-major result. */
+/** Copies a permuted operand into a row-major result. */
 const permute = (shape: readonly number[], order: readonly number[], more = 0, step = 1): Copy => ({
   shape: permuted(shape, order),
   from: permuted(stridesOf(shape, more, step), order),

@@ -1,4 +1,7 @@
-/** Convolutions on every backend compared with explicit sums; gradients of gradients; the same bits. */
+/**
+ * Convolutions on every backend compared with explicit sums. Also tests gradients of gradients, and that results do not
+ * depend on threads.
+ */
 import { describe, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";

@@ -42,7 +42,7 @@ export const sampleOf = (name: string, ...lists: readonly (readonly number[])[])
   gradient: false,
 });
 
-/** Every pair of two lists, as two lists. */
+/** All pairs of elements of two lists: the first elements of the pairs, and the second elements. */
 export const pairs = (first: readonly number[], second = first): [number[], number[]] => [
   first.flatMap((a) => second.map(() => a)),
   first.flatMap(() => [...second]),

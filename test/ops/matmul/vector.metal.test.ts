@@ -9,7 +9,10 @@ import { Random } from "../samples.ts";
 
 const UNIT = { float32: 2 ** -24, float16: 2 ** -11 } as const;
 
-/** [k, columns] next to the numbers that a lane, a few lanes, a SIMD-group and a threadgroup process at a time. */
+/**
+ * [k, columns], just below and above the numbers that a lane, a few lanes, a SIMD-group and a threadgroup process at a
+ * time.
+ */
 const sizes = [
   [1, 5],
   [7, 3],

@@ -176,8 +176,8 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["logSoftmax", logSoftmax],
   ];
   /**
-   * Threads hold parts of slices: 32 threads or 256 of a longer slice up to 32 elements each, 8 of adjacent slices up
-   * to 16.
+   * Threads hold parts of slices. A slice has 32 threads, or 256 if it is longer, with up to 32 elements each; adjacent
+   * slices have 8 threads with up to 16 elements each.
    */
   const slices: readonly (readonly [string, readonly number[], number, number])[] = [
     ["rows of a SIMD-group", [9, 512], 1, 1],
