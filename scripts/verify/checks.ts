@@ -95,7 +95,7 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
   "validation-line": [tests("test/backend/metal/trouble.test.ts")],
   "fuzzed-grids": [swift("FuzzTests")],
 
-  // Programs by others
+  // The section on programs by others
   "new-buffers": [program],
   "event-timeout": [program],
   "tensor-layout": [tests("test/backend/metal/tensor_ops/products.test.ts")],

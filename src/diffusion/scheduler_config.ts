@@ -51,7 +51,7 @@ const names: Readonly<Record<string, readonly [name: string, values?: Readonly<R
   stochastic_sampling: ["stochasticSampling"],
 };
 
-/** Options that each maker has. */
+/** Options of every scheduler, except flow matching. */
 const schedule = [
   ...["trainSteps", "betaStart", "betaEnd", "betaSchedule", "trainedBetas", "predictionType", "timestepSpacing"],
   "stepsOffset",

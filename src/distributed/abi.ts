@@ -49,7 +49,7 @@ export interface Handles {
   readonly types: Readonly<Record<WireType, number>>;
   readonly reductions: Readonly<Record<Reduction, number>>;
   readonly errorsReturn: number;
-  /** Passed as the address of the operands to use those of the result. */
+  /** `MPI_IN_PLACE`: passed instead of the operands' address if the operands are in the result's memory. */
   readonly inPlace: number;
   readonly statusIgnore: number;
   /** The thread level in which only the thread that initialized MPI calls it. */

@@ -14,7 +14,7 @@ const node = Bun.which("node");
 if (node === null) gaps.push("the package in Node.js: there is no `node` on PATH");
 afterAll(writeGaps);
 
-/** The modules that are loaded first, as packed; none of the others exists. */
+/** Writes the modules that are loaded first, as in the package. No other module exists. */
 beforeAll(async () => {
   const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
   for (const name of ["core/runtime", "cli/orchard"]) {

@@ -51,7 +51,7 @@ interface Row<Formula> {
   readonly takes: Kind;
   /** The definition, for the reference backend. */
   readonly reference: Formula;
-  /** The operation's name in errors. Default: its name. */
+  /** The operation's name in errors. Default: the name that it is defined with. */
   readonly operation?: string;
   /** False if the operation is internal, or if another public function has its name. Default true. */
   readonly isPublic?: boolean;

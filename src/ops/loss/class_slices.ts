@@ -2,8 +2,8 @@ import { type Slices, slicesOf } from "../../tensor/slices.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /**
- * Returns a view with the shape of the logits, of a tensor with one number for each slice: the number repeats along the
- * classes.
+ * Expands a tensor with one number for each slice to a view with the shape of the logits. Each number is repeated along
+ * the classes.
  */
 const alongClasses = ({ storage, dtype, shape, strides, offset }: Tensor, axis: number, classes: number): Tensor =>
   new Tensor(storage, dtype, shape.toSpliced(axis, 0, classes), strides.toSpliced(axis, 0, 0), offset);

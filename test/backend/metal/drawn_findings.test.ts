@@ -58,7 +58,7 @@ function findings(statements: string): string[] {
   );
 }
 
-/** Memory that is 0: of a buffer, of the threadgroup, through pointers and a reference. */
+/** Reads of memory that is 0: in a buffer or the threadgroup, directly, through pointers or through a reference. */
 const reads = ["flag[0]", "flag[i & 1]", "*p", "shared[1]", "one", "ready->flag", "(int(flag[0]) & 3)"];
 
 const waits: readonly ((a: string, b: string) => string)[] = [

@@ -11,7 +11,7 @@ import { hash, Random } from "../samples.ts";
 const dtypes = ["float32", "float16", "bfloat16", "float64"] as const;
 const pools = [library.adaptiveMaxPool1d, library.adaptiveMaxPool2d, library.adaptiveMaxPool3d] as const;
 
-/** The first index of the largest number of each window, or the last one of a NaN. */
+/** For each window, the first index of its largest number, or the last index of a NaN. */
 function indicesOf(plane: readonly number[], input: readonly number[], output: readonly number[]): number[] {
   return Array.from({ length: elementCount(output) }, (_, number) => {
     const bounds = output.map((count, axis) => {

@@ -36,7 +36,7 @@ describe.each(titled)("%s", (_, described, index) => {
       const wanted = answers[`${index}.logits`]!;
       for (let at = 0; at < targets.shape[1]!; at++) {
         const logits = model.decode(targets.narrow(1, at, 1), encoded, { cache });
-        // M2M100 gives padding another position, and later tokens depend on it only with a cache
+        // M2M100 gives padding a different position, on which later tokens depend only with a cache
         const rows = wanted.narrow(1, at, 1).narrow(0, 0, 1);
         expect(errorOf(logits.narrow(0, 0, 1), rows)).toBeLessThan(CLOSE);
       }

@@ -157,7 +157,7 @@ function checkSquares(config: Settings, name: string, { patches }: VisionDescrip
   throw config.wrong(name, `a number that divides the ${rows} x ${columns} patches of an image into squares`, size);
 }
 
-/** Keys of the parts that have no effect: of SmolVLM's training, and of image processors. */
+/** Keys in the configs of the parts that have no effect: settings of SmolVLM's training, and of image processors. */
 const notes: ReadonlySet<string> = new Set([
   ...["perceiver_config", "resampler_config", "pixel_shuffle_factor", "qk_layer_norms", "use_resampler"],
   ...["max_image_size", "size", "use_base_siglip", "do_image_splitting", "vocab_size", "projection_dim"],
