@@ -5,6 +5,7 @@ import { environment } from "../../../src/core/environment.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 import { testFolder } from "../../support/folder.ts";
+import { repeats } from "../../support/repeats.ts";
 
 const program = "test/backend/cpu/storm/child.ts";
 
@@ -15,7 +16,8 @@ interface Answers {
 }
 
 const { file } = testFolder("storm");
-const [calls = 150_000, seed = 1] = (environment("ORCHARD_CPU_STORM") ?? "150000:1").split(":").map(Number);
+const usual = `${repeats({ usual: 75_000, all: 300_000 })}:1`;
+const [calls = 0, seed = 1] = (environment("ORCHARD_CPU_STORM") ?? usual).split(":").map(Number);
 
 test(`${calls} hostile calls with seed ${seed}`, async () => {
   const progress = file("progress");

@@ -151,7 +151,7 @@ describe.each(ways)("on $name", (way) => {
   });
 
   // Metal draws the same masks as the other backends, on which 2,000 runs are cheap.
-  const seeds = way.backend === "metal" ? repeats({ usual: 400, all: 2000 }) : 2000;
+  const seeds = way.backend === "metal" ? repeats({ usual: 150, all: 2000 }) : 2000;
   test(`the mean over ${seeds} seeds is the output without dropout, within 4 standard errors`, () => {
     on(way, () => {
       const p = 0.3;

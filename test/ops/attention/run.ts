@@ -59,11 +59,14 @@ const plainAttributes: AttentionAttributes = {
   ...{ scale: 1, softcap: undefined, band: undefined, dropout: undefined, packed: undefined },
 };
 
-/** On metal, whose software device is slow, each narrow dtype usually takes half of the cases. */
+const ofMetal: readonly DType[] = ["float32", "float16", "bfloat16"];
+
+/**
+ * On metal, whose software device is slow, each case usually runs in float32 or in one of the narrow dtypes, in
+ * rotation.
+ */
 const casesOf = (cases: readonly AttentionCase[], dtype: DType, { backend }: Way): readonly AttentionCase[] =>
-  backend === "metal" && dtype !== "float32"
-    ? usually(cases, (_, at) => at % 2 === Number(dtype === "float16"))
-    : cases;
+  backend === "metal" ? usually(cases, (_, at) => at % 3 === ofMetal.indexOf(dtype)) : cases;
 
 /** One test of several cases for each way and each dtype of its backend. */
 export function testCases(title: string, cases: readonly AttentionCase[], only: readonly DType[] = dtypes): void {

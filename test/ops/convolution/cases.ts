@@ -24,25 +24,32 @@ const wave = (shape: readonly number[], step: number, dtype: keyof typeof roundi
 const numbersOf = (x: Tensor): Float32Array =>
   toDType(x.detach(), x.dtype === "float64" ? "float64" : "float32").dataSync() as Float32Array;
 
-/** Each product of a sum y += x · w, by the positions of its three elements. */
-function* products(sizes: Case, output: number[]) {
-  const { weight, stride, padding, groups, dilation = 1 } = sizes;
-  const [batch, channels, height, width] = sizes.x;
+/** Calls back for each product of a sum y += x · w, with the positions of its three elements. */
+function forEachProduct(
+  { x, weight, stride, padding, groups, dilation = 1 }: Case,
+  [lines, places]: readonly [number, number],
+  add: (ofX: number, ofWeight: number, ofY: number) => void,
+): void {
+  const [batch, channels, height, width] = x;
   const [outputs, own, rows, columns] = weight;
   for (let n = 0; n < batch; n++)
     for (let o = 0; o < outputs; o++)
-      for (let c = 0; c < own; c++)
+      for (let c = 0; c < own; c++) {
+        const channel = Math.floor(o / (outputs / groups)) * own + c;
         for (let row = 0; row < rows; row++)
-          for (let column = 0; column < columns; column++)
-            for (let i = 0; i < output[0]!; i++)
-              for (let j = 0; j < output[1]!; j++) {
-                const [y, z] = [i * stride + row * dilation - padding, j * stride + column * dilation - padding];
-                if (y < 0 || y >= height || z < 0 || z >= width) continue;
-                const channel = Math.floor(o / (outputs / groups)) * own + c;
-                const at = ((n * channels + channel) * height + y) * width + z;
-                const place = ((o * own + c) * rows + row) * columns + column;
-                yield [at, place, ((n * outputs + o) * output[0]! + i) * output[1]! + j] as const;
+          for (let column = 0; column < columns; column++) {
+            const ofWeight = ((o * own + c) * rows + row) * columns + column;
+            for (let i = 0; i < lines; i++) {
+              const y = i * stride + row * dilation - padding;
+              if (y < 0 || y >= height) continue;
+              const line = ((n * channels + channel) * height + y) * width;
+              for (let j = 0; j < places; j++) {
+                const z = j * stride + column * dilation - padding;
+                if (z >= 0 && z < width) add(line + z, ofWeight, ((n * outputs + o) * lines + i) * places + j);
               }
+            }
+          }
+      }
 }
 
 export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof typeof rounding): void {
@@ -61,11 +68,11 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof type
         sums[which]![at]! += term;
         sizes[which]![at]! += Math.abs(term);
       };
-      for (const [at, place, result] of products(own, y.shape.slice(2))) {
+      forEachProduct(own, y.shape.slice(2) as [number, number], (at, place, result) => {
         add(0, result, ofX![at]! * ofWeight![place]!);
         add(1, at, ofG![result]! * ofWeight![place]!);
         add(2, place, ofG![result]! * ofX![at]!);
-      }
+      });
       const epsilon = dtype === "float64" ? 2 ** -53 : 2 ** -24;
       for (const [which, found] of [y, ...gradients].entries()) {
         const data = numbersOf(found);

@@ -14,6 +14,7 @@ import { fieldsOf } from "../../../../src/nn/models/loading/fields.ts";
 import { describeConfig } from "../../../../src/nn/models/loading/hugging_face.ts";
 import { Random } from "../../../ops/samples.ts";
 import { testFolder } from "../../../support/folder.ts";
+import { usually } from "../../../support/repeats.ts";
 import { seed } from "../../../support/some.ts";
 import { errorOf, writeHashed } from "./oracle.ts";
 
@@ -119,6 +120,9 @@ test("each family's last case has every key without effect on results", () => {
 describe.each(names)("%s", (name) => {
   const { config, shapes, cases, fields, theta } = families[name];
   const isFromOne = rowOf(name).normsFromOne === true;
+  // Families share most keys: usually every other case of each, and the last one, which has many keys.
+  const turn = names.indexOf(name) % 2;
+  const some = usually(cases, (_, at) => at % 2 === turn || at === cases.length - 1);
 
   test("the defaults are those of the config class", () => {
     const own = fieldsOf[name];
@@ -160,7 +164,7 @@ describe.each(names)("%s", (name) => {
     mkdirSync(path);
     const wrong: string[] = [];
     let written: Case["shapes"] | null = null;
-    for (const { change, missing, logits, shapes: own } of cases) {
+    for (const { change, missing, logits, shapes: own } of some) {
       const changed = Object.entries({ ...config, ...change }).filter(([key]) => key !== missing);
       writeFileSync(join(path, "config.json"), JSON.stringify(Object.fromEntries(changed)));
       if (own !== written) await writeHashed(path, { ...shapes, ...own }, isFromOne);
