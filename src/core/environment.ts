@@ -11,70 +11,58 @@ export interface EnvironmentVariable {
 const variables = {
   ORCHARD_LIBRARY: {
     fallback: "the platform package's dylib, then `build/<platform>-<arch>`",
-    meaning: "Path of the metal backend's dylib; if set, no other place is tried",
+    meaning: "Path of the metal backend's dylib",
   },
-  ORCHARD_CPU_LIBRARY: {
-    fallback: "the same places",
-    meaning: "Path of the cpu backend's dylib; if set, no other place is tried",
-  },
+  ORCHARD_CPU_LIBRARY: { fallback: "the same places", meaning: "Path of the cpu backend's dylib" },
   ORCHARD_CPU_ISA: {
     fallback: "the best that the CPU supports",
     meaning:
-      "`baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), `neon`, `dotprod`, `fhm` or `bf16` (arm64): " +
-      "the instruction set of the cpu backend's kernels. On a fresh clone, `bun run demo` and `train` build a dylib " +
-      "for the machine's CPU only; `bun run build` builds all instruction sets",
+      "Instruction set of the cpu backend's kernels: `baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), " +
+      "`neon`, `dotprod`, `fhm` or `bf16` (arm64). On a fresh clone, `bun run demo` and `train` build only that of " +
+      "the machine; `bun run build` builds all",
   },
   ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
   ORCHARD_BLAS: {
-    fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` installed",
+    fallback: "Accelerate; on Linux the system's OpenBLAS, then `setup`'s",
     meaning:
       "Path of a BLAS and LAPACK library for linear algebra. On macOS, where `Accelerate` is also accepted, it runs " +
-      "every float32 and float64 matrix product too (unset: those that a table of sizes selects). `none`: the cpu " +
-      "backend's built-in code",
+      "every float32 and float64 matrix product too (unset: those of sizes in a table). `none`: built-in code",
   },
   ORCHARD_MPI: {
     fallback: "the launcher's: Open MPI, the standard ABI of MPI 5, or MPICH",
-    meaning: "Path of the MPI library that `distributed.init()` loads",
+    meaning: "Path of the MPI library",
   },
   ORCHARD_MPI_HEARTBEAT: {
     fallback: "20",
     meaning:
-      "Seconds without a message after which a rank on another machine, or a stopped one on this machine, counts " +
-      "as lost",
+      "Seconds of silence after which a rank on another machine, or a stopped one on this machine, counts as lost",
   },
   ORCHARD_NCCL: {
     fallback: "`libnccl.so.2`, if every rank has an NVIDIA GPU",
-    meaning: "Path of the NCCL library that exchanges gradients between GPUs. `none`: MPI exchanges them",
+    meaning: "Path of the NCCL library, which exchanges gradients between GPUs. `none`: MPI does",
   },
   ORCHARD_CUBLAS: {
     fallback: "`libcublasLt.so.13`, then `.12`, on an NVIDIA GPU",
-    meaning: "Path of the cuBLASLt library that multiplies matrices on NVIDIA GPUs. `none`: Orchard's kernels do",
+    meaning: "Path of the cuBLASLt library, which multiplies matrices on NVIDIA GPUs. `none`: Orchard's kernels do",
   },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",
-    meaning: "Folder in which to record the cpu dylib's calls, which `bun run check:sanitize` replays",
+    meaning: "Folder to record the cpu dylib's calls in, for `bun run check:sanitize`",
   },
   ORCHARD_SKIP_METAL: {
     fallback: "0",
-    meaning: "1: `setup`, `build`, `check` and `test` skip everything that requires Swift, and report that",
+    meaning: "1: `setup`, `build`, `check` and `test` skip everything that requires Swift",
   },
   ORCHARD_BACKEND: {
     fallback: "`metal` on Apple Silicon, else `cpu`",
-    meaning: "The backend that operations try first: `metal`, `cpu` or `reference`",
+    meaning: "The first backend to try: `metal`, `cpu` or `reference`",
   },
-  ORCHARD_STRICT: {
-    fallback: "0",
-    meaning: "1: an operation that the first backend can't run throws an error instead of falling back",
-  },
+  ORCHARD_STRICT: { fallback: "0", meaning: "1: errors instead of fallbacks to another backend" },
   ORCHARD_SERVE_KEY: {
     fallback: "no key",
-    meaning:
-      "API key that clients of `orchard serve` must send; `--key` does the same but is visible in process listings",
+    meaning: "API key that clients of `orchard serve` must send; unlike `--key`, it is not visible in process listings",
   },
-  ORCHARD_DEBUG: {
-    fallback: "0",
-    meaning: "1: each operation prints the backend that ran it, and why",
-  },
+  ORCHARD_DEBUG: { fallback: "0", meaning: "1: each operation prints its backend, and why" },
   ORCHARD_DEBUG_FLASH_ATN: {
     fallback: "0",
     meaning:
@@ -88,15 +76,15 @@ const variables = {
   },
   ORCHARD_TRACE: {
     fallback: "no trace",
-    meaning: "File to write a Perfetto trace to, overwritten if it exists; `%p` in it becomes the process ID",
+    meaning: "File to write a Perfetto trace to; `%p` in it becomes the process ID",
   },
   ORCHARD_ATTENTION_TABLE: {
     fallback: "`orchard/attention.json` in the cache folder",
-    meaning: "Path of the crossovers that `orchard tune` measures; `none`: the shipped ones",
+    meaning: "Path of the crossovers measured by `orchard tune`; `none`: the shipped ones",
   },
   ORCHARD_LINALG_TABLE: {
     fallback: "`orchard/linalg.json` in the cache folder",
-    meaning: "The same for linear algebra: the matrix sizes from which metal is used",
+    meaning: "The same for linear algebra: matrix sizes from which metal is used",
   },
   ORCHARD_REPORT: {
     fallback: "`report`",
@@ -104,43 +92,36 @@ const variables = {
   },
   ORCHARD_FINDINGS: {
     fallback: "no record",
-    meaning: "File to which each new finding of the checker is appended as a line of JSON",
+    meaning: "File to which the checker's findings are appended as lines of JSON",
   },
   ORCHARD_TOKEN_CACHE_LIMIT: {
     fallback: "4294967296",
-    meaning:
-      "Size limit in bytes of the cache of tokenized texts, above which the least recently used files are removed; " +
-      "0: no limit",
+    meaning: "Size limit in bytes of the cache of tokenized texts; 0: no limit",
   },
   ORCHARD_MEMORY_LIMIT: {
-    fallback: "derived from the system's limits",
+    fallback: "[from the system's limits](#memory)",
     meaning: "Maximum bytes of tensors on all backends together",
   },
   ORCHARD_SYSTEM_ROOT: {
     fallback: "`/`",
-    meaning: "For tests: the folder whose `proc/self` and control groups define this process's limits",
+    meaning: "For tests: the folder whose `proc/self` and control groups define the limits",
   },
   ORCHARD_CPU_STORM: {
     fallback: "`150000:1`",
-    meaning: "Number of hostile calls that the tests make to the cpu dylib, and after a colon their random seed",
+    meaning: "For tests: the number of hostile calls to the cpu dylib, and their seed",
   },
   HF_ENDPOINT: {
     fallback: "`https://huggingface.co`",
     meaning: "URL of the hub to download models from",
   },
-  HF_HOME: {
-    fallback: "`huggingface` in XDG_CACHE_HOME",
-    meaning: "Folder of Hugging Face's tools, which contains the model cache `hub`",
-  },
+  HF_HOME: { fallback: "`huggingface` in XDG_CACHE_HOME", meaning: "Folder of Hugging Face's tools" },
   HF_HUB_CACHE: { fallback: "`hub` in HF_HOME", meaning: "Folder of the model cache" },
-  HF_HUB_OFFLINE: { fallback: "0", meaning: "1: models are loaded from the cache only, without downloads" },
+  HF_HUB_OFFLINE: { fallback: "0", meaning: "1: models are loaded only from the cache" },
   HF_TOKEN: { fallback: "the file at HF_TOKEN_PATH", meaning: "Access token for the hub" },
   HF_TOKEN_PATH: { fallback: "`token` in HF_HOME", meaning: "File with the access token" },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
-    meaning:
-      "Folder whose subfolder `orchard` holds the toolchain, OpenBLAS, compiled kernels, tokenized texts and packed " +
-      "tokenizers; `huggingface` in it is HF_HOME's default",
+    meaning: "Folder whose subfolder `orchard` holds the toolchain, OpenBLAS, compiled kernels and tokenized texts",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 
@@ -149,23 +130,17 @@ export const softwareDevice = {
   ORCHARD_METAL_CHECK: {
     fallback: "0",
     meaning:
-      "1: every dispatch runs under the checker, each finding is printed to standard error, and a process with " +
-      "errors exits with status 1; `report`: the same, but the exit status is unchanged",
+      "1: dispatches run under the [checker](checker.md#turn-it-on), and a process with errors exits with status 1; " +
+      "`report`: with an unchanged status",
   },
-  ORCHARD_METAL_COUNT: {
-    fallback: "0",
-    meaning: "1: bytes, operations and barriers of every dispatch are counted, with or without the checker",
-  },
+  ORCHARD_METAL_COUNT: { fallback: "0", meaning: "1: bytes, operations and barriers of every dispatch are counted" },
   ORCHARD_METAL_WORKERS: {
     fallback: "the processors that this process may use",
-    meaning: "Number of operating-system threads that run threadgroups",
+    meaning: "Number of threads that run threadgroups",
   },
   ORCHARD_METAL_SEED: { fallback: "1", meaning: "Seed of the order in which threadgroups and SIMD-groups run" },
   ORCHARD_METAL_DENORMALS: { fallback: "keep", meaning: "`keep` or `flush`: what happens to float32 denormals" },
-  ORCHARD_METAL_CONTRACT: {
-    fallback: "0",
-    meaning: "1: a multiplication and an addition may be contracted into one fused operation",
-  },
+  ORCHARD_METAL_CONTRACT: { fallback: "0", meaning: "1: a multiplication and an addition may be fused" },
   ORCHARD_METAL_FAST: {
     fallback: "auto",
     meaning: "Metal's fast math: `auto`: as the library requests; `0`: never; `1`: always",
@@ -173,9 +148,7 @@ export const softwareDevice = {
   ORCHARD_METAL_POISON: {
     fallback: "auto",
     meaning:
-      "New device memory holds zeros (`0`) or NaN patterns (`1`); `auto`: zeros, which the checker distinguishes " +
-      "from " +
-      "written values",
+      "New device memory holds zeros (`0`) or NaN patterns (`1`); `auto`: zeros, which the checker treats as unwritten",
   },
   ORCHARD_METAL_MAX_THREADS: { fallback: "1024", meaning: "Largest threadgroup that a pipeline reports" },
   ORCHARD_METAL_TIMEOUT_MS: { fallback: "60000", meaning: "Milliseconds after which a command buffer fails" },
@@ -185,51 +158,38 @@ export const softwareDevice = {
   },
   ORCHARD_METAL_SPIN_LIMIT: {
     fallback: "1000000",
-    meaning: "Number of polls of one atomic after which a thread counts as spinning",
+    meaning: "Polls of one atomic after which a thread counts as spinning",
   },
   ORCHARD_METAL_STRICT: { fallback: "1", meaning: "0: libraries are compiled without the strict typing pass" },
   ORCHARD_METAL_CACHE: { fallback: "`orchard/kernels` in the cache folder", meaning: "Folder of compiled kernels" },
-  ORCHARD_METAL_CACHE_LIMIT: {
-    fallback: "536870912",
-    meaning: "Size limit in bytes of that folder, above which the least recently used kernels are removed; 0: no limit",
-  },
+  ORCHARD_METAL_CACHE_LIMIT: { fallback: "536870912", meaning: "Size limit in bytes of that folder; 0: no limit" },
   ORCHARD_METAL_CLANG: { fallback: "the toolchain's, then PATH's", meaning: "The clang++ that compiles kernels" },
   ORCHARD_METAL_HEADERS: {
     fallback: "those that come with the dylib",
     meaning: "Folder of the Metal standard library's headers",
   },
-  ORCHARD_METAL_MAX_FINDINGS: {
-    fallback: "1000",
-    meaning: "Number of findings that are kept; further ones are only counted",
-  },
+  ORCHARD_METAL_MAX_FINDINGS: { fallback: "1000", meaning: "Number of findings that are kept" },
   ORCHARD_METAL_ABORT_ON_MISUSE: { fallback: "1", meaning: "0: misuse of the API is reported but not fatal" },
   ORCHARD_METAL_MEMORY_LIMIT: {
     fallback: "0: the limit of tensors",
     meaning: "Maximum bytes of device memory",
   },
-  ORCHARD_METAL_EXECUTE: {
-    fallback: "1",
-    meaning:
-      "0: dispatches complete without running a thread, which quickly shows the allocations and encoding of large " +
-      "workloads",
-  },
+  ORCHARD_METAL_EXECUTE: { fallback: "1", meaning: "0: dispatches complete without running a thread" },
   ORCHARD_METAL_WHOLE: {
     fallback: "0",
-    meaning:
-      "1: a library fails to compile if the executing pass rejects any of its kernels, instead of when that kernel " +
-      "is first used",
+    meaning: "1: a library fails to compile if the executing pass rejects any of its kernels, even an unused one",
   },
   ORCHARD_METAL_AFTER_FAULT: {
     fallback: "continue",
     meaning:
-      "Behavior of a queue after a command buffer fails: `continue` runs the next ones, `ignore` rejects all of " +
-      "them, `discard` stops the next one half way",
+      "After a command buffer fails, a queue runs the next ones (`continue`), rejects all (`ignore`), or stops the " +
+      "next one half way (`discard`)",
   },
   ORCHARD_METAL_DEVICE: {
     fallback: "software",
     meaning:
-      "`nvidia` or `nvidia:<number>`: the metal backend runs on an [NVIDIA GPU](gpu.md). Without a number, each rank " +
-      "of an MPI launcher takes the GPU of its number on the machine, and other programs take the first",
+      "`nvidia` or `nvidia:<number>`: the metal backend runs on an [NVIDIA GPU](gpu.md), by default the first, or " +
+      "for ranks of MPI the GPU of their number",
   },
   ORCHARD_METAL_GPU_CLANG: {
     fallback: "that of `orchard toolchain install --gpu`",
@@ -237,7 +197,7 @@ export const softwareDevice = {
   },
   ORCHARD_METAL_GPU_COMPILE: {
     fallback: "0",
-    meaning: "1: each pipeline of the software device is also compiled for NVIDIA GPUs, to fill the cache",
+    meaning: "1: pipelines are also compiled for NVIDIA GPUs, to fill the cache",
   },
   ORCHARD_METAL_CUDA: {
     fallback: "`libcuda.so.1`",
