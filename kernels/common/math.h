@@ -14,7 +14,8 @@
 
 namespace orchard {
 
-// ln(1 + e^-a) for a ≥ 0. In C++ it has a scale, which fused_half_lowered removes.
+// ln(1 + e^-a) for a ≥ 0. The C++ version is scaled (native/cpu/elementwise/softplus.h), and fused_half_lowered removes
+// the scale.
 inline float lifted_log_of_one_and_exp(float a) { return log1p(exp(-a)); }
 inline float fused_half_lowered(float a, float factor, float addend) { return fused(a, factor, addend); }
 

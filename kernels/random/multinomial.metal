@@ -9,7 +9,7 @@
 // find the smallest of all. Without replacement, this is repeated for each sample, among the keys that follow the
 // previous one.
 //
-// A category whose weight is not above 0 is never sampled; if none is left, the index is −1.
+// A category whose weight is not above 0 is never sampled. If no other category is left, the index is −1.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -2,7 +2,8 @@
 // counted row-major. Of equal elements, including NaNs, the first is taken; NaN counts as larger (or smaller) than all
 // numbers. The function constant `operation` selects the largest or the smallest.
 //
-// The kernels are those of fold.metal: from elements or states, to results or states. A state is a value and an index.
+// There are four kernels, as in fold.metal: from elements or states, to results or states. A state is a value and an
+// index.
 
 #include <metal_stdlib>
 using namespace metal;
