@@ -1,5 +1,5 @@
-// LAPACK's functions by the names of CLAPACK, as Accelerate has them. They call the machine's LAPACK: the library that
-// ORCHARD_BLAS names, or the system's OpenBLAS. Without one, the first call ends the program with one sentence.
+// LAPACK's functions under the names that Accelerate uses (CLAPACK). They call the machine's LAPACK: the library that
+// ORCHARD_BLAS names, or the system's OpenBLAS. Without one, the first call prints the reason and ends the program.
 import Foundation
 
 @_silgen_name("orchard_lapack_call")
@@ -31,9 +31,8 @@ private nonisolated(unsafe) let library: UnsafeMutableRawPointer? = {
     return names.lazy.compactMap(open).first
 }()
 
-/// Loads a library. A library outside of the system's folders often has the Fortran library that it needs in its own
-/// folder, where the loader does not search. The Fortran library is therefore loaded first: the loader then finds it by
-/// its name.
+/// Loads a library. A library outside of the system's folders often needs a Fortran library from the same folder, where
+/// the loader does not search. So this function loads the Fortran library first; the loader then finds it by name.
 private func open(_ path: String) -> UnsafeMutableRawPointer? {
     if let handle = dlopen(path, RTLD_NOW) { return handle }
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
@@ -57,7 +56,7 @@ private func pointers(_ arguments: UnsafeMutableRawPointer?...) -> [UnsafeMutabl
 /// Calls a function whose arguments are all pointers.
 private func lapack(_ name: String, _ arguments: UnsafeMutableRawPointer?...) -> Int32 {
     _ = called(find(name), arguments, arguments.count)
-    return 0  // CLAPACK's functions return 0: `info` says what happened
+    return 0  // CLAPACK's functions return 0; `info` has the status
 }
 
 /// Factors a general matrix: A = P · L · U.
@@ -221,7 +220,7 @@ public func dsyev_(
     lapack("dsyev_", jobz, uplo, n, a, lda, w, work, lwork, info)
 }
 
-/// The same by divide and conquer.
+/// The eigenvalues and eigenvectors of a symmetric matrix, by divide and conquer.
 @discardableResult
 public func ssyevd_(
     _ jobz: LAPACKText, _ uplo: LAPACKText, _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -401,7 +400,7 @@ public func dggsvd_(
     )
 }
 
-/// Random numbers: uniform on (0, 1) (1) or on (−1, 1) (2), or normal (3).
+/// Random numbers of distribution 1 (uniform on (0, 1)), 2 (uniform on (−1, 1)) or 3 (normal).
 @discardableResult
 public func slarnv_(_ idist: LAPACKInteger, _ iseed: LAPACKInteger, _ n: LAPACKInteger, _ x: LAPACKReals) -> Int32 {
     lapack("slarnv_", idist, iseed, n, x)

@@ -4,7 +4,7 @@
 public enum vForce {}
 
 extension AccelerateBuffer {
-    /// Computed in double precision, whose rounding to float is the nearest in all but rare cases.
+    /// Computes in double precision. Rounding to float then gives the nearest float in all but rare cases.
     fileprivate func computed(_ function: (Double) -> Double) -> [Element] where Element: BinaryFloatingPoint {
         mapped { Element(function(Double($0))) }
     }

@@ -97,7 +97,7 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         threadgroupLengths[index] = length
     }
 
-    /// Forgets what was bound: in Metal 4 each dispatch has the bindings of its argument table alone.
+    /// Removes all bindings: in Metal 4, each dispatch uses only the bindings of its argument table.
     func removeBindings() {
         bindings = bindings.map { _ in .none }
         textures = textures.map { _ in nil }
