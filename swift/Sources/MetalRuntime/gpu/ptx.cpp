@@ -115,7 +115,7 @@ ProcessResult compile_ptx(const Toolchain &tools, const GpuToolchain &gpu, const
 std::string ptx_key(const CompileOptions &options, Build build) {
   ContentHash hash;
   for (const std::string &flag : ptx_flags("", options, build)) hash.add(flag);
-  // A machine without a compiler uses what another one has compiled.
+  // A machine without a compiler uses files that another machine compiled.
   return hash.hexadecimal();
 }
 
