@@ -55,7 +55,7 @@ final class AtomicTests: XCTestCase {
     }
 
     /// Each thread gets a different ticket: the old values are 0..<n, each once. In `order`, each thread exchanges its
-    /// value for that of another.
+    /// value for another thread's.
     func testOldValuesAreHandedOutOnce() throws {
         let function = try KernelLibrary(
             """
@@ -205,7 +205,7 @@ final class AtomicTests: XCTestCase {
         }
     }
 
-    /// Atomic accesses do not race with each other, but with plain accesses.
+    /// Atomic accesses race with plain accesses, but not with each other.
     func testTheCheckerTellsAtomicFromPlainAccesses() throws {
         let library = try KernelLibrary(
             """

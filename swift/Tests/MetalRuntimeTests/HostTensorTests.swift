@@ -164,7 +164,7 @@ final class HostTensorTests: CheckerTestCase {
         }
     }
 
-    /// Programs that Metal rejects, each beside a legal one.
+    /// Programs that Metal rejects, each with a similar legal program.
     func testRefusals() throws {
         let pairs: [(String, String, String)] = [
             ("tensor<device float, dextents<int, 2>> t", "tensor<threadgroup float, dextents<int, 2>> t", ""),
