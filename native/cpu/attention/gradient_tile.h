@@ -1,5 +1,5 @@
-// The gradients from a panel of queries and a tile of keys: five products, with the probabilities computed between
-// them.
+// Computes the gradients from a panel of queries and a tile of keys: five products, with the probabilities computed
+// between them.
 //
 //   s = k qᵀ, p = exp(s − L)      dp = v dOᵀ, ds = p (dp − Δ)      dv += (kept p) dO      dk += du q      dq += du k
 #pragma once

@@ -1,4 +1,4 @@
-// Eigenvalues by LAPACK's tridiagonal reduction and its divide and conquer, as its syevd combines them. The blocked
+// Eigenvalues by LAPACK's tridiagonal reduction and its divide-and-conquer routine, the steps of syevd. The blocked
 // code of reflections.h applies the reflections on all threads: OpenBLAS's ormtr took more than a quarter of the total
 // time.
 #include "eigh_lapack.h"

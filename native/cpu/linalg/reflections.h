@@ -12,7 +12,7 @@ namespace orchard {
 constexpr int64_t narrow_block = 8, wide_block = 32;
 // The number of columns that are multiplied by a block at once.
 constexpr int64_t tile_columns = 64;
-// As many elements as two of the widest vectors have.
+// The number of elements in two of the widest vectors.
 constexpr int64_t copied_columns = 32;
 
 // Part of a row-major matrix.

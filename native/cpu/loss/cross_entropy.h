@@ -58,7 +58,7 @@ struct CrossEntropyKernel {
   void (*gradients)(const ClassBatch &, const ClassScale *);
 };
 
-// A block of slices of few classes; the fields that ClassBatch has too mean the same.
+// A block of slices of few classes. Fields that ClassBatch also has mean the same as there.
 struct ShortClasses {
   const char *x;
   char *out;

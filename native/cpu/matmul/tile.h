@@ -50,7 +50,8 @@ template <class T> struct Tile {
 
 constexpr int line_bytes = 64;
 template <class T> constexpr int line = line_bytes / int(sizeof(T));
-// How many steps ahead to prefetch: about 220 cycles, the latency of the L3 cache, at two vector products per cycle.
+// The number of steps to prefetch ahead: about 220 cycles, the latency of the L3 cache, at two vector products per
+// cycle.
 constexpr int64_t steps_ahead = 448 / (tile_rows * tile_vectors);
 
 // Prefetches the cache lines of one step of b, or of one row of c. Always inlined: GCC assumes that a function that

@@ -15,7 +15,7 @@ namespace {
 // The number of multiplications that makes a task worth its overhead.
 constexpr int64_t task_products = 1 << 17;
 
-// From this many rows of x on, weights are unpacked to memory, some rows at a time, for a float32 matrix product.
+// With at least this many rows of x, weights are unpacked to memory, some rows at a time, for a float32 matrix product.
 constexpr int64_t many_rows = 16;
 constexpr int64_t unpacked_floats = 1 << 21;
 

@@ -167,7 +167,7 @@ template <class T> void part(const ScanPart &slice_part) {
   else part_of<T, -1>(slice_part);
 }
 
-// cumprod has no functions for parts: the product of a part may be infinite although that of the slice is 0. Integers
+// cumprod has no functions for parts: the product of a part may be infinite although the slice's product is 0. Integers
 // support only cumsum and cumprod.
 template <Scan code, class T> constexpr ScanKernel kernel_of() {
   constexpr bool is_float = std::is_floating_point_v<Compute<T>>;
