@@ -388,7 +388,7 @@ kernel void vector_combine(
         device const float *, device const T *, device const int *, device T *, device float *, device float *, \
         constant Attention &, uint3, uint, uint);
 
-// The numbers of SIMD-groups are those of `vectorCut`, and the numbers of rows those of `vectorTeam`
+// `vectorCut` chooses among these numbers of SIMD-groups, and `vectorTeam` among these numbers of rows
 // (src/ops/attention/tiles.metal.ts).
 #define TEAMS(T, SIMDGROUPS) \
     VECTOR(T, SIMDGROUPS, 1) \

@@ -1,5 +1,5 @@
-// float32 functions that Metal Shading Language lacks or defines differently: those of formulas/elementary.h and
-// formulas/activations.h, which C++ computes in the same way, and erf, which it computes differently.
+// float32 functions that Metal Shading Language lacks or defines differently: the functions of formulas/elementary.h
+// and formulas/activations.h, which C++ computes in the same way, and erf, which C++ computes differently.
 //
 // Polynomials are Chebyshev interpolants on a short interval, with coefficients rounded to float32. Errors are within 3
 // units in the last place.

@@ -1,6 +1,6 @@
 // out = alpha a b + beta input for floats, for products that a library of the GPU's vendor computes: the engine for
 // NVIDIA GPUs calls cuBLASLt in place of these kernels (swift/Sources/MetalRuntime/gpu/product.h). If the library
-// refuses a product, they run: one thread per element, with sums in float32 in ascending order of k.
+// rejects a product, they run: one thread per element, with sums in float32 in ascending order of k.
 //
 // Grid: threads (n, m, matrices of the batch).
 
@@ -63,7 +63,7 @@ kernel void library_product(
     out[matrix_at(product, 3, position.z) + row * product.leading[3] + column] = T(value);
 }
 
-// The engine recognizes these kernels by name: keep the names in step with swift/Sources/MetalRuntime/gpu/product.cpp.
+// The engine recognizes these kernels by name: the names must match swift/Sources/MetalRuntime/gpu/product.cpp.
 #define LIBRARY_PRODUCT(T)                                                                \
     template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>( \
         device const T *, device const T *, device const T *, device T *, constant LibraryProduct &, uint3);

@@ -1,5 +1,5 @@
 // Samples categories by their weights, without summing weights: category c of a row gets the key E(c) / weight(c),
-// where each E(c) is an independent exponential random number. The smallest key is that of category c with probability
+// where each E(c) is an independent exponential random number. Category c has the smallest key with probability
 // weight(c) / Σ weights (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). With replacement,
 // every sample has new keys; without, the samples are those with the smallest, second smallest, … of one set of keys.
 // So results do not depend on an order of summation.

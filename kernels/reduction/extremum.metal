@@ -115,7 +115,7 @@ inline void store_extremum(
 }
 
 // Buffers of a kernel that reads elements: input, values, indices, p. Buffers of a kernel that combines states: values
-// and indices of the states, values, indices, p. The scratch memory and the grid are those of fold.metal.
+// and indices of the states, values, indices, p. The scratch memory and the grid are the same as in fold.metal.
 
 #define PLACEMENT(Number, Index)                                          \
     threadgroup ExtremumState<Number, Index> *scratch [[threadgroup(0)]], \

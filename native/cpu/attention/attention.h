@@ -1,4 +1,4 @@
-// Attention, its gradients and its dropout mask. Names are those of the formulas in src/ops/attention/problem.ts.
+// Attention, its gradients and its dropout mask. Names follow the formulas in src/ops/attention/problem.ts.
 #pragma once
 
 #include "../block.h"

@@ -10,7 +10,7 @@
 //       for each panel: for each two pieces: sum a tile                                    [their elements: in L1]
 //     transpose the sums into the result
 //
-// How the depth is split depends on its size only, so results do not depend on the number of threads.
+// The split of the depth depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "box.h"

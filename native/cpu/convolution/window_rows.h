@@ -45,7 +45,7 @@ struct Segment {
 // Each run consists of zeros, elements, and zeros.
 constexpr int64_t segments_of_run = 3;
 
-// The segments of the rows of some places: those of place i start at `begins[i]`, and one more entry marks the end.
+// The segments of the rows of some places: place i's segments start at `begins[i]`, and one more entry marks the end.
 struct SegmentTable {
   Segment *segments;
   int32_t *begins;

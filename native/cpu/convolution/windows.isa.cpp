@@ -7,7 +7,7 @@
 //       gather the source's elements under the positions into panels                       [in the L2 cache]
 //       for each tile of rows: for each panel: sum a tile of the result                    [a tile's weights: in L1]
 //
-// How the depth is split depends on its size only, so results do not depend on the number of threads.
+// The split of the depth depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "share_tasks.h"

@@ -51,7 +51,7 @@ double share(const GammaRule &rule, bool is_upper, double a, double x) {
   if (a == infinity) return is_upper ? 1 : 0;
   if (x == infinity || a == 0) return is_upper ? 0 : 1;
   if (x < 1) return is_upper ? 1 - power_series(a, x) : power_series(a, x);
-  const double part = weighted_density(a, x) * integral(rule, a, x); // of the side that x lies on
+  const double part = weighted_density(a, x) * integral(rule, a, x); // of x's side
   return (x >= a) == is_upper ? part : 1 - part;
 }
 

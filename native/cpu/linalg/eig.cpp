@@ -255,7 +255,8 @@ private:
           product[i] = product[i] * scales[i];
         }
         normalize(product, n);
-        // The real part of an eigenvector of a real matrix is one too. For a multiple eigenvalue it may be shorter.
+        // For a real eigenvalue of a real matrix, the real part of an eigenvector is also an eigenvector. For a
+        // multiple eigenvalue, the real part may be shorter.
         if (!is_complex && values[k].im == 0) {
           for (int64_t i = 0; i < n; i++) product[i].im = 0;
           normalize(product, n);

@@ -70,7 +70,7 @@ struct ShortClasses {
   bool is_streamed;
 };
 
-// By dtype, as below. The arrays have an element for each slice.
+// Indexed by dtype, as below. The arrays have an element for each slice.
 struct ShortCrossEntropies {
   void (*losses[4])(const ShortClasses &, ClassLoss *);
   void (*gradients[4])(const ShortClasses &, const ClassScale *);

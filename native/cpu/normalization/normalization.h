@@ -98,7 +98,7 @@ struct ShortGradient : ShortRowsBlock {
   double *weight_sums, *bias_sums;
 };
 
-// By dtype, as above.
+// Indexed by dtype, as above.
 struct ShortNormalizations {
   void (*normalize[4])(ShortNormalize &);
   void (*gradient[4])(const ShortGradient &);

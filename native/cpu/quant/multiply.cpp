@@ -391,8 +391,8 @@ struct GatedProduct {
   }
 };
 
-// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns]. The bits are those of two
-// products and the operations after them, each rounded to the dtype of x.
+// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns]. The bits equal the results of
+// two products and the operations after them, each rounded to the dtype of x.
 void quantized_swiglu(const QuantizedSwigluBlock &block, Operands operands) {
   const Weights gate = weights_of(block, operands, 0);
   WeightHead up_head = block;

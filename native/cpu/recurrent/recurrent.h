@@ -14,8 +14,8 @@ struct RecurrentBlock {
   Name<RecurrentKind> kind;
   Flag is_reversed, has_bias;
   Whole steps, batch, size;
-  // Of inputs, weight, bias, hidden, cell, out and lastCell: offsets, and the strides of steps and of rows. Elements of
-  // a row are adjacent.
+  // Offsets, and strides of steps and of rows, of inputs, weight, bias, hidden, cell, out and lastCell. Elements of a
+  // row are adjacent.
   Whole offsets[7], step_strides[7], row_strides[7];
 };
 

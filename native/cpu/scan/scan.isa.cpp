@@ -98,7 +98,7 @@ template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) 
   return result;
 }
 
-// Prefix sums of eight numbers: those of each half, then the last sum of the first half is added to the second half
+// Prefix sums of eight numbers: first of each half; then the last sum of the first half is added to the second half
 // (Sklansky, "Conditional-sum addition logic", 1960). First the halves of a vector are combined this way, then vectors,
 // so the sums do not depend on the vector length.
 constexpr int eight = 8;

@@ -135,7 +135,7 @@ public func vDSP_zvmagsD(
     }
 }
 
-/// c = 10 log₁₀(a / zero) of powers (flag 0), or twice that of amplitudes (flag 1).
+/// c = 10 log₁₀(a / zero) for powers (flag 0), or 20 log₁₀(a / zero) for amplitudes (flag 1).
 public func vDSP_vdbcon(
     _ a: UnsafePointer<Float>, _ aStride: vDSP_Stride, _ zero: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>,
     _ cStride: vDSP_Stride, _ count: vDSP_Length, _ flag: UInt32

@@ -4,7 +4,7 @@
 @_exported import OrchardDarwin
 @_exported import simd
 
-/// Arithmetic of vectors. Each form that returns an array has one that stores its elements in `result`.
+/// Arithmetic of vectors. For each form that returns an array, another form stores the elements in `result`.
 public enum vDSP {}
 
 public typealias vDSP_Length = UInt

@@ -1,6 +1,6 @@
 // Functions of each element, by the Swift forms of vForce.
 
-/// Each form that returns an array has one that stores its elements in `result`.
+/// For each form that returns an array, another form stores the elements in `result`.
 public enum vForce {}
 
 extension AccelerateBuffer {

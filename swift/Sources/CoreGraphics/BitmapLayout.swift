@@ -1,4 +1,4 @@
-// How pixels are stored in memory.
+// The layout of pixels in memory.
 
 public enum CGImageAlphaInfo: UInt32, Sendable {
     case none, premultipliedLast, premultipliedFirst, last, first, noneSkipLast, noneSkipFirst, alphaOnly
@@ -35,7 +35,7 @@ public struct CGBitmapInfo: OptionSet, Hashable, Sendable {
     public var byteOrder: CGImageByteOrderInfo { CGImageByteOrderInfo(rawValue: rawValue & 0x7000) ?? .orderDefault }
 }
 
-/// The place of each component of a pixel, and its type: an integer of 8 or 16 bits, or a float of 16 or 32 bits.
+/// The position and the type of each component of a pixel: an integer of 8 or 16 bits, or a float of 16 or 32 bits.
 struct BitmapLayout {
     private enum Component { case byte, short, half, float }
 

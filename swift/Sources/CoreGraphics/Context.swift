@@ -18,8 +18,8 @@ public enum CGBlendMode: Int32, Sendable {
 public typealias CGBitmapContextReleaseDataCallback =
     @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
 
-/// A bitmap that images, rectangles and ellipses are drawn into, with y upward from the bottom row. A shape covers a
-/// pixel if it covers the pixel's center; edges are not smoothed. Paths and text are not supported.
+/// A bitmap for drawing images, rectangles and ellipses, with y upward from the bottom row. A shape covers a pixel if
+/// it covers the pixel's center; edges are not smoothed. Paths and text are not supported.
 public final class CGContext {
     public let width: Int
     public let height: Int

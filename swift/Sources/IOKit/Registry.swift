@@ -28,7 +28,7 @@ private let gpuProperties: [String: AnyObject] = [
     "gpu-core-count": NSNumber(value: Int64(8)), "IOClass": "AGXAcceleratorG13G" as NSString,
 ]
 
-/// Iterators by number, each with the entries that it has not returned yet. Their numbers follow those of the entries.
+/// Iterators by number, each with the entries that it has not returned yet. Iterators are numbered after the entries.
 private final class Iterators: @unchecked Sendable {
     static let shared = Iterators()
     private let lock = NSLock()

@@ -6,7 +6,7 @@ protocol Command {
     var encoder: EncoderRecord? { get }
     /// The buffers that it uses, if they still exist.
     var buffers: [SoftwareBuffer] { get }
-    /// Whether the host takes part, so that the GPU's earlier work must have ended.
+    /// Whether the command involves the host, so that the GPU's earlier work must have ended.
     var isSeenByHost: Bool { get }
     /// Runs the command; returns nil on success.
     func run() -> CommandFailure?

@@ -243,7 +243,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
 
     // MARK: Executing, on the queue's thread
 
-    /// Whether the host takes part in a command, so that earlier command buffers must have completed.
+    /// Whether a command involves the host, so that earlier command buffers must have completed.
     var isSeenByHost: Bool { commands.contains { $0.isSeenByHost } }
 
     /// Runs the commands. On a GPU they may still be running when this returns; `complete` waits for them.

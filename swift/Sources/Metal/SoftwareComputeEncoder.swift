@@ -228,7 +228,7 @@ enum Binding {
     case buffer(SoftwareBuffer, offset: Int)
     case bytes(DeviceMemory)
 
-    /// The number of bytes from the first that the kernel can access to the end.
+    /// The number of bytes from the first accessible byte to the end.
     var length: Int {
         switch self {
         case .none: return 0

@@ -1,7 +1,7 @@
 import Foundation
 import Metal
 
-/// How a command buffer ended.
+/// The outcome of a command buffer.
 enum Outcome {
     case completed
     case failed(String)

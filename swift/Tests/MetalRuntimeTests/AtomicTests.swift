@@ -73,8 +73,8 @@ final class AtomicTests: XCTestCase {
                 before = TestBuffer([UInt32](repeating: 0, count: Self.threads))
             try function.run([cells, ticket, before], grid: Self.threads, group: Self.group)
             XCTAssertEqual(ticket.array(UInt32.self).sorted(), Array(0..<UInt32(Self.threads)))
-            // The exchanged values form a chain: each value, except that of the last thread, was seen by exactly one
-            // other thread, and so was the initial value.
+            // The exchanged values form a chain: exactly one other thread saw each value, except for the last thread's.
+            // The same holds for the initial value.
             let seen = before.array(UInt32.self) + [cells.array(UInt32.self)[1]]
             XCTAssertEqual(seen.sorted(), Array(0..<UInt32(Self.threads)) + [.max])
         }

@@ -220,8 +220,8 @@ void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_
     race(memory, step, address, cell.reader, cell.reader_site, false, gap);
   else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
     race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
-  // Of the accesses by one thread, a plain one is kept rather than an atomic one: it also races with atomic operations
-  // of other threads.
+  // If one thread made a plain and an atomic access, keeps the plain one, since it also races with atomic operations of
+  // other threads.
   const Moment plain = step.now & ~atomic_bit;
   if (cell.writer != plain || !is_atomic(step.now)) {
     cell.writer = step.now;

@@ -150,8 +150,8 @@ private:
 
 inline Checker &the_checker() { return Checker::get(); }
 
-// Where the kernel's module stores its current thread; set only on the operating-system thread that runs a checked
-// dispatch, else null.
+// The address where the kernel's module stores its current thread. Null except on the operating-system thread that runs
+// a checked dispatch.
 extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
 
 // Returns null outside kernels: the checker ignores code of a library that only describes its functions.

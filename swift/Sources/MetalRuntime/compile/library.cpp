@@ -30,8 +30,8 @@ struct mrt_function {
   mrt_library *library = nullptr;
   size_t entry = 0;
   std::string name;
-  // By position in MrtModule::constants: the address of the value, or null. The last entry is a number that identifies
-  // the function.
+  // Indexed by position in MrtModule::constants: the address of the value, or null. The last entry is a number that
+  // identifies the function.
   std::vector<const void *> constants;
   std::vector<mrt_constant_value> values;
   std::vector<mrt_argument> arguments;

@@ -175,7 +175,7 @@ bool GpuProducts::run(cuda::Stream stream, cublas::DataType type, const ProductP
     const int64_t *strides = product.batch_strides[operand];
     key[at++] = alignment_of(operands[size_t(operand)], {product.leading[operand], strides[0], strides[1]}, element);
   }
-  // A bias counts as part of D, as in PyTorch's gemm_and_bias; and D is also C, unless a matrix is added.
+  // A bias counts as part of D, as in PyTorch's gemm_and_bias. D also serves as C unless a matrix is added.
   if (product.addend == row_addend)
     key[operand_out] = std::min(key[operand_out], int64_t(alignment_of(operands[operand_input], {}, element)));
   if (product.addend != matrix_addend) key[operand_input] = key[operand_out];

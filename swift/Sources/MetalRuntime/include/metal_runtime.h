@@ -246,8 +246,8 @@ typedef struct mrt_dispatch {
   const void *const *used_resources;
   size_t used_resource_count;
   bool count; // set the counters, which requires the counting build
-  // By index, null if nothing is bound; MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS entries. The memory of a texture must be
-  // among used_resources.
+  // Indexed by binding, null if nothing is bound; MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS entries. The memory of a
+  // texture must be among used_resources.
   const MrtTexture *const *textures;
   const MrtSampler *const *samplers;
 } mrt_dispatch;

@@ -278,7 +278,7 @@ MRT_FUNC void check_run(const Left &left, const Right &right, const Destination 
 #define MRT_CHECK_RUN(...)
 #endif
 
-// Reads or writes the element of a destination that a slot stands for.
+// Reads or writes the destination's element for a slot.
 template <typename Layout, typename Sum, typename T, typename E, typename D, typename... Tags>
 MRT_FUNC Sum old_sum(const tensors::tensor<T, E, D, Tags...> &destination, int slot) {
   const TensorPlace place = Layout::place(slot);
