@@ -106,7 +106,7 @@ private:
     return attention_grain(int64_t(tasks_.size()), products);
   }
 
-  // Returns how many scores it computed; all functions here that compute scores do.
+  // Returns the number of computed scores, like all functions here that compute scores.
   int64_t run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;

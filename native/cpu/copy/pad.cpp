@@ -256,8 +256,8 @@ void pad(const PadBlock &block, Operands operands) {
 
 // ---------------------------------------------------------------- gradients
 
-// The positions of the padded axis that copy each element. For element i, they are positions[starts[i]] to
-// positions[starts[i + 1] - 1], in ascending order, times the stride.
+// The positions of the padded axis that copy each element, in ascending order, times the stride. begin(i) and end(i)
+// delimit the positions for element i.
 class Copies {
 public:
   Copies(const Axis &axis, PadMode mode) : starts_(axis.size + 1), positions_(axis.total()) {

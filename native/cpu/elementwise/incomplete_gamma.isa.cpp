@@ -1,5 +1,5 @@
-// The formulas of src/ops/elementwise/incomplete_gamma.ts and gamma_integrals.ts, which other backends compose of other
-// operations. They are computed in float64 for both dtypes.
+// The formulas of src/ops/elementwise/incomplete_gamma.ts and gamma_integrals.ts, which other backends compute with
+// several operations. They are computed in float64 for both dtypes.
 #include "incomplete_gamma.h"
 
 #include "gamma.h"

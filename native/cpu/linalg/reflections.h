@@ -26,7 +26,7 @@ template <class T> struct Part {
   Part with_columns(int64_t count) const { return {data, rows, count, stride}; }
 };
 
-// V and T of a block. V has as many rows as the matrix part that it was computed from, and `width` columns; unused
+// V and T of a block. V has `width` columns, and as many rows as the matrix part from which it was computed; unused
 // columns are zeros.
 template <class T> struct Block {
   T *v, *t;

@@ -142,7 +142,7 @@ public final class CGContext {
         }
     }
 
-    /// The color that shapes are filled with, multiplied by its alpha.
+    /// The fill color of shapes, multiplied by its alpha.
     private var filled: SIMD4<Float> {
         let color = state.fill.rgba
         return SIMD4(color.x * color.w, color.y * color.w, color.z * color.w, color.w)

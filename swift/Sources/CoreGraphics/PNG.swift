@@ -79,7 +79,7 @@ package func readPng(_ data: Data) throws -> CGImage {
     return result
 }
 
-/// Returns the bytes of a PNG file, with 8 bits per component.
+/// Encodes an image as the bytes of a PNG file, with 8 bits per component.
 package func writePng(_ picture: CGImage) throws -> Data {
     guard let write = function("png_image_write_to_memory", Write.self) else { throw missing }
     var pixels = [UInt8]()

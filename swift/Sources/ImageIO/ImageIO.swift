@@ -46,7 +46,7 @@ public func CGImageSourceGetCount(_ source: CGImageSource) -> Int { CGImageSourc
 public func CGImageSourceCreateImageAtIndex(_ source: CGImageSource, _ index: Int, _ options: CFDictionary?) -> CGImage?
 { index == 0 ? source.image : nil }
 
-/// Returns the picture, shrunk so that neither side is longer than `kCGImageSourceThumbnailMaxPixelSize`.
+/// Returns the image, shrunk so that neither side is longer than `kCGImageSourceThumbnailMaxPixelSize`.
 public func CGImageSourceCreateThumbnailAtIndex(
     _ source: CGImageSource, _ index: Int, _ options: CFDictionary?
 ) -> CGImage? {
@@ -74,21 +74,21 @@ public func CGImageSourceCopyPropertiesAtIndex(
     ]
 }
 
-/// Writes a picture to a file, or appends it to data.
+/// Writes an image to a file, or appends it to data.
 public final class CGImageDestination: @unchecked Sendable {
     fileprivate let write: (Data) throws -> Void
     fileprivate var image: CGImage?
     fileprivate init(_ write: @escaping (Data) throws -> Void) { self.write = write }
 }
 
-/// Returns nil for other types than `public.png`, and for several pictures.
+/// Returns nil for other types than `public.png`, and for several images.
 public func CGImageDestinationCreateWithURL(
     _ url: CFURL, _ type: CFString, _ count: Int, _ options: CFDictionary?
 ) -> CGImageDestination? {
     type == png && count == 1 ? CGImageDestination { try $0.write(to: url) } : nil
 }
 
-/// Returns nil for other types than `public.png`, and for several pictures.
+/// Returns nil for other types than `public.png`, and for several images.
 public func CGImageDestinationCreateWithData(
     _ data: CFMutableData, _ type: CFString, _ count: Int, _ options: CFDictionary?
 ) -> CGImageDestination? {

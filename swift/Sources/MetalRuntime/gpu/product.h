@@ -17,7 +17,7 @@ struct ProductLibrary {
   std::string problem; // why there is none
 };
 
-// Loads the library that ORCHARD_CUBLAS names, or the first that is found. "none" declines.
+// Loads the library that ORCHARD_CUBLAS names, or the first that is found. "none" disables it.
 const ProductLibrary &product_library();
 
 // The parameters of the kernels: LibraryProduct in kernels/matmul/library.metal.

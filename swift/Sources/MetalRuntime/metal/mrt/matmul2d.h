@@ -42,7 +42,7 @@ template <typename T, typename E, typename L> struct OperandKind<tensors::cooper
   typedef L layout;
 };
 template <typename T> using operand_kind = OperandKind<metal::remove_cv_t<metal::remove_addrspace_t<T>>>;
-// Keeps `const`, which Apple's compiler rejects.
+// Keeps `const`, so that const elements are rejected, as by Apple's compiler.
 template <typename T> using operand_element = metal::remove_addrspace_t<typename operand_kind<T>::element>;
 
 // The types of matmul2d's table (MPPTensorOpsMatMul2d.h): 1 an 8-bit integer, 2 half or bfloat, 3 float, 0 none.
