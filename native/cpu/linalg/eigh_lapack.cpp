@@ -92,7 +92,7 @@ public:
   }
 
 private:
-  // Transposes the vectors of the tridiagonal matrix and those of the reflections, since LAPACK stores both as columns.
+  // Transposes the vectors of the tridiagonal matrix and of the reflections, since LAPACK stores both as columns.
   // Reflection k does not change the first k + 1 elements.
   void store_vectors(const EighBatch<T> &matrix, T *memory) {
     T *reflections = space_.vectors(memory);

@@ -52,7 +52,7 @@ public:
     });
   }
 
-  // Replaces the first `columns` rows of B by those of Qᵀ B. The other rows become undefined.
+  // Replaces the first `columns` rows of B by the first rows of Qᵀ B. The other rows become undefined.
   void project(T *a, T *b, int64_t width) {
     Scratch<T> tops(blocks_ * columns_ * width);
     for_blocks([&](int64_t at, BlockedQr<T> &qr, T *) {

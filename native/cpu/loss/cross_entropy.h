@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// The fields that both blocks begin with. Class weights are dense.
+// The common first fields of both blocks. Class weights are dense.
 struct ClassesBlock {
   DTypeField dtype;       // of the logits; a float dtype
   DTypeField index_dtype; // of the targets

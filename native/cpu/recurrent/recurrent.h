@@ -29,9 +29,9 @@ struct RecurrentStep {
   int64_t next_stride, next_cell_stride;
 };
 
-// `activate` is indexed by kind and dtype (float64, float32): computes the next states of all rows. The sums are h Wᵀ +
-// b for a GRU; for other kinds, they include the inputs. `transpose` is indexed by dtype: out[c * rows + r] = in[r *
-// stride + c].
+// `activate` is indexed by kind and dtype (float64, float32): computes the next states of all rows. The sums are
+// h Wᵀ + b for a GRU; for other kinds, they include the inputs.
+// `transpose` is indexed by dtype: out[c * rows + r] = in[r * stride + c].
 struct RecurrentKernels {
   void (*activate[static_cast<int>(RecurrentKind::count)][2])(const RecurrentStep &step);
   void (*transpose[2])(const char *in, int64_t stride, int64_t rows, int64_t columns, char *out);

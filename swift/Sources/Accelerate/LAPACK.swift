@@ -76,7 +76,7 @@ public func dgetrf_(
     lapack("dgetrf_", m, n, a, lda, ipiv, info)
 }
 
-/// Inverts a matrix from its factors by getrf.
+/// Inverts a matrix from the factors that getrf computes.
 @discardableResult
 public func sgetri_(
     _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger, _ ipiv: LAPACKInteger, _ work: LAPACKReals,
@@ -93,7 +93,7 @@ public func dgetri_(
     lapack("dgetri_", n, a, lda, ipiv, work, lwork, info)
 }
 
-/// Solves A · X = B from the factors of A by getrf.
+/// Solves A · X = B from the factors of A that getrf computes.
 @discardableResult
 public func sgetrs_(
     _ trans: LAPACKText, _ n: LAPACKInteger, _ nrhs: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -256,7 +256,7 @@ public func dgeqrf_(
     lapack("dgeqrf_", m, n, a, lda, tau, work, lwork, info)
 }
 
-/// Forms Q from the factors by geqrf.
+/// Forms Q from the factors that geqrf computes.
 @discardableResult
 public func sorgqr_(
     _ m: LAPACKInteger, _ n: LAPACKInteger, _ k: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -288,7 +288,7 @@ public func dpotrf_(
     lapack("dpotrf_", uplo, n, a, lda, info)
 }
 
-/// Inverts a matrix from its factor by potrf.
+/// Inverts a matrix from the factor that potrf computes.
 @discardableResult
 public func spotri_(
     _ uplo: LAPACKText, _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger, _ info: LAPACKInteger
@@ -303,7 +303,7 @@ public func dpotri_(
     lapack("dpotri_", uplo, n, a, lda, info)
 }
 
-/// Solves A · X = B from the factor of A by potrf.
+/// Solves A · X = B from the factor of A that potrf computes.
 @discardableResult
 public func spotrs_(
     _ uplo: LAPACKText, _ n: LAPACKInteger, _ nrhs: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -354,7 +354,7 @@ public func dtrtrs_(
     lapack("dtrtrs_", uplo, trans, diag, n, nrhs, a, lda, b, ldb, info)
 }
 
-/// Estimates the reciprocal of the condition number from the factors by getrf.
+/// Estimates the reciprocal of the condition number from the factors that getrf computes.
 @discardableResult
 public func sgecon_(
     _ norm: LAPACKText, _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger, _ anorm: LAPACKReals,

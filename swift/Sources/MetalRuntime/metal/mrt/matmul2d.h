@@ -231,7 +231,7 @@ MRT_FUNC void read_share(Sum *share, const tensors::tensor<T, E, D, Tags...> &so
 template <bool, typename Sum, typename T, typename E, typename L>
 MRT_FUNC void read_share(Sum *, const tensors::cooperative_tensor<T, E, L> &, int, int, int, long, long) {}
 
-// Returns an operand's number of k: the extent of memory, or the size of the cooperative tensor.
+// Returns the length of an operand along k: the extent of memory, or the size of the cooperative tensor.
 template <bool along_rows, typename Operand> MRT_FUNC long depth_of(const Operand &operand) {
   if constexpr (operand_kind<Operand>::is_cooperative)
     return along_rows ? operand_kind<Operand>::layout::columns : operand_kind<Operand>::layout::rows;

@@ -146,10 +146,10 @@ MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<float, 64> a, metal::
   return c;
 }
 
-// ---------------------------------------------------------------- factors of different types A float is the sum of
-// three bfloats, and a half is the sum of two. Each part has the next 8 bits of the significand, and the number's sign.
-// So tensor cores multiply them exactly, part by part. (Henry, Tang and Heinecke, "Leveraging the bfloat16 artificial
-// intelligence datatype for higher-precision computations", 2019.)
+// ---------------------------------------------------------------- factors of different types
+// A float is the sum of three bfloats, and a half is the sum of two. Each part has the next 8 bits of the significand,
+// and the number's sign. So tensor cores multiply them exactly, part by part. (Henry, Tang and Heinecke, "Leveraging
+// the bfloat16 artificial intelligence datatype for higher-precision computations", 2019.)
 template <typename T> constexpr int part_count = __is_same(T, float) ? 3 : __is_same(T, half) ? 2 : 1;
 
 // A lane's two elements, as words of two bfloats.
