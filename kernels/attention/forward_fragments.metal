@@ -1,6 +1,6 @@
-// What forward.metal computes, with scores in registers instead of threadgroup memory (fragments.h). Probabilities are
-// rounded to the type of v before the second product, as in FlashAttention-2 (Dao, 2023). The host uses this kernel on
-// NVIDIA GPUs.
+// Computes the same as forward.metal, but keeps scores in registers instead of threadgroup memory (fragments.h).
+// Probabilities are rounded to the type of v before the second product, as in FlashAttention-2 (Dao, 2023). The host
+// uses this kernel on NVIDIA GPUs.
 //
 // A threadgroup computes 16 · DOWN queries of one head, 16 in each SIMD-group, and loads KEYS keys and their values at
 // a time. Grid: threadgroups (queries / rows, heads, sequences), rounded up.

@@ -1,8 +1,8 @@
-// Attention with scores in registers: a SIMD-group has 16 rows of scores, as two rows of 8 x 8 matrices, of which each
-// lane processes its own elements.
+// Attention with scores in registers. A SIMD-group has 16 rows of scores, stored as two rows of 8 x 8 matrices. Each
+// lane processes the elements that it holds.
 //
-// MSL leaves open which elements a lane has. Apple's GPUs have one layout, which other libraries depend on too (MLX,
-// `steel/gemm/mma.h`, 2024). On an NVIDIA GPU, Orchard's functions give the layout of its tensor cores.
+// MSL does not specify which elements a lane holds. Apple's GPUs have one layout, which other libraries depend on too
+// (MLX, `steel/gemm/mma.h`, 2024). On an NVIDIA GPU, Orchard's functions give the layout of its tensor cores.
 
 #ifndef ORCHARD_ATTENTION_FRAGMENTS_H
 #define ORCHARD_ATTENTION_FRAGMENTS_H
@@ -64,7 +64,7 @@ inline void fragment_multiply_accumulate(
 }
 #endif
 
-// Returns the matrix of which each lane has these two elements, rounded to T.
+// Returns a matrix made of two elements from each lane, rounded to T.
 template <typename T> inline simdgroup_matrix<T, 8, 8> rounded_fragment(float2 elements) {
     return fragment_of(vec<T, 2>(T(elements.x), T(elements.y)));
 }
@@ -141,8 +141,8 @@ inline void store_fragments(
     }
 }
 
-// Returns a number with its highest bit, or that of its lower half, set if any of four elements is NaN or infinite: the
-// exponent of such a number has all bits set, so adding its lowest bit carries into the sign.
+// Sets bit 31 or bit 15 of the result if any of four elements is NaN or infinite. All bits of such an exponent are set,
+// so adding its lowest bit carries into the sign.
 inline uint exponent_carries(float4 elements) {
     const uint4 carries = (as_type<uint4>(elements) & 0x7f800000) + 0x00800000;
     return (carries.x | carries.y) | (carries.z | carries.w);
@@ -160,11 +160,11 @@ inline uint exponent_carries(bfloat4 elements) {
     return carries << 16;
 }
 
-// A thread's share of a tile, in registers: so all reads of device memory are in progress at once.
+// A thread's share of a tile, in registers, so that all reads of device memory are in flight at once.
 template <typename T, int ROWS, int WIDTH, int THREADS> struct TileShare {
     vec<T, 4> fours[ROWS * WIDTH / 4 / THREADS];
 
-    // Whether the share is used: the tile is in bounds, and its rows are read by fours.
+    // Whether the share is used: the tile must be in bounds, and its rows must allow loads of four elements.
     static inline bool suffices(int rows_left, uint dim) {
         return has(ATTENTION_OPTION_QUADS) && rows_left >= ROWS && dim == WIDTH;
     }
@@ -199,7 +199,7 @@ struct NonfiniteTiles {
     bool second;
 };
 
-// Two tiles whose shares are read before they are needed, so that the computation hides the latency of device memory.
+// Two tiles that are read ahead, so that the computation hides the latency of device memory.
 template <typename T, int ROWS, int WIDTH, int THREADS> struct TilesAhead {
     TileShare<T, ROWS, WIDTH, THREADS> first;
     TileShare<T, ROWS, WIDTH, THREADS> second;
@@ -220,7 +220,7 @@ template <typename T, int ROWS, int WIDTH, int THREADS> struct TilesAhead {
     }
 };
 
-// What load_rows (tiles.h) does, for two tiles.
+// Like load_rows (tiles.h), for two tiles.
 template <typename T, int ROWS, int WIDTH, int THREADS>
 inline NonfiniteTiles load_two_tiles(
     threadgroup T *first,

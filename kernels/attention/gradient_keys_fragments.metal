@@ -1,6 +1,6 @@
-// What gradient_keys.metal computes, with scores and their gradients in registers instead of threadgroup memory
-// (fragments.h). The factors of gradOut and q are rounded to their type, as in FlashAttention-2 (Dao, 2023). The host
-// uses this kernel on NVIDIA GPUs.
+// Computes the same as gradient_keys.metal, but keeps scores and their gradients in registers instead of threadgroup
+// memory (fragments.h). The factors of gradOut and q are rounded to their type, as in FlashAttention-2 (Dao, 2023). The
+// host uses this kernel on NVIDIA GPUs.
 //
 // A threadgroup computes 16 · DOWN keys of one head, 16 in each SIMD-group, and loads QUERIES queries and their gradOut
 // at a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.

@@ -1,6 +1,6 @@
-// What gradient_queries.metal computes, with scores and their gradients in registers instead of threadgroup memory
-// (fragments.h). The factors of k are rounded to its type, as in FlashAttention-2 (Dao, 2023). The host uses this
-// kernel on NVIDIA GPUs.
+// Computes the same as gradient_queries.metal, but keeps scores and their gradients in registers instead of threadgroup
+// memory (fragments.h). The factors of k are rounded to its type, as in FlashAttention-2 (Dao, 2023). The host uses
+// this kernel on NVIDIA GPUs.
 //
 // A threadgroup computes 16 · DOWN queries of one head, 16 in each SIMD-group, and loads KEYS keys and their values at
 // a time. Grid: threadgroups (queries / rows, heads, sequences), rounded up.

@@ -20,7 +20,7 @@ using namespace metal;
 #include "attention/pairs.h"
 
 #define VECTOR_WIDTH 256
-// How many parts of a row are loaded before the first of them is added, so that the loads overlap.
+// Number of parts of a row that are loaded before the first one is added, so that the loads overlap.
 #define READ_AHEAD 8
 
 // The elements of each row in a lane, and the keys that a SIMD-group processes at a time, depending on the rows of a
@@ -28,7 +28,7 @@ using namespace metal;
 constexpr int lane_elements(int rows) { return rows == 8 ? 4 : VECTOR_WIDTH / 32; }
 constexpr int keys_at_a_time(int rows) { return rows == 8 ? 4 : 8; }
 
-// Returns how many adjacent elements of a row of `dim` elements a lane loads at once.
+// Returns the number of adjacent elements that a lane loads at once from a row of `dim` elements.
 inline uint run_of(uint dim) { return !has(ATTENTION_OPTION_QUADS) ? 1 : dim % 128 == 0 ? 4 : dim % 64 == 0 ? 2 : 1; }
 
 // Returns the index of a lane's i-th element.
@@ -82,7 +82,7 @@ template <> inline float scattered_sum<1>(thread float *numbers, uint, ushort st
     return sum;
 }
 
-// Divides a row of sums by its total, which includes the sink, and writes it. Each thread writes its elements.
+// Divides a row of sums by its total, which includes the sink, and writes the row. Each thread writes its elements.
 template <typename T>
 inline void finish_row(
     constant Attention &a,
@@ -388,7 +388,7 @@ kernel void vector_combine(
         device const float *, device const T *, device const int *, device T *, device float *, device float *, \
         constant Attention &, uint3, uint, uint);
 
-// The numbers of SIMD-groups are those of `vectorCut`, and the numbers of rows those of `vectorTeam`
+// `vectorCut` chooses among these numbers of SIMD-groups, and `vectorTeam` among these numbers of rows
 // (src/ops/attention/tiles.metal.ts).
 #define TEAMS(T, SIMDGROUPS) \
     VECTOR(T, SIMDGROUPS, 1) \

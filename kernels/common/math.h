@@ -1,5 +1,5 @@
-// float32 functions that Metal Shading Language lacks or defines differently: those of formulas/elementary.h and
-// formulas/activations.h, which C++ computes in the same way, and erf, which it computes differently.
+// float32 functions that Metal Shading Language lacks or defines differently: the functions of formulas/elementary.h
+// and formulas/activations.h, which C++ computes in the same way, and erf, which C++ computes differently.
 //
 // Polynomials are Chebyshev interpolants on a short interval, with coefficients rounded to float32. Errors are within 3
 // units in the last place.
@@ -14,7 +14,8 @@
 
 namespace orchard {
 
-// ln(1 + e^-a) for a ≥ 0. In C++ it has a scale, which fused_half_lowered removes.
+// ln(1 + e^-a) for a ≥ 0. The C++ version is scaled (native/cpu/elementwise/softplus.h), and fused_half_lowered removes
+// the scale.
 inline float lifted_log_of_one_and_exp(float a) { return log1p(exp(-a)); }
 inline float fused_half_lowered(float a, float factor, float addend) { return fused(a, factor, addend); }
 

@@ -18,8 +18,8 @@ inline float floor_divide(float a, float b) {
     }
     float rest = fmod(a, b);
     float quotient = rint((a - rest) / b);
-    // From 2^22 on, the two rounding errors together may have reached the next integer, which is corrected. From 2^24
-    // on, float32 has no fractions.
+    // From 2^22 on, the sum of both rounding errors may reach the next integer; this step corrects it. From 2^24 on,
+    // float32 has no fractions.
     if (fabs(quotient) >= 4194304.0f && fabs(quotient) < 16777216.0f) {
         quotient += rint((fused(-quotient, b, a) - rest) / b);
     }

@@ -1,5 +1,5 @@
-// float32 functions that Metal Shading Language lacks: those of formulas/special.h, which C++ computes in the same way,
-// and erfc and hypot, which it computes differently. Errors are within 4 units in the last place (erfc: 6).
+// float32 functions that Metal Shading Language lacks: the functions of formulas/special.h, which C++ computes in the
+// same way, and erfc and hypot, which C++ computes differently. Errors are within 4 units in the last place (erfc: 6).
 
 #ifndef ORCHARD_COMMON_SPECIAL_H
 #define ORCHARD_COMMON_SPECIAL_H

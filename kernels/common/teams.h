@@ -25,8 +25,8 @@ struct Largest {
     static float of(float a, float b) { return max(a, b); }
 };
 
-// Combines the numbers of a team. All threads get the same bits, because in each exchange both sides compute the same.
-// Teams of one SIMD-group need no barrier.
+// Combines the numbers of a team. All threads get the same bits, because both sides of each exchange compute the same
+// result. Teams of one SIMD-group need no barrier.
 template <typename Combine, typename Number>
 inline Number team_combined(Number value, thread Exchange<Number> &exchange) {
     for (ushort mask = 16; mask > 0; mask /= 2) {

@@ -27,7 +27,7 @@ struct Windows {
     long kernel_size[3];
     long first_place[3];
     long place_step[3];
-    // Which elements of the result the positions are.
+    // Where the positions are in the result: its length along each axis, the first position and the step.
     long result[3];
     long result_first[3];
     long result_step[3];

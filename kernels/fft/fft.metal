@@ -17,7 +17,7 @@ using namespace metal;
 
 #include "fft/roots.h"
 
-#define PER_THREAD 8  // the most elements of a thread, but for the last incomplete group of RADIX
+#define PER_THREAD 8  // most elements per thread, rounded up to whole groups of RADIX
 #define MAX_PASSES 12
 #define REAL_INPUT 1     // x is real
 #define HALF_INPUT 2     // x has the first half of a spectrum, of row_length / 2 + 1 elements
@@ -25,7 +25,7 @@ using namespace metal;
 #define CHIRP_INPUT 8    // multiply element j of the row by table[j]
 #define CHIRP_OUTPUT 16  // multiply element k of the result's row by table[table_start + k]
 #define SWAP_INPUT 32    // exchange real and imaginary parts
-#define SWAP_OUTPUT 64   // exchange them in what is written
+#define SWAP_OUTPUT 64   // exchange them in the output
 #define LINES_FIRST 128  // adjacent threads load elements of adjacent lines
 #define LINES_LAST 256   // adjacent threads store elements of adjacent lines
 #define SWAP_RESULT 512  // exchange them in the transform, before it is multiplied by the table

@@ -13,18 +13,18 @@ namespace ORCHARD_FORMULAS {
 template <typename T> inline typename Wide<T>::type wide(T x) { return typename Wide<T>::type(x); }
 template <typename T> inline T negated(T x) { return T(wide(T(0)) - wide(x)); }
 
-// The predicates of a float that hold for every integer, or for none.
+// Predicates of floats that are true for every integer, or false for every integer.
 template <typename T> inline bool always(T) { return true; }
 template <typename T> inline bool never(T) { return false; }
 
 // x86 traps when the smallest integer is divided by -1; the quotient wraps around.
 template <typename T> inline bool is_minus_one(T b) { return T(-1) < T(0) && b == T(-1); }
 
-// Callers check that no divisor is 0; here it gives 0, and so does its remainder.
+// Division by 0 gives 0, and so does its remainder. Callers check divisors first.
 template <typename T> inline T quotient(T a, T b) { return is_minus_one(b) ? negated(a) : b == T(0) ? T(0) : T(a / b); }
 template <typename T> inline T rest(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
 
-// For floats too.
+// Also used for floats.
 template <typename T> inline bool signs_differ(T remainder, T b) {
     return (remainder != T(0)) & ((remainder < T(0)) != (b < T(0)));
 }

@@ -107,7 +107,7 @@ template <typename State, typename T> inline T put_together(State state, T eleme
     return T(state.result());
 }
 
-// How each Scattering combines elements. One that is missing here does not compile.
+// The operation with which each Scattering combines elements. A Scattering that is missing here does not compile.
 template <Scattering name> struct Scattered;
 template <> struct Scattered<SCATTERING_SUM> {
     template <typename T> static T of(T element, Run<T> run) {

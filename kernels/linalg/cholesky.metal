@@ -16,8 +16,8 @@ struct Cholesky {
 };
 
 // The same for matrices of up to N rows, 16 or 32. Each lane has one row in registers, so that a SIMD-group computes
-// one matrix or two. Padding rows and columns are those of an identity matrix. It needs neither threadgroup memory nor
-// barriers. The operands are those of `cholesky` below. Threadgroups have SMALL_THREADS threads.
+// one matrix or two. Padding rows and columns are taken from an identity matrix. It needs neither threadgroup memory
+// nor barriers. The operands are the same as for `cholesky` below. Threadgroups have SMALL_THREADS threads.
 template <int N>
 kernel void cholesky_small(
     device const float *a [[buffer(0)]],

@@ -10,8 +10,8 @@ using namespace metal;
 #include "linalg/reflections.h"
 
 // A reflection H = I - tau v vᴴ that maps a column to beta e₁. v is 1 in its first row, and the other elements are
-// those of the column, divided by `scale` and multiplied by `factor`. The phase of beta is the opposite of that of the
-// column's first element, so nothing cancels. tau is (|x[0]| + ‖x‖) / ‖x‖, since vᴴ v = 2 ‖x‖ / (|x[0]| + ‖x‖).
+// those of the column, divided by `scale` and multiplied by `factor`. beta has the opposite phase of the column's first
+// element, so nothing cancels. tau is (|x[0]| + ‖x‖) / ‖x‖, since vᴴ v = 2 ‖x‖ / (|x[0]| + ‖x‖).
 struct ComplexReflection {
     float2 beta;
     float tau;

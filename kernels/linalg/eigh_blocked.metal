@@ -218,7 +218,7 @@ inline Product from_right(device const float *turn, threadgroup const float *til
     return product;
 }
 
-// Replaces the tile by the product, of which every thread has computed a part.
+// Replaces the tile by the product. Every thread has computed a part of it.
 inline void replace(threadgroup float *tile, Product product, uint row, uint column) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint a = 0; a < 4; a++) {

@@ -26,7 +26,7 @@ inline float inverse_power(float x) {
     return as_type<float>((254 - min(exponent, 253u)) << 23);
 }
 
-// A row, of which each lane accesses every 32nd element. Pointer points to threadgroup or device memory.
+// A row; each lane accesses every 32nd element. Pointer points to threadgroup or device memory.
 template <typename Pointer> struct Row {
     Pointer elements;
     uint length;

@@ -33,7 +33,7 @@ inline Pivot larger(Pivot pivot, float x, uint row) {
     return size > pivot.size ? Pivot{size, row} : pivot;
 }
 
-// Returns the largest pivot among the lanes of a SIMD-group; of equal ones, that with the lowest row.
+// Returns the largest pivot among the lanes of a SIMD-group; of equal ones, the one with the lowest row.
 inline Pivot largest_of_lanes(Pivot pivot) {
     uint largest = simd_max(pivot.size);
     return {largest, simd_min(pivot.size == largest ? pivot.row : 0xffffffffu)};

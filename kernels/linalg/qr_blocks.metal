@@ -131,7 +131,7 @@ kernel void factor_panel(
     }
 }
 
-// Adds the products that each SIMD-group has summed over its rows.
+// Adds the products of all SIMD-groups; each has summed them over its rows.
 inline void add_groups(threadgroup const float *sums, threadgroup float *total, uint index) {
     for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
         float sum = 0.0f;

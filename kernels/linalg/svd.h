@@ -1,6 +1,6 @@
 // The steps after rotations have made the rows of W orthogonal: W = Gᵀ Σ Z (see svd.metal). Rows are in threadgroup or
-// in device memory. Every function must be called by all threads of a threadgroup; functions with a `lane` parameter by
-// all lanes of a SIMD-group.
+// in device memory. Every function must be called by all threads of a threadgroup; functions with a `lane` parameter
+// must be called by all lanes of a SIMD-group.
 #pragma once
 
 #include "linalg/jacobi.h"
@@ -52,8 +52,8 @@ template <typename Numbers> inline float number_of(Numbers x, uint at, uint lane
     return simd_broadcast(lane == 0 ? x[at] : 0.0f, 0);
 }
 
-// Passes a number from the first SIMD-group to all others, so that only the first one reads the elements it is computed
-// from.
+// Passes a number from the first SIMD-group to all others. Only the first one reads the elements from which the number
+// is computed.
 template <typename M> inline float told(M matrix, float value, Place place) {
     if (place.index == 0) {
         matrix.message[0] = value;
@@ -149,8 +149,7 @@ template <typename M> inline void normalize_vectors(M matrix, uint rank, Place p
     }
 }
 
-// Writes the rows of Z with a positive norm, and the rows of G. If U = Zᵀ, rows of G whose sign is not known yet are
-// left out.
+// Writes the rows of Z with a positive norm, and the rows of G. If U = Zᵀ, skips rows of G whose sign is not known yet.
 template <typename M> inline void store(M matrix, uint rank, Place place) {
     for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
         uint row = matrix.is_tall ? at % matrix.small : at / matrix.large;

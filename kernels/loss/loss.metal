@@ -16,7 +16,7 @@ using namespace metal;
 #include "generated/loss.h"
 #include "reduction/groups.h"
 
-constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x is needed, 2: that of the target
+constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x is needed, 2: the target's
 
 struct LossParameters {
     Nest<7> loop;   // x, target, weight, weight of positive targets, scale or result, gradients

@@ -1,21 +1,21 @@
 // out = alpha a b + beta input for floats, for products that a library of the GPU's vendor computes: the engine for
 // NVIDIA GPUs calls cuBLASLt in place of these kernels (swift/Sources/MetalRuntime/gpu/product.h). If the library
-// refuses a product, they run: one thread per element, with sums in float32 in ascending order of k.
+// rejects a product, they run: one thread per element, with sums in float32 in ascending order of k.
 //
 // Grid: threads (n, m, matrices of the batch).
 
 #include <metal_stdlib>
 using namespace metal;
 
-// a is m x k, b is k x n, input and out are m x n. In a row of a matrix, elements are adjacent; in a transposed factor,
-// those of a column are.
+// a is m x k, b is k x n, input and out are m x n. The elements of a row are adjacent; in a transposed factor, the
+// elements of a column are.
 struct LibraryProduct {
     long m;
     long n;
     long k;
-    long batch[2];             // the sizes of its axes
+    long batch[2];             // sizes of the batch's two axes
     long leading[4];           // of a, b, input, out: between rows, or between columns of a transposed factor
-    long batch_strides[4][2];  // of the same
+    long batch_strides[4][2];  // of a, b, input, out
     uint transposed[2];        // of a, b
     uint addend;               // 0: none, 1: a matrix, 2: one row, which is added to each row
     float alpha;
@@ -63,7 +63,7 @@ kernel void library_product(
     out[matrix_at(product, 3, position.z) + row * product.leading[3] + column] = T(value);
 }
 
-// The engine knows these kernels by their names.
+// The engine recognizes these kernels by name: the names must match swift/Sources/MetalRuntime/gpu/product.cpp.
 #define LIBRARY_PRODUCT(T)                                                                \
     template [[host_name("orchard_library_product_" #T)]] kernel void library_product<T>( \
         device const T *, device const T *, device const T *, device T *, constant LibraryProduct &, uint3);

@@ -8,7 +8,7 @@
         pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]], \
         pointer name##_8 [[buffer(first + 8)]]
 
-// The buffer with the given number if that is below 8, else `other`.
+// The buffer with the given number if the number is below 8, else `other`.
 #define CHOSEN_OF_EIGHT(name, number, other) \
     (number == 0   ? name##_0                \
      : number == 1 ? name##_1                \

@@ -43,8 +43,8 @@ inline Span window_span(constant Pooling &pooling, int axis, int window) {
     return {first, ((window + 1) * input + output - 1) / output - first};
 }
 
-// The windows along an axis that may contain an element: in all later windows the element is before the first position,
-// and in all earlier ones after the last position.
+// The windows along an axis that may contain an element. All later windows begin after the element, and all earlier
+// ones end before it.
 struct Reach {
     int begin;
     int end;

@@ -1,4 +1,4 @@
-// How 32 adjacent values of each format are unpacked: the table by which all kernels read weights.
+// Unpacks 32 adjacent values of each format. All kernels read weights through this table.
 //
 // Value i (0 to 31) of a part (32 values) of a block is
 //

@@ -18,7 +18,7 @@ struct QuantProduct {
     long own_rows;      // rows of the weights per SIMD-group, in vector.metal
 };
 
-// Which biases there are: bit 0 for the first one, bit 1 for that of `up`. They are added to products rounded to T.
+// Which biases there are: bit 0 for the first one, bit 1 for the bias of `up`. They are added to products rounded to T.
 constant uint has_bias [[function_constant(8)]];
 constant uint gate_activation [[function_constant(9)]];  // for gated products: activation(x gateᵀ) · x upᵀ
 

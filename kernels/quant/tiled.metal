@@ -20,7 +20,7 @@ using namespace metal;
 constant uint run_parts [[function_constant(7)]];
 constant uint x_quads [[function_constant(10)]];  // columns are adjacent, and rows start at multiples of 4 elements
 
-// Loads rows from several batches, whose distance is not constant.
+// Loads rows from several batches; the distance between them is not constant.
 template <typename T, int ROWS, int DEPTH, int THREADS>
 inline void load_batches(
     threadgroup float *tile,

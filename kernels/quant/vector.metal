@@ -84,7 +84,7 @@ inline void multiply_rows(
             }
             simdgroup_barrier(mem_flags::mem_threadgroup);
 
-            // The first of the lanes that share a group's scale reads it for the others.
+            // Several lanes share a group's scale; the first of them reads it for the others.
             const ushort leader = ushort(lane - lane % group_parts);
             Scales lane_scales = {0.0f, 0.0f};
             if (lane == leader) {

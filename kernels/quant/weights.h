@@ -61,8 +61,7 @@ inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) 
     }
 }
 
-// How each packing is unpacked: blocks, or groups with a scale and a bias. A packing that is missing here does not
-// compile.
+// Unpacks each packing: blocks, or groups with a scale and a bias. A packing that is missing here does not compile.
 template <Packing name> struct Values;
 #define BLOCKS(name, Format)                                                                   \
     template <> struct Values<name> {                                                          \

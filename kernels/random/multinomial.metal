@@ -1,5 +1,5 @@
 // Samples categories by their weights, without summing weights: category c of a row gets the key E(c) / weight(c),
-// where each E(c) is an independent exponential random number. The smallest key is that of category c with probability
+// where each E(c) is an independent exponential random number. Category c has the smallest key with probability
 // weight(c) / Σ weights (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). With replacement,
 // every sample has new keys; without, the samples are those with the smallest, second smallest, … of one set of keys.
 // So results do not depend on an order of summation.
@@ -9,7 +9,7 @@
 // find the smallest of all. Without replacement, this is repeated for each sample, among the keys that follow the
 // previous one.
 //
-// A category whose weight is not above 0 is never sampled; if none is left, the index is −1.
+// A category whose weight is not above 0 is never sampled. If no other category is left, the index is −1.
 
 #include <metal_stdlib>
 using namespace metal;

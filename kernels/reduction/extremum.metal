@@ -2,7 +2,8 @@
 // counted row-major. Of equal elements, including NaNs, the first is taken; NaN counts as larger (or smaller) than all
 // numbers. The function constant `operation` selects the largest or the smallest.
 //
-// The kernels are those of fold.metal: from elements or states, to results or states. A state is a value and an index.
+// There are four kernels, as in fold.metal: from elements or states, to results or states. A state is a value and an
+// index.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -114,7 +115,7 @@ inline void store_extremum(
 }
 
 // Buffers of a kernel that reads elements: input, values, indices, p. Buffers of a kernel that combines states: values
-// and indices of the states, values, indices, p. The scratch memory and the grid are those of fold.metal.
+// and indices of the states, values, indices, p. The scratch memory and the grid are the same as in fold.metal.
 
 #define PLACEMENT(Number, Index)                                          \
     threadgroup ExtremumState<Number, Index> *scratch [[threadgroup(0)]], \

@@ -1,4 +1,5 @@
-// How a threadgroup reduces: `LANES` threads share one result, and a threadgroup computes `COLUMNS` results.
+// The division of a reduction among threads: `LANES` threads share one result, and a threadgroup computes `COLUMNS`
+// results.
 //
 // If LANES ≥ 32, adjacent threads read adjacent elements of one result (rows). Otherwise each reads an element of a
 // different, adjacent result (columns). A threadgroup reduces one chunk of each of its results. If there are several

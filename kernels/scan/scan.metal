@@ -187,8 +187,8 @@ template <typename Number> inline Carried<Number> scanned(Carried<Number> number
 // Returns the lowest offset of four elements, relative to the first element of a slice.
 inline long lowest(long k, long along) { return along > 0 ? k : -(k + HELD - 1); }
 
-// Loads a thread's elements of a slice from k on, and 0 beyond its end. If the axis is read backwards, the last element
-// has the lowest address.
+// Loads a thread's elements of a slice from k on, and 0 beyond its end. If the axis is read backwards, the last of
+// these elements has the lowest address.
 template <typename T>
 inline void load_held(device const T *slice, long along, long k, long length, thread T (&elements)[HELD]) {
     if (quads != 0 && k < length) {

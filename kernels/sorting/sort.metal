@@ -56,7 +56,8 @@ inline void arrange(thread K (&keys)[HELD], thread uint (&order)[HELD], uint low
     }
 }
 
-// Compares each record with that of the thread whose number differs in the bits of `across`, and keeps one of the two.
+// Compares each record with the record of the thread whose number differs in the bits of `across`, and keeps one of
+// them.
 template <typename K>
 inline void exchange(
     thread K (&keys)[HELD],
@@ -218,7 +219,7 @@ template <typename K> struct Merged {
     long places[MERGED];  // within the slice
     uint count;
 
-    // `keys_of` points to the slice's keys. If both runs contain a key, that of the left run comes first.
+    // `keys_of` points to the slice's keys. If both runs contain a key, the left run's comes first.
     void take(device const K *keys_of, constant Sort &sort, long first) thread {
         const long start = first / (2 * sort.run) * (2 * sort.run);
         const long middle = min(start + sort.run, sort.slices.length);

@@ -43,7 +43,7 @@ private:
   bool is_possible_ = true;
 };
 
-// Returns a valid address for an operand none of whose elements is visited.
+// Returns a valid address for an operand without visited elements.
 inline char *no_elements() {
   alignas(64) static char nothing[64];
   return nothing;

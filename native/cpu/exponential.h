@@ -23,7 +23,7 @@ inline double exponential(double x) { return std::exp(x); }
 
 // eˣ for a term of a sum whose largest term is 1, with a sixth fewer operations: 2ⁿ 2ᶠ with f = x log₂ e - n, without
 // splitting log₂ e into two parts. Rounding log₂ e adds |x| 2⁻²⁶ to a term's relative error, but less than 2⁻²⁷ to the
-// sum's, since |x| is large only for small terms. The polynomial is accurate to 2e-8.
+// error of the sum, since |x| is large only for small terms. The polynomial is accurate to 2e-8.
 inline float exponential_term(float x) {
   constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);

@@ -21,7 +21,7 @@
 namespace orchard {
 
 // The operands of a call: the address and size in bytes of each storage. A function requests an address together with
-// the extent of elements that it visits around an offset; the request fails if one of them is out of bounds.
+// the extent of elements that it visits around an offset; the request fails if one of these elements is out of bounds.
 class Operands {
 public:
   // `bytes` is negative for an omitted operand.
@@ -91,7 +91,7 @@ struct ExportedFunction {
   int operands;
 };
 
-// Marks the function that was exported last as one that takes rows.
+// Marks the last exported function as one that takes rows.
 struct ExportedRows {
   using Call = void (*)(const RowTable &table);
   explicit ExportedRows(Call call);

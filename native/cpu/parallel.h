@@ -9,7 +9,7 @@ namespace orchard {
 // The number of threads that take part, including the caller.
 int thread_count();
 void set_thread_count(int count);
-// The number of threads of a parallel_for that starts here: 1 inside the body of another one.
+// The number of threads that a parallel_for would use here: 1 inside the body of another one.
 int threads_at_hand();
 // The number of processors in the calling thread's affinity mask; by default, all threads of a process have the same
 // mask.
@@ -30,7 +30,7 @@ void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context
 // Calls body(begin, end) for the blocks [0, grain), [grain, 2 grain), … of [0, count), each once, on any thread, and
 // returns when all are done. Blocks start in roughly ascending order. A body may wait for results of earlier blocks: no
 // thread starts a block while it waits for a later one, so this can't deadlock. Blocks do not depend on the number of
-// threads, so results computed per block don't either. A single block runs on the calling thread, and so does a call
+// threads, and neither do results computed per block. A single block runs on the calling thread, and so does a call
 // from inside a body. A block should take at least 10 µs, since waking a thread takes a few. The body must not throw.
 template <class Body> void parallel_for(int64_t count, int64_t grain, Body &&body) {
   using Plain = std::remove_reference_t<Body>;

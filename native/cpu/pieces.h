@@ -6,9 +6,9 @@
 
 namespace orchard {
 
-// Returns the elements of each of the fewest equal pieces of at most about `most` elements: a multiple of `unit`. With
-// pieces of a fixed size, a short last one leaves other threads idle: two threads need as long for 40,000 elements in
-// pieces of 32,768 as for 65,536.
+// Divides elements into the fewest equal pieces of at most about `most` elements, and returns the size of a piece, a
+// multiple of `unit`. With pieces of a fixed size, a short last one leaves other threads idle: two threads need as long
+// for 40,000 elements in pieces of 32,768 as for 65,536.
 inline int64_t equal_pieces(int64_t count, int64_t most, int64_t unit) {
   const int64_t pieces = std::max<int64_t>(1, (count + most - 1) / most);
   const int64_t elements = (count + pieces - 1) / pieces;

@@ -50,7 +50,7 @@ template <class C> inline Vector<double> load_some_wide(const C *from, int64_t c
 
 // Calls use(number of rows, block, number of the first row) for `count` rows of `width` elements, at most `columns`:
 // for whole blocks, then for each remaining row. The number of rows is a std::integral_constant. address_of(row)
-// returns the address of a row; it must be valid also for rows from `count` up to `known`, which are only prefetched.
+// returns the address of a row. It must also be valid for rows from `count` up to `known`, which are only prefetched.
 template <class T, int64_t columns, class Address, class Use>
 inline void for_each_row_block(int64_t count, int64_t width, Address &&address_of, Use &&use, int64_t known = 0) {
   using C = Compute<T>;

@@ -27,7 +27,7 @@ inline int64_t short_slices(int64_t length) {
   return std::clamp(short_elements / length / short_unit * short_unit, short_unit, most_short_slices);
 }
 
-// Where the slices of a block lie in an operand.
+// The positions of a block's slices in an operand.
 struct ShortSlices {
   int64_t length, count, along; // elements of a slice; slices; stride between elements of a slice
   const int64_t *starts;        // the offset of each slice's first element

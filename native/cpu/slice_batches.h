@@ -20,7 +20,7 @@ struct SliceBatch {
   bool has_adjacent_elements() const { return along[0] == 1 && along[1] == 1 && along[2] == 1; }
 };
 
-// How slices are divided among tasks. A row consists of the slices along the last of the other axes.
+// The division of slices among tasks. A row consists of the slices along the last of the other axes.
 struct SliceTasks {
   int64_t width;   // slices per batch
   int64_t batches; // batches per row of slices
@@ -33,7 +33,8 @@ public:
   const DType dtypes[3];
   SliceBatch whole; // the common fields of all batches, with the addresses of the first slice
 
-  // For a call with these three operands. If it has no second operand, x takes its place and is not read there.
+  // Batches of a call with these three operands. If there is no second operand, x takes its place and is not read
+  // there.
   BatchedSlices(Slices<3> slices, DType from, DType to, const Operands &operands, bool has_second)
       : dtypes{from, from, to} {
     if (!has_second) slices.set_layout_of(1, 0);

@@ -53,7 +53,7 @@ public:
     return computed_;
   }
 
-  // Writes the `count` results that were computed there to the destination.
+  // Writes the `count` results that were computed at `begin()`'s address to the destination.
   void end(T *destination, int64_t count) {
     if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, destination, count, is_streamed_);
   }

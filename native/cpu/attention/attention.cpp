@@ -74,7 +74,7 @@ template <class Block> AttentionDropout read_dropout(const Block &block) {
   return {{block.key[0], block.key[1]}, block.threshold, block.keep_scale};
 }
 
-// Reads the sizes that all attention functions have in their blocks.
+// Reads the sizes common to the blocks of all attention functions.
 template <class Block> AttentionProblem read_sizes(const Block &block) {
   AttentionProblem problem{};
   problem.batch = block.batch, problem.heads = block.heads;

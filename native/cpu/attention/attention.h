@@ -1,4 +1,4 @@
-// Attention, its gradients and its dropout mask. Names are those of the formulas in src/ops/attention/problem.ts.
+// Attention, its gradients and its dropout mask. Names follow the formulas in src/ops/attention/problem.ts.
 #pragma once
 
 #include "../block.h"
@@ -36,7 +36,7 @@ using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
 
 // A decoding step. q, k and v have shape [sequences, tokens, heads, elements], with adjacent elements in a head.
 struct AttentionStepBlock {
-  DTypeField dtype, room_dtype; // the latter: of rooms, or of decoded q8_0 blocks
+  DTypeField dtype, room_dtype; // room_dtype: of rooms, or of decoded q8_0 blocks
   Flag is_packed;               // rooms are q8_0 blocks, and their strides are in bytes
   Whole sequences, tokens, heads, kv_heads, dim, value_dim;
   Real scale, softcap, left; // as above

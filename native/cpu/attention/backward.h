@@ -153,7 +153,7 @@ private:
 
   // ---------------------------------------------------------------- one head of keys
 
-  // Returns how many scores it computed; all functions here that compute scores do.
+  // Returns the number of computed scores, like all functions here that compute scores.
   int64_t run_task(const std::vector<Unit> &group, int64_t chunk, T *scratch, T *sums) const {
     Space space;
     divide(scratch, space);

@@ -1,4 +1,4 @@
-// Computes which probabilities dropout keeps: formula (8) of src/ops/attention/problem.ts.
+// Determines which probabilities dropout keeps: formula (8) of src/ops/attention/problem.ts.
 #pragma once
 
 #include "../random/philox.h"

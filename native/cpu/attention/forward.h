@@ -28,7 +28,7 @@ template <class S, int vectors> class AttentionForward {
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = attention_tile_keys;
   // Queries per chunk. Each chunk packs all keys that it attends to, so small chunks repeat that work. On one thread,
-  // chunks of 128 queries took 5 % longer than whole heads for 1024 queries, and 25 % longer for 256.
+  // chunks of 128 queries took longer than whole heads: 5 % for 1024 queries, and 25 % for 256.
   static constexpr int64_t wanted_tasks = 64, least_chunk = 256, most_chunk = 4096;
 
 public:
@@ -106,7 +106,7 @@ private:
     return attention_grain(int64_t(tasks_.size()), products);
   }
 
-  // Returns how many scores it computed; all functions here that compute scores do.
+  // Returns the number of computed scores, like all functions here that compute scores.
   int64_t run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;

@@ -1,5 +1,5 @@
-// The gradients from a panel of queries and a tile of keys: five products, with the probabilities computed between
-// them.
+// Computes the gradients from a panel of queries and a tile of keys: five products, with the probabilities computed
+// between them.
 //
 //   s = k qᵀ, p = exp(s − L)      dp = v dOᵀ, ds = p (dp − Δ)      dv += (kept p) dO      dk += du q      dq += du k
 #pragma once
@@ -42,8 +42,8 @@ public:
       : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem),
         dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)) {}
 
-  // Adds the gradients from the panel of queries that begins at `query` and the tile's keys. Returns how many scores it
-  // computed.
+  // Adds the gradients from the panel of queries that begins at `query` and the tile's keys. Returns the number of
+  // computed scores.
   int64_t add(const KeyTile &tile, int64_t query) const {
     int64_t queries = std::min(width, tile.sequence.queries - query), start = tile.block + tile.first;
     AttentionRange range = p_.keys_of(tile.sequence, query, query + queries - 1);

@@ -43,8 +43,8 @@ DType float_of(DType dtype) {
   return dtype;
 }
 
-// A sequence as the caller describes it. It uses `rows` rows of its room, from `first` up to its last new token. `keys`
-// and `values` are the room's offset, `head` stride and `row` stride.
+// A sequence, as described by the caller. It uses `rows` rows of its room, from `first` up to its last new token.
+// `keys` and `values` are the room's offset, `head` stride and `row` stride.
 struct StepSequence {
   Whole room, position, first, rows;
   Whole keys[3], values[3];

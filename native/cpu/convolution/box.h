@@ -36,7 +36,7 @@ template <class T> inline const T *end_of(const Windows &windows, const T *sourc
 // Fills the box for some lines of one plane of the grid.
 template <class T> class Box {
 public:
-  // Plans for lines of `grid` positions, at least as many as the grid has. At first the box covers one line.
+  // Plans for lines of `grid` positions, at least as many as the grid has. Initially, the box covers one line.
   Box(const Windows &windows, int64_t grid) : windows_(windows) {
     for (int axis = 0; axis < convolution_axes; axis++) {
       least_[axis] = most_[axis] = windows.places[0].shift[axis];
@@ -90,7 +90,7 @@ public:
     const auto &[deep, high, wide] = windows_.axes;
     return deep.grid == 1 && band_ == high.grid && wide.step == 1;
   }
-  // Copies the elements of another channel or picture into a box that was filled before, and leaves its zeros.
+  // Copies the elements of another channel or picture into a box that was filled before; its zeros do not change.
   void refill(const T *channel, T *box) const {
     const auto &[deep, high, wide] = windows_.axes;
     const auto [begin, end] = elements_of(0);

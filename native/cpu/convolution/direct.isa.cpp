@@ -10,7 +10,7 @@
 //       for each panel: for each two pieces: sum a tile                                    [their elements: in L1]
 //     transpose the sums into the result
 //
-// How the depth is split depends on its size only, so results do not depend on the number of threads.
+// The split of the depth depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "box.h"
@@ -31,9 +31,9 @@ constexpr double most_padding = 1.1;      // limit on the sums computed in whole
 template <class T> struct Pieces {
   const T *sources[tile_pieces];
   const int64_t *offsets; // one for each step: the offset of its channel and kernel element in the boxes
-  const T *weight;        // the rows of one step are adjacent
+  const T *weight;        // one step's rows are adjacent
   int64_t steps;
-  T *sums; // the rows of one position are adjacent
+  T *sums; // one position's rows are adjacent
   bool is_added;
 };
 
@@ -141,7 +141,7 @@ private:
   int64_t unit_boxes() const { return block_channels_ * box_.size(); }
   int64_t most_pieces() const { return task_units_ * box_.band() * line_pieces_; }
   int64_t boxes_size() const { return rounded_up(task_units_ * unit_boxes() + lanes<T>, 64); }
-  // With room for the loads past the last piece.
+  // Includes room for the loads past the last piece.
   int64_t sums_size() const { return rounded_up((task_panels_ * most_pieces() * length_ + lanes<T>)*width, 64); }
   int64_t weights_size() const { return rounded_up(blocks_.block * width + lanes<T>, 64); }
   double operations() const {

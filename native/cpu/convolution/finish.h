@@ -9,8 +9,8 @@ namespace orchard {
 ORCHARD_NAMES(FinishActivation, none, relu, leaky, clamp, sigmoid, silu, hardsigmoid, hardswish)
 
 // y ← f(y + bias + added) · scale + shift for y and added [planes, columns], contiguous. The bias has an element for
-// each channel: that of plane p is p % channels. `alpha` and `beta` are the parameters of f: the slope of leaky, the
-// bounds of clamp, and the slope and offset of hardsigmoid.
+// each channel; plane p belongs to channel p % channels. `alpha` and `beta` are the parameters of f: the slope of
+// leaky, the bounds of clamp, and the slope and offset of hardsigmoid.
 struct FinishBlock {
   DTypeField dtype;
   Name<FinishActivation> activation;

@@ -1,4 +1,4 @@
-// The function "fold": adds windows to the images that they were taken from.
+// The function "fold": adds windows to the images from which they were taken.
 #include "fold.h"
 
 #include "../functions.h"

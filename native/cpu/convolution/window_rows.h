@@ -45,7 +45,7 @@ struct Segment {
 // Each run consists of zeros, elements, and zeros.
 constexpr int64_t segments_of_run = 3;
 
-// The segments of the rows of some places: those of place i start at `begins[i]`, and one more entry marks the end.
+// The segments of the rows of some places: place i's segments start at `begins[i]`, and one more entry marks the end.
 struct SegmentTable {
   Segment *segments;
   int32_t *begins;
@@ -116,7 +116,7 @@ template <class T, int step> inline Vector<T> load_apart(const T *from) {
     return even_lanes<T>(load_vector(from), load_vector(from + lanes<T>), std::make_integer_sequence<int, lanes<T>>());
 }
 
-// Copies whole vectors: what is written past the end of a segment is overwritten by the next one.
+// Copies whole vectors: the next segment overwrites elements written past the end of this one.
 template <class T, int step> inline void copy_segment(const T *from, T *to, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(load_apart<T, step>(from + i * step), to + i);
 }
@@ -146,8 +146,7 @@ void copy_rows(const SegmentTable &table, int64_t places, const T *channel, cons
     }
 }
 
-// How the depth is split into blocks of at most `most` steps: each block is whole channels, or some places of one
-// channel.
+// Splits the depth into blocks of at most `most` steps: each block is whole channels, or some places of one channel.
 struct DepthBlocks {
   int64_t place_count, channels, block;
 

@@ -7,7 +7,7 @@
 //       gather the source's elements under the positions into panels                       [in the L2 cache]
 //       for each tile of rows: for each panel: sum a tile of the result                    [a tile's weights: in L1]
 //
-// How the depth is split depends on its size only, so results do not depend on the number of threads.
+// The split of the depth depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "share_tasks.h"
@@ -23,7 +23,7 @@ constexpr int64_t most_depth = 384;  // steps in a block: a tile's weights then 
 constexpr int64_t most_panels = 8;   // panels of a task: 400 KB of floats
 constexpr int64_t line_numbers = 64; // longer than a vector, and a whole number of cache lines
 
-// How positions and rows are divided into tasks: the panels and the tiles of rows of each.
+// The division of positions and rows into tasks: the panels and the tiles of rows of each task.
 struct Division {
   int64_t panels, tiles;
 };
@@ -54,7 +54,7 @@ public:
   double operations() const {
     return 2.0 * double(windows_.groups * positions_) * double(windows_.rows) * double(windows_.depth());
   }
-  // With room for the stores past its end.
+  // Includes room for the stores past its end.
   static int64_t panel_size(int64_t steps) { return steps * width + line_numbers; }
 
   void pack_weight(T *packed) {
@@ -85,8 +85,7 @@ private:
     int64_t run_counts[most_panels];
   };
 
-  // Gathers the elements of each channel for all panels before those of the next channel, since a channel's are
-  // adjacent.
+  // Gathers one channel's elements for all panels before the next channel's, since elements of a channel are adjacent.
   void bring_panels(const Part &part, RowSpace<T> &space, int64_t step, int64_t end) const {
     const Task<T> &task = part.task;
     const int64_t first = step % windows_.place_count, places = std::min(windows_.place_count, end - step);

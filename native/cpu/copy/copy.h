@@ -45,7 +45,7 @@ struct Transposes {
 };
 
 // Copies the elements of a nest, of `size` bytes each, from operand 0 to operand 1, on several threads. The addresses
-// are those of elements (0, …, 0).
+// point to elements (0, …, 0).
 void copy_nest(const Nest<2> &nest, int64_t size, const char *from, char *to);
 
 } // namespace orchard

@@ -92,8 +92,8 @@ private:
   }
 };
 
-// Merges axes without a border into the axis before them, where both are dense. The elements of a border are whole
-// blocks then, so that other modes than `constant` and `circular` can't merge into an axis that has one.
+// Merges axes without a border into the axis before them, where both are dense. The elements of a border then become
+// whole blocks, so only the modes `constant` and `circular` can merge into an axis with a border.
 void merge(Axes &all) {
   int last = 0;
   const bool keeps_blocks = all.mode == PadMode::constant || all.mode == PadMode::circular;
@@ -124,8 +124,8 @@ public:
     }
   }
 
-  // Rows of the result in row-major order, beginning with some row. Only the first one takes divisions, which would
-  // take longer than copying a short row.
+  // Rows of the result in row-major order, beginning with some row. Only the first row needs divisions, since they
+  // would take longer than copying a short row.
   class Walk {
   public:
     Walk(const Sources &sources, int64_t row) : sources_(sources) {
@@ -256,8 +256,8 @@ void pad(const PadBlock &block, Operands operands) {
 
 // ---------------------------------------------------------------- gradients
 
-// The positions of the padded axis that copy each element: those of element i are positions[starts[i]] to
-// positions[starts[i + 1]], in ascending order, times the stride.
+// The positions of the padded axis that copy each element, in ascending order, times the stride. begin(i) and end(i)
+// delimit the positions for element i.
 class Copies {
 public:
   Copies(const Axis &axis, PadMode mode) : starts_(axis.size + 1), positions_(axis.total()) {
@@ -280,7 +280,7 @@ private:
   Scratch<int64_t> starts_, positions_;
 };
 
-// Adds a row of the result's gradient to that of the row without the border.
+// Adds a row of the result's gradient to the gradient of the row without the border.
 template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradient, double *sums) {
   for (int64_t at = 0; at < axis.before; at++) sums[axis.source(mode, at)] += double(load(gradient[at * axis.stride]));
   const T *inside = gradient + axis.before * axis.stride;
@@ -292,7 +292,7 @@ template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradien
     sums[axis.source(mode, at)] += double(load(gradient[at * axis.stride]));
 }
 
-// Adds the rows that copy the row with some indices, in the order of their memory in a dense gradient.
+// Adds the rows that are copies of the row at these indices, in the order in which a dense gradient stores them.
 template <class T>
 void add_copies(const Axes &all, std::unique_ptr<Copies> *copies, const int64_t *indices, int axis, const T *gradient,
                 double *sums) {

@@ -5,8 +5,8 @@
 
 namespace orchard {
 
-// Where the elements beyond both ends of an axis come from: a constant, the nearest element, the mirror image without
-// the element at the end, or the other end.
+// The source of the elements beyond both ends of an axis: a constant, the nearest element, the mirror image without the
+// element at the end, or the other end.
 ORCHARD_NAMES(PadMode, constant, replicate, reflect, circular)
 
 // The axes of the tensor without its border (`sizes`, with its strides), and the number of elements before and after
@@ -18,7 +18,7 @@ struct PadBlock {
   Whole sizes[max_rank], strides[max_rank], before[max_rank], after[max_rank];
 };
 
-// `strides` are those of the gradient of the result with its border, whose first element is at `offset`.
+// `strides` and `offset` describe the gradient of the result with its border.
 struct PadGradientBlock {
   DTypeField dtype;
   Name<PadMode> mode;

@@ -44,8 +44,8 @@ struct WholeRange {
 
 struct Creations {
   FillRow fill[4];
-  // Write elements [begin, end) of the range to `out`. Entries of `range` are null unless the dtype is a float; those
-  // of `whole_range` are null if it is.
+  // Write elements [begin, end) of the range to `out`. Entries of `range` are null for non-float dtypes; entries of
+  // `whole_range` are null for floats.
   void (*range[dtype_count])(const FloatRange &range, int64_t begin, int64_t end, void *out);
   void (*whole_range[dtype_count])(const WholeRange &range, int64_t begin, int64_t end, void *out);
 };

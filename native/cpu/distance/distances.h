@@ -20,7 +20,7 @@ struct CdistGradientBlock {
   Whole offsets[4], batch_strides[4], row_strides[4], column_strides[4]; // of weights, x, y and out
 };
 
-// The norms that have a kernel: those of order 1, 2 and infinity.
+// The norms that have a kernel: orders 1, 2 and infinity.
 enum class DistanceNorm : int { sum, euclidean, largest };
 
 // out[i, j] = ‖x[i, :] − y[j, :]‖ for each index of the batch: x is m x k, y is n x k.

@@ -112,7 +112,7 @@ private:
     const int64_t first = d_.is_triangle ? std::max<int64_t>(0, row + 1 - column) : 0;
     if (norm == DistanceNorm::euclidean) take_roots(batch, row, column, columns, sums);
     T *out = const_cast<T *>(element_of<T>(d_.out, row, column)) + batch * d_.out_batch;
-    // The number of pairs in earlier rows, and in this row before the column.
+    // The number of pairs before this one: in earlier rows, and in this row before the column.
     if (d_.is_triangle) out = reinterpret_cast<T *>(d_.out.data) + row * (2 * d_.n - row - 1) / 2 + column - row - 1;
     if (d_.out.column_stride == 1) std::copy(sums + first, sums + std::max(first, columns), out + first);
     else

@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// The nest is over all axes but that of the vectors, along which the operands have `strides`: a, b and the result.
+// The nest covers all axes except the vectors' axis. `strides` are the strides of a, b and the result along that axis.
 struct CrossBlock {
   DTypeField dtype;
   Whole offsets[3], strides[3];

@@ -38,8 +38,8 @@ Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype
   return {operation, row};
 }
 
-// Operations that take more than about a nanosecond per element, of any float dtype and of float64 alone: they pay for
-// several threads from fewer elements on.
+// Operations that take more than about a nanosecond per element, for all float dtypes and for float64 only. For these,
+// several threads pay off with fewer elements.
 constexpr std::string_view slow[] = {"lgamma",
                                      "digamma",
                                      "polygamma",
@@ -91,7 +91,7 @@ struct Grains {
   int64_t of_float32, of_float64;
 };
 
-// The grains of a table's operations, in its order.
+// The grain of each operation, in the order of the table.
 std::vector<Grains> grains_of(const ElementwiseOperations &operations) {
   const auto has = [](const auto &names, const char *name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);

@@ -1,4 +1,4 @@
-// Makes operations (rows.h) of the formulas in kernels/formulas. A file includes it after the formulas, and lists the
+// Makes operations (rows.h) from the formulas in kernels/formulas. A file includes it after the formulas, and lists the
 // groups of its enumeration:
 //
 //   UNARY_FLOATS(ORCHARD_MEMBER, in_floats)

@@ -1,6 +1,6 @@
-// The logarithm of the gamma function and its derivatives: those of kernels/formulas/gamma.h for float32, and for
-// float64 the C library's lgamma, more terms of digamma, and polygamma. Source: NIST Digital Library of Mathematical
-// Functions, 25.11 (Hurwitz's zeta).
+// The logarithm of the gamma function and its derivatives. float32 uses kernels/formulas/gamma.h; float64 uses the C
+// library's lgamma, more terms of digamma, and polygamma. Source: NIST Digital Library of Mathematical Functions, 25.11
+// (Hurwitz's zeta).
 #pragma once
 
 #include "special.h"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t grain = 64; // elements, about 10 µs
 
-// Newton's method on the Legendre polynomial, as in src/ops/elementwise/legendre.ts.
+// Computes the nodes by Newton's method on the Legendre polynomial, as in src/ops/elementwise/legendre.ts.
 GammaRule computed_rule() {
   constexpr int points = GammaRule::points;
   constexpr double pi = 3.14159265358979323846;

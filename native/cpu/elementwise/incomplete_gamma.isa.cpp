@@ -1,5 +1,5 @@
-// The formulas of src/ops/elementwise/incomplete_gamma.ts and gamma_integrals.ts, which other backends compose of other
-// operations. They are computed in float64 for both dtypes.
+// The formulas of src/ops/elementwise/incomplete_gamma.ts and gamma_integrals.ts, which other backends compute with
+// several operations. They are computed in float64 for both dtypes.
 #include "incomplete_gamma.h"
 
 #include "gamma.h"
@@ -51,7 +51,7 @@ double share(const GammaRule &rule, bool is_upper, double a, double x) {
   if (a == infinity) return is_upper ? 1 : 0;
   if (x == infinity || a == 0) return is_upper ? 0 : 1;
   if (x < 1) return is_upper ? 1 - power_series(a, x) : power_series(a, x);
-  const double part = weighted_density(a, x) * integral(rule, a, x); // of the side that x lies on
+  const double part = weighted_density(a, x) * integral(rule, a, x); // of x's side
   return (x >= a) == is_upper ? part : 1 - part;
 }
 

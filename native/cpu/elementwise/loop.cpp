@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;               // bytes of an element
 constexpr int64_t shortest_run = 96;        // shorter ones are gathered to tiles
-constexpr int64_t fewest_transposed = 1024; // elements, from which blocks pay
-constexpr int64_t fewest_in_block = 64;     // elements, from which starting a kernel pays
+constexpr int64_t fewest_transposed = 1024; // minimum elements for which blocks pay off
+constexpr int64_t fewest_in_block = 64;     // minimum elements for which starting a kernel pays off
 
 // A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
 constexpr int64_t streamed = 16 << 20;
@@ -42,7 +42,7 @@ template <class Use> void with_size(int64_t size, Use &&use) {
 struct Loop::View {
   Layout layout;
   const LoopOperand *operand;
-  int64_t period; // after which the elements repeat, if that is at most half a tile; otherwise 0
+  int64_t period; // the period of repeating elements, if it is at most half a tile; otherwise 0
 
   int64_t size() const { return operand->size; }
   char *first() const { return operand->first; }
@@ -60,7 +60,7 @@ struct Loop::Blocks {
   bool is_transposed[max_operands];
 };
 
-// A block's size, and the places of its first element in each operand, in elements.
+// A block's size, and the offset of its first element in each operand, in elements.
 struct Loop::Block {
   int64_t wide, high;
   int64_t places[max_operands];

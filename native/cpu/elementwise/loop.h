@@ -28,7 +28,7 @@ struct LoopOperand {
   int64_t size; // of an element in bytes
 };
 
-// The elements of a piece that takes about 10 µs, if they are limited by memory.
+// The number of elements in a piece that takes about 10 µs, for operations limited by memory.
 inline constexpr int64_t usual_grain = 1 << 15;
 
 class Loop {
@@ -56,8 +56,8 @@ public:
 
   int64_t count() const { return count_; }
 
-  // Calls `row` for pieces that together cover the result, on several threads: equal ones of at most about `most`
-  // elements.
+  // Calls `row` on several threads for pieces that together cover the result. The pieces have equal sizes, at most
+  // about `most` elements.
   void run(ElementwiseRow row, int64_t most = usual_grain) const;
   // Does the same, and passes the row-major number of each piece's first element, which is a multiple of 4.
   void run_placed(const PlacedRow &row) const;

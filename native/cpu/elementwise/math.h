@@ -212,8 +212,7 @@ inline float tan(float x) {
   return negated_if(odd, (odd ? a.cosine : a.sine) / (odd ? a.sine : a.cosine));
 }
 
-// The quotient of the smaller of |x| and |y| by the larger has an arctangent from 0 to π/4; the octant determines the
-// rest.
+// The smaller of |x| and |y| divided by the larger has an arctangent from 0 to π/4; the octant determines the rest.
 inline float atan2(float y, float x) {
   float a = absolute(x), b = absolute(y);
   bool is_steep = b > a;

@@ -81,7 +81,7 @@ inline double erfinv(double x) {
 template <class Number> inline Number square_error(Number a, Number square) { return fused(a, a, -square); }
 #else
 inline float square_error(float a, float square) { return float(double(a) * double(a) - double(square)); }
-// By Dekker's product: both halves of a have at most 27 bits, so their products are exact.
+// Dekker's product: both halves of a have at most 27 bits, so their products are exact.
 inline double square_error(double a, double square) {
   double split = 134217729.0 * a, high = split - (split - a), low = a - high;
   return ((high * high - square) + 2.0 * high * low) + low * low;

@@ -86,7 +86,7 @@ inline double exp2(double x) {
   return float64::scaled(float64::expm1_reduced((limited - n) * float64::ln2) + 1.0, float64::integer_of(n));
 }
 
-// As the one of kernels/formulas/elementary.h.
+// Like the function of the same name in kernels/formulas/elementary.h.
 inline double expm1(double x) {
   const double limited = float64::bounded(x, -40.0, 710.0);
   const double n = to_whole(limited * float64::log2_e);
@@ -106,7 +106,7 @@ inline double log2(double x) {
   return float64::or_special(fused(l.f - (l.half_square - l.tail), float64::log2_e, l.e), x);
 }
 
-// See the one of kernels/formulas/elementary.h.
+// See the function of the same name in kernels/formulas/elementary.h.
 inline double log1p(double x) {
   const double u = 1.0 + x;
   const double corrected = log(u) * (x / (u - 1.0));

@@ -21,7 +21,7 @@ constexpr int64_t task_elements = 1 << 14;
 int64_t blocks_of(int64_t width) { return (width + bag_columns - 1) / bag_columns; }
 int64_t grain_of(int64_t elements) { return std::max<int64_t>(1, task_elements / std::max<int64_t>(1, elements)); }
 
-// The sizes and dtypes that all calls have.
+// The sizes and dtypes common to all calls.
 struct Shapes {
   DType dtype, index_dtype, offset_dtype;
   BagMode mode;

@@ -10,7 +10,7 @@ namespace orchard {
 
 ORCHARD_NAMES(BagMode, sum, mean, max)
 
-// The fields that all blocks begin with. Indices, offsets and factors are dense.
+// The common first fields of all blocks. Indices, offsets and factors are dense.
 struct BagHead {
   DTypeField dtype; // of the table; a float dtype
   DTypeField index_dtype, offset_dtype;
@@ -22,7 +22,7 @@ struct BagHead {
   Flag has_factors;
 };
 
-// `starts` has the offsets of the operands in order, except those of results, which are dense.
+// `starts` has the offsets of the operands in order, without results, which are dense.
 struct EmbeddingBagBlock : BagHead {
   Whole starts[4];
   Whole table_strides[2];

@@ -24,11 +24,11 @@ struct RealFftBlock {
   Flag to_real; // whether x is a spectrum, and out is real
   Flag inverse; // whether the sign of the exponent is positive
   Real scale;
-  Whole rows, length; // length: that of the real rows
+  Whole rows, length; // length: of the real rows
   Whole offsets[2];   // of x and out
 };
 
-// Where complex rows or columns are.
+// The layout of complex rows or columns.
 template <class T> struct Lines {
   const T *in;
   T *out;

@@ -16,7 +16,7 @@ enum Operand { from_x, from_index, to_out };
 // Rows of at least this many bytes are written with nontemporal stores. While a row is copied, this many bytes of the
 // next row are prefetched: the hardware prefetcher can't predict the next row of a table, only the following cache
 // lines of a row that is being read.
-constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // the last: in elements
+constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // least_fetched: in elements
 
 template <class T>
 void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length, bool is_streamed) {

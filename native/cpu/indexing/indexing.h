@@ -52,7 +52,7 @@ struct IndexPlacesBlock {
   NestBlock<most_lists + 1> nest;
 };
 
-// For `count` dense offsets.
+// Describes `count` dense offsets.
 struct FindDescentBlock {
   DTypeField dtype;
   Whole offset, count, size;

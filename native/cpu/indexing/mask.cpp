@@ -41,7 +41,7 @@ private:
 };
 
 // Calls use(offsets, first, length, flags, set) for pieces of the elements [begin, end), in order: `flags` says which
-// of an operand's elements are not zero, and `set` how many.
+// elements of an operand are not zero, and `set` is their number.
 template <int operands, class Use>
 void for_each_piece(const Nest<operands> &nest, int operand, DType dtype, const char *mask, int64_t begin, int64_t end,
                     Use &&use) {

@@ -1,5 +1,5 @@
-// Elements selected by a mask, or that are not zero. A first pass counts them by blocks, so that in a second one each
-// block has its place in the result and threads share the blocks.
+// Elements that a mask selects, or that are not zero. A first pass counts them in each block. In the second pass, the
+// position of each block in the result is therefore known, and threads share the blocks.
 #pragma once
 
 #include "../nest.h"
@@ -7,14 +7,15 @@
 namespace orchard {
 
 // `starts` gets, for each block of `block_size` elements in row-major order, the number of selected elements before it,
-// and last the number of all.
+// and finally the total number.
 struct MaskStartsBlock {
   DTypeField dtype;
   Whole offset, block_size;
   NestBlock<1> nest;
 };
 
-// `selected` is the number of selected elements: the last of `starts`, which is dense, as the result is.
+// `selected` is the number of selected elements, which is the last element of `starts`. `starts` and the result are
+// dense.
 struct NonzeroBlock {
   DTypeField dtype;
   Whole offset, block_size, selected;

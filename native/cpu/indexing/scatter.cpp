@@ -15,7 +15,8 @@ using namespace orchard;
 
 namespace {
 
-// With fewer indices than this share of a slice's elements, sums of only the selected elements are faster than of all.
+// With fewer indices than this fraction of a slice's elements, summing only the selected elements is faster than
+// summing all.
 constexpr int64_t few_indices = 4;
 
 // The operands of a call and the parameters of its kernels. A slice of the result has the length of a slice of x, or of

@@ -6,7 +6,7 @@
 
 namespace orchard {
 
-// How an element is combined with its contributions: sum, product, maximum, minimum, or the last contribution.
+// The combination of an element with its contributions: sum, product, maximum, minimum, or the last contribution.
 ORCHARD_NAMES(Scattering, sum, prod, amax, amin, last)
 
 enum ScatterOperand { scatter_x, scatter_index, scatter_source, scatter_out };

@@ -150,8 +150,8 @@ private:
     return true;
   }
 
-  // Begins with the elements that indices select. An element that several indices select begins as often, with the
-  // same value.
+  // Initializes the elements that indices select. An element that several indices select is initialized several times,
+  // with the same value.
   bool begin_selected() {
     if (!is_wide && !part_.is_named) return true;
     const T *out = static_cast<const T *>(part_.out);

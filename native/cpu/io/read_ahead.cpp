@@ -1,5 +1,6 @@
 // The function "readAhead": a separate thread reads the pages of an operand from disk and enters them into the
-// process's page table, while the caller continues. Without it, the first thread that touches a page waits for both.
+// process's page table, while the caller continues. Otherwise, the first thread that touches a page waits for both
+// steps.
 //
 // A range may be unmapped before the thread reads it. Then the system call fails, or another mapping is at the same
 // address and its pages are read instead. Both are harmless, since the thread itself accesses no memory.

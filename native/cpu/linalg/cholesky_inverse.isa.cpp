@@ -20,8 +20,8 @@ template <class T> inline void add_rows(const Rows<T> &rows, T *__restrict sums,
   for (int64_t j = 0; j < count; j++) sums[j] += (fa * a[j] + fb * b[j]) + (fc * c[j] + fd * d[j]);
 }
 
-// Writes M = L⁻¹, with zeros above the diagonal and in the rows from n on, of which there is at least one: L M = I
-// gives row i of M from the rows before it.
+// Writes M = L⁻¹, with zeros above the diagonal and in the rows from n on (at least one). L M = I gives row i of M from
+// the rows before it.
 template <class T> void invert_factor(const T *l, int64_t row, int64_t column, T *m, int64_t n, int64_t stride) {
   std::fill_n(m, scratch_rows(n) * stride, T(0));
   for (int64_t i = 0; i < n; i++) {

@@ -46,7 +46,8 @@ void complex_cholesky(const ComplexCholeskyBlock &block, Operands operands) {
   });
 }
 
-// As LAPACK's getrf: the pivot has the largest |re| + |im|, the first one on ties. NaN is skipped unless it is first.
+// As in LAPACK's getrf, the pivot has the largest |re| + |im|, the first one on ties. NaN is skipped unless it is
+// first.
 template <class T> int32_t factorize(Complex<T> *a, int64_t rows, int64_t columns, bool pivot, int32_t *pivots) {
   int32_t info = 0;
   for (int64_t k = 0; k < std::min(rows, columns); k++) {
@@ -106,7 +107,7 @@ void complex_triangular(const ComplexTriangularBlock &block, Operands operands) 
     const Complex<T> *a = inputs<T>(operands, 0, batch, n, n);
     const Complex<T> *b = inputs<T>(operands, 1, batch, n, columns);
     Complex<T> *x = results<T>(operands, 2, batch, n, columns);
-    if (matrices(batch, n, columns).is_empty()) return; // of any number of empty matrices
+    if (matrices(batch, n, columns).is_empty()) return; // for any number of empty matrices
     for_each_complex<T>(batch, n * n * columns, 0, [&](int64_t at, Complex<T> *) {
       Complex<T> *solution = x + at * n * columns;
       std::copy_n(b + at * n * columns, n * columns, solution);

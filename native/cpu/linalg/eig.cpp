@@ -156,9 +156,9 @@ bool complex_schur(Number *h, Number *q, int64_t n, Rotation *rotations) {
   return true;
 }
 
-// Computes the Schur form of a real Hessenberg matrix, then makes its 2 x 2 blocks triangular by complex rotations.
-// The eigenvalues of a block are conjugates, that with a positive imaginary part first. Returns whether the iteration
-// converged. `work` has 2 n² + 2 n elements.
+// Computes the Schur form of a real Hessenberg matrix, then makes its 2 x 2 blocks triangular by complex rotations. The
+// eigenvalues of a block are conjugates; the one with a positive imaginary part comes first. Returns whether the
+// iteration converged. `work` has 2 n² + 2 n elements.
 bool real_matrix_schur(Number *h, Number *q, int64_t n, double *work) {
   double *t = work, *v = t + n * n, *re = v + n * n, *im = re + n;
   for (int64_t i = 0; i < n * n; i++) t[i] = h[i].re, v[i] = q[i].re;
@@ -182,7 +182,7 @@ bool real_matrix_schur(Number *h, Number *q, int64_t n, double *work) {
   return true;
 }
 
-// Solves (T − T[k, k]) x = 0 with x[k] = 1. Equal eigenvalues are treated as if they differed by a rounding. x is
+// Solves (T − T[k, k]) x = 0 with x[k] = 1. Equal eigenvalues are treated as if they differed by a rounding error. x is
 // scaled down where it would overflow.
 void triangular_vector(const Number *t, int64_t n, int64_t k, double norm, Number *x) {
   x[k] = {1, 0};
@@ -208,7 +208,7 @@ void normalize(Number *x, int64_t n) {
     x[i] = x[i] * (1 / largest);
     const double size = x[i].re * x[i].re + x[i].im * x[i].im;
     sum += size;
-    // Elements that differ by roundings count as equal.
+    // Elements that differ only by rounding errors count as equal.
     if (size > (1 + 64 * epsilon) * (leading.re * leading.re + leading.im * leading.im)) leading = x[i];
   }
   const Number factor = conjugate(phase_of(leading)) * (1 / std::sqrt(sum));
@@ -255,7 +255,8 @@ private:
           product[i] = product[i] * scales[i];
         }
         normalize(product, n);
-        // The real part of an eigenvector of a real matrix is one too. For a multiple eigenvalue it may be shorter.
+        // For a real eigenvalue of a real matrix, the real part of an eigenvector is also an eigenvector. For a
+        // multiple eigenvalue, the real part may be shorter.
         if (!is_complex && values[k].im == 0) {
           for (int64_t i = 0; i < n; i++) product[i].im = 0;
           normalize(product, n);

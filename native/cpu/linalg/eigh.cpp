@@ -9,8 +9,8 @@ using namespace orchard;
 
 namespace {
 
-// How many sweeps, and rotations in multiples of n, are buffered before they are applied to the eigenvectors. Rows and
-// rotations stay in a cache while they are applied.
+// The number of sweeps, and of rotations in multiples of n, that are buffered before they are applied to the
+// eigenvectors. Rows and rotations stay in a cache while they are applied.
 constexpr int64_t kept_sweeps = 512, kept_rotations = 64;
 // The number of matrix elements that one task of a reduction step processes.
 constexpr int64_t task_elements = 1 << 15;

@@ -43,8 +43,8 @@ template <class T> struct Tridiagonal {
   T *update;           // n: wₖ of A − vₖ wₖᵀ − wₖ vₖᵀ
 };
 
-// Rotations of adjacent columns, in the order in which they are applied. A sweep goes from columns m − 1 and m down to
-// columns l and l + 1.
+// Rotations of adjacent columns, in the order in which they are applied. A sweep rotates pairs of columns from (m − 1,
+// m) down to (l, l + 1).
 template <class T> struct Rotations {
   T *pairs;  // the cosine and the sine of each rotation
   T *sweeps; // l and m of each sweep, stored as T

@@ -1,4 +1,4 @@
-// Eigenvalues by LAPACK's tridiagonal reduction and its divide and conquer, as its syevd combines them. The blocked
+// Eigenvalues by LAPACK's tridiagonal reduction and its divide-and-conquer routine, the steps of syevd. The blocked
 // code of reflections.h applies the reflections on all threads: OpenBLAS's ormtr took more than a quarter of the total
 // time.
 #include "eigh_lapack.h"
@@ -92,7 +92,7 @@ public:
   }
 
 private:
-  // Transposes the vectors of the tridiagonal matrix and those of the reflections, since LAPACK stores both as columns.
+  // Transposes the vectors of the tridiagonal matrix and of the reflections, since LAPACK stores both as columns.
   // Reflection k does not change the first k + 1 elements.
   void store_vectors(const EighBatch<T> &matrix, T *memory) {
     T *reflections = space_.vectors(memory);

@@ -26,7 +26,7 @@ struct Pivot {
 
 // Algorithm A of J. R. Bunch, L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear
 // systems", 1977. A block is 1 x 1 if its element is not much smaller than the largest one of its column, or than the
-// largest one of the row where that element is.
+// largest one in that element's row.
 template <class T> Pivot find_pivot(const T *a, int64_t n, int64_t k) {
   const T alpha = (1 + std::sqrt(T(17))) / 8, diagonal = std::abs(a[k * n + k]);
   const Largest<T> column(a + (k + 1) * n + k, n - k - 1, n, k + 1);

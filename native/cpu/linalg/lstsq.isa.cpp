@@ -88,9 +88,9 @@ void factor_pivoted(const RowMajor<T> &a, const RowMajor<T> &b, int32_t *order, 
   }
 }
 
-// Estimates the largest or smallest singular value of a triangular matrix as columns are added: that of [σ 0; α γ],
-// where σ is the previous value with left vector x, and α = xᵀ v for the new column [v; γ]. Source: C. Bischof,
-// "Incremental condition estimation", 1990; the rotation is Jacobi's.
+// Estimates the largest or smallest singular value of a triangular matrix as columns are added, from [σ 0; α γ], where
+// σ is the previous value with left vector x, and α = xᵀ v for the new column [v; γ]. Source: C. Bischof, "Incremental
+// condition estimation", 1990; the rotation is Jacobi's.
 template <class T> class SingularValue {
 public:
   SingularValue(T *x, T first, bool is_largest) : value(std::abs(first)), x_(x), is_largest_(is_largest) { x[0] = 1; }

@@ -267,7 +267,7 @@ void lu_solve(const LuSolveBlock &block, Operands operands) {
   });
 }
 
-// Row i of Pᵀ A is row permutation[i] of A; with `inverse`, row i of P A is.
+// Row i of Pᵀ A (with `inverse`, of P A) is row permutation[i] of A.
 void lu_permutation(const LuPermutationBlock &block, Operands operands) {
   const int64_t batch = block.batch, rows = block.rows, count = block.pivots;
   const bool inverse = block.inverse;

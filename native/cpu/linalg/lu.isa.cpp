@@ -32,7 +32,8 @@ constexpr int solved_rows = 8;
 constexpr int solved_rows = 4;
 #endif
 
-// Solves rows of X from `row` on: subtracts the products of the previous rows, then those of the rows among themselves.
+// Solves rows of X from `row` on: subtracts the products of the previous rows, then the products of these rows with one
+// another.
 template <class T, int rows, int vectors> inline void solve_rows(const Substitution<T> &system, T *b, int64_t row) {
   const T *a = system.a + row * system.row_stride;
   T *to = b + row * system.stride;

@@ -270,7 +270,7 @@ template <class T> void eliminate_panel(const Elimination<T> &elimination, int64
 }
 
 // Interleaves the elimination of several matrices, column by column: the steps of one column depend on each other, but
-// those of two matrices do not.
+// the steps of two matrices do not.
 template <class T, int rows> void eliminate_few(const Elimination<T> *all, int64_t count, int64_t first) {
   FewRows<T, rows> panels[lu_together];
   const int64_t steps = steps_of(*all, first);

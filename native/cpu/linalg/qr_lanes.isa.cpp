@@ -20,7 +20,7 @@ template <class T> struct LaneReflection {
   Vector<T> tau, beta;
 };
 
-// Handles the lanes whose sums of squares lost digits to overflow or underflow: scales their columns first.
+// Handles lanes in which the sum of squares overflowed or underflowed: scales their columns first.
 template <class T>
 LaneReflection<T> reflect_scaled(const LaneRows<T> &a, int64_t j, LaneMask<T> is_safe, Vector<T> square) {
   Vector<T> largest{}, scaled_square{};

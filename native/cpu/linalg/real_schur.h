@@ -85,8 +85,8 @@ private:
     for (int64_t i = 0; i < n; i++) rotate(v[i * n + k], v[i * n + last]);
   }
 
-  // The sum and the product of the shifts come from these: the two last diagonal elements and the product of the others
-  // of the trailing block.
+  // These determine the sum and the product of the shifts: the last two diagonal elements, and the product of the
+  // trailing block's other two elements.
   struct Shifts {
     double x, y, w;
   };

@@ -23,9 +23,8 @@ template <class T> inline T largest_of(const T *x, int64_t count) {
 }
 
 // Replaces a column by v, whose first element is 1. Returns beta: the reflection maps the column to beta times the unit
-// vector. The sign of beta is opposite to that of the column's first element, so that no other element of v exceeds 1.
-// If the column already is a multiple of the unit vector, the reflection is the identity: tau is 0, and v is the unit
-// vector.
+// vector. beta has the opposite sign of the column's first element, so that no other element of v exceeds 1. If the
+// column already is a multiple of the unit vector, the reflection is the identity: tau is 0, and v is the unit vector.
 template <class T> inline T reflect(T *x, int64_t count, T *tau) {
   const T alpha = x[0];
   T *rest = x + 1;

@@ -12,7 +12,7 @@ namespace orchard {
 constexpr int64_t narrow_block = 8, wide_block = 32;
 // The number of columns that are multiplied by a block at once.
 constexpr int64_t tile_columns = 64;
-// As many elements as two of the widest vectors have.
+// The number of elements in two of the widest vectors.
 constexpr int64_t copied_columns = 32;
 
 // Part of a row-major matrix.
@@ -26,7 +26,7 @@ template <class T> struct Part {
   Part with_columns(int64_t count) const { return {data, rows, count, stride}; }
 };
 
-// V and T of a block. V has as many rows as the matrix part that it was computed from, and `width` columns; unused
+// V and T of a block. V has `width` columns, and as many rows as the matrix part from which it was computed; unused
 // columns are zeros.
 template <class T> struct Block {
   T *v, *t;

@@ -15,8 +15,8 @@ struct SvdBlock {
   Flag full;
 };
 
-// The outcome for a matrix. With `svd_left`, the kernel for lanes did not compute it, and the kernel for one matrix
-// does.
+// The outcome for a matrix. With `svd_left`, the kernel for lanes skipped the matrix, and the kernel for one matrix
+// computes it.
 enum SvdInfo : int32_t { svd_left = -1, svd_done = 0, svd_not_finite = 1, svd_not_converged = 2 };
 
 // U, Σ and Vᵀ of a matrix of rows x columns. U and Vᵀ are null if only singular values are computed, and square if

@@ -214,7 +214,7 @@ template <class T> void store_column(const double *x, double sign, T *to, int64_
   for (int64_t i = 0; i < count; i++) to[i * stride] = T(sign * x[i]) + T(0); // no -0
 }
 
-// Stores the singular vectors pair by pair: x is the vector of W's rows, y that of its columns.
+// Stores the singular vectors pair by pair: x is the vector of W's rows, y the vector of its columns.
 template <class T> void store_vectors(const SvdProblem<T> &problem, const Workspace &space) {
   const int64_t small = space.small, large = space.large, count = problem.full ? large : small;
   for (int64_t at = 0; at < count; at++) {

@@ -1,5 +1,5 @@
-// Singular value decomposition of matrices with many rows and few columns, or the reverse, by that of R of their QR
-// factorization: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
+// Singular value decomposition of matrices with many rows and few columns, or the reverse. R of the QR factorization is
+// decomposed: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
 #pragma once
 
 #include "signs.h"

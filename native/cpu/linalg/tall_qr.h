@@ -36,7 +36,7 @@ public:
   void copy_r(T *r) { copy_triangle(stack(), r); }
 
   // Multiplies the first columns of Q by a matrix of `columns` rows and `width` columns. The product may replace the
-  // vectors if it has as many columns as they have.
+  // vectors if both have the same number of columns.
   void expand(T *a, const T *top, int64_t width, T *out) {
     Scratch<T> tops(blocks_ * columns_ * width);
     std::copy_n(top, columns_ * width, tops.data());
@@ -52,7 +52,7 @@ public:
     });
   }
 
-  // Replaces the first `columns` rows of B by those of Qᵀ B. The other rows become undefined.
+  // Replaces the first `columns` rows of B by the first rows of Qᵀ B. The other rows become undefined.
   void project(T *a, T *b, int64_t width) {
     Scratch<T> tops(blocks_ * columns_ * width);
     for_blocks([&](int64_t at, BlockedQr<T> &qr, T *) {

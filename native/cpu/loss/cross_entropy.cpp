@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t task_elements = 1 << 14;
 enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: one number per slice
 
-// The arguments that both passes have.
+// The arguments common to both passes.
 struct Call {
   DType dtype, index_dtype;
   int64_t ignored;

@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// The fields that both blocks begin with. Class weights are dense.
+// The common first fields of both blocks. Class weights are dense.
 struct ClassesBlock {
   DTypeField dtype;       // of the logits; a float dtype
   DTypeField index_dtype; // of the targets
@@ -58,7 +58,7 @@ struct CrossEntropyKernel {
   void (*gradients)(const ClassBatch &, const ClassScale *);
 };
 
-// A block of slices of few classes; the fields that ClassBatch has too mean the same.
+// A block of slices of few classes. Fields that ClassBatch also has mean the same as there.
 struct ShortClasses {
   const char *x;
   char *out;
@@ -70,7 +70,7 @@ struct ShortClasses {
   bool is_streamed;
 };
 
-// By dtype, as below. The arrays have an element for each slice.
+// Indexed by dtype, as below. The arrays have an element for each slice.
 struct ShortCrossEntropies {
   void (*losses[4])(const ShortClasses &, ClassLoss *);
   void (*gradients[4])(const ShortClasses &, const ClassScale *);

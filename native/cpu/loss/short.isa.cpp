@@ -1,5 +1,5 @@
-// Cross entropy of slices of few classes, whose logits are side by side: a vector has a logit of several slices. The
-// formulas are those of cross_entropy.isa.cpp.
+// Cross entropy of slices of few classes, stored side by side: each vector has one logit of several slices. The
+// formulas are the same as in cross_entropy.isa.cpp.
 #include "cross_entropy.h"
 
 #include "../short_sums.h"

@@ -9,7 +9,7 @@
 
 namespace orchard {
 
-// As parallel_for. The first failure is stored, and thrown after all blocks are done.
+// Like parallel_for. The first failure is stored, and thrown after all blocks are done.
 template <class Body> void parallel_for_failing(int64_t count, int64_t grain, Body &&body) {
   std::mutex mutex;
   std::optional<Failure> failure;

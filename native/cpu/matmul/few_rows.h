@@ -6,7 +6,7 @@
 //
 // Each number of b is read once and in order; packing b for tiles would take longer than the product. A dot product has
 // as many partial sums as a vector has lanes, and the blocks of k are fixed, so results do not depend on the number of
-// threads. 16-bit numbers are widened first: those of a once, those of b for each block of columns.
+// threads. 16-bit numbers are widened first: a's numbers once, b's numbers for each block of columns.
 #pragma once
 
 #include "../memory.h"

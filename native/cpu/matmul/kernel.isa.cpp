@@ -184,8 +184,7 @@ private:
     T *packed_rows, *sums;
     int64_t sums_stride;
   };
-  // The heights of the tiles into which rows are divided: the first `taller` tiles have one row more; the last may have
-  // fewer.
+  // The division of rows into tiles: the first `taller` tiles have one row more; the last may have fewer.
   struct Heights {
     int64_t rows, height, taller;
 

@@ -48,7 +48,7 @@ void pack_panel_of_pairs(const MatrixProduct &p, int64_t column, int64_t steps, 
   }
 }
 
-// The same for columns with adjacent numbers: whole pairs are read, in squares that are transposed.
+// The same for columns with adjacent numbers: reads whole pairs, in squares that it transposes.
 void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps, Pair *out) {
   const int64_t even = p.k / 2, count = std::min(side, p.n - column);
   pack_panel<float, side>(reinterpret_cast<const float *>(element_of<BFloat16>(p.b, 0, column)), p.b.column_stride / 2,
@@ -78,7 +78,7 @@ void pack_rows(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out
   }
 }
 
-// The same if the numbers of a column are adjacent: squares of pairs, from two columns each, are transposed.
+// The same if the numbers of a column are adjacent: transposes squares of pairs, each from two columns.
 void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   const int64_t count = std::min(side, p.m - row);
   Pair square[pairs * side];

@@ -1,12 +1,12 @@
-// Products with few or short sums, and narrow products: no memory is allocated, and b is read in place where possible.
+// Products with few or short sums, and narrow products. They allocate no memory, and read b in place where possible.
 //
 //   for each panel of columns, in parallel if there is enough work:
 //     pack b's columns to the stack, unless they are read in place
 //     for each tile of rows: sum the tile over all of k; finish it
 //
 // Panels are as wide as the registers allow for the tile's height; the last vector of the last panel may have fewer
-// columns and is loaded with a mask, so neither operand is padded. Each sum is computed in order of k at once, so
-// results do not depend on the number of threads.
+// columns and is loaded with a mask, so neither operand is padded. Each sum is computed in one pass, in the order of k,
+// so results do not depend on the number of threads.
 #pragma once
 
 #include "../parallel.h"
@@ -26,8 +26,8 @@ constexpr int small_registers = 32;
 constexpr int small_registers = 16;
 #endif
 
-// The most vectors of columns that a tile of this height may have. The sums, one vector of b per column vector, and the
-// broadcast element of a must fit into the registers. Tiles of few rows need several column vectors: eight
+// The maximum number of vectors of columns in a tile of this height. The sums, one vector of b per column vector, and
+// the broadcast element of a must fit into the registers. Tiles of few rows need several column vectors: eight
 // multiply-adds can start before the first one ends.
 constexpr int most_small_vectors = 4;
 constexpr int small_vectors(int rows) {

@@ -24,7 +24,7 @@ constexpr int tile_rows = 6, tile_vectors = 2; // of 16 registers
 
 template <class T> constexpr int tile_columns = tile_vectors * vector_bytes / int(sizeof(T));
 
-// Which numbers of a are adjacent: those of a row, or those of a step (a column).
+// The adjacent numbers of a: the numbers of a row, or of a step (a column).
 enum class Adjacent { row, step };
 
 // The L1 caches of common processors have 8 ways or more, each of 4 KB: addresses at a multiple of 4 KB from each other
@@ -50,7 +50,8 @@ template <class T> struct Tile {
 
 constexpr int line_bytes = 64;
 template <class T> constexpr int line = line_bytes / int(sizeof(T));
-// How many steps ahead to prefetch: about 220 cycles, the latency of the L3 cache, at two vector products per cycle.
+// The number of steps to prefetch ahead: about 220 cycles, the latency of the L3 cache, at two vector products per
+// cycle.
 constexpr int64_t steps_ahead = 448 / (tile_rows * tile_vectors);
 
 // Prefetches the cache lines of one step of b, or of one row of c. Always inlined: GCC assumes that a function that
@@ -103,7 +104,7 @@ template <class T, int rows, bool has_input>
 }
 
 // For a with adjacent rows: each row is a separate stream. During as many steps as a cache line has numbers, each step
-// prefetches two lines of a row: first those of the result, then those of the next tile's rows. (One address serves for
+// prefetches two lines of a row: first lines of the result, then lines of the next tile's rows. (One address serves for
 // both, so that every variable of the loop stays in its register.)
 template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
   constexpr int group = 3; // one address and a stride address three rows

@@ -165,7 +165,7 @@ private:
   }
 
   const MatrixProduct &p_;
-  const bool has_rows_; // whether the numbers of a row are adjacent, rather than those of a column
+  const bool has_rows_; // whether the numbers of a row are adjacent, rather than a column's
   const int64_t depth_block_, row_block_, depths_;
 };
 

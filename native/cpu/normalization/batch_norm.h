@@ -23,8 +23,8 @@ struct BatchNormGradientBlock : BatchSizesBlock {
   Whole offsets[8];
 };
 
-// Some adjacent channels of x. Each element of the batch has channels · inner adjacent elements of them; those of the
-// next element are `step` elements further.
+// Some adjacent channels of x. Each element of the batch has channels · inner adjacent elements of these channels. The
+// next batch element's are `step` elements further on.
 struct ChannelSlab {
   int64_t batch, channels, inner, step;
   double eps;

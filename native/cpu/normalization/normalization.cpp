@@ -88,7 +88,7 @@ template <class Use> void for_each_block(const NormalizationCall &call, int64_t 
   for (int64_t first = begin; first < end; first += width) use(first, std::min(width, end - first));
 }
 
-// Sets the fields that both passes have. `starts` is memory for the offsets of rows.
+// Sets the fields common to both passes. `starts` is memory for the offsets of rows.
 void set_rows(const NormalizationCall &call, int64_t first, int64_t count, ShortRowsBlock &block,
               int64_t (&starts)[NormalizationCall::operands][most_short_slices]) {
   find_starts(call.slices.nest, first, count, starts);

@@ -6,7 +6,7 @@
 
 namespace orchard {
 
-// The fields that both blocks begin with. They describe the rows of up to three operands with the shape of x: x and
+// The common first fields of both blocks. They describe the rows of up to three operands with the shape of x: x and
 // residual in the forward pass; x, gradOut and gradSum in the backward pass.
 struct RowsBlock {
   static constexpr int operands = 3;
@@ -98,7 +98,7 @@ struct ShortGradient : ShortRowsBlock {
   double *weight_sums, *bias_sums;
 };
 
-// By dtype, as above.
+// Indexed by dtype, as above.
 struct ShortNormalizations {
   void (*normalize[4])(ShortNormalize &);
   void (*gradient[4])(const ShortGradient &);

@@ -9,7 +9,7 @@
 
 namespace orchard {
 
-// The parameters that both passes have.
+// The parameters common to both passes.
 struct NormalizationCall {
   static constexpr int operands = RowsBlock::operands;
 

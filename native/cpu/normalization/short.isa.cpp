@@ -1,5 +1,5 @@
-// Normalization of short rows, whose elements are side by side: a vector has an element of several rows. The formulas
-// are those of normalization.isa.cpp.
+// Normalization of short rows, stored side by side: each vector has one element of several rows. The formulas are the
+// same as in normalization.isa.cpp.
 #include "normalization.h"
 
 #include "../row_blocks.h"

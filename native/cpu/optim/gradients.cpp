@@ -45,7 +45,7 @@ template <class Block> Call read_call(const Block &block, const Operands &operan
   return call;
 }
 
-// Calls work(gradient, first element, number of elements, number of the chunk) for every chunk of every gradient.
+// Calls work(gradient, first element, number of elements, index of the chunk) for every chunk of every gradient.
 template <class Work> void for_each_chunk(const Call &call, Work work) {
   parallel_for(call.chunks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin, gradient = 0; at < end; at++) {

@@ -6,7 +6,7 @@
 namespace orchard {
 
 // A kernel size that stands for windows that divide the input, as adaptive pooling does; their sizes may differ by one.
-// Strides, dilation and padding have no meaning then.
+// Strides, dilation and padding are then ignored.
 constexpr int64_t adaptive_kernel = 0;
 
 struct PoolingBlock {

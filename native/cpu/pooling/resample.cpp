@@ -93,7 +93,7 @@ bool repeats(const ResampleAxis &axis, int64_t window) {
          (!axis.divisors || axis.divisors[window] == axis.divisors[window - 1]);
 }
 
-// Returns about how many additions a line of results takes.
+// Returns the approximate number of additions for a line of results.
 int64_t steps_of(const Resampling &resampling) {
   const auto &[deep, high, wide] = resampling.axes;
   const double rows = double(deep.longest) * double(high.longest) * double(wide.input);

@@ -23,7 +23,7 @@ struct ResampleAxis {
   const int64_t *weights_at;        // the number of the first weight of each window
   const double *weights;            // null if all are 1
   const double *divisors, *factors; // null if all are 1
-  int64_t length, step;             // of all windows, and from each to the next; -1 if they differ
+  int64_t length, step;             // of all windows, and from each window to the next; -1 if they differ
   int64_t longest;                  // the largest of the lengths
 };
 

@@ -19,7 +19,7 @@ int64_t integer_at(const char *first, DType dtype, int64_t offset) {
                                : reinterpret_cast<const int64_t *>(first)[offset];
 }
 
-// The parameters of a call: which positions there are, and which rows have each position.
+// The parameters of a call: the positions, and the rows that have each position.
 struct RopeCall {
   DType dtype;
   Rope rope;

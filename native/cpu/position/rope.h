@@ -37,7 +37,7 @@ struct Rope {
   bool is_streamed;           // results exceed the caches; the caller calls Streams::finish
 };
 
-// Returns the parameters that both rotating functions have. Throws Failure if a row has too few elements for the pairs.
+// Returns the parameters common to both rotating functions. Throws Failure if a row has too few elements for the pairs.
 inline Rope checked_rope(bool interleaved, int64_t pairs, int64_t size, double magnitude) {
   if (pairs < 0 || 2 * pairs > size)
     fail(ORCHARD_CPU_INVALID_ARGUMENT,

@@ -57,7 +57,7 @@ template <class Dots, class Row> struct ByteProduct {
     return Dots::add(sums, _mm256_abs_epi8(centered), _mm256_sign_epi8(x, centered));
   }
 
-  // Two parts of a row of x, and −offset · Σ x: separately for the first and the second halves, or for both together.
+  // Two parts of a row of x, and −offset · Σ x: separately for the first and the second half, or for both together.
   struct Bytes {
     __m256i first, second, start[2];
 

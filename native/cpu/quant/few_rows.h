@@ -79,7 +79,7 @@ void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t
 // only, and a row may be shorter than a page.
 template <class Row, int rows> struct NextRows {
   const uint8_t *levels;
-  const uint8_t *scales, *biases; // of groups, which are stored separately from the levels
+  const uint8_t *scales, *biases; // scales of groups, which are stored separately from the levels
   int64_t number_bytes;           // bytes of scales of a block, for all rows
 
   NextRows(const Weights &weights, int64_t first) : levels(weights.packed + (first + rows) * weights.row_bytes) {

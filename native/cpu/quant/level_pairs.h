@@ -1,4 +1,4 @@
-// The levels of two parts of weights, in the same order as those of x in `ByteRows`.
+// The levels of two parts of weights, in the same order as x's levels in `ByteRows`.
 #pragma once
 
 #include "levels.h"

@@ -1,5 +1,5 @@
-// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2. The formats are those of
-// formats.h; many values are unpacked at a time.
+// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2. The formats are the same
+// as in formats.h, but many values are unpacked at a time.
 //
 // `Head` of heads.h has the scales of a block. `raw` returns the unsigned bytes of a part; a level is raw − `offset`.
 #pragma once

@@ -1,5 +1,5 @@
-// The levels of 32 adjacent values as signed bytes, on NEON. The formats are those of formats.h; many values are
-// unpacked at a time. The levels of 8-bit groups are unsigned, 0 to 255.
+// The levels of 32 adjacent values as signed bytes, on NEON. The formats are the same as in formats.h, but many values
+// are unpacked at a time. The levels of 8-bit groups are unsigned, 0 to 255.
 #pragma once
 
 #include "heads.h"

@@ -253,7 +253,7 @@ template <class Unit, bool has_halves, bool has_low>
   corner.store(sums);
 }
 
-// As ManyRowsProduct, two panels at a time: a chunk of them and one of x stay in the L1 cache.
+// As ManyRowsProduct, two panels at a time: a chunk of both panels and a chunk of x stay in the L1 cache.
 template <class Unit, class Row>
 void multiply_many_rows(const Weights &weights, const ByteBlocks &x, int64_t count, int64_t begin, int64_t end,
                         float *out) {

@@ -15,7 +15,7 @@ namespace {
 // The number of multiplications that makes a task worth its overhead.
 constexpr int64_t task_products = 1 << 17;
 
-// From this many rows of x on, weights are unpacked to memory, some rows at a time, for a float32 matrix product.
+// With at least this many rows of x, weights are unpacked to memory, some rows at a time, for a float32 matrix product.
 constexpr int64_t many_rows = 16;
 constexpr int64_t unpacked_floats = 1 << 21;
 
@@ -391,8 +391,8 @@ struct GatedProduct {
   }
 };
 
-// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns]. The bits are those of two
-// products and the operations after them, each rounded to the dtype of x.
+// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns]. The bits equal the results of
+// two products and the operations after them, each rounded to the dtype of x.
 void quantized_swiglu(const QuantizedSwigluBlock &block, Operands operands) {
   const Weights gate = weights_of(block, operands, 0);
   WeightHead up_head = block;

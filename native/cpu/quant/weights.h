@@ -1,5 +1,4 @@
-// Quantized weights as passed to functions: a matrix [rows, columns], of which some adjacent values are unpacked at a
-// time.
+// Quantized weights as passed to functions: a matrix [rows, columns]. Kernels unpack some adjacent values at a time.
 #pragma once
 
 #include "../block.h"
@@ -10,8 +9,8 @@ namespace orchard {
 ORCHARD_NAMES(Packing, q4_0, q4_1, q5_0, q5_1, q8_0, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, mxfp4, f16, bf16, affine,
               symmetric)
 
-// The fields that every block begins with. `bits` and `group` apply to affine and symmetric weights; `offsets` are
-// those of packed values, scales and biases.
+// The common first fields of all blocks. `bits` and `group` apply to affine and symmetric weights; `offsets` are the
+// offsets of packed values, scales and biases.
 struct WeightHead {
   Name<Packing> packing;
   DTypeField scale_dtype;

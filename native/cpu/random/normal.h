@@ -10,7 +10,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Only operations that are written as fused may be fused.
+// The compiler may fuse only operations that are written as fused.
 static_assert(sizeof(float) == 4 && sizeof(double) == 8);
 
 inline uint64_t bits_of(double value) {

@@ -1,4 +1,4 @@
-// Philox4x32-10 (philox.h) for several blocks at once, with the words in the order of the elements that they belong to.
+// Philox4x32-10 (philox.h) for several blocks at once, with the words in the order of their elements.
 //
 // Each word is in the lower half of a 64-bit lane. The upper half is ignored, since multiplication uses the lower
 // halves; the upper half of a product is the input of the next round. So a round is two products, two moves and two

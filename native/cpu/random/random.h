@@ -28,7 +28,7 @@ struct BernoulliBlock {
   NestBlock<1> nest;
 };
 
-// Of the counter, only the last word is used.
+// Only the last word of the counter is used.
 struct MultinomialBlock {
   DTypeField dtype; // of the weights
   Whole weights_offset, offset, rows;

@@ -107,7 +107,7 @@ private:
   char *data_[operand_count] = {};
 };
 
-// Elements of results that an Elman network or a GRU has no use for are not written.
+// Elements of results that an Elman network or a GRU does not use are not written.
 void recurrent(const RecurrentBlock &block, Operands operands) { RecurrentCall(block, operands).run(); }
 
 ORCHARD_FUNCTION("recurrent", recurrent, RecurrentBlock, operand_count)

@@ -14,8 +14,8 @@ struct RecurrentBlock {
   Name<RecurrentKind> kind;
   Flag is_reversed, has_bias;
   Whole steps, batch, size;
-  // Of inputs, weight, bias, hidden, cell, out and lastCell: offsets, and the strides of steps and of rows. Elements of
-  // a row are adjacent.
+  // Offsets, and strides of steps and of rows, of inputs, weight, bias, hidden, cell, out and lastCell. Elements of a
+  // row are adjacent.
   Whole offsets[7], step_strides[7], row_strides[7];
 };
 
@@ -30,7 +30,7 @@ struct RecurrentStep {
 };
 
 // `activate` is indexed by kind and dtype (float64, float32): computes the next states of all rows. The sums are
-// h Wᵀ + b for a GRU, and for other kinds include the inputs.
+// h Wᵀ + b for a GRU; for other kinds, they include the inputs.
 // `transpose` is indexed by dtype: out[c * rows + r] = in[r * stride + c].
 struct RecurrentKernels {
   void (*activate[static_cast<int>(RecurrentKind::count)][2])(const RecurrentStep &step);

@@ -22,9 +22,9 @@ template <class Function> Function symbol(void *library, const char *name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// OpenBLAS chooses kernels by processor model. For a model newer than the library it uses those of an old one: SSE for
-// an unknown Intel model, at a quarter of the speed, and AVX2 for AMD models with AVX-512. While OpenBLAS loads, this
-// class sets OPENBLAS_CORETYPE to a model with the processor's instruction set, unless the user has set it.
+// OpenBLAS chooses kernels by processor model. For a model newer than the library, it uses the kernels of an old model:
+// SSE for an unknown Intel model, at a quarter of the speed, and AVX2 for AMD models with AVX-512. While OpenBLAS
+// loads, this class sets OPENBLAS_CORETYPE to a model with the processor's instruction set, unless the user has set it.
 class CoreTypeScope {
 public:
   CoreTypeScope() : sets_(core_type() && !std::getenv(name)) {

@@ -221,7 +221,7 @@ private:
     is_waiting_.store(false, std::memory_order_relaxed);
   }
 
-  // The last access of a helper to a work: afterwards, the caller may have returned.
+  // A helper's last access to a work: afterwards, the caller may have returned.
   void wake_caller() {
     if (!is_waiting_.load(std::memory_order_seq_cst)) return;
     {

@@ -1,6 +1,6 @@
 // Programs: lists of recorded calls that run as one native call (src/compile).
 //
-// A fused instruction computes a chain of elementwise calls by pieces that stay in the L1 cache. It calls the same
+// A fused instruction computes a chain of elementwise calls in pieces that stay in the L1 cache. It calls the same
 // functions on each piece, so every result has the same bits as without fusion.
 #include "../include/orchard_cpu_program.h"
 #include "../parallel.h"

@@ -30,7 +30,7 @@ extern "C" void __asan_unpoison_memory_region(const volatile void *address, size
 namespace orchard {
 
 #if defined(ORCHARD_ADDRESS_SANITIZER)
-// The number of poisoned bytes at the end of every block, which an overrun hits first.
+// The number of poisoned bytes at the end of every block; an overrun hits these first.
 constexpr size_t red_zone = 64;
 inline void forbid(void *memory, size_t bytes) noexcept { __asan_poison_memory_region(memory, bytes); }
 inline void allow(void *memory, size_t bytes) noexcept { __asan_unpoison_memory_region(memory, bytes); }

@@ -23,7 +23,7 @@ struct ExtremumBatch {
   int64_t along[3], across[3]; // strides between elements of a slice, and between slices
 };
 
-// Indexed by dtype, for maxima and for minima; bool has none.
+// Indexed by dtype, for maxima and for minima; null for bool.
 struct RunningExtrema {
   void (*maxima[dtype_count])(const ExtremumBatch &);
   void (*minima[dtype_count])(const ExtremumBatch &);

@@ -98,7 +98,7 @@ template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) 
   return result;
 }
 
-// Prefix sums of eight numbers: those of each half, then the last sum of the first half is added to the second half
+// Prefix sums of eight numbers: first of each half; then the last sum of the first half is added to the second half
 // (Sklansky, "Conditional-sum addition logic", 1960). First the halves of a vector are combined this way, then vectors,
 // so the sums do not depend on the vector length.
 constexpr int eight = 8;
@@ -167,7 +167,7 @@ template <class T> void part(const ScanPart &slice_part) {
   else part_of<T, -1>(slice_part);
 }
 
-// cumprod has no functions for parts: the product of a part may be infinite although that of the slice is 0. Integers
+// cumprod has no functions for parts: the product of a part may be infinite although the slice's product is 0. Integers
 // support only cumsum and cumprod.
 template <Scan code, class T> constexpr ScanKernel kernel_of() {
   constexpr bool is_float = std::is_floating_point_v<Compute<T>>;

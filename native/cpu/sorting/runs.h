@@ -5,8 +5,8 @@
 
 namespace orchard {
 
-// An element of a sorted slice: the last one of the first longest run, the middle one (or the first NaN, if there is
-// one), or the middle one of the numbers.
+// An element of a sorted slice: the last element of the first longest run, the middle element (or the first NaN, if
+// there is one), or the middle element of the numbers.
 enum OrderStatistic : int { order_mode, order_median, order_nanmedian, order_statistics };
 
 // Slices of sorted elements and of their indices, and for each the index of an element, contiguous in the order of

@@ -12,11 +12,10 @@ namespace {
 
 constexpr int64_t task_steps = 1 << 14; // comparisons, about 20 µs
 
-// Returns how many elements, from the first on, come before the value. Elements that equal it do if `is_right`.
-// Comparisons with NaN are false: a NaN comes before everything, and everything before a NaN.
+// Returns the number of leading elements that come before the value; elements equal to it count if `is_right`.
+// Comparisons with NaN are false, so a NaN comes before everything, and everything comes before a NaN.
 //
-// Several values are searched for at once: without branches, whose outcomes a processor can't predict, and so that it
-// need not wait for one element before it reads the next.
+// Searches for several values at once, so that their loads overlap, and without branches, which would be mispredicted.
 template <bool is_right, int values, class T>
 void find_places(const T *sorted, int64_t size, int steps, const T *wanted, int64_t *places) {
   int64_t low[values] = {}, high[values];

@@ -117,7 +117,7 @@ private:
 };
 
 // Selects the k records of elements [begin, end) that sort first, and writes them in any order. Elements that can no
-// longer be among the first k of the whole slice are skipped; records that sort last take their places.
+// longer be among the first k of the whole slice are skipped; records that sort last fill the remaining places.
 template <class T>
 void select_part(const Sort &sort, const T *x, int64_t begin, int64_t end, const Parts &parts, Reached &reached,
                  Candidates<T> candidates, Record<T> *selected) {

@@ -1,6 +1,5 @@
-// The BLAS functions with which compute programs check their results, as plain loops. As in Apple's headers, pointers
+// The BLAS functions that compute programs use to check their results, as plain loops. As in Apple's headers, pointers
 // may be nil if there is no element.
-// be nil if there is no element.
 import Foundation
 
 public struct CBLAS_ORDER: RawRepresentable, Equatable, Sendable {

@@ -1,5 +1,5 @@
-// vDSP's arithmetic on strided vectors of complex numbers, whose real and imaginary parts lie apart (split) or next to
-// each other: for float, and for double where the name ends in D.
+// vDSP's arithmetic on strided vectors of complex numbers, whose real and imaginary parts are in separate arrays
+// (split) or interleaved: for float, and for double if the name ends in D.
 import Foundation
 
 /// A split complex vector of either precision.
@@ -62,7 +62,7 @@ public typealias ComplexByReal<C: SplitComplex> =
     @Sendable (
         UnsafePointer<C>, vDSP_Stride, UnsafePointer<C.Real>, vDSP_Stride, UnsafePointer<C>, vDSP_Stride, vDSP_Length
     ) -> Void
-/// Without strides.
+/// The same for dense vectors.
 public typealias RealByComplex<C: SplitComplex> =
     @Sendable (UnsafePointer<C.Real>, UnsafePointer<C>, UnsafePointer<C>, vDSP_Length) -> Void
 
@@ -181,7 +181,7 @@ public func vDSP_ztoc(
     }
 }
 
-/// Splits complex numbers. The stride of numbers that lie together counts their parts: 2 if they are dense.
+/// Splits complex numbers. The stride of interleaved numbers counts doubles: dense numbers have stride 2.
 public func vDSP_ctozD(
     _ c: UnsafePointer<DSPDoubleComplex>, _ cStride: vDSP_Stride, _ z: UnsafePointer<DSPDoubleSplitComplex>,
     _ zStride: vDSP_Stride,

@@ -1,7 +1,7 @@
-// vDSP's conversions between floating point and integers, for float, and for double where the name ends in D. Before it
-// is the width of the integers; u means unsigned, and r rounds to the nearest integer instead of toward 0.
+// vDSP's conversions between floating point and integers, for float, and for double if the name ends in D. In a name,
+// the number is the width of the integers, u means unsigned, and r rounds to the nearest integer instead of toward 0.
 
-/// Returns the nearest integer that the type has; 0 for NaN.
+/// Returns the nearest integer that the type can represent; 0 for NaN.
 private func integer<From: BinaryFloatingPoint, To: FixedWidthInteger>(
     _ rule: FloatingPointRoundingRule
 ) -> VectorToVector<From, To> {

@@ -1,4 +1,4 @@
-// vDSP's complex transforms of powers of 2, and arithmetic on split complex vectors: of float, and of double if the
+// vDSP's complex transforms of powers of 2, and arithmetic on split complex vectors: for float, and for double if the
 // name ends in D.
 import Foundation
 
@@ -28,7 +28,7 @@ public let kFFTDirection_Inverse = -1
 public let FFT_FORWARD = 1
 public let FFT_INVERSE = -1
 
-/// The largest length that a setup was made for.
+/// The largest length that the setup supports.
 private final class Setup {
     let log2n: UInt
     init(_ log2n: UInt) { self.log2n = log2n }
@@ -105,7 +105,7 @@ public func vDSP_fft_zopD(
         set: { (y.realp[$0 * cStride], y.imagp[$0 * cStride]) = ($1.re, $1.im) })
 }
 
-/// In place.
+/// Transforms a in place.
 public func vDSP_fft_zip(
     _ setup: FFTSetup, _ c: UnsafePointer<DSPSplitComplex>, _ stride: vDSP_Stride, _ log2n: vDSP_Length,
     _ direction: FFTDirection
@@ -135,7 +135,7 @@ public func vDSP_zvmagsD(
     }
 }
 
-/// c = 10 log₁₀(a / zero) of powers (flag 0), or twice that of amplitudes (flag 1).
+/// c = 10 log₁₀(a / zero) for powers (flag 0), or 20 log₁₀(a / zero) for amplitudes (flag 1).
 public func vDSP_vdbcon(
     _ a: UnsafePointer<Float>, _ aStride: vDSP_Stride, _ zero: UnsafePointer<Float>, _ c: UnsafeMutablePointer<Float>,
     _ cStride: vDSP_Stride, _ count: vDSP_Length, _ flag: UInt32

@@ -65,7 +65,7 @@ public let vvcbrt: VectorFunction<Double> = mapped { cbrt($0) }
 /// The integer part.
 public let vvintf: VectorFunction<Float> = mapped { trunc($0) }
 public let vvint: VectorFunction<Double> = mapped { trunc($0) }
-/// The nearest integer; the even one of two.
+/// The nearest integer, ties to even.
 public let vvnintf: VectorFunction<Float> = mapped { $0.rounded(.toNearestOrEven) }
 public let vvnint: VectorFunction<Double> = mapped { $0.rounded(.toNearestOrEven) }
 /// y = 1 / √x

@@ -1,4 +1,4 @@
-// vDSP's filters of dense matrices by rows: for float, and for double where the name ends in D. As vDSP.h defines them,
+// vDSP's filters of dense matrices by rows: for float, and for double if the name ends in D. As vDSP.h defines them,
 // each element is the sum of the products of the filter with the elements around it, and a border of half the filter's
 // size is 0.
 
@@ -35,10 +35,10 @@ private func square<T: FloatingPoint>(_ size: vDSP_Length) -> SquareFilter<T> {
 
 public let vDSP_imgfir: ImageFilter<Float> = filter()
 public let vDSP_imgfirD: ImageFilter<Double> = filter()
-/// With a filter of 3 × 3 elements.
+/// Uses a filter of 3 × 3 elements.
 public let vDSP_f3x3: SquareFilter<Float> = square(3)
 public let vDSP_f3x3D: SquareFilter<Double> = square(3)
-/// With a filter of 5 × 5 elements.
+/// Uses a filter of 5 × 5 elements.
 public let vDSP_f5x5: SquareFilter<Float> = square(5)
 public let vDSP_f5x5D: SquareFilter<Double> = square(5)
 

@@ -1,5 +1,5 @@
-// LAPACK's functions by the names of CLAPACK, as Accelerate has them. They call the machine's LAPACK: the library that
-// ORCHARD_BLAS names, or the system's OpenBLAS. Without one, the first call ends the program with one sentence.
+// LAPACK's functions under the names that Accelerate uses (CLAPACK). They call the machine's LAPACK: the library that
+// ORCHARD_BLAS names, or the system's OpenBLAS. Without one, the first call prints the reason and ends the program.
 import Foundation
 
 @_silgen_name("orchard_lapack_call")
@@ -31,9 +31,8 @@ private nonisolated(unsafe) let library: UnsafeMutableRawPointer? = {
     return names.lazy.compactMap(open).first
 }()
 
-/// Loads a library. A library outside of the system's folders often has the Fortran library that it needs in its own
-/// folder, where the loader does not search. The Fortran library is therefore loaded first: the loader then finds it by
-/// its name.
+/// Loads a library. A library outside of the system's folders often needs a Fortran library from the same folder, where
+/// the loader does not search. So this function loads the Fortran library first; the loader then finds it by name.
 private func open(_ path: String) -> UnsafeMutableRawPointer? {
     if let handle = dlopen(path, RTLD_NOW) { return handle }
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
@@ -57,7 +56,7 @@ private func pointers(_ arguments: UnsafeMutableRawPointer?...) -> [UnsafeMutabl
 /// Calls a function whose arguments are all pointers.
 private func lapack(_ name: String, _ arguments: UnsafeMutableRawPointer?...) -> Int32 {
     _ = called(find(name), arguments, arguments.count)
-    return 0  // CLAPACK's functions return 0: `info` says what happened
+    return 0  // CLAPACK's functions return 0; `info` has the status
 }
 
 /// Factors a general matrix: A = P · L · U.
@@ -77,7 +76,7 @@ public func dgetrf_(
     lapack("dgetrf_", m, n, a, lda, ipiv, info)
 }
 
-/// Inverts a matrix from its factors by getrf.
+/// Inverts a matrix from the factors that getrf computes.
 @discardableResult
 public func sgetri_(
     _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger, _ ipiv: LAPACKInteger, _ work: LAPACKReals,
@@ -94,7 +93,7 @@ public func dgetri_(
     lapack("dgetri_", n, a, lda, ipiv, work, lwork, info)
 }
 
-/// Solves A · X = B from the factors of A by getrf.
+/// Solves A · X = B from the factors of A that getrf computes.
 @discardableResult
 public func sgetrs_(
     _ trans: LAPACKText, _ n: LAPACKInteger, _ nrhs: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -221,7 +220,7 @@ public func dsyev_(
     lapack("dsyev_", jobz, uplo, n, a, lda, w, work, lwork, info)
 }
 
-/// The same by divide and conquer.
+/// The eigenvalues and eigenvectors of a symmetric matrix, by divide and conquer.
 @discardableResult
 public func ssyevd_(
     _ jobz: LAPACKText, _ uplo: LAPACKText, _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -257,7 +256,7 @@ public func dgeqrf_(
     lapack("dgeqrf_", m, n, a, lda, tau, work, lwork, info)
 }
 
-/// Forms Q from the factors by geqrf.
+/// Forms Q from the factors that geqrf computes.
 @discardableResult
 public func sorgqr_(
     _ m: LAPACKInteger, _ n: LAPACKInteger, _ k: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -289,7 +288,7 @@ public func dpotrf_(
     lapack("dpotrf_", uplo, n, a, lda, info)
 }
 
-/// Inverts a matrix from its factor by potrf.
+/// Inverts a matrix from the factor that potrf computes.
 @discardableResult
 public func spotri_(
     _ uplo: LAPACKText, _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger, _ info: LAPACKInteger
@@ -304,7 +303,7 @@ public func dpotri_(
     lapack("dpotri_", uplo, n, a, lda, info)
 }
 
-/// Solves A · X = B from the factor of A by potrf.
+/// Solves A · X = B from the factor of A that potrf computes.
 @discardableResult
 public func spotrs_(
     _ uplo: LAPACKText, _ n: LAPACKInteger, _ nrhs: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger,
@@ -355,7 +354,7 @@ public func dtrtrs_(
     lapack("dtrtrs_", uplo, trans, diag, n, nrhs, a, lda, b, ldb, info)
 }
 
-/// Estimates the reciprocal of the condition number from the factors by getrf.
+/// Estimates the reciprocal of the condition number from the factors that getrf computes.
 @discardableResult
 public func sgecon_(
     _ norm: LAPACKText, _ n: LAPACKInteger, _ a: LAPACKReals, _ lda: LAPACKInteger, _ anorm: LAPACKReals,
@@ -401,7 +400,7 @@ public func dggsvd_(
     )
 }
 
-/// Random numbers: uniform on (0, 1) (1) or on (−1, 1) (2), or normal (3).
+/// Random numbers of distribution 1 (uniform on (0, 1)), 2 (uniform on (−1, 1)) or 3 (normal).
 @discardableResult
 public func slarnv_(_ idist: LAPACKInteger, _ iseed: LAPACKInteger, _ n: LAPACKInteger, _ x: LAPACKReals) -> Int32 {
     lapack("slarnv_", idist, iseed, n, x)

@@ -1,6 +1,6 @@
 // vDSP's transforms of 2^log2n real numbers, in the packed layout of half as many complex numbers: for float, and for
-// double where the name ends in D. Packed numbers are elements 2i and 2i + 1. A packed spectrum has element k for
-// 0 < k < n / 2, and in its first number the real elements 0 and n / 2.
+// double if the name ends in D. Packed numbers are elements 2i and 2i + 1. A packed spectrum has element k for 0 < k <
+// n / 2, and in its first number the real elements 0 and n / 2.
 
 private func transform(
     _ setup: FFTSetup, _ log2n: vDSP_Length, _ direction: FFTDirection, get: (Int) -> Complex,
@@ -26,7 +26,7 @@ private func transform(
     for i in 0..<half { set(i, Complex(re: x[2 * i].re, im: x[2 * i + 1].re)) }
 }
 
-/// c = the transform of a: twice the usual sum forward, the sum without a factor back.
+/// c = the transform of a: twice the usual sum in the forward direction, the plain sum in the inverse direction.
 public func vDSP_fft_zrop(
     _ setup: FFTSetup, _ a: UnsafePointer<DSPSplitComplex>, _ aStride: vDSP_Stride, _ c: UnsafePointer<DSPSplitComplex>,
     _ cStride: vDSP_Stride, _ log2n: vDSP_Length, _ direction: FFTDirection
@@ -38,13 +38,13 @@ public func vDSP_fft_zrop(
         set: { (y.realp[$0 * cStride], y.imagp[$0 * cStride]) = (Float($1.re), Float($1.im)) })
 }
 
-/// In place.
+/// Transforms a in place.
 public func vDSP_fft_zrip(
     _ setup: FFTSetup, _ c: UnsafePointer<DSPSplitComplex>, _ stride: vDSP_Stride, _ log2n: vDSP_Length,
     _ direction: FFTDirection
 ) { vDSP_fft_zrop(setup, c, stride, c, stride, log2n, direction) }
 
-/// c = the transform of a: twice the usual sum forward, the sum without a factor back.
+/// c = the transform of a: twice the usual sum in the forward direction, the plain sum in the inverse direction.
 public func vDSP_fft_zropD(
     _ setup: FFTSetupD, _ a: UnsafePointer<DSPDoubleSplitComplex>, _ aStride: vDSP_Stride,
     _ c: UnsafePointer<DSPDoubleSplitComplex>,
@@ -57,7 +57,7 @@ public func vDSP_fft_zropD(
         set: { (y.realp[$0 * cStride], y.imagp[$0 * cStride]) = (Double($1.re), Double($1.im)) })
 }
 
-/// In place.
+/// Transforms a in place.
 public func vDSP_fft_zripD(
     _ setup: FFTSetupD, _ c: UnsafePointer<DSPDoubleSplitComplex>, _ stride: vDSP_Stride, _ log2n: vDSP_Length,
     _ direction: FFTDirection

@@ -1,4 +1,4 @@
-// vDSP's selections, limits and windows of strided vectors, for float, and for double where the name ends in D.
+// vDSP's selections, limits and windows of strided vectors, for float, and for double if the name ends in D.
 import Foundation
 
 public typealias VectorInPlace<T> = @Sendable (UnsafeMutablePointer<T>, vDSP_Stride, vDSP_Length) -> Void
@@ -100,7 +100,7 @@ public let vDSP_HALF_WINDOW: Int32 = 1
 public let vDSP_HANN_DENORM: Int32 = 0
 public let vDSP_HANN_NORM: Int32 = 2
 
-/// Σ_k terms_k · cos(2πki / count), of which a half window has the first (count + 1) / 2 values.
+/// Σ_k terms_k · cos(2πki / count). A half window has only the first (count + 1) / 2 values.
 private func window<T: BinaryFloatingPoint>(_ terms: @escaping @Sendable (_ isNormed: Bool) -> [Double])
     -> VectorWindow<T>
 {
@@ -119,19 +119,19 @@ public let vDSP_vrvrsD: VectorInPlace<Double> = reversed()
 /// c[i] = a[indices[i] − 1]
 public let vDSP_vgathr: VectorGather<Float> = gather()
 public let vDSP_vgathrD: VectorGather<Double> = gather()
-/// c = the elements of a at which the second operand is not 0, without gaps
+/// c = the elements of a where the second operand is not 0, stored without gaps
 public let vDSP_vcmprs: BinaryVector<Float> = compressed()
 public let vDSP_vcmprsD: BinaryVector<Double> = compressed()
 /// As vDSP_vclip; the last two arguments count the elements below and above the limits.
 public let vDSP_vclipc: VectorClipCount<Float> = clipCount()
 public let vDSP_vclipcD: VectorClipCount<Double> = clipCount()
-/// Sorts the indices by the elements that they name: ascending if the order is 1, descending if it is −1.
+/// Sorts indices by the elements at them: ascending if the order is 1, descending if it is −1.
 public let vDSP_vsorti: VectorIndexSort<Float> = indexSort()
 public let vDSP_vsortiD: VectorIndexSort<Double> = indexSort()
-/// The mean and the standard deviation, and the vector without them.
+/// Computes the mean and the standard deviation, and the vector normalized by them.
 public let vDSP_normalize: VectorNormalize<Float> = normalize()
 public let vDSP_normalizeD: VectorNormalize<Double> = normalize()
-/// c[i] = Σ_p a[i + p] · filter[p]: a correlation, or a convolution where the filter's stride is negative.
+/// c[i] = Σ_p a[i + p] · filter[p]: a correlation, or a convolution if the filter's stride is negative.
 public let vDSP_conv: VectorConvolution<Float> = convolve()
 public let vDSP_convD: VectorConvolution<Double> = convolve()
 

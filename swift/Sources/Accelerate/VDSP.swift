@@ -1,10 +1,10 @@
-// The part of Accelerate with which compute programs check their results: vDSP's arithmetic, vForce's functions and
+// The part of Accelerate that compute programs use to check their results: vDSP's arithmetic, vForce's functions and
 // BLAS's products, each as a loop. Programs that use other parts of Accelerate do not compile.
 @_exported import Foundation
 @_exported import OrchardDarwin
 @_exported import simd
 
-/// Arithmetic of vectors. Each form that returns an array has one that stores its elements in `result`.
+/// Arithmetic of vectors. For each form that returns an array, another form stores the elements in `result`.
 public enum vDSP {}
 
 public typealias vDSP_Length = UInt
@@ -44,10 +44,10 @@ extension vDSP {
     public static func minimumMagnitude<U: AccelerateBuffer>(_ vector: U) -> U.Element where U.Element: FloatingPoint {
         vector.joined(.infinity) { $0 < $1.magnitude ? $0 : $1.magnitude }
     }
-    /// The first place of the largest value.
+    /// The index of the first largest value.
     public static func indexOfMaximum<U: AccelerateBuffer>(_ vector: U) -> (UInt, U.Element)
     where U.Element: FloatingPoint { first(vector, of: maximum(vector)) }
-    /// The first place of the smallest value.
+    /// The index of the first smallest value.
     public static func indexOfMinimum<U: AccelerateBuffer>(_ vector: U) -> (UInt, U.Element)
     where U.Element: FloatingPoint { first(vector, of: minimum(vector)) }
 

@@ -1,10 +1,10 @@
 // Functions of each element, by the Swift forms of vForce.
 
-/// Each form that returns an array has one that stores its elements in `result`.
+/// For each form that returns an array, another form stores the elements in `result`.
 public enum vForce {}
 
 extension AccelerateBuffer {
-    /// Computed in double precision, whose rounding to float is the nearest in all but rare cases.
+    /// Computes in double precision. Rounding to float then gives the nearest float in all but rare cases.
     fileprivate func computed(_ function: (Double) -> Double) -> [Element] where Element: BinaryFloatingPoint {
         mapped { Element(function(Double($0))) }
     }

@@ -1,5 +1,5 @@
-// The parts of vImage that compute packages use beside Metal: conversions of planes, and channels of interleaved
-// pixels. Flags have no effect.
+// The parts of vImage that compute packages use: conversions of planes, and channels of interleaved pixels. Flags have
+// no effect.
 
 public typealias vImagePixelCount = UInt
 public typealias vImage_Error = Int

@@ -186,7 +186,7 @@ public let vDSP_vsmsaD: VectorByTwo<Double> = byTwo { $0 * $1 + $2 }
 /// d = a, but at least the first scalar and at most the second
 public let vDSP_vclip: VectorByTwo<Float> = byTwo { min(max($0, $1), $2) }
 public let vDSP_vclipD: VectorByTwo<Double> = byTwo { min(max($0, $1), $2) }
-/// d = a within the limits, and the limit on the side of its sign between them: the inverse of a clip
+/// d = a outside the limits; between them, the lower limit if a < 0, else the upper one: an inverted clip
 public let vDSP_viclip: VectorByTwo<Float> = byTwo { $0 <= $1 || $0 >= $2 ? $0 : $0 < 0 ? $1 : $2 }
 public let vDSP_viclipD: VectorByTwo<Double> = byTwo { $0 <= $1 || $0 >= $2 ? $0 : $0 < 0 ? $1 : $2 }
 /// d = the second scalar where a is at least the first, else its negative

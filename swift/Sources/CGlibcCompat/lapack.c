@@ -1,7 +1,7 @@
 // Calls functions of LAPACK whose number of arguments varies. Each argument is a pointer. A Fortran function also gets
-// the length of each text as a hidden argument after the last; all texts of LAPACK have one letter. The calling
-// conventions of x86-64 and arm64 let a caller pass more arguments than the function reads, so one call serves all:
-// the arguments after the given ones are 1.
+// the length of each string as a hidden argument after the last one. All of LAPACK's strings have one character. The
+// calling conventions of x86-64 and arm64 let a caller pass more arguments than the function reads, so one call serves
+// all: the arguments after the given ones are 1.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// Where CoreFoundation looks for the main bundle. `orchard swift` links programs with --wrap=_CFProcessPath: their
-// executables are in a cache, but their main bundle is the folder of their source.
+// The path from which CoreFoundation derives the main bundle. `orchard swift` links programs with
+// --wrap=_CFProcessPath, since their executables are in a cache, but their main bundle is the folder of their source.
 #include <stdlib.h>
 
 // Weak: it exists only in programs that are linked with --wrap.

@@ -1,4 +1,4 @@
-// How pixels are stored in memory.
+// The layout of pixels in memory.
 
 public enum CGImageAlphaInfo: UInt32, Sendable {
     case none, premultipliedLast, premultipliedFirst, last, first, noneSkipLast, noneSkipFirst, alphaOnly
@@ -35,18 +35,18 @@ public struct CGBitmapInfo: OptionSet, Hashable, Sendable {
     public var byteOrder: CGImageByteOrderInfo { CGImageByteOrderInfo(rawValue: rawValue & 0x7000) ?? .orderDefault }
 }
 
-/// The place of each component of a pixel, and its type: an integer of 8 or 16 bits, or a float of 16 or 32 bits.
+/// The position and the type of each component of a pixel: an integer of 8 or 16 bits, or a float of 16 or 32 bits.
 struct BitmapLayout {
     private enum Component { case byte, short, half, float }
 
     let pixelBytes: Int
-    /// The slots of the color's components in the pixel, and that of alpha.
+    /// The slots of the color components and of alpha within a pixel.
     private let colors: [Int]
     private let alphaSlot: Int?
     private let isPremultiplied: Bool
     private let component: Component
     private let isSwapped: Bool
-    /// Whether the bytes of each four are in reverse order, as of a little-endian integer.
+    /// Whether each group of four bytes is reversed, as in a little-endian integer.
     private let isReversed: Bool
 
     /// Returns nil for a combination that is not supported.
@@ -74,7 +74,7 @@ struct BitmapLayout {
         guard pixelBytes * 8 == bitsPerPixel, slots > 0 else { return nil }
         let order = info.byteOrder, isLittle = order == .order16Little || order == .order32Little
         isReversed = component == .byte && order == .order32Little && slots == 4
-        // Floats without an order are in the machine's.
+        // Floats for which no byte order is given use the machine's.
         isSwapped = component != .byte && !isLittle && !(isFloat && order == .orderDefault)
     }
 

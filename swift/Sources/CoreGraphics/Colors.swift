@@ -9,8 +9,8 @@ public enum CGColorRenderingIntent: Int32, Sendable {
     case defaultIntent, absoluteColorimetric, relativeColorimetric, perceptual, saturation
 }
 
-/// A color space of gray or RGB components, which differ in the curve of sRGB: a space whose name says so is linear.
-/// Primaries are not converted, and neither are pixels of images that are drawn.
+/// A color space of gray or RGB components. It is linear if its name says so; otherwise it has the curve of sRGB.
+/// Neither primaries nor pixels of drawn images are converted.
 public final class CGColorSpace: Hashable, Sendable {
     public let name: CFString?
     public let model: CGColorSpaceModel
@@ -39,7 +39,7 @@ public final class CGColorSpace: Hashable, Sendable {
         adobeRGB1998, genericRGBLinear, itur_709, itur_2020,
     ]
 
-    /// Returns nil for a name that is none of the constants.
+    /// Returns nil unless the name is one of the constants.
     public convenience init?(name: CFString) {
         if Self.grays.contains(name) {
             self.init(name: name, model: .monochrome)
@@ -62,7 +62,7 @@ public final class CGColorSpace: Hashable, Sendable {
 public func CGColorSpaceCreateDeviceRGB() -> CGColorSpace { CGColorSpace(name: nil, model: .rgb) }
 public func CGColorSpaceCreateDeviceGray() -> CGColorSpace { CGColorSpace(name: nil, model: .monochrome) }
 
-/// A color of a space: its components, and then alpha.
+/// A color in a color space: its components, then alpha.
 public final class CGColor: Hashable, Sendable {
     private let values: [CGFloat]
     public let colorSpace: CGColorSpace?
@@ -96,7 +96,8 @@ public final class CGColor: Hashable, Sendable {
 
     public func copy(alpha: CGFloat) -> CGColor? { CGColor(colorSpace!, values.dropLast() + [alpha]) }
 
-    /// Returns the color in another space: a gray as equal components, and a color as its luminance (Rec. 709).
+    /// Returns the color in another space. A gray becomes RGB with equal components; RGB becomes gray by its luminance
+    /// (Rec. 709).
     public func converted(to space: CGColorSpace, intent: CGColorRenderingIntent, options: CFDictionary?) -> CGColor? {
         let isLinear = colorSpace?.isLinear == true
         var components = values.dropLast().map { isLinear == space.isLinear ? Double($0) : curve(Double($0), isLinear) }
@@ -107,7 +108,7 @@ public final class CGColor: Hashable, Sendable {
         return CGColor(space, components.map { CGFloat($0) } + [alpha])
     }
 
-    /// Without multiplication by alpha.
+    /// Red, green and blue, not multiplied by alpha, and alpha.
     var rgba: SIMD4<Float> {
         let v = values.map { Float($0) }
         return v.count == 2 ? SIMD4(v[0], v[0], v[0], v[1]) : SIMD4(v[0], v[1], v[2], v[3])

@@ -18,8 +18,8 @@ public enum CGBlendMode: Int32, Sendable {
 public typealias CGBitmapContextReleaseDataCallback =
     @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
 
-/// A bitmap that images, rectangles and ellipses are drawn into, with y upward from the bottom row. A pixel is covered
-/// if its center is: edges are not smoothed. There are no paths and no text.
+/// A bitmap for drawing images, rectangles and ellipses, with y upward from the bottom row. A shape covers a pixel if
+/// it covers the pixel's center; edges are not smoothed. Paths and text are not supported.
 public final class CGContext {
     public let width: Int
     public let height: Int
@@ -38,14 +38,14 @@ public final class CGContext {
         var alpha: Float = 1
         var quality = CGInterpolationQuality.default
         var mode = CGBlendMode.normal
-        /// Rectangles that limit drawing, with the transforms from the bitmap to theirs.
+        /// Rectangles that limit drawing, each with the transform from the bitmap to the rectangle's coordinates.
         var clips: [(CGRect, CGAffineTransform)] = []
     }
     private var state = State()
     private var saved: [State] = []
 
     /// Returns nil, as on a Mac, if the layout is not supported: colors with alpha must be multiplied by it, and RGB
-    /// has four components. Without `data` the bitmap starts as zeros; 0 bytes per row mean as many as a row needs.
+    /// has four components. Without `data`, the bitmap starts as zeros. If `bytesPerRow` is 0, rows have no padding.
     public convenience init?(
         data: UnsafeMutableRawPointer?, width: Int, height: Int, bitsPerComponent: Int, bytesPerRow: Int,
         space: CGColorSpace, bitmapInfo: UInt32
@@ -75,7 +75,7 @@ public final class CGContext {
             memory = data
             release = { releaseCallback?(releaseInfo, data) }
         } else {
-            // Whole pages of Apple silicon, so that a buffer of Metal may share the memory.
+            // Rounded up to whole pages of Apple silicon, so that a Metal buffer can share the memory.
             let size = (length + 16383) / 16384 * 16384
             let allocated = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16384)
             allocated.initializeMemory(as: UInt8.self, repeating: 0, count: length)
@@ -142,7 +142,7 @@ public final class CGContext {
         }
     }
 
-    /// The color that shapes are filled with, multiplied by its alpha.
+    /// The fill color of shapes, multiplied by its alpha.
     private var filled: SIMD4<Float> {
         let color = state.fill.rgba
         return SIMD4(color.x * color.w, color.y * color.w, color.z * color.w, color.w)
@@ -165,7 +165,7 @@ public final class CGContext {
         guard rect.width > 0, rect.height > 0 else { return }
         let inverse = state.transform.inverted()
         let scale = CGSize(width: CGFloat(image.width) / rect.width, height: CGFloat(image.height) / rect.height)
-        // The pixels of the image for one of the bitmap, in each direction of the bitmap.
+        // The number of the image's pixels per pixel of the bitmap, in each direction of the bitmap.
         let stepX = max(abs(inverse.a * scale.width), abs(inverse.b * scale.height))
         let stepY = max(abs(inverse.c * scale.width), abs(inverse.d * scale.height))
         let isNearest = state.quality == .none
@@ -192,7 +192,8 @@ public final class CGContext {
 
     public func draw(_ image: CGImage, in rect: CGRect, byTiling: Bool) { draw(image, in: rect) }
 
-    /// Visits the pixels around a rectangle that clips do not exclude: column, row from the top, and center.
+    /// Visits the pixels around a rectangle that no clip excludes. Passes the column, the row from the top, and the
+    /// center.
     private func eachPixel(of rect: CGRect, _ body: (Int, Int, CGPoint) -> Void) {
         let corners = [
             CGPoint(x: rect.minX, y: rect.minY), CGPoint(x: rect.maxX, y: rect.minY),
@@ -224,7 +225,7 @@ public final class CGContext {
     }
 }
 
-/// Samples an image at positions in pixels from its top left corner. Outside, its edge continues.
+/// Samples an image at positions in pixels from its top left corner. Positions outside are clamped to the edge.
 private struct Sampler {
     let pixel: (Int, Int) -> SIMD4<Float>
     let width: Int

@@ -1,5 +1,4 @@
-// CoreGraphics has only geometry here: CGFloat, CGPoint, CGSize and CGRect come from Foundation. Images are not
-// supported.
+// Vectors and affine transforms. CGFloat, CGPoint, CGSize and CGRect come from Foundation.
 @_exported import Foundation
 
 public struct CGVector: Equatable, Hashable, Codable, Sendable {

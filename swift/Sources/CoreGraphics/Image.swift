@@ -12,7 +12,7 @@ public final class CGDataProvider: @unchecked Sendable {
         bytes = data
     }
 
-    /// Uses the memory without a copy, until nothing needs it.
+    /// Uses the memory without a copy, as long as the provider exists.
     public init?(
         dataInfo info: UnsafeMutableRawPointer?, data: UnsafeRawPointer, size: Int,
         releaseData: CGDataProviderReleaseDataCallback
@@ -80,7 +80,7 @@ public final class CGImage: @unchecked Sendable {
             decode: nil, shouldInterpolate: shouldInterpolate, intent: renderingIntent)
     }
 
-    /// Returns a copy of a part of the image, or nil if the rectangle does not meet it.
+    /// Returns a copy of a part of the image, or nil if the rectangle does not intersect the image.
     public func cropping(to rect: CGRect) -> CGImage? {
         let part = rect.integral.intersection(CGRect(x: 0, y: 0, width: width, height: height))
         guard !part.isNull, part.width > 0, part.height > 0, let data = dataProvider?.data else { return nil }
@@ -95,7 +95,7 @@ public final class CGImage: @unchecked Sendable {
 
     public func copy() -> CGImage? { self }
 
-    /// Returns the image with another color space of the same model, and the same pixels.
+    /// Returns an image with the same pixels and another color space of the same model.
     public func copy(colorSpace space: CGColorSpace) -> CGImage? {
         guard space.model == colorSpace?.model, let data = dataProvider?.data else { return nil }
         return with(data, width, height, bytesPerRow, space)

@@ -37,7 +37,7 @@ private func function<T>(_ name: String, _: T.Type) -> T? {
     return unsafeBitCast(address, to: T.self)
 }
 
-/// Why a picture can't be read or written.
+/// The reason why an image can't be read or written.
 package struct PictureError: Error, CustomStringConvertible, LocalizedError {
     package let description: String
     package var errorDescription: String? { description }
@@ -47,7 +47,7 @@ private let missing = PictureError(description: "PNG files require libpng: insta
 
 package let pngSignature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-/// Returns the picture of a PNG file's bytes, with 8 bits per component.
+/// Decodes the bytes of a PNG file to an image with 8 bits per component.
 package func readPng(_ data: Data) throws -> CGImage {
     guard data.starts(with: pngSignature) else {
         throw PictureError(description: "pictures other than PNG files are not supported; convert it, or decode it.")
@@ -63,7 +63,7 @@ package func readPng(_ data: Data) throws -> CGImage {
     image.format = isGray ? 0 : PngImage.alpha | PngImage.color
     let (width, height) = (Int(image.width), Int(image.height))
     var bytes = Data(count: width * height * size)
-    // A row's stride counts components, which are bytes here.
+    // libpng's row stride counts components, which are bytes here.
     let isRead = data.withUnsafeBytes { _ in
         bytes.withUnsafeMutableBytes { finish(&image, nil, $0.baseAddress!, Int32(width * size), nil) != 0 }
     }
@@ -79,7 +79,7 @@ package func readPng(_ data: Data) throws -> CGImage {
     return result
 }
 
-/// Returns the bytes of a PNG file, with 8 bits per component.
+/// Encodes an image as the bytes of a PNG file, with 8 bits per component.
 package func writePng(_ picture: CGImage) throws -> Data {
     guard let write = function("png_image_write_to_memory", Write.self) else { throw missing }
     var pixels = [UInt8]()

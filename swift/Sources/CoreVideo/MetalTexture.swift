@@ -17,7 +17,7 @@ public let kCVMetalTextureUsage: CFString = "MetalTextureUsage"
 public let kCVMetalTextureStorageMode: CFString = "MetalTextureStorageMode"
 public let kCVMetalTextureCacheMaximumTextureAgeKey: CFString = "MaximumTextureAge"
 
-/// Creates textures; it keeps none of them.
+/// Creates textures; it does not cache them.
 public final class CVMetalTextureCache: Sendable {
     let device: any MTLDevice
     fileprivate init(device: any MTLDevice) { self.device = device }
@@ -32,7 +32,7 @@ public func CVMetalTextureCacheCreate(
     return kCVReturnSuccess
 }
 
-/// Creates a texture of a plane's memory. A pixel of `pixelFormat` must have the size of the plane's.
+/// Creates a texture of a plane's memory. A pixel of `pixelFormat` must have the same size as a pixel of the plane.
 @discardableResult
 public func CVMetalTextureCacheCreateTextureFromImage(
     _ allocator: CFAllocator?, _ textureCache: CVMetalTextureCache, _ sourceImage: CVImageBuffer,

@@ -1,4 +1,4 @@
-// CoreVideo has only pixel buffers here, in the process's memory, for compute programs to fill and read.
+// This CoreVideo has only pixel buffers, in the process's memory, for compute programs to fill and read.
 @_exported import CoreGraphics
 @_exported import OrchardCoreFoundation
 
@@ -42,7 +42,7 @@ public let kCVPixelFormatType_420YpCbCr10BiPlanarVideoRange = format("x420")
 public let kCVPixelFormatType_420YpCbCr10BiPlanarFullRange = format("xf20")
 public let kCVPixelFormatType_444YpCbCr8BiPlanarFullRange = format("444f")
 
-/// The bytes of a pixel of each plane, and the factor by which the later planes are smaller.
+/// The bytes per pixel of each plane, and the factor by which planes after the first are smaller.
 struct PixelFormat {
     let bytes: [Int]
     var shrink = 1
@@ -72,7 +72,7 @@ struct Plane {
     let bytesPerPixel: Int
     let bytesPerRow: Int
     let start: Int
-    /// Of its memory: whole pages, as a buffer of Metal that shares it requires.
+    /// The length of its memory in bytes: whole pages, since a Metal buffer that shares it requires them.
     let length: Int
 
     static func all(_ format: PixelFormat, width: Int, height: Int) -> [Plane] {
@@ -141,7 +141,7 @@ public final class CVBuffer {
     deinit { release?() }
 }
 
-/// Of Apple silicon.
+/// The page size of Apple silicon.
 let pageSize = 16384
 
 public typealias CVImageBuffer = CVBuffer
@@ -161,7 +161,7 @@ public func CVPixelBufferCreate(
     return kCVReturnSuccess
 }
 
-/// Makes a pixel buffer of one plane of the caller's memory.
+/// Makes a pixel buffer with one plane from the caller's memory.
 @discardableResult
 public func CVPixelBufferCreateWithBytes(
     _ allocator: CFAllocator?, _ width: Int, _ height: Int, _ pixelFormatType: OSType,
@@ -179,7 +179,7 @@ public func CVPixelBufferCreateWithBytes(
     return kCVReturnSuccess
 }
 
-/// Creates pixel buffers with equal attributes; it keeps none of them.
+/// Creates pixel buffers with equal attributes; it does not cache them.
 public final class CVPixelBufferPool: @unchecked Sendable {
     fileprivate let attributes: CFDictionary
     fileprivate init(_ attributes: CFDictionary) { self.attributes = attributes }
@@ -239,7 +239,7 @@ public func CVPixelBufferGetDataSize(_ buffer: CVPixelBuffer) -> Int {
     buffer.planes.reduce(0) { $0 + $1.bytesPerRow * $1.height }
 }
 public func CVPixelBufferIsPlanar(_ buffer: CVPixelBuffer) -> Bool { buffer.planes.count > 1 }
-/// 0 for a buffer that is not planar.
+/// Returns 0 for a buffer that is not planar.
 public func CVPixelBufferGetPlaneCount(_ buffer: CVPixelBuffer) -> Int {
     buffer.planes.count > 1 ? buffer.planes.count : 0
 }

@@ -1,4 +1,4 @@
-// IOKit has only the registry here, with one entry: the software device, as programs look it up for its number of
+// This IOKit has only the registry, with one entry: the software device. Programs look it up to get the number of GPU
 // cores.
 @_exported import OrchardCoreFoundation
 @_exported import OrchardDarwin
@@ -28,7 +28,7 @@ private let gpuProperties: [String: AnyObject] = [
     "gpu-core-count": NSNumber(value: Int64(8)), "IOClass": "AGXAcceleratorG13G" as NSString,
 ]
 
-/// Iterators by number, each with the entries that it has not returned. Numbers start after those of the entries.
+/// Iterators by number, each with the entries that it has not returned yet. Iterators are numbered after the entries.
 private final class Iterators: @unchecked Sendable {
     static let shared = Iterators()
     private let lock = NSLock()

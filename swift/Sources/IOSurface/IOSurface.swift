@@ -1,4 +1,4 @@
-// IOSurface has surfaces of one plane here, in the process's memory, which textures share.
+// This IOSurface has only surfaces with one plane, in the process's memory. Textures can share it.
 @_exported import Metal
 @_exported import OrchardCoreFoundation
 
@@ -34,7 +34,7 @@ public final class IOSurface: @unchecked Sendable {
     public let baseAddress: UnsafeMutableRawPointer
     public let allocationSize: Int
 
-    /// Returns nil without a width, a height and the bytes of an element.
+    /// Returns nil unless the properties have a width, a height and the bytes per element.
     public init?(properties: [IOSurfacePropertyKey: Any]) {
         func number(_ key: IOSurfacePropertyKey) -> Int {
             let value = properties[key]
@@ -44,7 +44,7 @@ public final class IOSurface: @unchecked Sendable {
         guard width > 0, height > 0, bytesPerElement > 0 else { return nil }
         bytesPerRow = max(number(.bytesPerRow), (width * bytesPerElement + 63) / 64 * 64)
         pixelFormat = UInt32(truncatingIfNeeded: number(.pixelFormat))
-        // Whole pages of Apple silicon, as a buffer of Metal that shares the memory requires.
+        // Rounded up to whole pages of Apple silicon, since a Metal buffer that shares the memory requires them.
         allocationSize = (bytesPerRow * height + 16383) / 16384 * 16384
         baseAddress = .allocate(byteCount: allocationSize, alignment: 16384)
         baseAddress.initializeMemory(as: UInt8.self, repeating: 0, count: allocationSize)

@@ -1,4 +1,4 @@
-// ImageIO reads and writes PNG files here, and no others.
+// This ImageIO reads and writes only PNG files.
 @_exported import CoreGraphics
 
 public let kCGImagePropertyPixelWidth: CFString = "PixelWidth"
@@ -15,7 +15,7 @@ public let kCGImageDestinationLossyCompressionQuality: CFString = "kCGImageDesti
 
 private let png: CFString = "public.png"
 
-/// The bytes of a picture.
+/// The bytes of an image file.
 public final class CGImageSource: @unchecked Sendable {
     fileprivate let data: Data
     fileprivate init(_ data: Data) { self.data = data }
@@ -42,11 +42,11 @@ public func CGImageSourceGetType(_ source: CGImageSource) -> CFString? {
 
 public func CGImageSourceGetCount(_ source: CGImageSource) -> Int { CGImageSourceGetType(source) == nil ? 0 : 1 }
 
-/// Returns the picture, or nil if it is no PNG file. A message on standard error has the reason.
+/// Returns the image. If the file is not a PNG file, prints the reason to standard error and returns nil.
 public func CGImageSourceCreateImageAtIndex(_ source: CGImageSource, _ index: Int, _ options: CFDictionary?) -> CGImage?
 { index == 0 ? source.image : nil }
 
-/// Returns the picture, shrunk so that neither side is longer than `kCGImageSourceThumbnailMaxPixelSize`.
+/// Returns the image, shrunk so that neither side is longer than `kCGImageSourceThumbnailMaxPixelSize`.
 public func CGImageSourceCreateThumbnailAtIndex(
     _ source: CGImageSource, _ index: Int, _ options: CFDictionary?
 ) -> CGImage? {
@@ -74,21 +74,21 @@ public func CGImageSourceCopyPropertiesAtIndex(
     ]
 }
 
-/// Writes a picture to a file, or appends it to data.
+/// Writes an image to a file, or appends it to data.
 public final class CGImageDestination: @unchecked Sendable {
     fileprivate let write: (Data) throws -> Void
     fileprivate var image: CGImage?
     fileprivate init(_ write: @escaping (Data) throws -> Void) { self.write = write }
 }
 
-/// Returns nil for other types than `public.png`, and for several pictures.
+/// Returns nil for other types than `public.png`, and for several images.
 public func CGImageDestinationCreateWithURL(
     _ url: CFURL, _ type: CFString, _ count: Int, _ options: CFDictionary?
 ) -> CGImageDestination? {
     type == png && count == 1 ? CGImageDestination { try $0.write(to: url) } : nil
 }
 
-/// Returns nil for other types than `public.png`, and for several pictures.
+/// Returns nil for other types than `public.png`, and for several images.
 public func CGImageDestinationCreateWithData(
     _ data: CFMutableData, _ type: CFString, _ count: Int, _ options: CFDictionary?
 ) -> CGImageDestination? {
@@ -101,7 +101,7 @@ public func CGImageDestinationAddImage(
 
 public func CGImageDestinationSetProperties(_ destination: CGImageDestination, _ properties: CFDictionary?) {}
 
-/// Returns whether the picture was written. If it was not, a message on standard error has the reason.
+/// Returns whether the image was written. If not, prints the reason to standard error.
 @discardableResult
 public func CGImageDestinationFinalize(_ destination: CGImageDestination) -> Bool {
     guard let image = destination.image else { return false }

@@ -1,5 +1,5 @@
-// Acceleration structures for tracing rays, which this device does not support: descriptors exist, and there are no
-// structures, tables of functions or encoders.
+// Acceleration structures for ray tracing, which this device does not support. Only descriptors exist; structures,
+// function tables and encoders do not.
 
 public struct MTLPackedFloat3: Sendable {
     public var x: Float

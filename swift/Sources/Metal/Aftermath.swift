@@ -8,7 +8,7 @@ import MetalRuntime
 struct Aftermath {
     enum Verdict {
         case runs
-        /// None of its commands run, and neither does later work of the queue.
+        /// No command of this or any later command buffer of the queue runs.
         case ignored
         /// The first half of its commands runs, rounded up: a single command runs completely.
         case discarded

@@ -1,4 +1,4 @@
-// Argument encoders, which this device does not support: programs fill a kernel's argument buffers as structs with
+// Argument encoders, which this device does not support. Programs fill argument buffers as structs that contain
 // `gpuAddress`, as in Metal 3.
 
 public class MTLArgumentDescriptor: NSObject, NSCopying {

@@ -24,7 +24,7 @@ final class EncoderRecord: NSObject, MTLCommandBufferEncoderInfo, @unchecked Sen
     var errorState: MTLCommandEncoderErrorState { state }
 }
 
-/// Why a command buffer failed.
+/// The reason why a command buffer failed.
 struct CommandFailure: Error {
     let code: MTLCommandBufferError.Code
     let message: String
@@ -52,7 +52,7 @@ struct CommandFailure: Error {
         return failure
     }
 
-    /// Returns the error in Apple's wording, followed by what this device knows about the cause.
+    /// Returns the error in Apple's wording, followed by details from this device.
     func error(_ encoders: [EncoderRecord]?) -> MTLCommandBufferError {
         let words =
             description ?? Self.descriptions[code]

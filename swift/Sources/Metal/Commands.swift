@@ -4,9 +4,9 @@ import MetalRuntime
 protocol Command {
     /// The encoder that recorded it, for the report of a failure.
     var encoder: EncoderRecord? { get }
-    /// The buffers that it uses, as far as they still exist.
+    /// The buffers that it uses, if they still exist.
     var buffers: [SoftwareBuffer] { get }
-    /// Whether the host takes part, so that the GPU's earlier work must have ended.
+    /// Whether the command involves the host, so that the GPU's earlier work must have ended.
     var isSeenByHost: Bool { get }
     /// Runs the command; returns nil on success.
     func run() -> CommandFailure?
@@ -67,7 +67,7 @@ struct SignalCommand: Command {
     }
 }
 
-/// Replaces a dispatch that was misuse. Other commands still run, and the command buffer ends with an error.
+/// Replaces an invalid dispatch. Other commands still run, and the command buffer ends with an error.
 struct RefusedCommand: Command {
     let encoder: EncoderRecord?
     let selector: String

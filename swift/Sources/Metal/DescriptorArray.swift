@@ -1,5 +1,5 @@
-/// An array of descriptors, which creates each one when it is first read. The arrays of Apple's descriptors that
-/// rendering and `stage_in` have are subclasses.
+/// An array of descriptors that creates each descriptor when it is first read. Apple's descriptor arrays for rendering
+/// and `stage_in` are subclasses.
 public class _DescriptorArray<Element: NSObject & NSCopying>: NSObject {
     private var kept: [Int: Element] = [:]
     private let make: () -> Element

@@ -223,8 +223,8 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
 
 public typealias MTLTimestamp = UInt64
 
-// Forms of the methods that a protocol cannot declare: those with the default arguments of Apple's declarations, those
-// that Swift imports twice (with a handler and as `async`), and those that return reflection.
+// Forms of methods that a protocol cannot declare: methods with the default arguments of Apple's declarations, methods
+// that Swift imports twice (with a handler and as `async`), and methods that return reflection.
 extension MTLDevice {
     public func makeBuffer(length: Int) -> (any MTLBuffer)? { makeBuffer(length: length, options: []) }
 

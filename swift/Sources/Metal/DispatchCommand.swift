@@ -44,7 +44,7 @@ struct DispatchCommand: Command {
     let order: HazardScope.Order
     let used: [UnsafeRawPointer]
     let usedHolders: [AnyObject]
-    /// By index, if the kernel has any.
+    /// By index; nil if the kernel has none.
     let textures: [SoftwareTexture?]
     let samplers: [SoftwareSampler?]
 
@@ -57,7 +57,7 @@ struct DispatchCommand: Command {
 
     func run() -> CommandFailure? {
         guard let threads = resolveGrid() else { return .deallocated }
-        // Counts written by another kernel may be zero: then there is nothing to do.
+        // Another kernel may write counts of zero; then there is nothing to do.
         guard threads.width > 0 && threads.height > 0 && threads.depth > 0 else { return nil }
         var dispatch = mrt_dispatch()
         dispatch.function = pipeline.handle

@@ -1,4 +1,4 @@
-/// A 128-bit digest of texts: FNV-1a twice, with different initial values. It identifies contents, but is not
+/// A 128-bit digest of texts: FNV-1a twice, with different initial values. It identifies content; it is not
 /// cryptographic.
 struct Fingerprint: Hashable, CustomStringConvertible {
     private var first: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// Determines which dispatches of an encoder the device may run concurrently: those of one epoch, except for memory
-/// that they list as ordered.
+/// Determines which dispatches of an encoder the device may run concurrently: dispatches of the same epoch, except for
+/// memory that they list as ordered.
 struct HazardScope {
     struct Order {
         let epoch: UInt64

@@ -55,7 +55,8 @@ public class MTLCompileOptions: NSObject, NSCopying {
     public var mathMode = MTLMathMode.fast
     public var mathFloatingPointFunctions = MTLMathFloatingPointFunctions.fast
 
-    /// The older setting for both: fast math with fast functions, or safe math with precise functions.
+    /// The older setting for both math mode and functions: fast math with fast functions, or safe math with precise
+    /// functions.
     public var fastMathEnabled: Bool {
         get { mathMode == .fast }
         set {

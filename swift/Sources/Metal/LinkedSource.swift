@@ -1,9 +1,9 @@
-/// The text that is compiled for a library that calls functions of dynamic libraries. Every library is kept as its
-/// source here, so linking is compiling: the declarations of the dynamic libraries follow the text that calls them.
+/// The text that is compiled for a library that calls functions of dynamic libraries. This device keeps every library
+/// as source, so it links by compiling: the declarations of the dynamic libraries follow the text that calls them.
 ///
-/// A declaration of a dynamic library is left out if the text before it has the same, such as a structure of a shared
-/// header; and a function if one with the same head is defined before. So the first library that defines a function
-/// provides it, as when symbols are looked up.
+/// A declaration of a dynamic library is omitted if the text before it contains the same declaration, such as a
+/// structure of a shared header. A function is omitted if a function with the same head precedes it. So the first
+/// library that defines a function provides it, as in symbol lookup.
 struct LinkedSource {
     private(set) var text: String
     private var known: Set<String> = []
@@ -27,9 +27,9 @@ struct LinkedSource {
     private struct Piece {
         var text: String
         var line: Int
-        /// Equal for pieces that are the same: the head of a function, else the whole text, both with their namespaces.
+        /// Equal for equal pieces: the head of a function, or the whole text of any other piece, with its namespaces.
         var key: String
-        /// Kept in any case: directives, and the braces of namespaces.
+        /// Whether the piece is always kept: directives, and the braces of namespaces.
         var isOpen = false
         var isKernel = false
     }
@@ -50,7 +50,7 @@ struct LinkedSource {
         private var depth = 0
         /// The text of the declaration without comments, with single spaces.
         private var plain = ""
-        /// That before the first brace, if there is one.
+        /// The part of `plain` before the first brace, if there is one.
         private var head: String?
         private var spaces: [String] = []
         var pieces: [Piece] = []
@@ -140,7 +140,7 @@ struct LinkedSource {
             if depth == 0, byte == UInt8(ascii: ";") || byte == UInt8(ascii: "}") && isFunction { finish() }
         }
 
-        /// Whether the first brace is that of a function's body, after which no semicolon follows.
+        /// Whether the first brace begins a function's body, which no semicolon follows.
         private var isFunction: Bool {
             guard let last = head?.last(where: { $0 != " " }), let head else { return false }
             let words = head.split { !$0.isLetter }

@@ -28,7 +28,7 @@ public enum MTLFunctionLogType: UInt, Sendable {
     case validation = 0
 }
 
-/// Where in a kernel's source an entry of a log arose.
+/// The position in a kernel's source that produced a log entry.
 public protocol MTLFunctionLogDebugLocation: NSObjectProtocol {
     var functionName: String? { get }
     var url: URL? { get }

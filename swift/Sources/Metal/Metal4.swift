@@ -1,5 +1,5 @@
-// The parts of Metal 4 with which a program computes: command queues, allocators and buffers, argument tables and
-// compilers. Rendering, machine learning models and archives are left out.
+// The parts of Metal 4 that compute programs use: command queues, allocators and buffers, argument tables and
+// compilers. Rendering, machine learning models and archives are not included.
 
 /// An address in a buffer, as `MTLBuffer.gpuAddress` gives it.
 public typealias MTLGPUAddress = UInt64

@@ -122,7 +122,7 @@ final class Metal4Buffer: NSObject, MTL4CommandBuffer {
     private static let debugName = "MTL4DebugCommandBuffer"
 }
 
-/// A dispatch with copies of what was set when it was encoded.
+/// A dispatch, with copies of its bindings at the time of encoding.
 struct Metal4Dispatch {
     enum Grid {
         case threads(MTLSize)

@@ -1,4 +1,4 @@
-/// An encoder of Metal 4, for dispatches and copies. Nothing orders its commands but barriers.
+/// An encoder of Metal 4, for dispatches and copies. Only barriers order its commands.
 final class Metal4Encoder: NSObject, MTL4ComputeCommandEncoder {
     var label: String?
     private(set) var isOpen = true

@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// A queue of Metal 4. It encodes each command buffer again, for a queue of Metal 3, with the bindings that it finds in
-/// the residency sets: an address or a resource of no set is misuse, since a GPU faults on it.
+/// A queue of Metal 4. It encodes each command buffer again for a Metal 3 queue, and looks up its bindings in the
+/// residency sets. An address or resource that is in no set is misuse, since a GPU would fault on it.
 final class Metal4Queue: NSObject, MTL4CommandQueue, @unchecked Sendable {
     let label: String?
     private let softwareDevice: SoftwareDevice
@@ -94,7 +94,7 @@ private final class Metal4Feedback: NSObject, MTL4CommitFeedback, @unchecked Sen
         gpuEndTime = commands.last!.gpuEndTime
     }
 
-    /// The error of a queue of Metal 4 that stands for one of a command buffer of Metal 3.
+    /// The Metal 4 queue error that corresponds to a Metal 3 command buffer error.
     private static func error(_ error: any Error) -> any Error {
         let codes: [MTLCommandBufferError.Code: MTL4CommandQueueError.Code] = [
             .timeout: .timeout, .notPermitted: .notPermitted, .outOfMemory: .outOfMemory,
@@ -128,7 +128,7 @@ struct Residents {
         return [Self.memory(resource), heap?.memory].contains { $0.map { memory.contains($0.address) } ?? false }
     }
 
-    /// The buffer with an address, and the offset in it.
+    /// The buffer that contains an address, and the offset within it.
     func buffer(at address: MTLGPUAddress) -> (SoftwareBuffer, offset: Int)? {
         for allocation in allocations {
             guard let memory = Self.memory(allocation), let pointer = UnsafeMutableRawPointer(bitPattern: UInt(address))

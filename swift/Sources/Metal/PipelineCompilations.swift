@@ -1,5 +1,5 @@
-/// How many times Apple's device would have compiled a function for a pipeline or an archive: each time that no archive
-/// of the descriptor contains it. This device compiles a function only once.
+/// The number of times that Apple's device would have compiled a function for a pipeline or an archive: once whenever
+/// no archive of the descriptor contains the function. This device compiles a function only once.
 enum PipelineCompilations {
     private static let counter = Guarded(0)
 

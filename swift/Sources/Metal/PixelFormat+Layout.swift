@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// How this device stores a pixel: adjacent components of the same size.
+/// The layout of a pixel in memory: adjacent components of the same size.
 struct PixelLayout {
     let kind: UInt32
     let componentBytes: Int

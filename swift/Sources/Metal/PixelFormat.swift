@@ -1,4 +1,4 @@
-/// How the pixels of a texture are stored.
+/// The format in which a texture stores its pixels.
 public enum MTLPixelFormat: UInt, Sendable {
     case invalid = 0
     case a8Unorm = 1

@@ -1,4 +1,4 @@
-// Rates of rasterization, which this device does not support.
+// Rasterization rates, which this device does not support.
 
 public class MTLRasterizationRateLayerDescriptor: NSObject, NSCopying {
     public let horizontal: [Float]

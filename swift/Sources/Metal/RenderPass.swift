@@ -1,4 +1,4 @@
-// Render passes, which this device does not have: descriptors exist, and there is no encoder.
+// Render passes, which this device does not support: only descriptors exist.
 
 public struct MTLClearColor: Sendable {
     public var red: Double

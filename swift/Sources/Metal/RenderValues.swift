@@ -1,4 +1,4 @@
-// Values of render passes and render pipelines, which this device does not have.
+// Values of render passes and render pipelines, which this device does not support.
 
 public enum MTLLoadAction: UInt, Sendable {
     case dontCare = 0

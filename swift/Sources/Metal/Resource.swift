@@ -42,7 +42,7 @@ public struct MTLResourceOptions: OptionSet, Sendable {
     public static var optionCPUCacheModeWriteCombined: MTLResourceOptions { .cpuCacheModeWriteCombined }
 }
 
-/// Objects that occupy device memory: buffers and heaps.
+/// Objects that occupy device memory, such as buffers and heaps.
 public protocol MTLAllocation: NSObjectProtocol {
     var allocatedSize: Int { get }
 }

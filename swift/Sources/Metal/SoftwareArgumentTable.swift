@@ -2,7 +2,7 @@ import MetalRuntime
 
 /// The bindings of a Metal 4 encoder. Each dispatch takes a copy, so the table may change between dispatches.
 final class SoftwareArgumentTable: NSObject, MTL4ArgumentTable {
-    /// The binding of a buffer: an address, or the 8 bytes of a resource, such as a tensor.
+    /// A buffer binding: an address, or the 8-byte handle of a resource such as a tensor.
     enum Entry {
         case address(MTLGPUAddress)
         case resource(UInt64)

@@ -107,7 +107,7 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
 
     func isAliasable() -> Bool { aliasable }
 
-    /// The purgeable state at commit; a part of a heap has that of its heap.
+    /// The purgeable state at commit. A part of a heap has its heap's state.
     var isPurged: Bool {
         let state = softwareHeap?.purgeableState ?? purgeableState
         return state == .volatile || state == .empty

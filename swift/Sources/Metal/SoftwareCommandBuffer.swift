@@ -243,16 +243,17 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
 
     // MARK: Executing, on the queue's thread
 
-    /// Whether the host takes part in a command, so that earlier command buffers must have completed.
+    /// Whether a command involves the host, so that earlier command buffers must have completed.
     var isSeenByHost: Bool { commands.contains { $0.isSeenByHost } }
 
-    /// Runs the commands. On a GPU they may still run afterwards; `complete` waits for them.
+    /// Runs the commands. On a GPU they may still be running when this returns; `complete` waits for them.
     func execute() {
         schedule()
         run()
     }
 
-    /// Ends the command buffer if its work has ended. Returns false if it still runs after some microseconds.
+    /// Ends the command buffer if its work has ended. Waits a few microseconds at most, and returns false if the work
+    /// is still running.
     func complete(within microseconds: UInt32) -> Bool {
         if let mark {
             guard let ended = queue.softwareDevice.ended(mark, within: microseconds) else { return false }

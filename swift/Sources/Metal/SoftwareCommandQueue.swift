@@ -55,9 +55,9 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
 /// The command buffers that wait to be scheduled. The thread references this object instead of the queue, so that it
 /// ends when the queue is released.
 private final class PendingBuffers: @unchecked Sendable {
-    /// How many command buffers a GPU may have before the next is issued.
+    /// The number of command buffers that a GPU may have before the next one is issued.
     private static let mostUnderWay = 8
-    /// How long the thread waits for a GPU before it looks for another command buffer to issue.
+    /// The time for which the thread waits for a GPU before it looks for another command buffer to issue.
     private static let slice: UInt32 = 20  // microseconds
 
     private enum Step {
@@ -152,7 +152,7 @@ private final class ResidencySets: @unchecked Sendable {
     func remove(_ set: any MTLResidencySet) { lock.withLock { sets.removeAll { $0 === set } } }
 }
 
-/// Hands out at most `count` slots at a time.
+/// A semaphore with `count` slots.
 final class Slots: @unchecked Sendable {
     private let free: DispatchSemaphore
 
@@ -163,7 +163,7 @@ final class Slots: @unchecked Sendable {
         return Slot(free)
     }
 
-    /// Released once: by a call, or with the last reference.
+    /// A slot, which is released once: by a call, or with the last reference.
     final class Slot: @unchecked Sendable {
         private var free: DispatchSemaphore?
 

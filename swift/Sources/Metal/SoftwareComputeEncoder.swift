@@ -97,7 +97,7 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         threadgroupLengths[index] = length
     }
 
-    /// Forgets what was bound: in Metal 4 each dispatch has the bindings of its argument table alone.
+    /// Removes all bindings: in Metal 4, each dispatch uses only the bindings of its argument table.
     func removeBindings() {
         bindings = bindings.map { _ in .none }
         textures = textures.map { _ in nil }
@@ -228,7 +228,7 @@ enum Binding {
     case buffer(SoftwareBuffer, offset: Int)
     case bytes(DeviceMemory)
 
-    /// The number of bytes from the first that the kernel can access to the end.
+    /// The number of bytes from the first accessible byte to the end.
     var length: Int {
         switch self {
         case .none: return 0

@@ -153,7 +153,7 @@ extension SoftwareDevice {
     }
 }
 
-/// Apple's GPUs sample at the boundaries of encoders alone.
+/// Apple's GPUs sample only at the boundaries of encoders.
 private let sampledAtBoundaries =
     "samples are taken where encoders start and end: use sampleBufferAttachments of the pass descriptor."
 

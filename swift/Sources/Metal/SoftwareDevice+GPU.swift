@@ -4,7 +4,8 @@ import MetalRuntime
 extension SoftwareDevice {
     static let gpus: [SoftwareDevice] = (0..<mrt_gpu_count(nil)).map { SoftwareDevice(gpu: UInt32($0)) }
 
-    /// Returns the GPU of a name such as `nvidia:1`, or `nvidia`: that of this process's rank, otherwise the first.
+    /// Returns the GPU that a name such as `nvidia:1` selects. `nvidia` selects the GPU of this process's rank, or the
+    /// first one without ranks.
     static func gpu(named setting: String) throws -> SoftwareDevice {
         let parts = setting.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.first == "nvidia", parts.count <= 2, let number = parts.count == 1 ? localRank() : Int(parts[1]),
@@ -24,9 +25,9 @@ extension SoftwareDevice {
         return gpus[number]
     }
 
-    /// The number of this process among those that an MPI launcher started on this machine, as the launchers of Open
-    /// MPI, MPICH, MVAPICH, Cray and Slurm tell it. Is 0 without a launcher, and if the launcher has already chosen the
-    /// GPU: then the process sees one.
+    /// The rank of this process among the processes that an MPI launcher started on this machine, read from the
+    /// environment variables of Open MPI, MPICH, MVAPICH, Cray and Slurm. Returns 0 without a launcher, and if the
+    /// launcher has already chosen the GPU, so that the process sees only one.
     private static func localRank() -> Int {
         let variables = [
             "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID",
@@ -42,8 +43,8 @@ extension SoftwareDevice {
         init(_ description: String) { self.description = description }
     }
 
-    /// Issues the work that this thread has recorded, and returns a mark of its end; nil on the software device, which
-    /// has no unfinished work.
+    /// Issues the work that this thread has recorded, and returns a mark of its end. Returns nil on the software
+    /// device, which has no unfinished work.
     func mark() -> Result<OpaquePointer?, CommandFailure> {
         guard let gpu else { return .success(nil) }
         var message: UnsafeMutablePointer<CChar>?
@@ -53,7 +54,8 @@ extension SoftwareDevice {
         return result == MRT_RESULT_OK ? .success(mark) : .failure(CommandFailure(result, text))
     }
 
-    /// Waits for a mark of this thread, at most for some microseconds. Returns how the work ended; nil if it has not.
+    /// Waits for a mark of this thread, for at most that many microseconds. Returns how the work ended, or nil if it is
+    /// still running.
     func ended(_ mark: OpaquePointer, within microseconds: UInt32) -> Result<Void, CommandFailure>? {
         guard let gpu else { return .success(()) }
         var message: UnsafeMutablePointer<CChar>?
@@ -72,7 +74,7 @@ extension SoftwareDevice {
         return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
     }
 
-    /// Copies bytes between buffers, or from one to the host.
+    /// Copies bytes between buffers, or from a buffer to the host.
     func copy(to destination: UnsafeMutableRawPointer, from source: UnsafeRawPointer, count: Int) -> CommandFailure? {
         guard let gpu else {
             destination.copyMemory(from: source, byteCount: count)

@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// The source of a library with the options by which it compiles.
+/// The source of a library and the options with which it is compiled.
 struct LibraryRecipe: Codable, Equatable {
     let source: String
     let installName: String
@@ -23,14 +23,15 @@ struct LibraryRecipe: Codable, Equatable {
         dependencies = libraries.map(\.installName)
     }
 
-    /// The source after definitions of its macros, for a text that is compiled without them.
+    /// Definitions of its macros, followed by the source, for inclusion in a text that is compiled without these
+    /// macros.
     var text: String {
         let definitions = macros.sorted { $0.key < $1.key }
         return definitions.map { "#define \($0.key) \($0.value)\n" }.joined() + source
     }
 }
 
-/// A library whose functions others call. It is kept as its source: see `LinkedSource`.
+/// A library whose functions other libraries call. It is kept as source; see `LinkedSource`.
 final class SoftwareDynamicLibrary: NSObject, MTLDynamicLibrary, @unchecked Sendable {
     private static let magic = "Metal software dynamic library 1"
     private let recipe: LibraryRecipe
@@ -86,7 +87,7 @@ final class SoftwareDynamicLibrary: NSObject, MTLDynamicLibrary, @unchecked Send
         }
     }
 
-    /// Returns libraries as those of this device.
+    /// Casts libraries to this device's type. Throws if a library belongs to another device.
     static func known(_ libraries: [any MTLDynamicLibrary]) throws -> [SoftwareDynamicLibrary] {
         try libraries.map { library in
             guard let known = library as? SoftwareDynamicLibrary else {
@@ -97,7 +98,7 @@ final class SoftwareDynamicLibrary: NSObject, MTLDynamicLibrary, @unchecked Send
         }
     }
 
-    /// Returns the text of a caller with that of the libraries, and of those that they call.
+    /// Links the text of a caller with the texts of the libraries, and of the libraries that these call.
     static func link(_ source: String, _ libraries: [SoftwareDynamicLibrary]) -> String {
         guard !libraries.isEmpty else { return source }
         var linked = LinkedSource(source), waiting = libraries, done: Set<ObjectIdentifier> = []

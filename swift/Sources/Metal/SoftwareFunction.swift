@@ -6,7 +6,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     let functionConstantsDictionary: [String: MTLFunctionConstant]
     let fingerprint: Fingerprint
     private let lock = NSLock()
-    /// Nil until a pipeline needs the function: its name and constants are known without compiling it.
+    /// Nil until a pipeline needs the function. Its name and constants are known without compiling it.
     private var handle: OpaquePointer?
     private let sourceName: String
     private let values: [MTLFunctionConstantValues.Entry]
@@ -58,7 +58,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
         if !values.isEmpty { handle = try makeRuntimeFunction(sourceName, library, values) }
     }
 
-    /// Returns the compiled function of the runtime; throws if it needs constants and was made without them.
+    /// Returns the runtime's compiled function. Throws if it needs constants and was made without them.
     func compiled() throws -> OpaquePointer {
         try lock.withLock {
             if let handle { return handle }

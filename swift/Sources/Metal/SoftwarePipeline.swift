@@ -15,7 +15,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     let supportIndirectCommandBuffers: Bool
     let shaderValidation: MTLShaderValidation
     let threadExecutionWidth = Int(MRT_SIMD_WIDTH)
-    /// Set by a compiler of Metal 4; any size if it is nil.
+    /// Set by a Metal 4 compiler. If it is nil, any size is allowed.
     var requiredThreadsPerThreadgroup: MTLSize?
 
     init(_ descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption) throws {
@@ -88,7 +88,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
         options.isDisjoint(with: [.bindingInfo, .bufferTypeInfo]) ? nil : MTLComputePipelineReflection(bindings)
     }
 
-    /// A GPU's code is compiled now, so that an error is reported here and not by a command buffer.
+    /// Compiles code for a GPU now, so that an error is reported here instead of by a command buffer.
     private static func compile(_ function: OpaquePointer, for device: SoftwareDevice) throws {
         var message: UnsafeMutablePointer<CChar>?
         guard let gpu = device.gpu else {

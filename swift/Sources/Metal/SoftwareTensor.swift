@@ -98,13 +98,13 @@ final class SoftwareTensor: NSObject, MTLTensor, @unchecked Sendable {
         }
     }
 
-    /// The part of the tensor from a position on.
+    /// The slice of the tensor that begins at a position.
     func slice(_ origin: MTLTensorExtents) -> TensorSlice {
         let offset = zip(origin.extents, layout.strides).reduce(0) { $0 + $1.0 * $1.1 } * dataType.size
         return TensorSlice(memory.address + bufferOffset + offset, strides: layout.strides, size: dataType.size)
     }
 
-    /// Returns whether a slice lies inside of the tensor.
+    /// Returns whether a slice is within the tensor.
     func holds(
         _ origin: MTLTensorExtents, _ extents: MTLTensorExtents, _ selector: String, for debugName: String = debugName
     ) -> Bool {
@@ -124,7 +124,7 @@ final class SoftwareTensor: NSObject, MTLTensor, @unchecked Sendable {
                 "the slice at \(origin) of \(extents) must lie inside of the tensor's dimensions \(dimensions).")
     }
 
-    /// Returns whether strides of bytes in the host's memory describe separate elements.
+    /// Returns whether strides in the host's memory give each element separate bytes.
     private func isLayout(_ strides: MTLTensorExtents, of extents: MTLTensorExtents, _ selector: String) -> Bool {
         strides.rank == extents.rank && strides.extents.allSatisfy { $0 > 0 }
             && (1..<max(strides.rank, 1)).allSatisfy {
@@ -197,7 +197,7 @@ extension SoftwareBuffer {
     }
 }
 
-/// Resources by the number that argument buffers and argument tables contain.
+/// Resources by their number in argument buffers and argument tables.
 final class ResourceTable: @unchecked Sendable {
     static let shared = ResourceTable()
 

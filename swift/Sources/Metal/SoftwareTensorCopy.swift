@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// Copies a slice of a tensor to a slice of another, of the same dimensions and type.
+/// Copies a slice of a tensor to a slice of another tensor, with the same dimensions and type.
 struct TensorCopyCommand: Command {
     let encoder: EncoderRecord?
     let source: SoftwareTensor

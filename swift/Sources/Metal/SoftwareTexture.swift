@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// A texture. Its pixels are stored row by row, level by level, slice by slice, in separate memory or in that of a
-/// buffer.
+/// A texture. Its pixels are stored row by row, level by level, slice by slice, in separate memory or in a buffer's
+/// memory.
 final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     let memory: DeviceMemory
     let layout: PixelLayout

@@ -20,8 +20,8 @@ public class MTLResourceStatePassDescriptor: NSObject, NSCopying {
     public func copy(with zone: NSZone? = nil) -> Any { MTLResourceStatePassDescriptor() }
 }
 
-/// An optional method of an Objective-C protocol, which programs call as `method?(…)`. It maps tiles by arguments in a
-/// buffer.
+/// An optional method of an Objective-C protocol, which programs call as `method?(…)`. It maps tiles; a buffer has the
+/// arguments.
 public struct _IndirectTextureMapping {
     public func callAsFunction(
         _ texture: any MTLTexture, mode: MTLSparseTextureMappingMode, indirectBuffer: any MTLBuffer,
@@ -29,8 +29,8 @@ public struct _IndirectTextureMapping {
     ) {}
 }
 
-/// An optional method of an Objective-C protocol, which programs call as `method?(…)`. It copies counters of accesses
-/// to tiles.
+/// An optional method of an Objective-C protocol, which programs call as `method?(…)`. It copies the access counters of
+/// tiles.
 public struct _TextureAccessCounters {
     public func callAsFunction(
         _ texture: any MTLTexture, region: MTLRegion, mipLevel: Int, slice: Int, resetCounters: Bool,

@@ -47,7 +47,7 @@ public class MTLTensorExtents: NSObject, NSCopying {
         extents = values
     }
 
-    /// The form of Objective-C, which Swift imports with two underscores.
+    /// The Objective-C form, which Swift imports with two underscores.
     public convenience init?(__rank rank: Int, values: UnsafePointer<Int>?) {
         guard rank >= 0, rank == 0 || values != nil else { return nil }
         self.init(Array(UnsafeBufferPointer(start: values, count: rank)))

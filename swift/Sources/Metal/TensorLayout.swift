@@ -4,7 +4,7 @@ struct TensorLayout {
     let strides: [Int]
     let type: MTLTensorDataType
 
-    /// Strides of a tensor without gaps: the product of the sizes of the dimensions inside.
+    /// Strides of a tensor without gaps: each is the product of the sizes of all inner dimensions.
     static func dense(_ extents: [Int]) -> [Int] {
         extents.indices.map { extents[..<$0].reduce(1) { $0.multipliedReportingOverflow(by: $1).partialValue } }
     }
@@ -28,7 +28,7 @@ struct TensorLayout {
         return overflows ? nil : bytes
     }
 
-    /// Returns the first rule that a descriptor breaks.
+    /// Returns the first rule that a descriptor violates.
     static func problem(of descriptor: MTLTensorDescriptor, hasBuffer: Bool) -> String? {
         let layout = TensorLayout(descriptor), extents = layout.extents, strides = layout.strides
         let isTight = descriptor.usage.contains(.machineLearning)
@@ -68,7 +68,7 @@ struct TensorLayout {
     }
 }
 
-/// A part of a tensor, or of the bytes beside it: a place, and what a step in each dimension adds, in bytes.
+/// A slice of a tensor, or of the host's memory: an address, and the distance of a step in each dimension, in bytes.
 struct TensorSlice {
     let address: UnsafeMutableRawPointer
     let steps: [Int]
@@ -78,7 +78,8 @@ struct TensorSlice {
         steps = strides.map { $0 * size }
     }
 
-    /// Copies `extents` elements of `size` bytes in each dimension, in rows of adjacent elements where both have them.
+    /// Copies `extents` elements of `size` bytes in each dimension, row by row where elements are adjacent in both
+    /// slices.
     static func copy(
         _ extents: [Int], size: Int, from source: TensorSlice, to target: TensorSlice,
         _ move: (UnsafeMutableRawPointer, UnsafeMutableRawPointer, Int) -> Void

@@ -1,4 +1,4 @@
-// Formats of vertices and of stage_in, which no kernel of this device has.
+// Formats of vertices and of `stage_in`, which this device does not support.
 
 public enum MTLVertexFormat: UInt, Sendable {
     case invalid = 0

@@ -1,9 +1,9 @@
-// MetalKit has only the texture loader here.
+// This MetalKit has only the texture loader.
 import CoreGraphics
 @_exported import Metal
 @_exported import simd
 
-/// Makes textures of images in memory and of PNG files.
+/// Makes textures from images in memory and from PNG files.
 public class MTKTextureLoader {
     public typealias Callback = ((any MTLTexture)?, (any Swift.Error)?) -> Void
     public let device: any MTLDevice
@@ -40,9 +40,9 @@ public class MTKTextureLoader {
 
     public init(device: any MTLDevice) { self.device = device }
 
-    /// Makes a texture with 8 bits per component: `rgba8Unorm_srgb`, or `r8Unorm_srgb` of a gray image without alpha.
-    /// With `SRGB` false, the formats have no curve. Colors are multiplied by alpha. `cubeLayout` and
-    /// `generateMipmaps` are not supported.
+    /// Makes a texture with 8 bits per component: `rgba8Unorm_srgb`, or `r8Unorm_srgb` for a gray image without alpha.
+    /// With `SRGB` false, the format is linear. Colors are multiplied by alpha. `cubeLayout` and `generateMipmaps` are
+    /// not supported.
     public func newTexture(cgImage: CGImage, options: [Option: Any]? = nil) throws -> any MTLTexture {
         let options = options ?? [:]
         if options[.cubeLayout] != nil { throw Error(reason: "cubeLayout is not supported; copy each face.") }
@@ -108,7 +108,7 @@ public class MTKTextureLoader {
         return context
     }
 
-    /// A private texture has no memory that the host may write: it is filled by a copy.
+    /// The host can't write a private texture, so a copy fills it.
     private func fill(_ texture: any MTLTexture, with pixels: CGContext) throws {
         let region = MTLRegionMake2D(0, 0, pixels.width, pixels.height)
         if texture.storageMode != .private {
@@ -137,7 +137,7 @@ public class MTKTextureLoader {
         if let error = buffer.error { throw error }
     }
 
-    /// Of the bytes of a PNG file.
+    /// Makes a texture from the bytes of a PNG file.
     public func newTexture(data: Data, options: [Option: Any]? = nil) throws -> any MTLTexture {
         let image: CGImage
         do { image = try readPng(data) } catch { throw Error(reason: error.localizedDescription) }
@@ -148,7 +148,7 @@ public class MTKTextureLoader {
         try newTexture(data: Data(contentsOf: URL), options: options)
     }
 
-    /// Of the resource `name.png` of the bundle. There are no catalogs of assets.
+    /// Makes a texture from the bundle's resource `name.png`. Asset catalogs are not supported.
     public func newTexture(
         name: String, scaleFactor: Double, bundle: Bundle?, options: [Option: Any]? = nil
     ) throws -> any MTLTexture {

@@ -1,7 +1,7 @@
 import Metal
 
-/// Sums the pixels around each pixel, times weights by rows, and adds `bias`. The weights are not mirrored: the first
-/// one belongs to the pixel above and to the left.
+/// Sums the pixels around each pixel, multiplied by weights in row-major order, and adds `bias`. The weights are not
+/// mirrored: the first one belongs to the pixel above and to the left.
 public class MPSImageConvolution: MPSUnaryImageKernel {
     public let kernelWidth: Int
     public let kernelHeight: Int
@@ -23,7 +23,7 @@ public class MPSImageConvolution: MPSUnaryImageKernel {
     }
 }
 
-/// 4 times each pixel less than its four neighbors, plus `bias`.
+/// The sum of the four neighbors minus 4 times the pixel, plus `bias`.
 public class MPSImageLaplacian: MPSUnaryImageKernel {
     public var bias: Float = 0
 
@@ -33,7 +33,7 @@ public class MPSImageLaplacian: MPSUnaryImageKernel {
     }
 }
 
-/// A filter that sums along rows, and then along columns.
+/// A filter that sums along rows, then along columns.
 public class MPSSeparableFilter: MPSUnaryImageKernel {
     var rowWeights: [Float] { [1] }
     var columnWeights: [Float] { [1] }
@@ -73,7 +73,7 @@ public class MPSImageBox: MPSSeparableFilter {
     override var columnWeights: [Float] { weights(kernelHeight) }
 }
 
-/// As `MPSImageBox`, with weights that rise to the center and fall: 1 2 3 2 1.
+/// Like `MPSImageBox`, with weights that are largest at the center: 1 2 3 2 1.
 public class MPSImageTent: MPSImageBox {
     override func weights(_ count: Int) -> [Float] {
         let half = count / 2 + 1
@@ -117,8 +117,8 @@ public class MPSGrayFilter: MPSUnaryImageKernel {
     var transformPointer: UnsafePointer<Float> { UnsafePointer(storage) }
 }
 
-/// √(h² + v²), where h and v are the differences of Sobel's filter; of the gray of the source if the result has one
-/// channel.
+/// √(h² + v²), where h and v are the differences of Sobel's filter. If the result has one channel, the source is
+/// converted to gray first.
 public class MPSImageSobel: MPSGrayFilter {
     public convenience init(device: any MTLDevice) { self.init(device: device, linearGrayColorTransform: nil) }
     public override init(device: any MTLDevice, linearGrayColorTransform transform: UnsafePointer<Float>?) {
@@ -132,7 +132,7 @@ public class MPSImageSobel: MPSGrayFilter {
     }
 }
 
-/// A comparison of each pixel, or of its gray if the source has several channels, with a threshold.
+/// Compares each pixel with a threshold. A source with several channels is converted to gray first.
 public class MPSThresholdFilter: MPSGrayFilter {
     public let thresholdValue: Float
     let largest: Float
@@ -178,7 +178,7 @@ public class MPSImageThresholdTruncate: MPSThresholdFilter {
     override var kind: Float { 2 }
 }
 
-/// The pixel where it exceeds the threshold, else 0.
+/// The pixel if it exceeds the threshold, else 0.
 public class MPSImageThresholdToZero: MPSThresholdFilter {
     public init(
         device: any MTLDevice, thresholdValue: Float, linearGrayColorTransform transform: UnsafePointer<Float>?
@@ -242,7 +242,7 @@ public class MPSImageAreaMin: MPSImageAreaMax {
     override var sign: Float { -1 }
 }
 
-/// The largest difference of a pixel and the probe's value there.
+/// The largest difference between a pixel and the probe's value at its position.
 public class MPSImageDilate: MPSImageAreaMax {
     private let values: [Float]
     override var probe: [Float] { values }
@@ -253,7 +253,7 @@ public class MPSImageDilate: MPSImageAreaMax {
     }
 }
 
-/// The smallest sum of a pixel and the probe's value there.
+/// The smallest sum of a pixel and the probe's value at its position.
 public class MPSImageErode: MPSImageDilate {
     override var sign: Float { -1 }
 }

@@ -12,7 +12,7 @@ public struct MPSScaleTransform: Equatable, Sendable {
 public class MPSImageScale: MPSUnaryImageKernel {
     private var copy: UnsafeMutablePointer<MPSScaleTransform>?
 
-    /// The result's position of a position in the source, by scale and translation. The value is copied.
+    /// The scale and translation that map a position in the source to the result. The value is copied.
     public var scaleTransform: UnsafePointer<MPSScaleTransform>? {
         get { copy.map { UnsafePointer($0) } }
         set {
@@ -41,12 +41,12 @@ public class MPSImageScale: MPSUnaryImageKernel {
 
 public class MPSImageBilinearScale: MPSImageScale {}
 
-/// With Lanczos' window of three lobes, which is stretched where the image shrinks.
+/// Uses Lanczos' window of three lobes, stretched where the image shrinks.
 public class MPSImageLanczosScale: MPSImageScale {
     override var kernel: String { "scaleLanczos" }
 }
 
-/// A filter of two images of which a pixel of the result needs only the same pixels.
+/// A filter of two images that computes each pixel of the result from the pixels at the same position.
 public class MPSBinaryImageKernel: MPSKernel {
     public var primaryOffset = MPSOffset()
     public var secondaryOffset = MPSOffset()

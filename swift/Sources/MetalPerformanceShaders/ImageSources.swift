@@ -6,7 +6,8 @@ extension MPSKernel {
     }
 }
 
-/// The kernels of image filters. A source pixel lies at `offset` plus the distance of the result's pixel from `origin`.
+/// The kernels of image filters. The position of a source pixel is `offset` plus the result pixel's distance from
+/// `origin`.
 private let imageKernels = """
     struct Filter {
         int2 offset, origin, window;
@@ -54,7 +55,7 @@ private let imageKernels = """
         result.write(sum, position);
     }
 
-    // Of the result of convolveRows, which begins half a window above.
+    // The source is the result of convolveRows, which begins half a window above.
     kernel void convolveColumns(
         Source source [[texture(0)]], Result result [[texture(2)]], constant Filter& filter [[buffer(0)]],
         device const float* weights [[buffer(1)]], uint2 position [[thread_position_in_grid]])
@@ -105,7 +106,8 @@ private let imageKernels = """
         result.write(float4(value, value, value, 1), position + uint2(filter.origin));
     }
 
-    // The value of each channel that half of the others precede, where equal values are in the order of their places.
+    // The median of each channel: the value that half of the other values precede. Equal values are ordered by
+    // position.
     kernel void median(
         Source source [[texture(0)]], Result result [[texture(2)]], constant Filter& filter [[buffer(0)]],
         uint2 position [[thread_position_in_grid]])

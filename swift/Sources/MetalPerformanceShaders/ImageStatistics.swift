@@ -20,13 +20,13 @@ public class MPSStatisticsFilter: MPSUnaryImageKernel {
 /// The mean, in one pixel.
 public class MPSImageStatisticsMean: MPSStatisticsFilter {}
 
-/// The mean, and then the variance.
+/// The mean in the first pixel, the variance in the second.
 public class MPSImageStatisticsMeanAndVariance: MPSStatisticsFilter {
     override var kind: Float { 1 }
     override var count: Int { 2 }
 }
 
-/// The smallest value of each channel, and then the largest.
+/// The smallest value of each channel in the first pixel, the largest in the second.
 public class MPSImageStatisticsMinAndMax: MPSStatisticsFilter {
     override var kind: Float { 2 }
     override var count: Int { 2 }
@@ -47,7 +47,7 @@ public struct MPSImageHistogramInfo: Sendable {
     }
 }
 
-/// Counts the values of each channel: the counts of red, then those of green, blue and, if asked for, alpha.
+/// Counts the values of each channel: the counts of red, then those of green, blue and, if requested, alpha.
 public class MPSImageHistogram: MPSKernel {
     public var clipRectSource = MPSRectNoClip
     public var zeroHistogram = true

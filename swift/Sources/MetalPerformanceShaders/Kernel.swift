@@ -1,7 +1,7 @@
 import Foundation
 import Metal
 
-/// Whether the device runs the kernels of this module. Every device of this system does.
+/// Whether the device runs the kernels of this module. This is true for every device of this system.
 public func MPSSupportsMTLDevice(_ device: (any MTLDevice)?) -> Bool { device != nil }
 
 public struct MPSKernelOptions: OptionSet, Sendable {

@@ -24,7 +24,7 @@ public class MPSMatrixDescriptor: NSObject {
         (self.rowBytes, self.matrixBytes, self.dataType) = (rowBytes, matrixBytes, dataType)
     }
 
-    /// Returns a good distance between rows in bytes: a multiple of 16.
+    /// Returns the recommended distance between rows in bytes: a multiple of 16.
     public class func rowBytes(forColumns columns: Int, dataType: MPSDataType) -> Int {
         (columns * dataType.size + 15) / 16 * 16
     }
@@ -102,7 +102,7 @@ public class MPSVectorDescriptor: NSObject {
         (self.length, self.vectors, self.vectorBytes, self.dataType) = (length, vectors, vectorBytes, dataType)
     }
 
-    /// Returns a good distance between vectors in bytes: a multiple of 16.
+    /// Returns the recommended distance between vectors in bytes: a multiple of 16.
     public class func vectorBytes(forLength length: Int, dataType: MPSDataType) -> Int {
         (length * dataType.size + 15) / 16 * 16
     }

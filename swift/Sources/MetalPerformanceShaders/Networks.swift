@@ -1,5 +1,5 @@
-// Of neural networks there are only names: packages that mention the types compile. Creating one ends the program with
-// a sentence.
+// Only the names of neural network types exist, so that packages that mention them compile. Creating an object prints a
+// message and ends the program.
 import Metal
 
 private func refuseNetwork(_ type: Any.Type) -> Never {

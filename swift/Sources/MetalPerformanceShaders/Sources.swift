@@ -220,7 +220,7 @@ let kernelSources: [String: String] = [
         ulong sourceMatrix, indexMatrix, valueMatrix;
     };
 
-    // Selects from each row the largest value that is after the last one in the order by value, then by index.
+    // Selects the next largest value of each row: values are ordered by value, then by index.
     kernel void topK(
         device const Source* source [[buffer(0)]], device uint* indices [[buffer(1)]],
         device Result* values [[buffer(2)]], constant TopK& top [[buffer(3)]],

@@ -1,13 +1,13 @@
 import Metal
 
-/// Finds the largest values of each row, from the largest on, and their columns. Of equal values the first comes first.
-/// A row with NaN has fewer results.
+/// Finds the largest values of each row, in descending order, and their columns. Equal values are in the order of their
+/// columns. A row with NaN has fewer results.
 public class MPSMatrixFindTopK: MPSMatrixUnaryKernel {
     public var sourceRows = Int.max
     public var sourceColumns = Int.max
-    /// Is added to each index.
+    /// Added to each index.
     public var indexOffset = 0
-    /// At most 16.
+    /// The number of values per row, at most 16.
     public var numberOfTopKValues: Int
 
     public init(device: any MTLDevice, numberOfTopKValues: Int) {

@@ -1,5 +1,5 @@
-// MetalPerformanceShadersGraph has only names here: packages that mention its types compile. Creating one ends the
-// program with a sentence.
+// This MetalPerformanceShadersGraph has only names, so that packages that mention its types compile. Creating an object
+// prints a message and ends the program.
 @_exported import MetalPerformanceShaders
 
 private func refuseGraph(_ type: String) -> Never {
@@ -14,7 +14,7 @@ public class MPSGraphDevice: NSObject {
     public init(mtlDevice: any MTLDevice) { refuseGraph("MPSGraphDevice") }
 }
 
-/// A buffer as the input or output of a graph.
+/// A buffer that is the input or output of a graph.
 public class MPSGraphTensorData: NSObject {
     public init(_ matrix: MPSMatrix) { refuseGraph("MPSGraphTensorData") }
     public init(_ buffer: any MTLBuffer, shape: [NSNumber], dataType: MPSDataType) { refuseGraph("MPSGraphTensorData") }

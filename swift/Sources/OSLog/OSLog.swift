@@ -1,2 +1,2 @@
-// Apple's module of the log store re-exports the loggers, which is what programs import it for.
+// Apple's OSLog module re-exports the loggers; compute programs import it only for them.
 @_exported import Orchardos

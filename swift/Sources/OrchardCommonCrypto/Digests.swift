@@ -1,5 +1,5 @@
-// The digests of CommonCrypto in one call each, computed by OpenSSL's libcrypto. As with Darwin, the compiler reads
-// `CommonCrypto` as this module only in modules that import it outside of `#if`.
+// CommonCrypto's one-call digests, computed by OpenSSL's libcrypto. As with Darwin, the compiler resolves
+// `CommonCrypto` to this module only in modules that import it outside of `#if`.
 import Glibc
 
 public typealias CC_LONG = UInt32

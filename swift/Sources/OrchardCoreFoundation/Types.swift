@@ -1,5 +1,5 @@
-// The names of Core Foundation that appear in the interfaces of Core Video and IOKit, as Swift's own types. On a Mac
-// these are bridged to the same types by `as`.
+// The names of Core Foundation that appear in the interfaces of Core Video and IOKit, as Swift types. On a Mac, `as`
+// bridges them to the same types.
 @_exported import Foundation
 
 public typealias CFTypeRef = AnyObject
@@ -49,13 +49,13 @@ public enum CFNumberType: CFIndex, Sendable {
     case cgFloatType = 16
 }
 
-/// Returns the widest type of the number's kind: Foundation on Linux does not keep the width of an integer.
+/// Returns the widest type of the number's kind, since Foundation on Linux does not store the width of an integer.
 public func CFNumberGetType(_ number: CFNumber) -> CFNumberType {
     let type = UInt8(bitPattern: number.objCType.pointee)
     return type == UInt8(ascii: "f") || type == UInt8(ascii: "d") ? .float64Type : .sInt64Type
 }
 
-/// Stores the number as `type` at `value`. Returns false if that loses a part of it.
+/// Stores the number as `type` at `value`. Returns false if the conversion loses information.
 @discardableResult
 public func CFNumberGetValue(_ number: CFNumber, _ type: CFNumberType, _ value: UnsafeMutableRawPointer) -> Bool {
     func store<T>(_ stored: T, _ back: NSNumber) -> Bool {

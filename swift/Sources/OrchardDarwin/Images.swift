@@ -1,4 +1,4 @@
-// The file of a function's code. Linux's C library has the function too, but hides it from Swift.
+// dladdr, which finds the file that contains a function's code. Linux's C library has it too, but hides it from Swift.
 
 public struct Dl_info {
     public var dli_fname: UnsafePointer<CChar>!

@@ -10,8 +10,8 @@ public let MACH_PORT_NULL: Int32 = 0
 public typealias errno_t = Int32
 public typealias rsize_t = Int
 
-/// Sets `n` bytes, which the compiler never removes. Returns `EINVAL` for a null pointer and `EOVERFLOW` for sizes over
-/// `smax`, after setting `smax` bytes.
+/// Sets `n` bytes; the compiler never removes the call. Returns `EINVAL` for a null pointer and `EOVERFLOW` for sizes
+/// over `smax`, after setting `smax` bytes.
 @discardableResult
 public func memset_s(_ s: UnsafeMutableRawPointer!, _ smax: rsize_t, _ c: Int32, _ n: rsize_t) -> errno_t {
     guard let s, smax >= 0, n >= 0 else { return EINVAL }
@@ -24,7 +24,7 @@ public func memset_s(_ s: UnsafeMutableRawPointer!, _ smax: rsize_t, _ c: Int32,
     return n > smax ? EOVERFLOW : 0
 }
 
-/// Fills `len` bytes with repetitions of the pattern, of which the last may be a part.
+/// Fills `len` bytes with repetitions of the pattern; the last one may be incomplete.
 private func fill(_ b: UnsafeMutableRawPointer, _ pattern: UnsafeRawPointer, _ size: Int, _ len: Int) {
     for offset in stride(from: 0, to: len, by: size) {
         (b + offset).copyMemory(from: pattern, byteCount: min(size, len - offset))

@@ -22,7 +22,7 @@ extension DispatchSource: DispatchSourceMemoryPressure {
         public static let all: MemoryPressureEvent = [.normal, .warning, .critical]
     }
 
-    /// Returns a source of data that nothing adds to.
+    /// Returns a source to which the system never adds data.
     public class func makeMemoryPressureSource(
         eventMask: MemoryPressureEvent, queue: DispatchQueue? = nil
     ) -> any DispatchSourceMemoryPressure {

@@ -1,4 +1,4 @@
-// The names of sysctl by which programs describe the machine.
+// The sysctl names that programs use to describe the machine.
 @_exported import Glibc
 
 private enum Value {
@@ -32,7 +32,7 @@ private func text<Characters>(_ characters: Characters) -> String {
     withUnsafeBytes(of: characters) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }
 
-/// Returns -1 with `ENOENT` for a name that is not known here, and `EPERM` for a new value.
+/// Returns -1 with `ENOENT` for an unknown name, or with `EPERM` if a new value is passed.
 @discardableResult
 public func sysctlbyname(
     _ name: UnsafePointer<CChar>, _ old: UnsafeMutableRawPointer?, _ oldLength: UnsafeMutablePointer<Int>?,

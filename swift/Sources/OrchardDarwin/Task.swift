@@ -1,4 +1,4 @@
-// The memory and times of the program, as programs ask for them on Apple's systems.
+// The functions that report a program's memory and times on Apple's systems.
 @_exported import Glibc
 
 public typealias task_flavor_t = natural_t

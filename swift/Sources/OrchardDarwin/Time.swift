@@ -1,4 +1,4 @@
-// The clock of CoreFoundation, which Foundation brings on Apple's systems.
+// CoreFoundation's clock, which Foundation exports on Apple's systems.
 import Foundation
 
 public typealias CFTimeInterval = Double

@@ -68,8 +68,8 @@ final class Context: HandleObject, @unchecked Sendable {
             tickets: tickets, faults: faults, statistics: statistics)
         libraries = LibraryCache(device: device, cacheFolder: options.cacheFolder)
         super.init()
-        // On a separate thread: the device's threads must not block, and threads that encode must not wait for the
-        // device.
+        // Runs on a separate thread, since the device's threads must not block, and threads that encode must not wait
+        // for the device.
         tickets.onDrop = { [weak self] in
             guard let self else { return }
             recovery.async { self.replaceQueue() }

@@ -68,7 +68,7 @@ extension DispatchRequest {
         } else {
             encoder.dispatchThreadgroups(MTLSize(grid), threadsPerThreadgroup: threads)
         }
-        // The length would stay set on the encoder, which other pipelines share, and count for them too.
+        // Other pipelines share the encoder, so a length would stay set and count for them too.
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(0, index: memory.index) }
         if label != nil { encoder.popDebugGroup() }
     }

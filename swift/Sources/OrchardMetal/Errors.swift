@@ -43,7 +43,7 @@ func entry(_ handle: UInt64 = 0, _ body: () throws -> Void) -> Int32 {
 }
 
 extension Error {
-    /// Apple's reason, with the domain and code, which can be looked up in its documentation.
+    /// Apple's reason, with the domain and the code, which Apple's documentation lists.
     var reason: String {
         let error = self as NSError
         return "\(error.localizedDescription) (\(error.domain) \(error.code))"

@@ -24,7 +24,7 @@ struct Use {
     }
 }
 
-/// The accesses of one concurrent encoder that no barrier has ordered yet.
+/// The accesses of one concurrent encoder since the last barrier that covers them.
 ///
 /// Two accesses must be ordered if their bytes overlap and at least one of them writes: read after write, write after
 /// read, write after write. A barrier on a resource orders all earlier accesses to it, which are then removed.

@@ -1,7 +1,7 @@
 import Foundation
 import Metal
 
-/// How a command buffer ended.
+/// The outcome of a command buffer.
 enum Outcome {
     case completed
     case failed(String)
@@ -19,7 +19,7 @@ enum Outcome {
 
     /// "Ignored (for causing prior/excessive GPU errors)" comes from a queue that accepts no more work: nothing of the
     /// command buffer ran. "Discarded (victim of GPU error/recovery)" means that the GPU was reset while it ran the
-    /// work, or before it. Its code is that of any internal error, so the name is compared.
+    /// work, or before it. All internal errors have the same code, so the name is compared.
     init(error: any Error) {
         let code = error as NSError
         if code.domain == MTLCommandBufferErrorDomain,

@@ -51,7 +51,8 @@ struct PipelineCompiler {
         }
     }
 
-    /// A constant may be used only by other functions of the library, so that one set of constants serves all of them.
+    /// A constant that only other functions of the library use is accepted, so that one set of constants serves all
+    /// functions.
     private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant])
         throws
     {

@@ -1,8 +1,8 @@
 import Foundation
 
 /// A process that exits while the device is running would free memory that the device's threads use. So at exit, every
-/// open context gets some time to finish its committed work and to write its pipeline archives. Work that is not
-/// committed never runs.
+/// open context gets some time to finish its committed work and to write its pipeline archives. Uncommitted work never
+/// runs.
 enum ProcessExit {
     static let timeout: TimeInterval = 2
 

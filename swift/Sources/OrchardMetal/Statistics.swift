@@ -1,6 +1,6 @@
 import COrchard
 
-/// All counters, in the struct that the caller receives. Guarded by the context's lock.
+/// All counters, in the layout of the struct that the caller receives. Guarded by the context's lock.
 final class Statistics {
     var values = orchard_statistics()
 

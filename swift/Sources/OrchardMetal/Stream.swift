@@ -8,7 +8,7 @@ final class Batch {
     fileprivate(set) var operations: [Operation]
     fileprivate(set) var bytes = 0
     fileprivate(set) var work: UInt64 = 0
-    /// How many times it was encoded again.
+    /// The number of times that it was encoded again.
     var repeats = 0
 
     init(ticket: UInt64, operations: [Operation] = []) {

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// The struct that the kernels of kernels/runtime/materialize.metal read; its fields are those of their `StridedCopy`.
+/// The struct that the kernels of kernels/runtime/materialize.metal read, with the same fields as their `StridedCopy`.
 struct StridedCopy {
     typealias Eight<Value> = (Value, Value, Value, Value, Value, Value, Value, Value)
 

@@ -155,7 +155,7 @@ extension Context {
             do { try wait(for: pending, until: deadline) } catch let error as OrchardError
                 where error.status == ORCHARD_DEVICE_FAILED
             {
-                // Operations that used the bytes have failed; the new bytes are written anyway.
+                // Operations that used the bytes have failed. The new bytes are written anyway.
             }
         }
     }

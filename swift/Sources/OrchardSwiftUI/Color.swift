@@ -1,5 +1,5 @@
-// SwiftUI has only colors here, which compute packages pass to kernels. As with Darwin, the compiler reads `SwiftUI` as
-// this module only in modules that import it outside of `#if`.
+// This SwiftUI has only colors, which compute packages pass to kernels. As with Darwin, the compiler resolves `SwiftUI`
+// to this module only in modules that import it outside of `#if`.
 @_exported import CoreGraphics
 
 /// The environment that colors depend on: always the light appearance.
@@ -15,7 +15,7 @@ public struct Color: Hashable, Sendable {
 
     private let components: SIMD4<Double>
 
-    /// Display P3 is taken as sRGB.
+    /// Display P3 is treated as sRGB.
     public init(
         _ space: RGBColorSpace = .sRGB, red: Double, green: Double, blue: Double, opacity: Double = 1
     ) {

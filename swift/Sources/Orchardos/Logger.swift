@@ -1,4 +1,4 @@
-// Loggers, which write to the standard error.
+// Loggers, which write to standard error.
 @_exported import Foundation
 @_exported import OrchardDarwin
 
@@ -28,7 +28,7 @@ public struct OSLogPrivacy: Sendable {
     public static func auto(mask: Mask) -> OSLogPrivacy { .auto }
 }
 
-/// The digits after the point: `\(time, format: .fixed(precision: 2))`.
+/// The number of digits after the decimal point: `\(time, format: .fixed(precision: 2))`.
 public struct OSLogFloatFormatting: Sendable {
     let conversion: String
 
@@ -134,7 +134,7 @@ public class OSLog: @unchecked Sendable {
         public static let dynamicTracing = Category(name: "DynamicTracing")
     }
 
-    /// Messages of these types are written.
+    /// Only messages of these types are written.
     public func isEnabled(type: OSLogType) -> Bool { self !== OSLog.disabled && type != .debug && type != .info }
 
     public static let `default` = OSLog(subsystem: ProcessInfo.processInfo.processName, category: "default")

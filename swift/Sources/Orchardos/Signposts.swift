@@ -1,4 +1,4 @@
-// Signposts: no tool on Linux shows them, so they are accepted and recorded nowhere.
+// Signposts are accepted and ignored, since no tool on Linux shows them.
 
 public struct OSSignpostType: RawRepresentable, Equatable, Sendable {
     public let rawValue: UInt8

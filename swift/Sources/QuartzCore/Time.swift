@@ -1,4 +1,4 @@
-// Compute programs use only the clock of QuartzCore.
+// This QuartzCore has only the clock, the only part that compute programs use.
 @_exported import Foundation
 @_exported import OrchardDarwin
 

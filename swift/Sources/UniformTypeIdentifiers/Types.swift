@@ -1,4 +1,4 @@
-// Names of the types of pictures and data, without the system's table of types.
+// The type names of images and data, without the system's table of types.
 @_exported import Foundation
 
 public struct UTType: Hashable, Sendable {
@@ -23,7 +23,7 @@ public struct UTType: Hashable, Sendable {
 
     private static let known = [png, jpeg, tiff, gif, bmp, heic, image, data, json, plainText]
 
-    /// Returns nil for a type that is none of the constants.
+    /// Returns nil unless the type is one of the constants.
     public init?(_ identifier: String) {
         guard let type = Self.known.first(where: { $0.identifier == identifier }) else { return nil }
         self = type

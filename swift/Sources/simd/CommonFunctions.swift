@@ -1,4 +1,4 @@
-// Common functions of numbers, and further ones of vectors.
+// Common functions of numbers, and additional functions of vectors.
 
 /// Returns -1, 0 or 1.
 public func sign(_ x: Float) -> Float { x < 0 ? -1 : (x > 0 ? 1 : 0) }

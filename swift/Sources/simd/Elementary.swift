@@ -1,4 +1,4 @@
-// Elementary functions of vectors, component by component, under the names by which Swift sees those of Apple's
+// Elementary functions of vectors, component by component, under the names with which Swift imports them from Apple's
 // headers. Overloads of `sin` itself would make expressions of numbers too slow for the compiler to check.
 import Glibc
 

@@ -1,4 +1,5 @@
-// Vectors of scalars and of shorter or longer vectors, under the names of Apple's headers. A missing component is 0.
+// Makes vectors from scalars and from shorter or longer vectors, under the names of Apple's headers. Missing components
+// are 0.
 
 public func simd_make_float2(_ x: Float, _ y: Float) -> SIMD2<Float> { SIMD2(x, y) }
 public func simd_make_float2(_ v: SIMD3<Float>) -> SIMD2<Float> { SIMD2(v.x, v.y) }

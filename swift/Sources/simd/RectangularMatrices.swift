@@ -4,9 +4,9 @@
 
 public protocol RectangularMatrix: Equatable, Sendable where Column.Scalar == Scalar, Row.Scalar == Scalar {
     associatedtype Scalar: BinaryFloatingPoint & SIMDScalar
-    /// As long as a column.
+    /// A vector as long as a column.
     associatedtype Column: SIMD
-    /// As long as a row.
+    /// A vector as long as a row.
     associatedtype Row: SIMD
     associatedtype Transpose
     init()

@@ -55,7 +55,7 @@ final class AtomicTests: XCTestCase {
     }
 
     /// Each thread gets a different ticket: the old values are 0..<n, each once. In `order`, each thread exchanges its
-    /// value for that of another.
+    /// value for another thread's.
     func testOldValuesAreHandedOutOnce() throws {
         let function = try KernelLibrary(
             """
@@ -73,8 +73,8 @@ final class AtomicTests: XCTestCase {
                 before = TestBuffer([UInt32](repeating: 0, count: Self.threads))
             try function.run([cells, ticket, before], grid: Self.threads, group: Self.group)
             XCTAssertEqual(ticket.array(UInt32.self).sorted(), Array(0..<UInt32(Self.threads)))
-            // The exchanged values form a chain: each value, except that of the last thread, was seen by exactly one
-            // other thread, and so was the initial value.
+            // The exchanged values form a chain: exactly one other thread saw each value, except for the last thread's.
+            // The same holds for the initial value.
             let seen = before.array(UInt32.self) + [cells.array(UInt32.self)[1]]
             XCTAssertEqual(seen.sorted(), Array(0..<UInt32(Self.threads)) + [.max])
         }
@@ -205,7 +205,7 @@ final class AtomicTests: XCTestCase {
         }
     }
 
-    /// Atomic accesses do not race with each other, but with plain accesses.
+    /// Atomic accesses race with plain accesses, but not with each other.
     func testTheCheckerTellsAtomicFromPlainAccesses() throws {
         let library = try KernelLibrary(
             """

@@ -83,8 +83,8 @@ final class CacheLimitTests: CacheTestCase {
             try names().isDisjoint(with: [own, left]), "what is ours, and what a process that was killed left")
     }
 
-    /// There is room for the standard library and two of three kernels, so each process keeps removing files of the
-    /// other.
+    /// There is room for the standard library and two of three kernels, so each process keeps removing the other's
+    /// files.
     func testTwoProcessesShareAFolderThatIsTooSmall() throws {
         if let words = Self.argument?.split(separator: " ") {
             return try withSetting("cache", String(words[1])) {
@@ -93,7 +93,7 @@ final class CacheLimitTests: CacheTestCase {
                 }
             }
         }
-        _ = try limited(1) { try compile(0) }  // removes everything of the standard library that other builds need
+        _ = try limited(1) { try compile(0) }  // removes the standard library's files for other builds
         _ = try limited(0) { try compile(1) }
         let limit = try bytes(names())
         let processes = try (0..<2).map { _ in

@@ -86,7 +86,7 @@ final class CheckerAliasTests: CheckerTestCase {
         ] { assertSilent(try run(body, x: x).findings) }
     }
 
-    /// A dispatch may read what an earlier dispatch wrote through a const argument.
+    /// A dispatch may read, through a const argument, bytes that an earlier dispatch wrote.
     func testTheNextDispatchMayReadIt() throws {
         let source = """
             kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],

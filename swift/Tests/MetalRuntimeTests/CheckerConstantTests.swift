@@ -15,7 +15,7 @@ final class CheckerConstantTests: CheckerTestCase {
         return constant
     }
 
-    /// So many constants that the compiler puts their loading into a function that is not inlined.
+    /// Enough constants for the compiler to load them in a function that is not inlined.
     func testManyConstantsAreNoTraffic() throws {
         let count = 64
         let source =

@@ -27,7 +27,7 @@ final class CheckerMemoryTests: CheckerTestCase {
         assertSilent(found)
     }
 
-    /// Buffers that are freed take no shadow memory with them, and a new buffer at the same address has no history.
+    /// Freed buffers do not leak shadow memory, and a new buffer at the same address has no history.
     func testBuffersThatComeAndGo() throws {
         let function = try KernelLibrary(source).function("k")
         let found = try checked {

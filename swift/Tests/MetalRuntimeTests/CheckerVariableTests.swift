@@ -44,7 +44,7 @@ final class CheckerVariableTests: CheckerTestCase {
         }
     }
 
-    /// The compiler has told of this one: the checker does not repeat it.
+    /// The compiler has already reported this variable, so the checker does not.
     func testAMistakeIsToldOnce() throws {
         let (source, found) = try found("float s;\n for (int j = 0; j < 4; j++) s += x[j];  // HERE\n y[i] = s;")
         XCTAssertEqual(found.map(\.kind), ["uninitialized-read"])
@@ -73,7 +73,7 @@ final class CheckerVariableTests: CheckerTestCase {
         }
     }
 
-    /// Only a value below all others changes the least one: zero, for a type without a sign.
+    /// Only a value below all others changes the minimum: zero, for an unsigned type.
     func testTheLeastValue() throws {
         let source = """
             #include <metal_stdlib>
@@ -91,7 +91,7 @@ final class CheckerVariableTests: CheckerTestCase {
         assertFound(try findings(source, [x, y], grid: 32, group: 32), "uninitialized-read", in: source)
     }
 
-    /// References to arrays as a kernel's parameters, whose bounds the checker knows.
+    /// Kernel parameters that are references to arrays: the checker knows the bounds.
     func testReferencesToArrays() throws {
         let source = { (count: Int) in
             """

@@ -15,7 +15,7 @@ final class CheckerWorkloadTests: CheckerTestCase {
             let seconds = try bestTime { try function.run(buffers, grid: grid, group: group) }
             return (out.array(UInt32.self), seconds)
         }
-        // Uses the thread order of the checked run, on which the rounding of a reduction depends.
+        // Uses the thread order of the checked run, since the rounding of a reduction depends on it.
         let plain = try withSetting("workers", "1") { try withSetting("seed", "0") { try run() } }
         var guarded = plain
         assertSilent(try checked { guarded = try run() })

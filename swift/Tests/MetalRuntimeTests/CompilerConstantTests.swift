@@ -222,8 +222,8 @@ final class CompilerConstantTests: XCTestCase {
         XCTAssertEqual((0..<count).map { inherited![$0].index }, [1])
     }
 
-    /// Functions count too if a kernel calls them without a name, or by a name that one of its variables has in another
-    /// scope.
+    /// A function also counts if the kernel calls it without naming it, such as an operator, or if one of the kernel's
+    /// variables has the function's name in another scope.
     func testEveryWayToReachAConstant() throws {
         let library = try KernelLibrary(
             """

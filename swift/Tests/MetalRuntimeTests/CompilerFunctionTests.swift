@@ -16,7 +16,7 @@ final class CompilerFunctionTests: XCTestCase {
 
     // MARK: lambdas
 
-    /// Each with the column of its bracket.
+    /// Each lambda, with the column of its bracket.
     private let lambdas = [
         (17, "auto square = [](float x) { return x * x; }; y[i] = square(3);"),
         (23, "float a = 2; y[i] = [a](float x) { return x + a; }(1);"),

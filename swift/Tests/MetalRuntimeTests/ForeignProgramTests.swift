@@ -2,8 +2,8 @@ import XCTest
 
 import MetalRuntime
 
-/// Constructs in other projects' programs that Apple's compiler accepts: they compile in both passes, and compute what
-/// C++ defines.
+/// Constructs in other projects' programs that Apple's compiler accepts: they compile in both passes, and give C++'s
+/// results.
 final class ForeignProgramTests: CheckerTestCase {
     /// Returns what one threadgroup of four threads writes to `y`, in the plain and the checked build. `x[i]` is i + 1.
     private func results(_ declarations: String, _ statement: String, line: UInt = #line) throws -> [Float] {

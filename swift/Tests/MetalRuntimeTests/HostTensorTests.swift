@@ -53,7 +53,7 @@ final class HostTensorTests: CheckerTestCase {
         (0..<count).map { _ in Float16(Int.random(in: -3...3, using: &random)) }
     }
 
-    /// Products of drawn sizes, whole or in slices of the host's tensors. Sums of small integers are exact.
+    /// Products of random sizes, whole or in slices of the host's tensors. Sums of small integers are exact.
     func testProducts() throws {
         var random = SplitMix64(3401)
         for isSliced in [false, true, true] {
@@ -164,7 +164,7 @@ final class HostTensorTests: CheckerTestCase {
         }
     }
 
-    /// Programs that Metal rejects, each beside a legal one.
+    /// Programs that Metal rejects, each with a similar legal program.
     func testRefusals() throws {
         let pairs: [(String, String, String)] = [
             ("tensor<device float, dextents<int, 2>> t", "tensor<threadgroup float, dextents<int, 2>> t", ""),

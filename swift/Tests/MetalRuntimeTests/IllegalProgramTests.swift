@@ -28,8 +28,8 @@ final class IllegalProgramTests: XCTestCase {
         }
     }
 
-    /// Errors of one phase of the compiler hide those of later phases, so the statements without an error are compiled
-    /// again without the others, and the last ones alone.
+    /// Errors of one phase of the compiler hide those of later phases, so statements without an error are compiled
+    /// again without the others, and the remaining ones one by one.
     func testIllegalStatementsAreRefused() {
         var left = Array(Self.statements.enumerated())
         var reported = Set<Int>()

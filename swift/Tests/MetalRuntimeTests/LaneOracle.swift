@@ -32,7 +32,7 @@ extension LaneCase {
         name != "all" && name != "any" && expression.contains("(x") && !expression.contains("?")
             && !expression.contains("vote")
     }
-    /// For integers only.
+    /// Whether the function accepts only integers.
     var isOfBits: Bool { ["and", "or", "xor"].contains(name) }
     /// The same expression for a vector.
     func vectorExpression(of type: String) -> String { type + expression.dropFirst("int".count) }

@@ -84,7 +84,7 @@ final class MatrixTests: XCTestCase {
         }
     }
 
-    /// With inexact numbers, the error is that of nine float32 roundings, not of half roundings.
+    /// With inexact numbers, the error corresponds to nine float32 roundings, not to half roundings.
     func testHalfOperandsAccumulateInFloat32() throws {
         let function = try KernelLibrary(
             """

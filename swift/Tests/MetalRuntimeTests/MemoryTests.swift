@@ -45,7 +45,7 @@ final class MemoryTests: XCTestCase {
         let page = Int(getpagesize())
         let buffer = TestBuffer(length: page)
         for offset in [-Self.guardBytes, -1, page, Self.guardBytes] {
-            // The kernel of the operating system copies from the address for write(2), and returns EFAULT if it can't.
+            // For write(2), the operating system copies from the address, and returns EFAULT if it can't.
             let pipe = Pipe()
             let written = write(pipe.fileHandleForWriting.fileDescriptor, buffer.address + offset, 1)
             XCTAssertEqual(written, -1, "offset \(offset)")

@@ -127,7 +127,7 @@ final class NumbersConversionTests: XCTestCase {
         }
     }
 
-    /// Conversions that a class which only converts to float does not support: these need the compiler's scalar type.
+    /// Conversions that need the compiler's scalar type: a class that only converts to float does not support them.
     func testBfloatConvertsAsAScalar() throws {
         XCTAssertEqual(
             try floats(

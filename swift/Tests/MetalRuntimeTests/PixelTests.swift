@@ -10,7 +10,7 @@ final class PixelTests: XCTestCase {
         try KernelLibrary(source).function("k").run(buffers, grid: count, group: min(count, 64))
     }
 
-    /// Returns the bytes of `count` pixels stored from `values`, and the values that they are read as.
+    /// Returns the bytes of `count` pixels stored from `values`, and the values that a kernel reads from them.
     private func stored(_ type: String, _ alu: String, _ values: [SIMD4<Float>]) throws -> ([UInt8], [SIMD4<Float>]) {
         let size = ["r8": 1, "rg8": 2, "r16": 2, "rgba16": 8].first { type.hasPrefix($0.key + "unorm") }?.value
         let pixels = TestBuffer(length: values.count * (size ?? 4)), back = TestBuffer(values)
@@ -105,7 +105,7 @@ final class PixelTests: XCTestCase {
         }
     }
 
-    /// In each address space, in structs, and compared with pixels and values.
+    /// Pixels in each address space and in structs, compared with pixels and values.
     func testSpacesAndComparisons() throws {
         let bytes = TestBuffer([255, 0, 128, 64, 0, 255, 128, 64] as [UInt8])
         let out = TestBuffer([Int32](repeating: 9, count: 8))

@@ -207,7 +207,7 @@ final class SimdTests: XCTestCase {
         }
     }
 
-    /// Mistakes of a program with the vectors that it exchanges are still found.
+    /// The checker still finds a program's mistakes with vectors that it exchanges.
     func testMistakesBesideExchangesOfVectorsAreFound() throws {
         func findings(_ statement: String) throws -> [Finding] {
             let function = try KernelLibrary(

@@ -106,7 +106,7 @@ final class SpaceObjectTests: CheckerTestCase {
             [2, 12, 13, 1])
     }
 
-    /// A pointer's own address space precedes that of its target; `const` members next to others.
+    /// The address space of a pointer precedes the one of its target. Tests `const` members next to others.
     func testTheSpaceOfTheVariableItself() throws {
         XCTAssertEqual(
             try numbers(

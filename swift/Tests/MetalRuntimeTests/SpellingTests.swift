@@ -2,7 +2,7 @@ import MetalRuntime
 import XCTest
 
 /// Constructs that Apple's compiler accepts and clang's modes spell differently: each compiles in both passes, and
-/// computes.
+/// gives the right results.
 final class SpellingTests: CheckerTestCase {
     /// Returns what four threads of `f` write, where thread i has `x[i]` = i + 1.
     private func numbers(_ declarations: String, _ statement: String, checked: Bool = false) throws -> [Float] {

@@ -12,7 +12,7 @@ final class AccelerateComplexTests: XCTestCase {
         }
     }
 
-    /// A split vector that owns its memory, which it gives to the call.
+    /// A split vector that owns its memory and lends it to calls.
     private final class Split {
         var re: [Double], im: [Double]
         init(_ re: [Double], _ im: [Double]) { (self.re, self.im) = (re, im) }

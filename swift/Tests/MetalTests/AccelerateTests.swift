@@ -154,7 +154,7 @@ final class AccelerateTests: XCTestCase {
         for (each, power) in zip(c, powers) { XCTAssertEqual(each, 20 * log10(power / 2), accuracy: 1e-5) }
     }
 
-    /// Beside the sum that defines the transform, in double.
+    /// Compares the transform with its defining sum in double.
     func testTransforms() throws {
         let setup = try XCTUnwrap(vDSP_create_fftsetup(6, FFTRadix(kFFTRadix2)))
         defer { vDSP_destroy_fftsetup(setup) }

@@ -54,7 +54,7 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertEqual(needless.map { "\($0.type.pattern) \($0.name.pattern)" }, [], "reasons for what is here")
     }
 
-    /// Every member of the types that only refuse has a name of Apple's.
+    /// Every member of the types that only reject calls has one of Apple's names.
     func testEveryMemberOfRefusedTypesIsApples() throws {
         let module = Members(try PublicSymbols.metal.get())
         let selectors = Dictionary(grouping: try names().filter { $0.kind != "case" }, by: \.type)
@@ -70,7 +70,7 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertEqual(unknown, [])
     }
 
-    /// The test would be worthless if the rule found names that do not exist here.
+    /// The rule must not find names that do not exist here; otherwise the test proves nothing.
     func testTheRuleTellsNamesApart() throws {
         let module = Members(try PublicSymbols.metal.get())
         XCTAssertFalse(module.lacksSelector("newBufferWithLength:options:", of: "MTLDevice"))
@@ -85,7 +85,7 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertFalse(module.lacksCase("ASTC_10x10_sRGB", of: "MTLPixelFormat"))
     }
 
-    /// The raw values of cases that exist here are Apple's.
+    /// The raw values of cases that exist here equal Apple's.
     func testEveryNumberIsApples() throws {
         var checked = 0
         for row in try Facts.rows("metal-names.tsv") where row[1] == "case" {
@@ -108,7 +108,7 @@ final class ApiNamesTests: XCTestCase {
     ]
 }
 
-/// The members of a module by type, and how Swift's importer renames those of Objective-C.
+/// The members of a module by type, and the rules by which Swift's importer renames Objective-C members.
 private struct Members {
     let types: Set<String>
     private let members: [String: [String]]
@@ -119,13 +119,13 @@ private struct Members {
             .mapValues { $0.map { $0.path[1] } }
     }
 
-    /// The members of a type, apart from initializers and from those that all types of a kind have.
+    /// The members of a type, except initializers and members that all types of a kind have.
     func names(of type: String) -> [String] {
         let common = ["init", "copy(with:)", "rawValue", "hash(", "=="]
         return (members[type] ?? []).filter { !common.contains(where: $0.hasPrefix) }
     }
 
-    /// Whether a member is what the importer makes of a selector, or of a case.
+    /// Whether a member is the imported form of a selector or a case.
     func isNamed(_ member: String, by selector: String) -> Bool {
         let difference = words(member).symmetricDifference(words(selector)).subtracting(Self.implied)
         return difference.isSubset(of: Self.renamed) && !words(member).isDisjoint(with: words(selector))
@@ -177,11 +177,11 @@ private struct Members {
         "new", "make", "with", "at", "from", "in", "for", "of", "to", "by", "count", "and", "is", "the", "set", "init",
         "range", "array", "subscript", "object", "indexed", "error",
     ]
-    /// Words that only one of the two languages has in names of rendering.
+    /// Words that only one of the two languages uses in names related to rendering.
     private static let renamed: Set<String> = [
         "control", "destination", "index", "map", "mode", "number", "offset", "patch", "point", "stage", "winding",
     ]
-    /// Types of arguments that only one of the two languages names.
+    /// Argument types that only one of the two languages names.
     private static let implied: Set<String> = Set(
         """
         buffer texture resource device library function descriptor pixel format url command encoder scope fence heap \

@@ -100,7 +100,7 @@ final class CompanionTests: XCTestCase {
         XCTAssertFalse(OSLog.disabled.isEnabled(type: .error))
     }
 
-    /// They are recorded nowhere, and their bodies run.
+    /// Signposts are not recorded, and their bodies run.
     func testSignposts() {
         let signposter = OSSignposter(subsystem: "tests", category: "signposts")
         let state = signposter.beginInterval("work", id: signposter.makeSignpostID(), "of \(3) parts")

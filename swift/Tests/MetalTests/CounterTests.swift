@@ -2,7 +2,7 @@ import Metal
 import MetalRuntime
 import XCTest
 
-/// Timestamps of encoders: their order is that of the encoders, and they lie between the times of the command buffer.
+/// Timestamps of encoders: they are in the order of the encoders, between the start and the end of the command buffer.
 final class CounterTests: MetalTestCase {
     private func descriptor(_ count: Int, _ mode: MTLStorageMode = .shared) -> MTLCounterSampleBufferDescriptor {
         let descriptor = MTLCounterSampleBufferDescriptor()

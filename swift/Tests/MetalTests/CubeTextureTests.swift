@@ -161,7 +161,8 @@ final class CubeTextureTests: MetalTestCase {
 
     private func mean(_ values: [Double]) -> Double { values.reduce(0, +) / Double(values.count) }
 
-    /// On the edge of two faces, the mean of four pixels, two of each face; in a corner, the mean of three.
+    /// On the edge of two faces, filters give the mean of four pixels, two of each face; in a corner, the mean of
+    /// three.
     func testLinearFiltersGoOnAcrossEdges() throws {
         let last = size - 1
         // Column 0 of +x meets the last column of +z. Rows have the same order.
@@ -204,7 +205,7 @@ final class CubeTextureTests: MetalTestCase {
         let second: [Float] = first.map { 1 - $0 }
         let depths = try texture(.depth32Float, .type2D, 4, slices: [first])
         let layers = try texture(.depth32Float, .type2DArray, 4, layers: 2, slices: [first, second])
-        // Between the centers of pixels, so that address modes have no effect.
+        // The positions are between the centers of pixels, so that address modes have no effect.
         let at: [(x: Double, y: Double)] = (0..<16).map { i in
             let x = Double(i * 7 % 16) / 22, y = Double(i * 3 % 16) / 22
             return (0.125 + x, 0.125 + y)

@@ -3,7 +3,7 @@ import Metal
 import OrchardCommonCrypto
 import XCTest
 
-/// The names of Darwin, which Metal brings as on Apple's systems.
+/// The names of Darwin, which Metal re-exports as on Apple's systems.
 final class DarwinTests: XCTestCase {
     func testClocksInNanoseconds() {
         let before = mach_absolute_time(), now = clock_gettime_nsec_np(CLOCK_UPTIME_RAW), after = mach_absolute_time()

@@ -2,7 +2,7 @@ import Metal
 import MetalRuntime
 import XCTest
 
-/// Kernels that call functions of dynamic libraries, against the same arithmetic in Swift.
+/// Kernels that call functions of dynamic libraries, compared with the same arithmetic in Swift.
 final class DynamicLibraryTests: MetalTestCase {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("dynamic-\(UUID())")
 

@@ -49,7 +49,7 @@ struct EnumFacts {
         return remainder.prefix(lowercase).lowercased() + remainder.dropFirst(lowercase)
     }
 
-    /// A name cannot start with a digit: then the importer keeps the last word of the type's name.
+    /// A name cannot start with a digit. If it would, the importer keeps the last word of the type's name.
     private static func lastWord(of type: String) -> Substring { type[type.lastIndex { $0.isUppercase }!...] }
 
     private static let optionSets: Set<String> = ["MTLCommandBufferErrorOption", "MTLPipelineOption"]

@@ -2,7 +2,7 @@ import Metal
 import MetalPerformanceShaders
 import XCTest
 
-/// Filters of MetalPerformanceShaders on drawn images, against formulas in double precision.
+/// Filters of MetalPerformanceShaders on random images, compared with formulas in double precision.
 final class ImageFilterTests: MetalTestCase {
     private var draws = Draws(state: 311)
 
@@ -65,7 +65,7 @@ final class ImageFilterTests: MetalTestCase {
         return read(result)
     }
 
-    /// The pixel at a place, with edges that are 0 or continue.
+    /// The pixel at a position, with edges that are 0 or continue.
     private func pixel(_ image: Image, _ x: Int, _ y: Int, clamps: Bool) -> SIMD4<Double> {
         let (width, height) = (image[0].count, image.count)
         if !clamps, !(0..<width).contains(x) || !(0..<height).contains(y) { return SIMD4() }
@@ -138,7 +138,7 @@ final class ImageFilterTests: MetalTestCase {
         let all = convolved(image, ninths, clamps: false)
         box.offset = MPSOffset(x: 2, y: 1, z: 0)
         box.clipRect = MTLRegionMake2D(1, 2, 3, 2)
-        // The clip leaves the pixels around it as they are.
+        // Pixels outside the clip do not change.
         let target = texture(Image(repeating: [SIMD4<Double>](repeating: SIMD4(), count: 8), count: 6))
         let source = texture(image)
         run { box.encode(commandBuffer: $0, sourceTexture: source, destinationTexture: target) }

@@ -5,7 +5,7 @@ import OrchardSwiftUI
 import UniformTypeIdentifiers
 import XCTest
 
-/// Images in memory: layouts of pixels, drawing, PNG files, and textures of them.
+/// Images in memory: pixel layouts, drawing, PNG files, and textures made from them.
 final class ImageTests: MetalTestCase {
     private var draws = Draws(state: 77)
 

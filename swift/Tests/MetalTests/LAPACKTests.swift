@@ -1,7 +1,7 @@
 import Accelerate
 import XCTest
 
-/// Each function is checked by the equation that its result satisfies. A machine without LAPACK skips the tests.
+/// Checks each function by the equation that its result satisfies. The tests are skipped on a machine without LAPACK.
 final class LAPACKTests: XCTestCase {
     private var seed: UInt32 = 11
 
@@ -13,7 +13,7 @@ final class LAPACKTests: XCTestCase {
         try XCTSkipUnless(found, "no LAPACK on this machine")
     }
 
-    /// Columns one after another.
+    /// Stored column by column.
     private func drawn(_ count: Int) -> [Double] {
         (0..<count).map { _ in
             seed = seed &* 1_664_525 &+ 1_013_904_223
@@ -57,7 +57,7 @@ final class LAPACKTests: XCTestCase {
         }
     }
 
-    /// Functions with texts, whose lengths are hidden arguments.
+    /// Functions with string arguments, whose lengths are hidden arguments.
     func testSingularValuesAndNorm() {
         let (rows, columns) = (5, 3), a = drawn(15)
         var m = Int32(rows), n = Int32(columns), lda = m, ldu = m, ldvt = n, info: Int32 = 9

@@ -50,7 +50,7 @@ final class MisuseDispatchTests: MetalTestCase {
             assertMisuse("Bytes are being bound at index 0 to a shader argument (x) with write access enabled") {
                 dispatch(encoder)
             }
-            // The kernel reads the bound bytes, but writes to a copy.
+            // The kernel reads the bound bytes but writes to a copy.
             encoder.setComputePipelineState(try pipeline("twice"))
             encoder.setBytes(&values, length: 16, index: 0)
             encoder.setBuffer(x, offset: 0, index: 1)

@@ -13,10 +13,10 @@ struct PublicSymbol {
 /// clone.
 let packageFolder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
 
-/// Gets the public declarations of modules with the toolchain that built these tests.
+/// Reads the public declarations of modules, with the toolchain that built these tests.
 enum PublicSymbols {
     static let metal: Result<[PublicSymbol], any Error> = Result { try extract("Metal") }
-    /// Darwin's names, which `Metal` exports again.
+    /// Darwin's names, which `Metal` re-exports.
     static let darwin: Result<[PublicSymbol], any Error> = Result { try extract("OrchardDarwin") }
 
     private static func extract(_ module: String) throws -> [PublicSymbol] {

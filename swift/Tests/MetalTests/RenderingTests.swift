@@ -1,7 +1,7 @@
 import Metal
 import XCTest
 
-/// Rendering and tracing rays: programs compile, descriptors keep and copy what is set, and each use is refused.
+/// Rendering and ray tracing: programs compile, descriptors keep and copy their properties, and each use is rejected.
 final class RenderingTests: MetalTestCase {
     func testDescriptorsOfPipelinesAreCopied() throws {
         let descriptor = MTLRenderPipelineDescriptor()

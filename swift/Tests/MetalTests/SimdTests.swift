@@ -1,7 +1,7 @@
 import XCTest
 import simd
 
-/// Quaternions and matrices that are not square, against formulas in double precision by elements.
+/// Quaternions and matrices that are not square, compared element by element with formulas in double precision.
 final class SimdTests: XCTestCase {
     private func unit() -> SIMD3<Double> {
         while true {
@@ -82,7 +82,7 @@ final class SimdTests: XCTestCase {
         }
     }
 
-    /// Products and transposes of matrices of drawn elements.
+    /// Products and transposes of random matrices.
     private func check<M: RectangularMatrix>(_ type: M.Type) where M.Transpose: RectangularMatrix {
         var m = M()
         let columns = M.Row().scalarCount, rows = M.Column().scalarCount

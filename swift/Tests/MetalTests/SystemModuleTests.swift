@@ -6,7 +6,7 @@ import OrchardDarwin
 import XCTest
 import simd
 
-/// The modules with names of Apple's systems that compute packages use.
+/// The modules named after Apple's system modules that compute packages use.
 final class SystemModuleTests: MetalTestCase {
     func testTheRegistryHasTheDevice() throws {
         var iterator: io_iterator_t = 0
@@ -41,7 +41,7 @@ final class SystemModuleTests: MetalTestCase {
         XCTAssertFalse(CFNumberGetValue(NSNumber(value: 70000), .sInt16Type, &small))
     }
 
-    /// A kernel's result appears in the pixel buffer, and rows that the kernel does not reach stay.
+    /// A kernel's result appears in the pixel buffer, and rows that the kernel does not reach do not change.
     func testATextureSharesAPixelBuffer() throws {
         let (width, height) = (Int.random(in: 1...70), Int.random(in: 2...9))
         var made: CVPixelBuffer?
@@ -128,7 +128,7 @@ final class SystemModuleTests: MetalTestCase {
         wait(for: [cancelled], timeout: 60)
     }
 
-    /// Each function of vectors against the scalar function in double precision.
+    /// Each vector function, compared with the scalar function in double precision.
     func testElementaryFunctions() {
         typealias Row = (
             Range<Double>, (SIMD3<Float>) -> SIMD3<Float>, (SIMD4<Double>) -> SIMD4<Double>, (Double) -> Double

@@ -2,7 +2,7 @@ import Metal
 import MetalRuntime
 import XCTest
 
-/// Tensors of the host: what a program writes and reads in them, and kernels that get them.
+/// Tensors of the host: writes and reads by the program, and kernels that receive tensors.
 final class TensorTests: MetalTestCase {
     static let kernels = """
         #include <metal_stdlib>
@@ -11,7 +11,7 @@ final class TensorTests: MetalTestCase {
 
         struct Arguments { tensor<device float, dextents<int, 3>> t; uint n; };
 
-        // Element (i, j, k) becomes 100 k + 10 j + i, plus what was there.
+        // Adds 100 k + 10 j + i to element (i, j, k).
         kernel void number(tensor<device float, dextents<int, 3>> t [[buffer(0)]],
                            uint3 at [[thread_position_in_grid]]) {
           t[at.x, at.y, at.z] += 100 * at.z + 10 * at.y + at.x;
@@ -75,7 +75,7 @@ final class TensorTests: MetalTestCase {
         XCTAssertEqual(MTLTensorDescriptor().usage, [.render, .compute])
     }
 
-    /// Drawn slices, written and read, beside an array that is indexed by the formula of strides.
+    /// Random slices, written and read, compared with an array that is indexed by the formula of strides.
     func testReplaceAndGetBytes() throws {
         var random = SystemRandom(seed: 3302)
         for round in 0..<60 {
@@ -177,7 +177,7 @@ final class TensorTests: MetalTestCase {
         }
     }
 
-    /// Through an argument buffer: the number of the tensor, in the bytes of an argument.
+    /// Passes the tensor through an argument buffer, whose bytes contain the tensor's number.
     func testBindless() throws {
         let tensor = try device.makeTensor(descriptor: descriptor([2, 3, 2]))
         let values = (0..<12).map(Float.init)

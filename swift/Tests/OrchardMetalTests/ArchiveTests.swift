@@ -129,7 +129,7 @@ final class ArchiveTests: XCTestCase {
         }
     }
 
-    /// There is a file in place of the folder, so it can't be written to, whoever runs the test.
+    /// There is a file in place of the folder, so no user can write to it.
     func testAFolderThatCannotBeWrittenOnlyCostsTheCache() throws {
         try "".write(toFile: folder, atomically: true, encoding: .utf8)
         let outcome = try start()

@@ -29,7 +29,7 @@ final class DispatchTests: XCTestCase {
         XCTAssertEqual(try client.read(to, 64, of: UInt32.self), (0..<64).reversed().map { UInt32($0) })
     }
 
-    /// Dispatches share an encoder, on which lengths stay set. Here a kernel that declares 30 KB follows one with 16
+    /// Dispatches share an encoder, and lengths stay set on it. Here a kernel that declares 30 KB follows one with 16
     /// KB.
     func testThreadgroupMemoryIsOneDispatchs() throws {
         let client = try Client()

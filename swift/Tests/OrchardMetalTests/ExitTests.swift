@@ -3,7 +3,8 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// A process that exits while the device is running: each test starts itself again as a child, and checks how it ended.
+/// A process that exits while the device is running: each test starts itself again as a child process, and checks how
+/// the child ended.
 final class ExitTests: XCTestCase {
     /// Counts to `limit` in memory, so that the compiler can't remove the loop.
     private static let slow = """

@@ -93,8 +93,8 @@ final class StressTests: XCTestCase {
         }
     }
 
-    /// The time of a dispatch up to the device: all checks, the barrier and the encoder, while nothing runs. Prints the
-    /// time, and asserts only that nothing was committed, since tests do not assert speed.
+    /// The time of encoding a dispatch: all checks, the barrier and the encoder, while nothing runs. Prints the time,
+    /// and asserts only that nothing was committed, since tests do not assert speed.
     func testEncodingAlone() throws {
         let client = try Client(batchOperations: 1000, batchBytes: 1 << 40)
         let add = try client.pipeline(client.library(Kernels.add), "add")

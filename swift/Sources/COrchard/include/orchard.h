@@ -13,18 +13,15 @@
 //               ORCHARD_STALE_HANDLE, and one of another kind ORCHARD_WRONG_KIND. A handle whose context was closed
 //               gives ORCHARD_CLOSED, or ORCHARD_STALE_HANDLE once a new context uses its slot. No handle causes a
 //               crash.
-//   Blocks      A descriptor is one block of bytes: a struct followed by the data of its spans. The struct's first
-//              fields
-//               are `size` (sizeof the struct that the caller knows) and `version` (ORCHARD_ABI_VERSION). A span is an
-//               offset from the start of the block and a length, both in bytes, so a block contains no pointers; an
-//               array in a span is aligned to 8. `block_length` is the number of bytes that may be read. An empty span
-//               (length 0) means "none".
+//   Blocks      A descriptor is one block of bytes: a struct followed by the data of its spans. The struct's first two
+//               fields are `size` (sizeof the struct that the caller knows) and `version` (ORCHARD_ABI_VERSION). A span
+//               is an offset from the start of the block and a length, both in bytes, so a block contains no pointers;
+//               an array in a span is aligned to 8. `block_length` is the number of bytes that may be read. An empty
+//               span (length 0) means "none".
 //   Results     Structs that the function fills in: the caller sets `size` and `version`, and `block_length` bytes may
-//              be
-//               written.
+//               be written.
 //   Text        UTF-8, with a length, without a terminator. A function that returns text writes at most `capacity`
-//              bytes
-//               and sets `*length` to the length of the whole text. If that exceeds `capacity`, it returns
+//               bytes and sets `*length` to the length of the whole text. If that exceeds `capacity`, it returns
 //               ORCHARD_LIMIT_EXCEEDED, has no effect, and may be called again. (orchard_last_error truncates.)
 //   Threads     Any function may be called from any thread. Operations run in the order of the calls.
 //   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait, orchard_close, and

@@ -156,7 +156,7 @@ void Checker::begin_group(const MrtGroup *group, const Region *regions, size_t c
   objects_.begin_group(regions, count);
   copy_fences();
   if (!count) return;
-  // A margin makes an access slightly out of bounds count as one to threadgroup memory.
+  // With this margin, an access slightly out of bounds still counts as an access to threadgroup memory.
   const uintptr_t begin = uintptr_t(regions[0].address) / page_bytes * page_bytes - page_bytes;
   const size_t size = uintptr_t(regions[count - 1].address) + regions[count - 1].size + page_bytes - begin;
   ShadowRange &shadow = threadgroup_.shadow;

@@ -44,7 +44,7 @@ const void *original_address(const void *address);
 void hand_over();
 // Called after all threadgroups have run, on their thread.
 void end_of_groups();
-// Whether this process is a trial of some values (trials.h), and the end of such a process if its dispatch fails.
+// Returns whether this process is a trial of some values (trials.h), and ends such a process if its dispatch fails.
 bool is_trial();
 void give_up_trial();
 void end_dispatch(bool completed); // false: it failed, and its last threadgroup has no end_group

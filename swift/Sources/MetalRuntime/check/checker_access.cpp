@@ -113,8 +113,8 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
   return nullptr;
 }
 
-// Handles the thread's stack, on which some arrays are guarded (metal/mrt/arrays.h). A read of which only some bytes
-// were written may include padding.
+// Handles the thread's stack, on which some arrays are guarded (metal/mrt/arrays.h). If only some of a read's bytes
+// were written, the others may be padding.
 void Checker::access_array(const Step &step) {
   const MrtThread *thread = running_thread();
   for (const MrtArray *array = thread ? thread->arrays : nullptr; array; array = array->outer) {
@@ -184,8 +184,8 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
   }
 }
 
-// Returns what is missing between two accesses of this address for the later one to see the earlier one. A barrier over
-// single buffers, or coherent memory, can supply it.
+// Returns what is missing for the later of two accesses to this address to see the earlier one. A barrier over single
+// buffers, or coherent memory, can supply it.
 Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
   const Gap gap = order.gap(then, now, memory.space);
   const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) ||
@@ -220,8 +220,8 @@ void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_
     race(memory, step, address, cell.reader, cell.reader_site, false, gap);
   else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
     race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
-  // Of the accesses by one thread, a plain one is kept rather than an atomic one: it also races with atomic operations
-  // of other threads.
+  // If one thread made a plain and an atomic access, keeps the plain one, since it also races with atomic operations of
+  // other threads.
   const Moment plain = step.now & ~atomic_bit;
   if (cell.writer != plain || !is_atomic(step.now)) {
     cell.writer = step.now;

@@ -131,7 +131,7 @@ void Checker::report_unwritten(const MrtArray &array, const Step &step) {
                         array.name};
       finding.message = is_array ? unwritten_message(finding, step.size) : unset_message(finding);
       finding.is_told = !is_array && is_told_unset(dispatch_.request->function, array.name, finding.position.line);
-      // Of `a[i] += x` the value has been read by now.
+      // `a[i] += x` has already read its value.
       if (!step.write && !finding.is_told) trials.begin(finding, array.name, step.site, objects_.buffers(), false);
     }
   }
@@ -207,7 +207,7 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
   pending_.push_back(value);
 }
 
-// By now the write has happened: the checker is called before each access, and this is a later call.
+// The write has already happened: the checker is called before each access, and this is a later call.
 void Checker::resolve_values() {
   if (is_settled()) return;
   views_.settle();
@@ -274,7 +274,7 @@ void Checker::layout_dependence(const char *file, mrt_u32 line, Moment now) {
 
 namespace {
 
-// By mrt::TensorProblem.
+// Indexed by mrt::TensorProblem.
 struct TensorFinding {
   const char *kind, *severity;
 };

@@ -37,7 +37,7 @@ struct Finding {
   Party party, other;
   Object object;
   uint64_t count = 0;
-  bool is_told = false;         // the compiler has told of it already
+  bool is_told = false;         // the compiler has already reported it
   bool values_compared = false; // a race between writes, of severity "note" as long as all wrote the same value
 };
 

@@ -25,7 +25,7 @@ struct Tracked {
   Traffic traffic;
   // Order's thresholds, copied for the fast path. If this dispatch has no fences, the moments in [settled, settled +
   // settled_span) are those of its earlier threadgroups: a reader among them conflicts with every later writer, so no
-  // further reader needs to be recorded.
+  // other reader needs to be recorded.
   Moment fence = 0, settled = 0, settled_span = 0;
   Moment past = 0; // earlier moments cannot conflict any more
 };
@@ -150,8 +150,8 @@ private:
 
 inline Checker &the_checker() { return Checker::get(); }
 
-// Where the kernel's module stores its current thread; set only on the operating-system thread that runs a checked
-// dispatch, else null.
+// The address where the kernel's module stores its current thread. Null except on the operating-system thread that runs
+// a checked dispatch.
 extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
 
 // Returns null outside kernels: the checker ignores code of a library that only describes its functions.

@@ -16,7 +16,7 @@ std::string bounds_message(const Finding &finding, Action action, uint64_t size,
 std::string uninitialized_message(const Finding &finding, Space space, uint64_t size);
 // The message for an unwritten element of a thread's array.
 std::string unwritten_message(const Finding &finding, uint64_t size);
-// The same of a variable that is no array.
+// The same for a variable that is not an array.
 std::string unset_message(const Finding &finding);
 std::string constant_write_message(const Finding &finding, const char *parameter);
 // `writers` are the quoted names of the arguments through which the bytes may have been written.

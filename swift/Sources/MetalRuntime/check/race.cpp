@@ -16,8 +16,8 @@ void Order::begin_dispatch(const DispatchRecord &record) {
   epoch_start_ = epochs_.emplace(record.epoch, next_).first->second;
 }
 
-// An encoder may stay open while others begin and end. An epoch older than all remembered dispatches has none that
-// could race.
+// An encoder may stay open while others begin and end. An epoch older than all remembered dispatches contains no
+// dispatch that could race.
 void Order::forget_old_epochs(uint64_t newest) {
   if (epochs_.size() <= 2 * kept_dispatches) return;
   for (auto epoch = epochs_.begin(); epoch != epochs_.end();)
@@ -99,7 +99,7 @@ Gap Order::find_gap(Moment then, Moment now, Space space) const {
   if (then < group_start_) {
     if (space == Space::threadgroup) return Gap::none;
     if (then >= dispatch_start_) return published(then) ? Gap::coherence : Gap::groups;
-    // There may be dispatches of other epochs between those of this one.
+    // Dispatches of other epochs may come between dispatches of this one.
     const DispatchRecord *earlier = record(party(then));
     return earlier && earlier->epoch == dispatches_[dispatch_ % kept_dispatches].epoch ? Gap::dispatches : Gap::none;
   }

@@ -24,7 +24,7 @@ inline bool is_atomic(Moment moment) { return moment & atomic_bit; }
 
 enum class Space { device, threadgroup };
 
-// Why two accesses by different threads are not ordered.
+// The reason why two accesses by different threads are not ordered.
 enum class Gap {
   none,      // they are ordered
   group,     // threads of one threadgroup, without a barrier between them

@@ -17,7 +17,7 @@ namespace mrt::checker {
 namespace {
 
 // The patterns that fill each byte of the value under trial: a large float, a small negative one, and zero; as
-// integers, a positive one, a negative one, and zero, which is the least without a sign.
+// integers, a positive one, a negative one, and zero, which is the smallest unsigned integer.
 constexpr uint16_t patterns[] = {Trials::filled | 0x7f, Trials::filled | 0xa5, Trials::filled};
 // The bytes for all other unwritten values: 0 leaves them unchanged, and 0x3f makes a float near 1.
 constexpr uint16_t others[] = {0, Trials::filled | 0x3f};
@@ -123,8 +123,8 @@ void Trials::judge(uint64_t timeout_ms, bool has_nan) {
   cancel();
 }
 
-// Some trials keep all other unwritten values: their results must equal those of the dispatch. The others change those
-// values too: their results must equal each other's, but may differ from the dispatch's.
+// Some trials keep all other unwritten values; their results must equal those of the dispatch. The other trials change
+// these values too; their results must equal each other, but may differ from those of the dispatch.
 bool Trials::is_left_out(const Trial *first, uint64_t timeout_ms) const {
   for (size_t i = 0; i < trials_of_finding; i++)
     if (!is_done(first[i], timeout_ms)) return false;
@@ -145,8 +145,8 @@ bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
   return true;
 }
 
-// Returns whether no byte differs. In device memory, a byte may differ if it has the tried value there, and the zeros
-// or the poison here.
+// Returns whether no byte differs. In device memory, a byte may differ if the trial has the tried value and this
+// process has zeros or poison.
 bool Trials::agrees(const Trial &trial) const {
   const auto moved = [&](uint8_t here, uint8_t there) {
     const bool unwritten = here == 0 || here == uint8_t(poison_word) || here == poison_word >> 8;

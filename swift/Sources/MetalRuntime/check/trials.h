@@ -33,8 +33,8 @@ public:
   [[noreturn]] static void give_up();
 
   // ---- in the original process
-  // Called at the end of the dispatch: waits for the trial processes. `has_nan` says that a result is NaN; then trials
-  // say nothing, since every other value may give NaN too.
+  // Called at the end of the dispatch: waits for the trial processes. `has_nan` says that a result is NaN. Trials prove
+  // nothing then, since every other value may give NaN too.
   void judge(uint64_t timeout_ms, bool has_nan);
   bool is_empty() const { return trials_.empty(); }
   void cancel();

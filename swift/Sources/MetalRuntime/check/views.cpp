@@ -9,7 +9,7 @@
 namespace mrt::checker {
 namespace {
 
-// Address space without memory on both sides, so that an access with a wrong index is attributed to its argument.
+// Address space without memory on both sides, so that an access with a wrong index is attributed to the right argument.
 constexpr size_t margin = size_t(1) << 36;
 
 bool is_buffer(const MrtParameter &parameter) { return parameter.kind == MRT_PARAMETER_BUFFER; }

@@ -45,7 +45,7 @@ ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags
                           const std::string &other_file = {});
 // Returns an absolute path without links and dots; otherwise the compiler's virtual file system does not contain it.
 std::string real_path(const std::string &path);
-// Returns the file's size and time, by which a compiler is known.
+// Returns the file's size and time, which identify a compiler.
 std::string file_identity(const std::string &path);
 
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);

@@ -30,8 +30,8 @@ struct mrt_function {
   mrt_library *library = nullptr;
   size_t entry = 0;
   std::string name;
-  // By position in MrtModule::constants: the address of the value, or null. The last entry is a number that identifies
-  // the function.
+  // Indexed by position in MrtModule::constants: the address of the value, or null. The last entry is a number that
+  // identifies the function.
   std::vector<const void *> constants;
   std::vector<mrt_constant_value> values;
   std::vector<mrt_argument> arguments;
@@ -210,7 +210,7 @@ struct Unset {
   uint32_t line, column;
 };
 
-// The compiler's warnings of variables that are read before they are written.
+// Parses the compiler's warnings about variables that are read before they are written.
 std::vector<Unset> unset_variables(const std::string &warnings) {
   std::vector<Unset> list;
   const std::string sign = " is uninitialized when used here", start = ": warning: ";
@@ -227,8 +227,8 @@ std::vector<Unset> unset_variables(const std::string &warnings) {
   return list;
 }
 
-// Some paths are known only when a kernel runs, and are found by guards (metal/mrt/arrays.h). Of the others the
-// compiler tells: adds a finding for each.
+// Adds a finding for each warning. The compiler warns only about paths that it knows; guards (metal/mrt/arrays.h) find
+// the others when a kernel runs.
 void find_uninitialized(const std::string &warnings) {
   for (const Unset &unset : unset_variables(warnings)) {
     const std::string message =

@@ -29,8 +29,8 @@ struct KernelCode {
   std::vector<mrt_u32> variables;
 };
 
-// Returns whether the compiler has told that a variable of the function's library is read before it is written, at this
-// line or behind it.
+// Returns whether the compiler has warned that a variable of the function's library is read before it is written, at
+// this line or after it.
 bool is_told_unset(const mrt_function *function, const char *variable, uint32_t line);
 
 // Returns the build that the settings and the library's math mode select. When a kernel starts, it reads function
@@ -52,7 +52,7 @@ struct GpuProgram {
 // Compiles the function for NVIDIA GPUs if needed; returns false and the reason if that fails. Any thread may call it.
 bool gpu_program(const mrt_function *function, GpuProgram &program, std::string &problem);
 
-// The function as it is loaded on GPUs, by the number of the GPU; gpu/kernel.h has the type.
+// The loaded function of each GPU, indexed by the GPU's number; gpu/kernel.h has the type.
 struct GpuSlot {
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<const void>> kernels;

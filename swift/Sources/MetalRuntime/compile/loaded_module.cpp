@@ -39,7 +39,7 @@ const LoadedModule *load_module(const std::string &path, std::string &problem, b
   }
   loaded = std::make_unique<LoadedModule>();
   loaded->module = module;
-  // Before binding: no kernel runs yet, and the checker must not see one.
+  // Called before binding, so that the checker does not take these calls for running kernels.
   identify_entries(*loaded);
   module->bind(kernel_runtime());
   return loaded.get();

@@ -10,11 +10,11 @@ namespace mrt {
 namespace {
 
 struct Call {
-  uint32_t callee, metadata; // the number of its location
+  uint32_t callee, metadata; // the number of its location's metadata
 };
 
 struct Function {
-  uint32_t metadata = 0; // the number of its description; 0: not defined here
+  uint32_t metadata = 0; // the number of its description's metadata; 0: not defined here
   std::vector<Call> calls;
 };
 
@@ -31,7 +31,7 @@ std::string quoted_after(std::string_view line, std::string_view key) {
   return std::string(line.substr(first, line.find('"', first) - first));
 }
 
-// Returns the name in `@name(`, or in `@"name"(`: only a callee stands before its arguments.
+// Returns the name in `@name(` or `@"name"(`. Only a callee is followed by a parenthesis.
 std::string_view called_name(std::string_view line) {
   for (size_t at = 0; (at = line.find('@', at)) != std::string_view::npos; at++) {
     size_t end = at + 1;
@@ -66,7 +66,7 @@ public:
     }
   }
 
-  // Numbers the functions by cycle (Tarjan): two are in one if they reach each other.
+  // Numbers the functions by cycle (Tarjan): two functions are in the same cycle if each can reach the other.
   std::vector<uint32_t> cycles() {
     const size_t count = functions.size();
     std::vector<uint32_t> cycle(count, UINT32_MAX), order(count, 0), low(count, 0), stack;
@@ -133,7 +133,8 @@ private:
   std::unordered_map<uint32_t, std::string_view> metadata;
 };
 
-// Returns the token of the line that calls the name, else the line's first one with the name, else its first.
+// Returns the token of the line that calls the name; otherwise the line's first token with the name, or its first
+// token.
 uint32_t token_of(const TokenList &tokens, const std::string &file, uint32_t line, const std::string &name) {
   uint32_t first = UINT32_MAX, named = UINT32_MAX;
   for (uint32_t index = 0; index < tokens.size(); index++) {

@@ -120,8 +120,8 @@ void on_synchronous_signal(int signal, siginfo_t *info, void *raw) {
   runner->abandon(fault);
 }
 
-// Whether a kernel that has timed out can be left here: only between instructions of the kernel itself, since a lock
-// may be held inside the runtime or the C library.
+// Returns whether a kernel that has timed out can be abandoned here: only at the kernel's instructions, since the
+// runtime or the C library may hold a lock.
 bool can_leave(GroupRunner *runner, const void *counter) {
   if (!runner || !runner->in_kernel() || !runner->launch().timed_out) return false;
   return counter >= runner->launch().image_begin && counter < runner->launch().image_end;

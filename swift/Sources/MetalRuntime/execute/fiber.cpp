@@ -42,8 +42,8 @@ mrt_fiber_start:
 .size mrt_fiber_start, .-mrt_fiber_start
 )");
 // The switch ends with `ret` instead of a jump. Threads of a kernel nearly always wait at the same place, so the
-// processor's return-address predictor predicts this return and the following ones correctly. As measured, a barrier
-// takes half the time that it takes with a jump.
+// processor's return-address predictor predicts this return and the following ones correctly. In measurements, a
+// barrier takes half as long as with a jump.
 
 namespace {
 constexpr size_t saved_words = 7; // r15 r14 r13 r12 rbx rbp, then the address to resume at

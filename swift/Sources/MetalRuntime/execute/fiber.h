@@ -11,8 +11,8 @@ namespace mrt {
 using StackPointer = void *;
 
 // Saves the callee-saved registers on the running stack, stores its stack pointer in `from`, and resumes the stack
-// `to`. Floating-point control words are not saved: all stacks of a worker use those of the dispatch, and kernels can't
-// change them.
+// `to`. Floating-point control words are not saved: all stacks of a worker use the dispatch's, and kernels can't change
+// them.
 extern "C" void mrt_stack_switch(StackPointer *from, StackPointer to);
 
 struct Fiber {

@@ -78,8 +78,8 @@ bool is_within(const volatile void *address, const void *start, size_t size) {
   return address >= start && address < static_cast<const char *>(start) + size;
 }
 
-// Constant buffers can be distinguished from device buffers only by the arguments; an object in a loaded file is a
-// constant of the program.
+// Constant buffers can be distinguished from device buffers only by the arguments; an object in a loaded file is one of
+// the program's constants.
 mrt_u32 space_of_memory(const Launch &launch, const volatile void *object) {
   mrt_u32 found = MRT_IN_THREAD;
   for (mrt_u32 i = 0; i < launch.code->entry->parameter_count; i++) {

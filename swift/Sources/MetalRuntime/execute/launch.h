@@ -43,7 +43,7 @@ struct Launch : MrtLaunch {
 
   const char *kernel() const { return code->entry->name; }
 
-  // Records the first failure, with which the dispatch ends, and stops the other threads.
+  // Records the first failure, which is the dispatch's result, and stops the other threads.
   void fail(mrt_result why, std::string sentence) {
     std::lock_guard lock(mutex);
     if (result != MRT_RESULT_OK) return;

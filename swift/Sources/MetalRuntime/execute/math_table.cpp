@@ -1,5 +1,5 @@
-// The math functions that kernels call through MrtRuntime::math: those of the host's libm, by MSL's names. Designated
-// initializers keep the table correct if its fields are reordered.
+// The math functions that kernels call through MrtRuntime::math: functions of the host's libm, under MSL's names.
+// Designated initializers keep the table correct if its fields are reordered.
 #include "execute/math_table.h"
 
 #include <cmath>

@@ -8,7 +8,7 @@
 //     others. The order is by line and column within one file, and by the address of the call between files;
 //   - lanes that have ended or wait at a threadgroup barrier are not active.
 // Limits: an operation in a function that both arms of a branch call counts as one operation. If diverged lanes wait in
-// different functions of one file, the order is that of the functions' lines, not of the calls.
+// different functions of one file, the functions' lines determine the order instead of the calls.
 #include "check/checker.h"
 #include "execute/report.h"
 #include "execute/scheduler.h"

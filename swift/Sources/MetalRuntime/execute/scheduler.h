@@ -38,7 +38,7 @@ struct SimdGroup {
   LaneOrder order;
 };
 
-// Why a threadgroup was abandoned.
+// The reason why a threadgroup was abandoned.
 struct Fault {
   mrt_result result = MRT_RESULT_OK;
   int signal = 0; // 0 if there was no signal

@@ -8,7 +8,7 @@
 
 namespace mrt {
 
-// Each worker has one, and lays it out again for each dispatch. Gaps with poison separate and surround the pieces; the
+// Each worker has one, and lays it out again for each dispatch. Poisoned gaps separate and surround the pieces; the
 // pages before and after are unmapped.
 class ThreadgroupMemory {
 public:

@@ -50,7 +50,7 @@ public:
     std::lock_guard lock(mutex_);
     auto deadline = Clock::now() + std::chrono::milliseconds(std::min(launch.timeout_ms, longest_timeout_ms));
     watched_.push_back({&launch, deadline, {}});
-    if (deadline < wake_) changed_.notify_one(); // otherwise the thread wakes up in time anyway
+    if (deadline < wake_) changed_.notify_one(); // otherwise the thread wakes up early enough
   }
 
   void remove(Launch &launch) {

@@ -1,5 +1,5 @@
 // The part of NVIDIA's cuBLASLt that the engine calls, declared here so that no header of CUDA is needed. Names and
-// values are those of cublasLt.h and cublas_api.h of cuBLAS 13.4, which are the same in cuBLAS 12.
+// values are from cublasLt.h and cublas_api.h of cuBLAS 13.4, and are the same in cuBLAS 12.
 #pragma once
 
 #include "gpu/cuda.h"

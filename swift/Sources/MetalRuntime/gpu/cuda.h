@@ -1,5 +1,5 @@
 // The part of NVIDIA's driver interface (libcuda.so.1) that the engine calls, declared here so that no header of CUDA
-// is needed. Names and values are those of cuda.h; a name that ends in _v2 is the one that the header's macro selects.
+// is needed. Names and values are from cuda.h; the header's macros select the names that end in _v2.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// NVIDIA's driver: its functions, the GPUs, and the state of each of them. Nothing is loaded before the first call.
+// NVIDIA's driver: its functions, the GPUs, and the state of each GPU. Nothing is loaded before the first call.
 #pragma once
 
 #include "gpu/cuda.h"
@@ -20,8 +20,8 @@ struct Gpu {
   bool integrated = false; // shares the processor's memory
   // Set by an error after which the driver refuses all further work of this process.
   std::atomic<bool> lost{false};
-  // New private memory is cleared on a separate stream: how often so far, and the event after the last clear, for
-  // which other streams wait (gpu_memory.cpp).
+  // New private memory is cleared on a separate stream. `clears` counts these clears; other streams wait for the event
+  // after the last one (gpu_memory.cpp).
   std::atomic<uint64_t> clears{0};
   cuda::Event cleared = nullptr;
 };

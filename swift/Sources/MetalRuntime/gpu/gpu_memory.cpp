@@ -36,8 +36,8 @@ void add(uintptr_t address, GpuAllocation allocation) {
   if (allocation.storage != Storage::registered) memory.live[allocation.gpu] += allocation.length;
 }
 
-// Clears private memory on a stream for that purpose. Nobody waits here: streams that issue work later wait for the
-// event (GpuStream::await_clears).
+// Clears private memory on a separate stream, without waiting: streams that issue work later wait for the event
+// (GpuStream::await_clears).
 cuda::Result clear_private(Gpu &gpu, cuda::Address address, size_t length) {
   static std::mutex &mutex = *new std::mutex;
   static auto &streams = *new std::map<uint32_t, cuda::Stream>;
@@ -53,7 +53,7 @@ cuda::Result clear_private(Gpu &gpu, cuda::Address address, size_t length) {
   return result;
 }
 
-// The host may use shared memory as soon as it has it, so the clear is waited for.
+// The host may use shared memory immediately, so wait for the clear.
 cuda::Result clear_shared(Gpu &gpu, cuda::Address address, size_t length) {
   std::string problem;
   GpuStream *stream = GpuStream::of_thread(gpu, problem);
@@ -68,7 +68,7 @@ cuda::Result clear_shared(Gpu &gpu, cuda::Address address, size_t length) {
 
 using namespace mrt;
 
-// Managed memory beyond the GPU's would be moved to and fro, and can hang the GPU, so it is refused.
+// Managed memory beyond the GPU's size would migrate back and forth and can hang the GPU, so it is rejected.
 void *mrt_gpu_memory_allocate(uint32_t index, size_t length, bool is_private) {
   std::string problem;
   Gpu *gpu = enter_gpu(index, problem);

@@ -9,7 +9,7 @@
 namespace mrt {
 namespace {
 
-// Modules stay loaded: another function may have the same text.
+// Modules stay loaded, since another function may have the same text.
 struct Modules {
   std::mutex mutex;
   std::map<std::pair<uint32_t, std::string>, cuda::Module> loaded;

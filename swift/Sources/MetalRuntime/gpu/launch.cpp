@@ -11,9 +11,9 @@
 namespace mrt {
 namespace {
 
-constexpr unsigned largest_depth = 64;              // of a block
-constexpr uint64_t most_groups = 65535;             // in the second and third dimension of a CUDA grid
-constexpr uint64_t most_groups_across = 2147483647; // in the first
+constexpr unsigned largest_depth = 64;              // threads of a block in the third dimension
+constexpr uint64_t most_groups = 65535;             // blocks in the second or third dimension of a CUDA grid
+constexpr uint64_t most_groups_across = 2147483647; // blocks in the first dimension
 constexpr unsigned plain_threadgroup_bytes = 48 << 10;
 constexpr uint32_t most_parameters = 64; // 31 buffers, 31 threadgroup arguments, and built-in values
 
@@ -97,8 +97,8 @@ private:
 
 constexpr unsigned product_operands = 4; // and the parameters after them
 
-// Lets the library run a product, after the launches that were recorded. Returns false if the kernel has to: for all
-// other kernels, and if there is no library or it refuses.
+// Lets the library compute a product, after the recorded launches. Returns false if the kernel must run: for kernels
+// that are not products, and if there is no library or it rejects the product.
 bool run_by_library(GpuStream &stream, const mrt_dispatch &request, mrt_result &result, std::string &problem) {
   cublas::DataType type;
   if (!is_library_product(mrt_function_info_get(request.function)->name, type)) return false;

@@ -51,7 +51,7 @@ void find_library(ProductLibrary &found) {
   if (load(library, found)) found.name = "cuBLASLt " + version_text(found.call.version());
 }
 
-// The largest power of two, of at most 256, that divides the address and the distances between matrices and rows.
+// Returns the largest power of two, at most 256, that divides the address and the distances between matrices and rows.
 uint32_t alignment_of(uintptr_t address, std::initializer_list<int64_t> distances, size_t element) {
   uintptr_t bits = address | 256;
   for (int64_t distance : distances) bits |= uintptr_t(distance) * element;
@@ -106,8 +106,8 @@ void GpuProducts::forget(Plan &plan) {
   plan = {};
 }
 
-// cuBLASLt's matrices are column-major: a row-major matrix is its transposed one. So it computes outᵀ = bᵀ aᵀ, where
-// its A is b, its B is a, and its m and n are n and m.
+// cuBLASLt's matrices are column-major, so it sees a row-major matrix as its transpose. It therefore computes outᵀ = bᵀ
+// aᵀ: its A is b, its B is a, and its m and n are n and m.
 bool GpuProducts::describe(Plan &plan, cublas::DataType type, const ProductParameters &product, const Key &key) {
   const cublas::Functions &call = product_library().call;
   bool works = call.operation_create(&plan.operation, cublas::sums_in_float32, cublas::float32) == cublas::success;
@@ -118,7 +118,7 @@ bool GpuProducts::describe(Plan &plan, cublas::DataType type, const ProductParam
   set(cublas::transpose_b, product.transposed[operand_a] ? cublas::transpose : cublas::plain);
   if (product.addend == row_addend) {
     set(cublas::epilogue, cublas::add_bias);
-    set(cublas::bias_pointer, uintptr_t(key[operand_input])); // for the choice, only its alignment matters
+    set(cublas::bias_pointer, uintptr_t(key[operand_input])); // only its alignment matters for the choice
   }
 
   const auto layout = [&](cublas::Layout &made, Operand operand, int64_t rows, int64_t columns, bool transposed) {
@@ -175,7 +175,7 @@ bool GpuProducts::run(cuda::Stream stream, cublas::DataType type, const ProductP
     const int64_t *strides = product.batch_strides[operand];
     key[at++] = alignment_of(operands[size_t(operand)], {product.leading[operand], strides[0], strides[1]}, element);
   }
-  // A bias counts as part of D, as in PyTorch's gemm_and_bias; and D is also C, unless a matrix is added.
+  // A bias counts as part of D, as in PyTorch's gemm_and_bias. D also serves as C unless a matrix is added.
   if (product.addend == row_addend)
     key[operand_out] = std::min(key[operand_out], int64_t(alignment_of(operands[operand_input], {}, element)));
   if (product.addend != matrix_addend) key[operand_input] = key[operand_out];

@@ -1,5 +1,5 @@
 // Matrix products by NVIDIA's cuBLASLt, in place of the kernels of kernels/matmul/library.metal. The library is
-// optional: it is loaded by the first product, and without it the kernels run.
+// optional: the first product loads it, and without it the kernels run.
 #pragma once
 
 #include "gpu/cublas.h"
@@ -17,15 +17,15 @@ struct ProductLibrary {
   std::string problem; // why there is none
 };
 
-// Loads the library that ORCHARD_CUBLAS names, or the first that is found. "none" declines.
+// Loads the library that ORCHARD_CUBLAS names, or the first that is found. "none" disables it.
 const ProductLibrary &product_library();
 
 // The parameters of the kernels: LibraryProduct in kernels/matmul/library.metal.
 struct ProductParameters {
   int64_t m, n, k;
-  int64_t batch[2];            // the sizes of its axes
+  int64_t batch[2];            // sizes of the batch's two axes
   int64_t leading[4];          // of a, b, input, out: between rows, or between columns of a transposed factor
-  int64_t batch_strides[4][2]; // of the same
+  int64_t batch_strides[4][2]; // of a, b, input, out
   uint32_t transposed[2];      // of a, b: whether elements of a column are adjacent, not those of a row
   uint32_t addend;             // `Addend`
   float alpha, beta;
@@ -36,7 +36,7 @@ static_assert(sizeof(ProductParameters) == 160, "the layout of library.metal");
 // Returns whether the function is one of these kernels, and the type of its elements.
 bool is_library_product(const char *function, cublas::DataType &type);
 
-// The products of one stream. It keeps the algorithm that the library chose for each kind of product.
+// The products of one stream. Caches the algorithm that the library chose for each kind of product.
 class GpuProducts {
 public:
   explicit GpuProducts(Gpu &gpu) : gpu_(gpu) {}

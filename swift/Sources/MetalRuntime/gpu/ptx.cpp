@@ -98,7 +98,8 @@ ProcessResult compile_ptx(const Toolchain &tools, const GpuToolchain &gpu, const
   const std::vector<std::string> output = {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", gpu.functions, "-S", "-o",
                                            path};
   ProcessResult result = with_header(tools, flags, "c++", output, text, gpu.functions);
-  // As for the software device (compile/clang.cpp), for programs with unions of vectors or bfloat as a scalar.
+  // Tries again, as for the software device (compile/clang.cpp), for programs with unions of vectors or bfloat as a
+  // scalar.
   constexpr const char *trivial = "-DMRT_TRIVIAL_COPIES=1", *scalar = "-DMRT_SCALAR_BFLOAT=1";
   const bool has_bfloat = text.find("bfloat") != std::string::npos;
   for (const std::vector<std::string> &more : {std::vector<std::string>{trivial}, {scalar}, {trivial, scalar}}) {
@@ -115,7 +116,7 @@ ProcessResult compile_ptx(const Toolchain &tools, const GpuToolchain &gpu, const
 std::string ptx_key(const CompileOptions &options, Build build) {
   ContentHash hash;
   for (const std::string &flag : ptx_flags("", options, build)) hash.add(flag);
-  // A machine without a compiler uses what another one has compiled.
+  // A machine without a compiler uses files that another machine compiled.
   return hash.hexadecimal();
 }
 

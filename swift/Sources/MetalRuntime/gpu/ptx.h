@@ -1,4 +1,4 @@
-// Compiles a rewritten program to PTX with a clang that has LLVM's NVPTX target, which Swift's clang has not.
+// Compiles a rewritten program to PTX with a clang that has LLVM's NVPTX target; Swift's clang lacks it.
 #pragma once
 
 #include "compile/clang.h"

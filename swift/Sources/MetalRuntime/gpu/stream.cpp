@@ -46,7 +46,7 @@ cuda::Result GpuStream::open() {
 // ---------------------------------------------------------------- recording and issuing
 
 cuda::Result GpuStream::stage(const void *bytes, size_t count, cuda::Address &address) {
-  constexpr size_t alignment = 32; // of constant arguments, which buffers have too
+  constexpr size_t alignment = 32; // for constant arguments; buffers have the same alignment
   const size_t room = (count + alignment - 1) / alignment * alignment;
   if (staged_ + room > staging_bytes) {
     std::string message;
@@ -137,7 +137,7 @@ mrt_result GpuStream::mark(mrt_gpu_mark *&mark, std::string &message) {
   return MRT_RESULT_OK;
 }
 
-// Short work is polled, so that its end is seen at once; long work leaves the processor to others.
+// Short work is polled, which detects its end at once. Long work yields the processor to other threads.
 bool GpuStream::reached(mrt_gpu_mark *mark, std::chrono::microseconds most, mrt_result &result, std::string &message) {
   const auto begun = Clock::now();
   if (mark->start == Clock::time_point()) mark->start = begun;
@@ -176,7 +176,7 @@ GpuStream *enter_stream(uint32_t index, std::string &problem) {
   return gpu ? GpuStream::of_thread(*gpu, problem) : nullptr;
 }
 
-// Calls body(stream) after what was recorded, and reports a failure of the driver as one of `operation`.
+// Issues the recorded launches, then calls body(stream). Reports a failure of the driver as a failure of `operation`.
 template <typename Body> mrt_result on_stream(uint32_t index, const char *operation, char **message, Body body) {
   std::string problem;
   GpuStream *stream = enter_stream(index, problem);

@@ -1,4 +1,4 @@
-// The stream of a command queue's thread: its work runs in order, after what the thread issued before.
+// The stream of a command queue's thread. Work runs in the order in which the thread issues it.
 //
 // Launches are recorded and issued several at a time. The bytes that their arguments point to travel together, in one
 // copy before the launches that read them.

@@ -64,7 +64,7 @@ void mrt_string_free(char *string);
 //   cuda           path  the NVIDIA driver's library (default libcuda.so.1)
 //   device         software|nvidia|nvidia:N  the device that MTLCreateSystemDefaultDevice returns (default software)
 //   after_fault    continue|ignore|discard  what a queue does after a command buffer that failed: runs the next ones
-//                  (default), rejects them all, or ends the next one half way and runs those after it
+//                  (default), rejects them all, or stops the next one halfway and runs the following ones
 bool mrt_setting_set(const char *name, const char *value, char **message);
 char *mrt_setting_get(const char *name); // NULL if there is no such setting
 char *mrt_settings_json(void);
@@ -246,8 +246,8 @@ typedef struct mrt_dispatch {
   const void *const *used_resources;
   size_t used_resource_count;
   bool count; // set the counters, which requires the counting build
-  // By index, null if nothing is bound; MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS entries. The memory of a texture must be
-  // among used_resources.
+  // Indexed by binding, null if nothing is bound; MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS entries. The memory of a
+  // texture must be among used_resources.
   const MrtTexture *const *textures;
   const MrtSampler *const *samplers;
 } mrt_dispatch;
@@ -308,7 +308,7 @@ bool mrt_gpu_product_library(char **text);
 mrt_result mrt_gpu_finish(uint32_t gpu, char **message);
 // Marks the end of the work that the calling thread has issued so far.
 mrt_result mrt_gpu_mark_create(uint32_t gpu, mrt_gpu_mark **mark, char **message);
-// Waits for a mark, at most for so many microseconds. Returns false if the work has not ended. Otherwise sets the
+// Waits for a mark, for at most that many microseconds. Returns false if the work has not ended. Otherwise sets the
 // result and frees the mark. Work that runs longer than `timeout_ms` after the first call for its mark has failed. Only
 // the thread that created the mark may call it.
 bool mrt_gpu_mark_reached(uint32_t gpu, mrt_gpu_mark *mark, uint32_t microseconds, mrt_result *result, char **message);

@@ -44,7 +44,7 @@ typedef struct MrtGroup {
   void *const *threadgroup_variables; // by position in MrtModule::variables: address of the variable
 } MrtGroup;
 
-// An array of a thread, in the checked build: which of its bytes the thread has written.
+// A thread's array in the checked build, with a record of the bytes that the thread has written.
 typedef struct MrtArray {
   const char *name;
   const volatile void *begin;
@@ -173,7 +173,7 @@ typedef struct MrtRuntime {
                          mrt_u32 line);
   // Returns the address space of an object of the running thread: an MrtSpace.
   mrt_u32 (*space_of)(const volatile void *object);
-  // A turn of a loop in which the thread waits for memory to change.
+  // Reports an iteration of a loop in which the thread waits for memory to change.
   void (*wait_turn)(mrt_u64 turns, const char *file, mrt_u32 line);
   // Reports a mistake with tensors in the checked build: an mrt::TensorProblem with its two numbers (mrt/tensor.h).
   void (*tensor_problem)(mrt_u32 problem, long one, long other, const char *file, mrt_u32 line);

@@ -8,7 +8,7 @@ enum { MRT_MAX_TEXTURES = 128, MRT_MAX_SAMPLERS = 16, MRT_MAX_LEVELS = 15 };
 // Added to the number of a texture's type if the kernel reads its pixels as depths.
 enum { MRT_DEPTH_ARGUMENT = 256 };
 
-// How a component is stored.
+// The representation of a component in memory.
 enum MrtComponentKind { MRT_UNORM = 0, MRT_SNORM = 1, MRT_UINT = 2, MRT_SINT = 3, MRT_FLOAT = 4 };
 
 // For pixels whose components are not red, green, blue, alpha in this order.

@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  // A cast to a pointer is certain: no value ends in `*`.
+  // This is certainly a cast to a pointer, since no value ends in `*`.
   bool is_unary(uint32_t index) const {
     return one_of(tokens[index - 1].text, openings) || (tokens.is(index - 1, ")") && tokens.is(index - 2, "*"));
   }
@@ -139,7 +139,7 @@ private:
     return found;
   }
 
-  // A call, if each function that it may mean refers to the argument.
+  // Tests each argument of a call that every possible callee takes by reference.
   void check_call(uint32_t name) {
     const uint32_t open = tokens.is(name + 1, "<") ? after_angles(tokens, name + 1, uint32_t(tokens.size())) : name + 1;
     if (!tokens.is(open, "(")) return;

@@ -1,6 +1,6 @@
-// Tells the checker of arrays and of variables of a thread that may be read before they are written: `float
-// MRT_ARRAY(a)[4]; MRT_GUARD_ARRAY(a)` (metal/mrt/arrays.h). One that is written completely right after its declaration
-// needs no guard, which would make the checker inspect each access.
+// Tells the checker about a thread's arrays and variables that may be read before they are written: `float
+// MRT_ARRAY(a)[4]; MRT_GUARD_ARRAY(a)` (metal/mrt/arrays.h). An array or variable that is written completely right
+// after its declaration gets no guard, since a guard makes the checker inspect each access.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -29,7 +29,7 @@ public:
       const bool begins = index == body.first || one_of(tokens[index - 1].text, {";", "{", "}"});
       if (begins && has_variables(blocks.back())) check_statement(index, blocks.back());
       if (tokens.is(index, "{")) blocks.push_back(index);
-      // Inside parentheses are no declarations of arrays, but there may be a lambda's body.
+      // Parentheses contain no declarations of arrays, except in a lambda's body.
     }
   }
 
@@ -106,8 +106,8 @@ private:
     return index;
   }
 
-  // Returns whether nothing reads the variable, or a statement `name = …` of its block is the first to use it. That may
-  // be the start of a `for`.
+  // Returns whether nothing reads the variable, or its first use is a statement `name = …` of its block or the start of
+  // a `for`.
   bool is_assigned(uint32_t name, uint32_t block) const {
     const uint32_t end = tokens[block].partner, use = find_name(name, name + 1, end);
     if (use >= end) return true;
@@ -139,8 +139,8 @@ private:
     return are_loops(after, use, counters, bounds) && covers(subscripts, sizes, counters, bounds);
   }
 
-  // Walks from the declaration to the use; every block that is open there must be a loop's over its whole range, and
-  // nothing may leave it before.
+  // Walks back from the use to the declaration. Every block around the use must be the body of a loop over its whole
+  // range, and no earlier statement may leave it.
   bool are_loops(uint32_t after, uint32_t use, std::vector<std::string> &counters,
                  std::vector<std::string> &bounds) const {
     uint32_t statement = use; // the first token of the use's statement, or of the loop around it
@@ -214,7 +214,7 @@ private:
 void guard_arrays(Rewriter &rewriter) {
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (declaration.kind != DeclarationKind::function || !declaration.body.exists()) continue;
-    bool is_left_out = false; // a guard is no constant, and makes a variable a reference
+    bool is_left_out = false; // a guard is not a constant expression, and makes a variable a reference
     for (uint32_t index = declaration.start; index < declaration.tokens.last; index++)
       is_left_out |= rewriter.tokens.is(index, index < declaration.name ? "constexpr" : "decltype");
     if (!is_left_out) Arrays(rewriter, declaration).run();

@@ -250,7 +250,7 @@ const std::string *SourceLines::line(const std::string &file, uint32_t number) c
 }
 
 // Compares the user's line with the tokens of that line from left to right. A token that is not in the line came from a
-// macro: its position is the current one, that of the macro's name.
+// macro: its position is the current one, where the macro's name is.
 uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines) {
   const Token &target = tokens[token];
   const std::string *line = lines.line(tokens.files[target.file], target.source_line);

@@ -39,7 +39,7 @@ Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLi
                          Diagnostic::Severity severity, std::string message);
 
 // Parses clang's output for `printed`, with the user's positions and in Metal's terms. If the location is in a header
-// of the library, uses that of the first note within the program.
+// of the library, uses the location of the first note within the program.
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
                                     const SourceLines &lines, bool strict = false);
 // Parses the preprocessor's output; its positions are already the user's.

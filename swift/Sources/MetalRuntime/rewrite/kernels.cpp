@@ -111,7 +111,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   }
 }
 
-// The name of a type without `metal::`, at its start.
+// Returns a type's name without a leading `metal::`.
 std::string_view unqualified(std::string_view type) {
   if (type.substr(0, 5) == "metal") type.remove_prefix(5);
   while (!type.empty() && (type[0] == ':' || type[0] == ' ')) type.remove_prefix(1);
@@ -165,7 +165,8 @@ void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t lo
                                  parameter.space + "' address space");
 }
 
-// `device float (&x)[4]`, a reference to an array: its tokens without attributes. Returns false for anything else.
+// For `device float (&x)[4]`, a reference to an array: returns its tokens without attributes. Returns false for
+// anything else.
 bool parse_array_reference(const Rewriter &rewriter, const std::vector<uint32_t> &kept, KernelParameter &parameter) {
   const TokenList &tokens = rewriter.tokens;
   size_t open = 0;

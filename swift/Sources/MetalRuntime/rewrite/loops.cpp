@@ -1,7 +1,8 @@
 // Pragmas that guide how a loop is compiled: kept in the flat text, as MRT_LOOP("clang loop unroll(full)"). GPUs need
 // them (metal/mrt/gpu/current.h); the software device ignores them.
 //
-// Preprocessing does not expand macros in them, but removes the definitions, so one with any other word is dropped.
+// Preprocessing does not expand macros in pragmas, but removes their definitions. So a pragma with any other word is
+// dropped.
 #include "rewrite/internal.h"
 
 #include <cctype>

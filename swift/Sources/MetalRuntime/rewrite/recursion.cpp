@@ -81,8 +81,8 @@ private:
     }
   }
 
-  // `a + b` and `A{…} + B{…}`, and `(*this)(…)`: their types may have an operator of the program. Members and elements,
-  // of which operators mostly consist, are assumed to be numbers.
+  // `a + b`, `A{…} + B{…}` and `(*this)(…)` may call an operator of the program. Members and elements are assumed to be
+  // numbers, since operators mostly combine those.
   void add_operators(Function &caller, uint32_t index) {
     const bool calls_object = tokens.is(index, "(") && tokens.is(index - 1, ")") && tokens.is(index - 2, "this");
     const bool after_object =

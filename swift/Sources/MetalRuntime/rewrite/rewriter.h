@@ -28,7 +28,7 @@ struct Rewritten {
   Edits flat, strict;
   std::string flat_epilogue;
   bool spaced = false;      // the flat text keeps its address spaces (MRT_SPACED)
-  bool may_recurse = false; // by the names of its functions; the compiled calls decide
+  bool may_recurse = false; // judged by names of functions; the compiled calls decide
 
   // Returns the flat text with only the entries [first, last), since a large library is compiled in parts.
   Printed flat_text(size_t first, size_t last, const std::string &prologue = {}) const;

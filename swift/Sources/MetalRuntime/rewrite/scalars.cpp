@@ -1,5 +1,5 @@
 // Operations that the compiler's bfloat lacks in the flat text, in programs that use it: casts from and to half, and
-// increments. The macros are those of metal/mrt/bfloat.h; without MRT_SCALAR_BFLOAT they expand to the original text.
+// increments. metal/mrt/bfloat.h defines the macros; without MRT_SCALAR_BFLOAT they expand to the original text.
 #include "rewrite/internal.h"
 
 namespace mrt {

@@ -1,5 +1,5 @@
 // Constructs in which MSL differs from clang's two modes: pointers to pointers with adjacent address spaces, unsigned
-// numbers of elements, functions and temporaries passed by reference, and asynchronous copies, which are declared by
+// numbers of elements, functions and temporaries passed by reference, and asynchronous copies, which are declared under
 // the names of Apple's compiler.
 #include "rewrite/internal.h"
 
@@ -88,7 +88,7 @@ void count_in_int(Rewriter &rewriter, Range header, Range parameters) {
   }
 }
 
-// If the only tokens before `&` or `&&` are a type's name and `thread`, their positions; else `none`.
+// The positions of a type's name and of `thread`, if these are the only tokens before `&` or `&&`; else `none`.
 struct Referred {
   uint32_t type = none, space = none;
 };
@@ -111,7 +111,7 @@ bool is_called(const TokenList &tokens, Range body, std::string_view name) {
   return false;
 }
 
-// `template <typename T> void take(thread T &&x)`: T is a reference to the argument, in whatever address space it is.
+// `template <typename T> void take(thread T &&x)`: T is a reference to the argument, whatever its address space.
 // `template <typename F> void call(const thread F &f)`, with `f(…)` in its body: the argument may be a function or a
 // temporary. In the strict text neither has an address space.
 void free_reference(Rewriter &rewriter, const Declaration &declaration) {
@@ -162,7 +162,7 @@ struct Argument {
   std::string type; // for `const thread T &name`, whose type a template deduces; else empty
 };
 
-// Returns the function's parameters if all have names and none has a default, a pack or brackets; else none.
+// Returns the function's parameters if all have names and none has a default, is a pack or has brackets; else none.
 std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &declaration,
                                    const std::vector<TemplateParameter> &deduced) {
   const TokenList &tokens = rewriter.tokens;
@@ -194,7 +194,7 @@ std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range
   return found.size() == split_commas(tokens, {header.first + 2, header.last - 1}).size() ? found : decltype(found)();
 }
 
-// Whether another function that is no template has this one's name and number of parameters.
+// Returns whether another function that is not a template has the same name and number of parameters.
 bool is_overloaded(const Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   auto text = [&](const Declaration &each) { return tokens.join(each.parameters.first, each.parameters.last); };
@@ -274,7 +274,7 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
 
 // ---------------------------------------------------------------- asynchronous copies
 
-// The names that Apple's compiler gives them, and the functions that implement them (mrt/async_copy.h).
+// Apple's names for asynchronous copies, and the functions that implement them (mrt/async_copy.h).
 struct Builtin {
   std::string_view prefix, function;
 };

@@ -131,7 +131,7 @@ private:
     return true;
   }
 
-  // An expression without effects, of values that this turn has read.
+  // An expression without side effects, of values that this iteration has read.
   bool is_pure(Range range) {
     for (uint32_t index = range.first; index < range.last; index++) {
       const std::string_view text = tokens[index].text;

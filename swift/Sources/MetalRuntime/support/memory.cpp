@@ -28,7 +28,7 @@ namespace {
 constexpr size_t slot_bytes = size_t(64) << 10;
 constexpr size_t largest_arena = size_t(1) << 40;
 constexpr size_t smallest_arena = size_t(1) << 30;
-// How many frees happen before an address is reused. It is limited, since a used address permanently takes page tables
+// The number of frees before an address is reused. It is limited, since a used address permanently takes page tables
 // and a table entry.
 constexpr size_t quarantine_limit = 4096;
 

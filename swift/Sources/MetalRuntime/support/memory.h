@@ -45,8 +45,8 @@ const Allocation *nearest_allocation(const void *address, size_t *distance);
 
 std::string allocation_label(const Allocation *allocation);
 
-// The memory to which a parameter points that a function constant disables: poison that cannot be written. A kernel may
-// read it before it tests the constant; a compiler that knows the constant would remove a read whose value is not used.
+// The memory of a parameter that a function constant disables: poison that cannot be written. A kernel may read it
+// before it tests the constant; a compiler that knows the constant would remove a read whose value is not used.
 void *absent_argument();
 bool is_absent_argument(uintptr_t address);
 

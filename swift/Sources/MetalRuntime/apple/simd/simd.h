@@ -54,7 +54,7 @@ ORCHARD_SIMD_VECTORS(double, double)
 ORCHARD_SIMD_MATRICES(float)
 ORCHARD_SIMD_MATRICES(double)
 
-// In C and C++ alike a function for each type: `simd_dot(a, b)`.
+// Defines a function for each type, in C as in C++: `simd_dot(a, b)`.
 #define ORCHARD_SIMD_FUNCTION static inline __attribute__((__overloadable__, __const__))
 #define ORCHARD_SIMD_FUNCTIONS(vector, scalar, sum, root)                                                              \
   ORCHARD_SIMD_FUNCTION scalar simd_reduce_add(vector v) { return sum; }                                               \

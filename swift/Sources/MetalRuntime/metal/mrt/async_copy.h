@@ -1,4 +1,4 @@
-// Asynchronous copies of a SIMD-group between device and threadgroup memory, which programs declare by the names of
+// Asynchronous copies of a SIMD-group between device and threadgroup memory, which programs declare under the names of
 // Apple's compiler (rewrite/spellings.cpp): `__asm("air.simdgroup_async_copy_2d.p3i8.p1i8")`. The active lanes divide
 // the elements. Waiting is a barrier of the SIMD-group, so a copy without a wait is a race.
 #ifndef MRT_ASYNC_COPY_H

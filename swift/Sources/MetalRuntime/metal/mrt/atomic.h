@@ -34,7 +34,7 @@ template <typename T> using atomic_storage = typename AtomicType<T>::storage;
 
 template <typename T, int what> constexpr MRT_CONSTANT bool atomic_can = (AtomicType<T>::can & (what)) == (what);
 template <typename T, int what> using if_atomic_can = metal::enable_if_t<atomic_can<T, what>, int>;
-// The operand may have any type that converts to that of the atomic.
+// The operand may have any type that converts to the atomic's type.
 template <typename T, typename U, int what>
 using if_atomic_takes = metal::enable_if_t<(atomic_can<T, what>) && __is_convertible_to(U, T), int>;
 

@@ -44,7 +44,7 @@ template <typename To, typename From> constexpr MRT_FUNC To cast(From &&value) {
   if constexpr (is_narrow_pair<__remove_cv(To), __remove_cv(__remove_reference_t(From))>) return To(float(value));
   else return (To)(static_cast<From &&>(value));
 }
-// `T()` and `T(a, b)`, which in a template may also denote a bfloat.
+// Constructs `T()` and `T(a, b)`; in a template, T may be a bfloat.
 template <typename To> constexpr MRT_FUNC To cast() { return To(); }
 template <typename To, typename A, typename B, typename... C> constexpr MRT_FUNC To cast(A &&a, B &&b, C &&...c) {
   return To(static_cast<A &&>(a), static_cast<B &&>(b), static_cast<C &&>(c)...);

@@ -22,8 +22,8 @@ struct TensorPlace {
   bool exists;
 };
 
-// A matrix of Rows x Columns as memory has it: dimension 0 counts columns. `across`: consecutive fragments are in a row
-// of fragments.
+// A matrix of Rows x Columns in memory order: dimension 0 counts columns. With `across`, consecutive fragments are next
+// to each other in a row of fragments.
 template <Role role_, int Rows, int Columns, bool across, int Groups, typename Left, typename Right> struct Fragments {
   static constexpr MRT_CONSTANT Role role = role_;
   static constexpr MRT_CONSTANT int rows = Rows, columns = Columns, groups = Groups;
@@ -49,7 +49,7 @@ template <Role role_, int Rows, int Columns, bool across, int Groups, typename L
 #endif
 };
 
-// An operand that the program has not written: a NaN, or a conspicuous integer.
+// The value of an operand that the program has not written: NaN, or a conspicuous integer.
 template <typename T> MRT_FUNC T unwritten() {
   if constexpr (metal::is_integral_v<T>) return T(0x55555555);
   else return T(__builtin_nanf(""));
@@ -102,7 +102,7 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
   }
 #endif
 
-  // Between the elements and a tensor in memory. Elements outside the tensor are zero, and not stored.
+  // Copies between the elements and a tensor in memory. Elements outside the tensor are zero, and are not stored.
   template <typename U, typename E, typename D, typename... Tags>
   MRT_COOPERATIVE void load(tensor<U, E, D, Tags...> tensor MRT_SITE)
       MRT_BODY(const auto &source = view_of(tensor);

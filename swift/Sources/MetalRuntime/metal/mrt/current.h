@@ -71,7 +71,7 @@ static const MrtRuntime *runtime;
   return runtime && runtime->space_of(object) == mrt_u32(space);
 }
 
-// A turn of a loop that only reads memory (rewrite/waits.cpp).
+// Counts an iteration of a loop that only reads memory (rewrite/waits.cpp).
 [[maybe_unused]] MRT_UNINSTRUMENTED static void wait_turn(mrt_u64 turns, int line,
                                                           const char *file = __builtin_FILE()) {
   runtime->wait_turn(turns, file, mrt_u32(line));

@@ -268,7 +268,7 @@ template <typename T> MRT_UNINSTRUMENTED void load_constant(T &constant, bool &d
   else __builtin_memset((void *)&constant, 0, sizeof(T));
 }
 
-// The properties of a parameter: those of its type, or those specified for it.
+// The properties of a parameter, which its type or its attributes determine.
 template <typename> using void_of = void;
 template <typename A, typename = void> struct HasFacts {
   static constexpr bool value = false;

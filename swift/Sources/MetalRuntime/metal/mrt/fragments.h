@@ -1,6 +1,6 @@
-// Orchard's additions to simdgroup_matrix, which a program may use if __HAVE_ORCHARD_FRAGMENTS__ is defined. A lane's
-// two elements are those of the device's layout: on the software device Apple's, on an NVIDIA GPU the one that its
-// tensor cores use (gpu/matrix.h), so that no element moves to another lane.
+// Orchard's additions to simdgroup_matrix, which a program may use if __HAVE_ORCHARD_FRAGMENTS__ is defined. The
+// device's layout determines a lane's two elements: Apple's layout on the software device, and the tensor cores' layout
+// on an NVIDIA GPU (gpu/matrix.h), so that no element moves to another lane.
 #ifndef MRT_FRAGMENTS_H
 #define MRT_FRAGMENTS_H
 
@@ -10,8 +10,8 @@ namespace orchard {
 
 using metal::simdgroup_matrix, metal::vec, metal::ulong2;
 
-// Where a lane's first element is; the second is in the next column. `neighbors` has two masks: the lanes whose numbers
-// differ from this lane's in these bits have the other elements of the row.
+// The position of a lane's first element; the second is in the next column. `neighbors` has two masks: the lanes whose
+// numbers differ from this lane's in these bits have the other elements of the row.
 struct fragment_place {
   ushort row, column;
   ushort neighbors[2];

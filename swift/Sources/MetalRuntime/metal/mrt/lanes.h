@@ -1,5 +1,5 @@
-// How the lanes of a SIMD-group or a quad-group exchange values: the operations and index rules that simd.h and quad.h
-// use.
+// The exchange of values between the lanes of a SIMD-group or a quad-group: the operations and index rules that simd.h
+// and quad.h use.
 //
 // `width` is 32 for a SIMD-group and 4 for a quad-group; lanes of different quads never exchange values. The exchange
 // itself is in lanes_resolve.h for the software device, and in gpu/lanes.h for an NVIDIA GPU.

@@ -64,7 +64,7 @@ MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, co
   }
 }
 
-// Reading from a lane that is not active gives all bits set: a NaN, or a conspicuous integer.
+// Reading from an inactive lane gives a value with all bits set: NaN, or a conspicuous integer.
 template <typename Rule, mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_permutation(MrtExchange *exchange) {
   if (Rule::is_uniform) require_uniform<T>(exchange, width, Rule::is_uniform);
   for (mrt_u32 lane = 0; lane < 32; ++lane) {

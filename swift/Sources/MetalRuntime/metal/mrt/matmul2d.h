@@ -12,7 +12,7 @@
 
 namespace mrt {
 
-// A descriptor as a template argument: in C++17 a class can't be one.
+// A descriptor encoded as an integer, since C++17 has no template arguments of class type.
 enum class ProductCode : ulong {};
 // A size of -1 is dynamic: metal::dynamic_extent, as an int; dynamic_length_v is too.
 constexpr MRT_CONSTANT int dynamic_depth = -1, dynamic_length = 0x7fffffff;
@@ -42,7 +42,7 @@ template <typename T, typename E, typename L> struct OperandKind<tensors::cooper
   typedef L layout;
 };
 template <typename T> using operand_kind = OperandKind<metal::remove_cv_t<metal::remove_addrspace_t<T>>>;
-// Keeps `const`, which Apple's compiler rejects.
+// Keeps `const`, so that const elements are rejected, as by Apple's compiler.
 template <typename T> using operand_element = metal::remove_addrspace_t<typename operand_kind<T>::element>;
 
 // The types of matmul2d's table (MPPTensorOpsMatMul2d.h): 1 an 8-bit integer, 2 half or bfloat, 3 float, 0 none.
@@ -136,7 +136,7 @@ template <typename Shape, int Groups, typename Left, typename Right, typename De
 
 #ifndef MRT_STRICT
 
-// How many k are staged at a time.
+// The number of values of k that are staged at a time.
 constexpr int staged_depth = 16;
 
 template <typename Sum, typename Left, typename Right> struct ProductLane {
@@ -153,8 +153,8 @@ template <typename Sum> MRT_FUNC Sum missing() {
   else return Sum(__builtin_nanf(""));
 }
 
-// staged[k][i] for the k from `first` on: of a lane's share, or of a cooperative tensor's elements. `i` counts m or n;
-// `along_rows`: it counts the rows of memory.
+// Gathers staged[k][i], for k from `first` on, from a lane's share or from a cooperative tensor's elements. `i` counts
+// m or n; with `along_rows`, it counts the rows of memory.
 template <typename Operand, bool along_rows, int count, typename Sum>
 MRT_UNINSTRUMENTED void gather(Sum (*staged)[count], const Sum *share, const Operand *operand, int lane, long first) {
   if constexpr (operand_kind<Operand>::is_cooperative) {
@@ -170,7 +170,7 @@ MRT_UNINSTRUMENTED void gather(Sum (*staged)[count], const Sum *share, const Ope
   }
 }
 
-// Adds the products of the staged k to the sums of all lanes.
+// Adds the products of the staged elements to the sums of all lanes.
 template <typename Shape, typename Layout, typename Sum, typename Left, typename Right>
 MRT_UNINSTRUMENTED void resolve_stage(MrtExchange *exchange) {
   typedef ProductLane<Sum, Left, Right> Lane;
@@ -199,7 +199,7 @@ MRT_UNINSTRUMENTED void resolve_stage(MrtExchange *exchange) {
   runtime->count_matrix(mrt_u32(Layout::own * 16 * 16 * staged_depth));
 }
 
-// The rows and columns of the destination that the fragments of a SIMD-group have.
+// The rows and columns of the destination that a SIMD-group's fragments contain.
 struct ProductPart {
   int first_row, last_row, first_column, last_column;
 };
@@ -211,8 +211,8 @@ template <typename Layout> MRT_FUNC ProductPart part_of(int group) {
           one_row ? last % Layout::fragment_columns * 16 + 15 : Layout::columns - 1};
 }
 
-// Reads this lane's share of a tensor's elements for the k from `first` to `end`. Elements beyond the tensor are zero,
-// except that the program promises that all k of the descriptor exist.
+// Reads this lane's share of a tensor's elements for k from `first` to `end`. Elements outside the tensor are zero
+// along m and n. Along k they are `missing`, since the program promises that all k of the descriptor exist.
 template <bool along_rows, typename Sum, typename T, typename E, typename D, typename... Tags>
 MRT_FUNC void read_share(Sum *share, const tensors::tensor<T, E, D, Tags...> &source, int count, int begin, int last,
                          long first, long end) {
@@ -231,7 +231,7 @@ MRT_FUNC void read_share(Sum *share, const tensors::tensor<T, E, D, Tags...> &so
 template <bool, typename Sum, typename T, typename E, typename L>
 MRT_FUNC void read_share(Sum *, const tensors::cooperative_tensor<T, E, L> &, int, int, int, long, long) {}
 
-// The k of an operand: the extent of memory, or what the cooperative tensor has.
+// Returns the length of an operand along k: the extent of memory, or the size of the cooperative tensor.
 template <bool along_rows, typename Operand> MRT_FUNC long depth_of(const Operand &operand) {
   if constexpr (operand_kind<Operand>::is_cooperative)
     return along_rows ? operand_kind<Operand>::layout::columns : operand_kind<Operand>::layout::rows;
@@ -278,7 +278,7 @@ MRT_FUNC void check_run(const Left &left, const Right &right, const Destination 
 #define MRT_CHECK_RUN(...)
 #endif
 
-// Reads or writes the element of a destination that a slot stands for.
+// Reads or writes the destination's element for a slot.
 template <typename Layout, typename Sum, typename T, typename E, typename D, typename... Tags>
 MRT_FUNC Sum old_sum(const tensors::tensor<T, E, D, Tags...> &destination, int slot) {
   const TensorPlace place = Layout::place(slot);
@@ -301,7 +301,7 @@ MRT_FUNC void put_sum(tensors::cooperative_tensor<T, E, L> &destination, int slo
   destination.elements[slot] = T(sum);
 }
 
-// The operands are cooperative tensors, or tensors that have their sizes.
+// Operands are cooperative tensors, or tensors with sizes and strides (not handles).
 template <typename Shape, int Groups, typename Left, typename Right, typename Destination>
 MRT_COOPERATIVE void run_product(const Left &left, const Right &right, Destination &destination, Site site) {
   typedef operand_element<Left> L;
@@ -334,7 +334,7 @@ namespace tensor_ops {
 
 template <typename T> constexpr MRT_CONSTANT T dynamic_length_v = T(~0ul >> (65 - 8 * sizeof(T)));
 
-// The tile of one product: m x n, of which k are added at a time; all k of the operands if it is dynamic.
+// The tile of one product: m x n, summed over k elements at a time. If k is dynamic, over all k of the operands.
 struct matmul2d_descriptor {
   enum class mode { multiply, multiply_accumulate };
 
@@ -368,7 +368,7 @@ template <mrt::ProductCode code, typename Scope> struct matmul2d {
   template <typename L, typename R, typename D, typename Coordinate = int>
   using cooperative_tensor_right_input_t =
       mrt::Cooperative<R, Coordinate, typename mrt::LayoutOf<Shape, mrt::Role::right, groups, L, R>::type>;
-  // Of the types of the operands, not of their elements.
+  // Takes the types of the operands instead of their elements' types.
   template <typename Left, typename Right, typename D, typename Coordinate = int>
   using cooperative_tensor_destination_t = mrt::Cooperative<
       typename mrt::ProductTypes<mrt::operand_element<Left>, mrt::operand_element<Right>, D>::destination, Coordinate,

@@ -65,7 +65,7 @@ namespace metal {
 #define MRT_PIXEL_OF_CONSTANT
 #endif
 
-// WIDE: the ALU type in float. NARROW: that in half, or WIDE where MSL allows only float.
+// WIDE: the ALU type in float. NARROW: the ALU type in half, or WIDE where MSL allows only float.
 #define MRT_PIXEL_TYPE(NAME, WIDE, NARROW, FIELDS, SET, GET)                                                           \
   template <typename T> struct NAME {                                                                                  \
     static_assert(__is_same(T, WIDE) || __is_same(T, NARROW), #NAME ": " #WIDE " or " #NAME "'s type in half");        \

@@ -64,8 +64,8 @@ namespace mrt {
 
 namespace metal {
 
-// The result of thread_elements(): for Metal's compiler, the 64 elements of the matrix, of which a lane may access only
-// its two.
+// The result of thread_elements(): for Metal's compiler, all 64 elements of the matrix; a lane may access only its two
+// elements.
 template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
   T own[2];
   MRT_METHOD T &operator[](int i) { return own[i]; }
@@ -160,7 +160,7 @@ struct simdgroup_matrix {
 
   // Uninitialized: poison.
   MRT_METHOD simdgroup_matrix() : elements(mrt::lane_elements<T>({{T(__builtin_nanf("")), T(__builtin_nanf(""))}})) {}
-  // `value` on the diagonal, zero elsewhere.
+  // Has `value` on the diagonal, zero elsewhere.
   explicit MRT_METHOD simdgroup_matrix(T value)
       MRT_BODY(elements = mrt::lane_elements<T>({}); const mrt::MatrixPosition position = elements.position();
                for (mrt_u32 i = 0; i < 2; ++i) elements.pair.own[i] = position.row == position.column + i ? value

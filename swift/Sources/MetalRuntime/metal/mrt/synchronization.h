@@ -47,7 +47,7 @@ enum memory_order {
 #endif
 };
 
-// The numbers are those of AIR's scopes. Scope 3 is the whole system, which MSL does not name but some programs define.
+// The numbers are AIR's. Scope 3 is the whole system, which MSL does not name but some programs define.
 enum thread_scope {
   thread_scope_thread = 0,
   thread_scope_threadgroup = 1,

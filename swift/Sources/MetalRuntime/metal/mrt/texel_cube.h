@@ -8,7 +8,7 @@ struct FacePosition {
   float s, t;
 };
 
-// Returns the face that a direction intersects: that of its longest axis; of equal ones, z before y before x.
+// Returns the face that a direction intersects, which its longest axis determines; of equal ones, z before y before x.
 MRT_TEXEL_PART FacePosition face_of(float x, float y, float z) {
   const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
   if (az >= ax && az >= ay) return {z < 0 ? 5u : 4u, (z < 0 ? -x : x) / az, -y / az};

@@ -1,4 +1,4 @@
-// Relaxed atomic operations on an NVIDIA GPU: what atomic.h defines for the software device.
+// Relaxed atomic operations on an NVIDIA GPU; atomic.h defines them for the software device.
 #ifndef MRT_GPU_ATOMIC_H
 #define MRT_GPU_ATOMIC_H
 
@@ -13,8 +13,8 @@ template <typename Operation, typename T> MRT_FUNC T compare_and_update(volatile
   return from_bits<T>(seen);
 }
 
-// Where the hardware has the operation on integers, it is used; a float is updated by a loop, which rounds as the
-// software device does.
+// Integers use the hardware's operation if there is one. Floats are updated by a loop, which rounds like the software
+// device.
 template <typename Operation, typename T> MRT_FUNC T atomic_update(volatile metal::atomic<T> *object, T operand, Site) {
   constexpr bool is_integer = __is_integral(T) && !__is_same(T, bool);
   if constexpr (!is_integer) return compare_and_update<Operation>(object, operand);

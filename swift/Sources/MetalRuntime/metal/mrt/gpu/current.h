@@ -1,7 +1,7 @@
-// The running thread on an NVIDIA GPU: what current.h defines for the software device. A SIMD-group is a warp.
+// The running thread on an NVIDIA GPU; current.h defines the same for the software device. A SIMD-group is a warp.
 //
 // Lanes that have ended do not take part in a warp's operations (PTX ISA, shfl.sync: "non-exited threads"). So each
-// operation names all 32 lanes, and asks which of them remain.
+// operation names all 32 lanes, and determines which of them are still running.
 #ifndef MRT_GPU_CURRENT_H
 #define MRT_GPU_CURRENT_H
 
@@ -20,7 +20,7 @@
 
 namespace mrt {
 
-// Places in the source are reported only by the software device.
+// Only the software device reports source positions.
 struct Site {};
 struct Meeting {};
 
@@ -36,7 +36,7 @@ MRT_FUNC bool lies_in(const volatile void *object, MrtSpace space) {
   return space == MRT_IN_DEVICE && __nvvm_isspacep_global(address);
 }
 
-// The time limit of the host ends a loop that never does.
+// The host's time limit ends an infinite loop.
 MRT_FUNC void wait_turn(mrt_u64, int) {}
 
 // bar.sync also orders the accesses of the threadgroup's threads to device memory (PTX ISA, memory consistency model).

@@ -1,5 +1,5 @@
-// Makes a kernel function an entry of a PTX module: what entry.h does for the software device. The host finds out
-// where each argument belongs from the software device's module.
+// Makes a kernel function an entry of a PTX module; entry.h does the same for the software device. The host takes the
+// positions of arguments from the software device's module.
 #ifndef MRT_GPU_ENTRY_H
 #define MRT_GPU_ENTRY_H
 

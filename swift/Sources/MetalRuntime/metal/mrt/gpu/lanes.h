@@ -1,4 +1,4 @@
-// Operations of a SIMD-group or a quad-group on an NVIDIA GPU: what lanes.h resolves on the software device.
+// Operations of a SIMD-group or a quad-group on an NVIDIA GPU; lanes_resolve.h implements them for the software device.
 //
 // All lanes of the SIMD-group that have not ended must reach an operation together.
 #ifndef MRT_GPU_LANES_H
@@ -25,8 +25,8 @@ template <typename T> MRT_FUNC T of_all_bits() {
   return result;
 }
 
-// If all lanes take part, a butterfly: each lane computes the same sum, in the same order. Otherwise the lanes that
-// remain are combined one by one.
+// If all lanes take part, a butterfly: each lane computes the same sum, in the same order. Otherwise the remaining
+// lanes are combined one by one.
 template <typename Operation, mrt_u32 width, typename T> MRT_FUNC T lane_reduction(T data, Meeting) {
   const mrt_u32 active = active_lanes();
   if (active == all_lanes) {

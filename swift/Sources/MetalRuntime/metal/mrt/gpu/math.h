@@ -41,8 +41,8 @@ MRT_CLC2(fmod, "_Z4fmodff")
 // 2^k for |k| < 127.
 MRT_FUNC float power_of_two_float(int k) { return __builtin_bit_cast(float, (127 + k) << 23); }
 
-// 2^k e^r for |r| <= ln(2) / 2, where e^r is a minimax polynomial. The power of two is applied in two steps, of which
-// only the second can round: libclc's functions return 0 for subnormal results.
+// 2^k e^r for |r| <= ln(2) / 2, where e^r is a minimax polynomial. The power of two is applied in two steps, and only
+// the second can round: libclc's functions return 0 for subnormal results.
 MRT_FUNC float scaled_exp(float r, float k) {
   float power = __builtin_fmaf(1.37805939e-3f, r, 8.37312452e-3f);
   power = __builtin_fmaf(power, r, 4.16695364e-2f);

@@ -1,12 +1,12 @@
-// The product of two 8 x 8 matrices on an NVIDIA GPU. Tensor cores multiply two matrices of half, or of bfloat, at
-// once, and those of different types in parts. Fused multiply-adds multiply two of float.
+// The product of two 8 x 8 matrices on an NVIDIA GPU. Tensor cores multiply two half matrices, or two bfloat matrices,
+// directly, and matrices of different types in parts. Two float matrices are multiplied by fused multiply-adds.
 //
 // A matrix has one of three layouts. Apple's is the one that thread_elements() shows (simdgroup_matrix.h). The native
 // layout is that of PTX's fragments of sums and left factors (PTX ISA, mma.m16n8k8): lane l has the elements
 // (row, column) and (row, column + 1), where
 //   row = l / 4        column = l % 4 * 2
-// The transposed layout is the native one of the transposed matrix, and PTX's of right factors. Products make matrices
-// of the native layout; so do loads, but one that transposes 16-bit elements makes the transposed layout. Only
+// The transposed layout is the native one of the transposed matrix, and PTX's of right factors. Products and loads give
+// the native layout, except that a load that transposes 16-bit elements gives the transposed layout. Only
 // thread_elements() converts a matrix to Apple's. The layout is a constant to the compiler wherever a program does not
 // call it.
 //
@@ -36,7 +36,8 @@ MRT_FUNC mrt_u32 transposed_word(mrt_u32 word) {
   __asm__("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(word));
   return result;
 }
-// Between the native and the transposed layout. Element (row, column) of one is the element (column, row) of the other.
+// Converts between the native and the transposed layout. Element (row, column) of one is element (column, row) of the
+// other.
 template <typename T> MRT_FUNC metal::vec<T, 64> transposed_pair(metal::vec<T, 64> pair) {
   if constexpr (sizeof pair == 4)
     return __builtin_bit_cast(metal::vec<T, 64>, transposed_word(__builtin_bit_cast(mrt_u32, pair)));
@@ -53,7 +54,7 @@ template <typename T> struct LaneElements {
   metal::vec<T, 64> pair;
   MatrixLayout layout;
 
-  // Of a matrix that was not loaded.
+  // The elements of a matrix that was not loaded.
   MRT_METHOD MatrixPosition position() const {
     return layout == native_layout ? native_position(lane_index()) : matrix_position(lane_index());
   }
@@ -81,7 +82,8 @@ template <typename T> MRT_FUNC LaneElements<T> lane_elements(metal::vec<T, 64> p
   return {pair, is_native ? native_layout : apple_layout};
 }
 
-// Two elements are not read as one word: a program may place them at any address, and the compiler rarely knows it.
+// The two elements are read separately: a program may place them at any address, so they may not be aligned as one
+// word.
 #define MRT_PAIR_MEMORY(space)                                                                                         \
   template <typename T>                                                                                                \
   MRT_FUNC LaneElements<T> load_elements(const space T *source, ulong elements_per_row, metal::vec<ulong, 2> origin,   \
@@ -132,7 +134,7 @@ MRT_FUNC float float_of_lane(float value, mrt_u32 from) {
   return __builtin_bit_cast(float, shuffle_bits(__builtin_bit_cast(mrt_u32, value), from));
 }
 
-// In ascending order of k, like the software device. Both have the native layout.
+// Sums in ascending order of k, like the software device. Both operands have the native layout.
 MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<float, 64> a, metal::vec<float, 64> b,
                                                 metal::vec<float, 64> c) {
   const mrt_u32 lane = lane_index(), row = lane & ~3u, column = lane & 3;
@@ -145,8 +147,8 @@ MRT_FUNC metal::vec<float, 64> fragment_product(metal::vec<float, 64> a, metal::
 }
 
 // ---------------------------------------------------------------- factors of different types
-// A float is the sum of three bfloats, and a half that of two: each part has the next 8 bits of the significand, and
-// the sign of the whole. So tensor cores multiply them exactly, part by part. (Henry, Tang and Heinecke, "Leveraging
+// A float is the sum of three bfloats, and a half is the sum of two. Each part has the next 8 bits of the significand,
+// and the number's sign. So tensor cores multiply them exactly, part by part. (Henry, Tang and Heinecke, "Leveraging
 // the bfloat16 artificial intelligence datatype for higher-precision computations", 2019.)
 template <typename T> constexpr int part_count = __is_same(T, float) ? 3 : __is_same(T, half) ? 2 : 1;
 
@@ -155,8 +157,8 @@ template <int count> struct Parts {
   mrt_u32 words[count];
 };
 
-// A part that would be zero is the smallest normal number instead, so that its product with infinity is infinite, like
-// the whole's. Numbers of less than 2^-90 keep their zeros: beside them it would count.
+// A part that would be zero is replaced by the smallest normal number, so that its product with infinity is infinite,
+// as is the number's product. Numbers below 2^-90 keep their zeros, since the replacement would change them noticeably.
 MRT_FUNC mrt_u32 part_or_least(mrt_u32 part, mrt_u32 whole) {
   constexpr mrt_u32 least = 0x00800000, small = 0x12800000;
   const bool is_zero = (part & 0x7fff0000) == 0 && (whole & 0x7fffffff) >= small;
@@ -186,7 +188,7 @@ template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> p
   }
 }
 
-// Parts of a left factor in the native layout, and of a right factor in the transposed one.
+// Parts of a left factor in the native layout, and of a right factor in the transposed layout.
 template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> elements) {
   return parts_of(elements.native());
 }
@@ -200,7 +202,7 @@ template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> 
   }
 }
 
-// Half of each of a word's two bfloats, exact for normal numbers.
+// Halves both bfloats of a word; this is exact for normal numbers.
 MRT_FUNC mrt_u32 halved(mrt_u32 word) {
   const float first = __builtin_bit_cast(float, word << 16) * 0.5f,
               second = __builtin_bit_cast(float, word & 0xffff0000) * 0.5f;
@@ -229,9 +231,9 @@ MRT_FUNC TallSums tall_product(mrt_u32 a0, mrt_u32 a1, mrt_u32 a2, mrt_u32 a3, m
 #undef MRT_TALL_MMA
 
 // The products of all parts, the smallest first. One instruction multiplies up to four pairs of parts: two of the left
-// factor above each other, and two of either factor along k. No part is multiplied by a zero that is not the factor's,
-// which would make infinity NaN: so the second of three parts counts twice, by half. The sum is added to c by an
-// instruction that rounds to nearest, which tensor cores do not.
+// factor above each other, and two of either factor along k. A padding zero times infinity would be NaN, so parts are
+// never multiplied by padding; instead, the second of three parts counts twice, halved. A separate instruction adds the
+// sum to c, since it rounds to nearest and tensor cores do not.
 template <int lefts, int rights>
 MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b, metal::vec<float, 64> c) {
   TallSums sums = {};
