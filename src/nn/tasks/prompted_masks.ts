@@ -11,12 +11,14 @@ import { gt } from "../../ops/elementwise/comparison.ts";
 import { interpolate } from "../../ops/picture/interpolate.ts";
 import { narrow, select } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { keep, tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
 import { resizedSize } from "../models/vision/processor/sizes.ts";
 import type { SamMasks } from "../models/vision/sam/mask_decoder.ts";
-import type { ImagePoint, PromptedModel, SamPrompt } from "../models/vision/sam/prompted.ts";
+import type { ImagePoint, SamPrompt } from "../models/vision/sam/prompted.ts";
+import type { Sam } from "../models/vision/sam/sam.ts";
+import { Sam2, type Sam2Features } from "../models/vision/sam/sam2.ts";
 import { type ImageInput, pixelsOf, processorOf, type Sides } from "./images.ts";
 
 /** A candidate mask of an object. */
@@ -57,9 +59,9 @@ export const aPrompt: Kind<SamPrompt> = {
 };
 
 /** @internal Finds the masks of each object in an image, the best first. */
-export async function promptedMasks<Features>(
+export async function promptedMasks(
   operation: string,
-  model: PromptedModel<Features>,
+  model: Sam | Sam2,
   image: ImageInput,
   { objects, several = true }: PromptOptions,
 ): Promise<ObjectMask[][]> {
@@ -79,24 +81,27 @@ export async function promptedMasks<Features>(
       "otherProcessor",
       `expected a processor whose images have at most ${side} x ${side} pixels, got ${resized.join(" x ")}`,
     );
-  const features = tidy(() => noGrad(() => inEvaluation(model, () => model.forward(toDType(pixels, weightDType)))));
+  const features = tidy(() => noGrad(() => inEvaluation(model, () => featuresOf(model, toDType(pixels, weightDType)))));
   pixels.dispose();
   const found: ObjectMask[][] = [];
   for (const object of objects) {
     await yieldToEventLoop();
     const prompt = placedPrompt(object, size, resized);
-    const masks = () => inEvaluation(model, () => model.masks(features, prompt));
+    const masks = () => inEvaluation(model, () => masksFrom(model, features, prompt));
     found.push(tidy(() => noGrad(() => masksOf(model, masks(), several, size, resized))));
   }
-  for (const each of tensorsIn(features)) each.dispose();
+  for (const each of [features.embedding, ...(features.finer ?? [])]) each.dispose();
   return found;
 }
 
-/** Returns the tensors in a tensor, a list or an object. */
-function tensorsIn(value: unknown): Tensor[] {
-  if (Tensor.isTensor(value)) return [value];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(tensorsIn) : [];
-}
+/** The features of one image; only SAM 2 has finer ones. */
+type Features = Pick<Sam2Features, "embedding"> & Partial<Sam2Features>;
+
+const featuresOf = (model: Sam | Sam2, pixels: Tensor): Features =>
+  model instanceof Sam2 ? model.forward(pixels) : { embedding: model.forward(pixels) };
+
+const masksFrom = (model: Sam | Sam2, { embedding, finer }: Features, prompt: SamPrompt): SamMasks =>
+  model instanceof Sam2 ? model.masks({ embedding, finer: finer! }, prompt) : model.masks(embedding, prompt);
 
 /** Converts coordinates in the image to coordinates in the processed image. */
 function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized: Sides): SamPrompt {
@@ -110,7 +115,7 @@ function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized:
  * model's image size and cropped before.
  */
 function masksOf(
-  model: PromptedModel<unknown>,
+  model: Sam | Sam2,
   found: SamMasks,
   several: boolean,
   size: Sides,
