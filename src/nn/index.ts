@@ -234,10 +234,21 @@ export type { DeformableAttention, LevelStates } from "./models/vision/rt_detr/d
 export type { RtDetrDescription } from "./models/vision/rt_detr/description.ts";
 export type { CrossStageLayer, Pyramid, RepVggBlock } from "./models/vision/rt_detr/pyramid.ts";
 export type { RtDetr } from "./models/vision/rt_detr/rt_detr.ts";
-export type { SamDecoderDescription, SamDescription, SamEncoderDescription } from "./models/vision/sam/description.ts";
+export type {
+  HieraDescription,
+  HieraStageDescription,
+  PromptedDescription,
+  Sam2Description,
+  SamDecoderDescription,
+  SamDescription,
+  SamEncoderDescription,
+} from "./models/vision/sam/description.ts";
+export type { Hiera, HieraAttention, HieraBlock } from "./models/vision/sam/hiera.ts";
 export type { SamAttention, SamBlock, SamImageEncoder } from "./models/vision/sam/image_encoder.ts";
 export type { SamHead, SamMaskDecoder, SamMasks } from "./models/vision/sam/mask_decoder.ts";
-export type { ImagePoint, Sam, SamPrompt } from "./models/vision/sam/sam.ts";
+export type { ImagePoint, PromptedModel, SamPrompt } from "./models/vision/sam/prompted.ts";
+export type { Sam } from "./models/vision/sam/sam.ts";
+export type { Sam2, Sam2Features } from "./models/vision/sam/sam2.ts";
 export type { TwoWayBlock, TwoWayStates, TwoWayTransformer } from "./models/vision/sam/two_way.ts";
 export type { SegmenterDescription, SegmenterStageDescription } from "./models/vision/segformer/description.ts";
 export type { SemanticSegmenter } from "./models/vision/segformer/segmenter.ts";

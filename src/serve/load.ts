@@ -18,6 +18,7 @@ import { DualEncoder } from "../nn/models/vision/dual_encoder.ts";
 import { ImageModel } from "../nn/models/vision/image_model.ts";
 import type { RtDetr } from "../nn/models/vision/rt_detr/rt_detr.ts";
 import type { Sam } from "../nn/models/vision/sam/sam.ts";
+import type { Sam2 } from "../nn/models/vision/sam/sam2.ts";
 import type { SemanticSegmenter } from "../nn/models/vision/segformer/segmenter.ts";
 import { VisionEncoder } from "../nn/models/vision/vision_encoder.ts";
 import { VisionLanguageModel } from "../nn/models/vision_language/model.ts";
@@ -107,8 +108,16 @@ export async function loadAnyServed(
 
 const isOfImages = (
   model: LoadableModel,
-): model is VisionEncoder | DualEncoder | ObjectDetector | SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam =>
-  [VisionEncoder, DualEncoder, ObjectDetector, ImageModel].some((each) => model instanceof each);
+): model is
+  | VisionEncoder
+  | DualEncoder
+  | ObjectDetector
+  | SemanticSegmenter
+  | DepthEstimator
+  | Detr
+  | RtDetr
+  | Sam
+  | Sam2 => [VisionEncoder, DualEncoder, ObjectDetector, ImageModel].some((each) => model instanceof each);
 
 /** Whether a folder has a CTC model, which has a list of symbols instead of a tokenizer. */
 const isCtc = (path: string): boolean =>

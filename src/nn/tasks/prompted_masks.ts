@@ -15,7 +15,10 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { keep, tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
 import { resizedSize } from "../models/vision/processor/sizes.ts";
-import type { ImagePoint, Sam, SamPrompt } from "../models/vision/sam/sam.ts";
+import type { SamMasks } from "../models/vision/sam/mask_decoder.ts";
+import type { ImagePoint, SamPrompt } from "../models/vision/sam/prompted.ts";
+import type { Sam } from "../models/vision/sam/sam.ts";
+import { Sam2, type Sam2Features } from "../models/vision/sam/sam2.ts";
 import { type ImageInput, pixelsOf, processorOf, type Sides } from "./images.ts";
 
 /** A candidate mask of an object. */
@@ -58,7 +61,7 @@ export const aPrompt: Kind<SamPrompt> = {
 /** @internal Finds the masks of each object in an image, the best first. */
 export async function promptedMasks(
   operation: string,
-  model: Sam,
+  model: Sam | Sam2,
   image: ImageInput,
   { objects, several = true }: PromptOptions,
 ): Promise<ObjectMask[][]> {
@@ -69,6 +72,7 @@ export async function promptedMasks(
   });
   await yieldToEventLoop();
   const { image: side } = model.description;
+  const weightDType = model.firstWeight.dtype;
   const { size: target } = processor.description;
   const resized = target ? resizedSize(target, size) : size;
   if (resized.some((length) => length > side))
@@ -77,18 +81,27 @@ export async function promptedMasks(
       "otherProcessor",
       `expected a processor whose images have at most ${side} x ${side} pixels, got ${resized.join(" x ")}`,
     );
-  const run = () => inEvaluation(model, () => model.forward(toDType(pixels, model.firstWeight.dtype)));
-  const embedding = tidy(() => noGrad(run));
+  const features = tidy(() => noGrad(() => inEvaluation(model, () => featuresOf(model, toDType(pixels, weightDType)))));
   pixels.dispose();
   const found: ObjectMask[][] = [];
   for (const object of objects) {
     await yieldToEventLoop();
     const prompt = placedPrompt(object, size, resized);
-    found.push(tidy(() => noGrad(() => masksOf(model, embedding, prompt, several, size, resized))));
+    const masks = () => inEvaluation(model, () => masksFrom(model, features, prompt));
+    found.push(tidy(() => noGrad(() => masksOf(model, masks(), several, size, resized))));
   }
-  embedding.dispose();
+  for (const each of [features.embedding, ...(features.finer ?? [])]) each.dispose();
   return found;
 }
+
+/** The features of one image; only SAM 2 has finer ones. */
+type Features = Pick<Sam2Features, "embedding"> & Partial<Sam2Features>;
+
+const featuresOf = (model: Sam | Sam2, pixels: Tensor): Features =>
+  model instanceof Sam2 ? model.forward(pixels) : { embedding: model.forward(pixels) };
+
+const masksFrom = (model: Sam | Sam2, { embedding, finer }: Features, prompt: SamPrompt): SamMasks =>
+  model instanceof Sam2 ? model.masks({ embedding, finer: finer! }, prompt) : model.masks(embedding, prompt);
 
 /** Converts coordinates in the image to coordinates in the processed image. */
 function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized: Sides): SamPrompt {
@@ -97,26 +110,30 @@ function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized:
   return { points: points?.map(placed), outside: outside?.map(placed), box: corners };
 }
 
-/** Resizes logits to the model's image size, crops them to the processed image, and resizes them to the image. */
+/**
+ * Resizes logits to the image. With SAM, whose images keep their ratio of sides and are padded, they are resized to the
+ * model's image size and cropped before.
+ */
 function masksOf(
-  model: Sam,
-  embedding: Tensor,
-  prompt: SamPrompt,
+  model: Sam | Sam2,
+  found: SamMasks,
   several: boolean,
   size: Sides,
   [rows, columns]: Sides,
 ): ObjectMask[] {
-  const { masks, scores } = inEvaluation(model, () => model.masks(embedding, prompt));
+  const { masks, scores } = found;
   const { image } = model.description;
-  const [first, count] = several ? [1, masks.shape[0]! - 1] : [0, 1];
+  const [first, count] = several ? [1, masks.shape[0]! - 1] : [model.singleMask(found), 1];
   const chosen = unsqueeze(toDType(narrow(masks, 0, first, count), "float32"), 0);
   const options = { mode: "bilinear", alignCorners: false } as const;
-  const whole = interpolate(chosen, { size: [image, image], ...options });
-  const cut = narrow(narrow(whole, 2, 0, rows), 3, 0, columns);
-  const found = gt(interpolate(contiguous(cut), { size: [...size], ...options }), 0);
+  const cropped = () => {
+    const whole = interpolate(chosen, { size: [image, image], ...options });
+    return contiguous(narrow(narrow(whole, 2, 0, rows), 3, 0, columns));
+  };
+  const inside = gt(interpolate(model.cropsMasks ? cropped() : chosen, { size: [...size], ...options }), 0);
   const values = Array.from(scores.dataSync(), Number);
   return Array.from({ length: count }, (_, at) => ({
-    mask: keep(contiguous(select(select(found, 0, 0), 0, at))),
+    mask: keep(contiguous(select(select(inside, 0, 0), 0, at))),
     score: values[first + at]!,
   })).sort((a, b) => b.score - a.score);
 }

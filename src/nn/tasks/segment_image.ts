@@ -8,7 +8,9 @@ import { argmax } from "../../ops/reduction/extrema.ts";
 import { select } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { Sam, type SamPrompt } from "../models/vision/sam/sam.ts";
+import type { SamPrompt } from "../models/vision/sam/prompted.ts";
+import { Sam } from "../models/vision/sam/sam.ts";
+import { Sam2 } from "../models/vision/sam/sam2.ts";
 import { SemanticSegmenter } from "../models/vision/segformer/segmenter.ts";
 import { aCount } from "./batches.ts";
 import {
@@ -33,7 +35,10 @@ export interface Segmentation {
 
 const readCall = parameters("segmentImage", {
   model: operand(
-    either(instanceOf(SemanticSegmenter, "a semantic segmenter"), instanceOf(Sam, "a model that reads prompts")),
+    either(
+      instanceOf(SemanticSegmenter, "a semantic segmenter"),
+      either(instanceOf(Sam, "a model that reads prompts"), instanceOf(Sam2, "SAM 2")),
+    ),
   ),
   image: operand(either(anImage, someImages)),
   batch: named(aCount, IMAGE_BATCH),
@@ -47,7 +52,7 @@ const readCall = parameters("segmentImage", {
  *
  * A model with prompts, such as SAM, finds the masks of objects from points and boxes.
  *
- * @param model a model for semantic segmentation, such as SegFormer; or SAM
+ * @param model a model for semantic segmentation, such as SegFormer; or SAM or SAM 2
  * @param image a path, or a tensor [channels, height, width] of uint8, or of floats from 0 to 1; or a list of them. SAM
  * takes only one image
  * @returns the labels of the pixels, or a list of them; for SAM, a list of masks for each object, the best first
@@ -76,10 +81,10 @@ export function segmentImage(
   image: readonly ImageInput[],
   options?: ImageBatchingOptions,
 ): Promise<Segmentation[]>;
-export function segmentImage(model: Sam, image: ImageInput, options: PromptOptions): Promise<ObjectMask[][]>;
+export function segmentImage(model: Sam | Sam2, image: ImageInput, options: PromptOptions): Promise<ObjectMask[][]>;
 export async function segmentImage(...values: unknown[]): Promise<Segmentation | Segmentation[] | ObjectMask[][]> {
   const { model, image, batch, objects, several } = readCall(values);
-  if (model instanceof Sam) {
+  if (model instanceof Sam || model instanceof Sam2) {
     const isOne = !Array.isArray(image);
     if (objects === undefined || objects.length === 0 || !isOne) throw noPrompts(isOne);
     return promptedMasks("segmentImage", model, image as ImageInput, { objects: objects as SamPrompt[], several });

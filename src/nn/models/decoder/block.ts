@@ -15,6 +15,7 @@ import { Experts } from "./experts.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
 import { LayerInputGate } from "./layer_inputs.ts";
 import { DeltaNet } from "./recurrent/delta_net.ts";
+import { KimiDelta } from "./recurrent/kimi_delta.ts";
 import { type Mixer, Parameter } from "./recurrent/mixer.ts";
 import { ShortConvolution } from "./recurrent/short_convolution.ts";
 import { StateSpace } from "./recurrent/state_space.ts";
@@ -46,6 +47,8 @@ function newMixer(width: number, recurrent: RecurrentDescription, options: Layer
       return new StateSpace(width, recurrent, options);
     case "deltaNet":
       return new DeltaNet(width, recurrent, options);
+    case "kimiDelta":
+      return new KimiDelta(width, recurrent, options);
   }
 }
 

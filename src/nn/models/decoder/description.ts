@@ -107,7 +107,11 @@ export interface AltUpDescription {
 }
 
 /** A layer whose tokens are mixed by a state of fixed size. */
-export type RecurrentDescription = ShortConvolutionDescription | StateSpaceDescription | DeltaNetDescription;
+export type RecurrentDescription =
+  | ShortConvolutionDescription
+  | StateSpaceDescription
+  | DeltaNetDescription
+  | KimiDeltaDescription;
 
 /** LFM2's gated convolution of the last `kernel` tokens. */
 export interface ShortConvolutionDescription {
@@ -150,11 +154,25 @@ export interface DeltaNetDescription {
   readonly kind: "deltaNet";
   /** Whether there are separate weights for queries, keys and values together, and for each of z, b and a. */
   readonly apart: boolean;
+  /** Whether value heads follow one another in the order of all key heads, as in GGUF files. Default: a key head serves
+   * neighbors. */
+  readonly tiled?: boolean | undefined;
   readonly keyHeads: number;
   readonly valueHeads: number;
   readonly keyWidth: number;
   readonly valueWidth: number;
   /** The number of tokens of the convolution. */
+  readonly kernel: number;
+  /** Added to the mean square of the norm. */
+  readonly eps: number;
+}
+
+/** Kimi Linear's delta attention. */
+export interface KimiDeltaDescription {
+  readonly kind: "kimiDelta";
+  readonly heads: number;
+  readonly headWidth: number;
+  /** The number of tokens of the convolutions. */
   readonly kernel: number;
   /** Added to the mean square of the norm. */
   readonly eps: number;

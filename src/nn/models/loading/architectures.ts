@@ -33,6 +33,8 @@ import {
   deltaNetApart,
   hybridFields,
   hybridStateSpace,
+  kimiDelta,
+  kimiFields,
   lfm2Fields,
   shortConvolution,
   stateSpace,
@@ -139,6 +141,8 @@ export interface Architecture {
   readonly latent?: boolean;
   /** Whether `head_dim` repeats the number of elements of a head that rotate. */
   readonly latentHeadDim?: boolean;
+  /** Whether a part of each head of latent attention rotates. Default true. */
+  readonly latentRotates?: false;
   /** Whether each head has a learned score without a value. */
   readonly sinks?: boolean;
   /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
@@ -443,6 +447,10 @@ export const architectures = {
   qwen3_5_moe_text: {
     ...{ ...qwenDelta, title: "Qwen3.5 MoE", recurrent: deltaNetApart, axes: true },
     experts: { normalized: true, shared: "shared_expert_intermediate_size" },
+  },
+  kimi_linear: {
+    ...{ title: "Kimi Linear", latent: true, latentRotates: false, recurrent: kimiDelta },
+    ...{ derived: kimiFields, experts: { grouped: true } },
   },
 } as const satisfies Readonly<Record<string, Architecture>>;
 

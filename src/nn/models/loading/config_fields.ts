@@ -41,6 +41,15 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   ernie4_5_moe: { num_experts: "moe_num_experts", num_experts_per_tok: "moe_k" },
   flex_olmo: { num_local_experts: "num_experts" },
   hy_v3: { num_local_experts: "num_experts" },
+  kimi_linear: {
+    ...{
+      model_max_length: "max_position_embeddings",
+      moe_renormalize: "norm_topk_prob",
+      num_local_experts: "num_experts",
+    },
+    ...{ num_expert_group: "n_group", num_experts_per_token: "num_experts_per_tok" },
+    num_shared_experts: "n_shared_experts",
+  },
 };
 
 /** Keys with the settings of quantized weights. */
@@ -104,6 +113,8 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
   youtu: ["embedding_initializer_range"],
+  // it has no rotation, and multi-token prediction is not used
+  kimi_linear: ["head_dim", "rope_theta", "rope_scaling", "mla_use_nope", "num_nextn_predict_layers", "num_mtp_layers"],
   // the precision of a sum
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
@@ -130,6 +141,7 @@ const onlyValues: Fields = {
 /** Keys in the authors' files that `transformers` ignores. Only one value of each is supported. */
 const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
+  kimi_linear: { moe_router_activation_func: "sigmoid", moe_layer_freq: 1, use_grouped_topk: true },
   ernie4_5_moe: { use_bias: false },
   qwen3_5_text: { attn_output_gate: true },
   qwen3_5_moe_text: { attn_output_gate: true, mlp_only_layers: [] },

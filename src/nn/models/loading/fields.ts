@@ -212,7 +212,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ logits_scaling: 1, num_local_experts: 8, num_experts_per_tok: 2, shared_intermediate_size: 1024 },
     ...{ position_embedding_type: null, layer_types: null, mamba_n_heads: 128, mamba_n_groups: 1 },
     ...{ mamba_d_state: 256, mamba_d_head: "auto", mamba_d_conv: 4, mamba_expand: 2, mamba_conv_bias: true },
-    ...{ mamba_proj_bias: false, time_step_limit: null },
+    ...{ mamba_proj_bias: false, time_step_limit: null, head_dim: null },
   },
   qwen2_moe: {
     ...{ ...llama, vocab_size: 151_936, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 24 },
@@ -265,7 +265,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...unheadedBase, vocab_size: 65_536, hidden_size: 2560, intermediate_size: 12_288, num_key_value_heads: 8 },
     ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, rope_theta: 1e6 },
     ...{ conv_bias: false, conv_L_cache: 3, block_multiple_of: 256, block_ffn_dim_multiplier: 1 },
-    ...{ block_auto_adjust_ff_dim: true, full_attn_idxs: null, layer_types: null },
+    ...{ block_auto_adjust_ff_dim: true, full_attn_idxs: null, layer_types: null, head_dim: null },
   },
   mamba2: {
     ...{ num_heads: 128, head_dim: 64, vocab_size: 32_768, hidden_size: 4096, state_size: 128, num_hidden_layers: 64 },
@@ -303,7 +303,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ mamba_proj_bias: false, mamba_norm_before_gate: true, mamba_rms_norm: false, time_step_limit: null },
     ...{ projectors_bias: false, lm_head_multiplier: 1, embedding_multiplier: 1, mlp_multipliers: null },
     ...{ key_multiplier: 1, attention_out_multiplier: 1, attention_in_multiplier: 1, ssm_multipliers: null },
-    ...{ ssm_in_multiplier: 1, ssm_out_multiplier: 1, attention_bias: false, mlp_bias: false },
+    ...{ ssm_in_multiplier: 1, ssm_out_multiplier: 1, attention_bias: false, mlp_bias: false, head_dim: null },
   },
   helium: {
     ...{ ...llama, vocab_size: 48_000, hidden_size: 2560, intermediate_size: 7040, num_hidden_layers: 24 },
@@ -381,6 +381,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ max_position_embeddings: 128_000, norm_eps: 1e-5, tie_word_embeddings: true, rope_theta: 1e6 },
     ...{ moe_intermediate_size: 1792, conv_bias: false, conv_L_cache: 3, num_dense_layers: 2, num_experts_per_tok: 4 },
     ...{ num_experts: 32, use_expert_bias: true, routed_scaling_factor: 1, norm_topk_prob: true, layer_types: null },
+    head_dim: null,
   },
   jais2: {
     ...{ ...withoutNorm, vocab_size: 150_272, hidden_size: 3328, intermediate_size: 26_624, num_attention_heads: 26 },
@@ -414,6 +415,22 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_kv_shared_layers: 0, enable_moe_block: false, use_double_wide_mlp: false, num_experts: null },
     ...{ top_k_experts: null, moe_intermediate_size: null, global_head_dim: 512, num_global_key_value_heads: null },
     per_layer_config: null,
+  },
+  kimi_linear: {
+    ...{
+      num_attention_heads: 32,
+      tie_word_embeddings: false,
+      is_causal: true,
+      hidden_act: "silu",
+      vocab_size: 163_840,
+    },
+    ...{ hidden_size: 2304, intermediate_size: 9216, num_hidden_layers: 27 },
+    ...{ num_key_value_heads: 32, max_position_embeddings: 1_048_576, rms_norm_eps: 1e-5, moe_intermediate_size: 1024 },
+    ...{ num_experts: 256, num_experts_per_tok: 8, n_shared_experts: 1, n_group: 1, topk_group: 1 },
+    ...{ routed_scaling_factor: 2.446, norm_topk_prob: true, kv_lora_rank: 512, q_lora_rank: null, v_head_dim: 128 },
+    ...{ qk_rope_head_dim: 64, qk_nope_head_dim: 128, qk_head_dim: null, attention_bias: false },
+    ...{ layer_types: null, mlp_layer_types: null, first_k_dense_replace: 1, linear_attn_config: null },
+    ...{ linear_head_dim: 128, linear_num_heads: 32, linear_conv_kernel_dim: 4 },
   },
   qwen3_5_text: {
     ...{ ...llama, ...qwenDelta, vocab_size: 248_320, intermediate_size: 12_288, num_attention_heads: 16 },

@@ -10,7 +10,9 @@ import type {
   RopeDescription,
 } from "../decoder/description.ts";
 import { type Architecture, type ArchitectureName, type Described, rowOf } from "./architectures.ts";
-import { unknownArchitecture } from "./hugging_face.ts";
+import { completed } from "./config_fields.ts";
+import { type GgufContext, ggufConfigs } from "./gguf_configs.ts";
+import { ofText, unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
 
 /** llama.cpp's names of architectures. It also uses `llama` for Mistral and Mixtral. */
@@ -27,7 +29,7 @@ export const ggufArchitectures: Readonly<Record<string, ArchitectureName>> = {
 
 /** Architectures whose rows of queries and keys llama.cpp's converter reorders, so that adjacent elements rotate. */
 const reordered: ReadonlySet<ArchitectureName> = new Set([
-  ...(["llama", "smollm3", "olmo", "granite", "granitemoe", "arcee"] as const),
+  ...(["llama", "smollm3", "olmo", "granite", "granitemoe", "arcee", "granitemoehybrid", "ministral3"] as const),
 ]);
 
 /** Architectures whose weights of experts llama.cpp does not divide by their sum. */
@@ -54,17 +56,72 @@ export function describeGguf(file: GgufReader): Described {
     architecture !== undefined && Object.hasOwn(ggufArchitectures, architecture)
       ? ggufArchitectures[architecture]
       : undefined;
-  if (name === undefined)
-    throw unknownArchitecture(file.path, "general.architecture", architecture, Object.keys(ggufArchitectures));
+  const isFurther = architecture !== undefined && Object.hasOwn(ggufConfigs, architecture);
+  if (name === undefined && !isFurther)
+    throw unknownArchitecture(file.path, "general.architecture", architecture, [
+      ...Object.keys(ggufArchitectures),
+      ...Object.keys(ggufConfigs),
+    ]);
   const prefix = `${architecture}.`;
   const fields = Object.entries(file.metadata)
     .filter(([key]) => key.startsWith(prefix))
     .map(([key, { value }]) => [key.slice(prefix.length), plain(value)] as const);
   const settings = new Settings(file.path, new Map(fields), prefix);
+  if (name === undefined) return describeFurther(architecture!, { file, settings });
   // OLMo 3 differs from OLMo 2 by its windows
   const hasWindows = (settings.wholeIfAny("attention.sliding_window", 0) ?? 0) > 0;
   const supported = name === "olmo2" && hasWindows ? "olmo3" : name;
   return { name: supported, description: describe({ file, name: supported, settings }) };
+}
+
+/** Describes an architecture by the fields of its config, with the parts and the rotation that the file has. */
+function describeFurther(architecture: string, context: GgufContext): Described {
+  const { name: named, config } = ggufConfigs[architecture]!;
+  const name = typeof named === "function" ? named(context) : named;
+  const fields = Object.entries(config(context)).filter(([, value]) => value !== undefined);
+  const own = { ...context, name };
+  const description = ofText(name, completed(name, context.settings.with(new Map(fields))));
+  return {
+    name,
+    description: { ...description, layers: description.layers.map((layer, at) => adapted(own, layer, at)) },
+  };
+}
+
+/** Adds what a config has otherwise: the scaling of rotations, and which weights are one tensor. */
+function adapted(context: Context, layer: LayerDescription, index: number): LayerDescription {
+  const { file, name, settings } = context;
+  const has = (end: string) => file.has(`blk.${index}.${end}`);
+  const { attention, feedForward, recurrent, beside } = layer;
+  const isLocal = rowOf(name).localBase !== undefined && attention.window !== undefined;
+  const scaling =
+    isLocal || name === "ministral3" ? attention.rope?.scaling : (factorsOf(context) ?? scalingOf(settings));
+  const lengthening = attention.latent ? lengtheningOf(settings) : undefined;
+  const isEven = lengthening !== undefined && scaling?.type === "yarn";
+  const interleaved = reordered.has(name) || attention.rope?.interleaved;
+  const rope = attention.rope && {
+    ...{ ...attention.rope, interleaved },
+    scaling: isEven ? { ...scaling, attentionFactor: 1 } : scaling,
+  };
+  return {
+    ...layer,
+    attention: {
+      ...{ ...attention, rope, fused: attention.heads > 0 && has("attn_qkv.weight") },
+      scale: lengthening === undefined ? attention.scale : attention.scale! * lengthening ** 2,
+    },
+    feedForward: {
+      ...feedForward,
+      fused: feedForward.fused && !has("ffn_gate.weight") && !has("ffn_gate_exps.weight"),
+    },
+    beside: beside && { ...beside, fused: has("ffn_gate_up_exps.weight") },
+    recurrent: recurrent?.kind === "deltaNet" ? { ...recurrent, apart: true, tiled: name !== "qwen3_next" } : recurrent,
+  };
+}
+
+/** YaRN's factor of DeepSeek's scores, 1 + 0.1 · mscale_all_dim · ln(factor); undefined if the file has none. */
+function lengtheningOf(settings: Settings): number | undefined {
+  const multiplier = settings.positiveIfAny("rope.scaling.yarn_log_multiplier");
+  const factor = settings.positiveIfAny("rope.scaling.factor");
+  return multiplier === undefined || factor === undefined ? undefined : 1 + multiplier * Math.log(factor);
 }
 
 /** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */

@@ -223,7 +223,7 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
   const headWidth = config.whole("qk_nope_head_dim") + rotated;
   checkSize(config, "qk_head_dim", headWidth, "qk_nope_head_dim + qk_rope_head_dim");
   if (row.latentHeadDim) checkSize(config, "head_dim", rotated, "qk_rope_head_dim");
-  const rotation = layerRope(row, config, false, rotated);
+  const rotation = row.latentRotates === false ? undefined : layerRope(row, config, false, rotated);
   const bias = config.flag("attention_bias");
   return {
     ...{
@@ -238,8 +238,8 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
       ...{ queryRank: config.wholeIfAny("q_lora_rank"), rank: config.whole("kv_lora_rank"), rotated },
       valueWidth: config.whole("v_head_dim"),
     },
-    scale: latentScale(row, config) / Math.sqrt(headWidth),
-    rope: {
+    scale: (rotation ? latentScale(row, config) : 1) / Math.sqrt(headWidth),
+    rope: rotation && {
       ...wholeRotation(rotation, config),
       dim: rotated,
       interleaved: row.interleaved ?? config.flag("rope_interleave", false),

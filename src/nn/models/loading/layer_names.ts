@@ -129,6 +129,20 @@ const deltaNetApart = {
   "mixer.rates": "in_proj_a",
 } as const;
 
+/** Names of Kimi Linear's delta attention. */
+const kimiDelta = {
+  ...{ "mixer.query": "self_attn.q_proj", "mixer.key": "self_attn.k_proj", "mixer.value": "self_attn.v_proj" },
+  ...{ "mixer.queryConvolution": "self_attn.q_conv1d", "mixer.keyConvolution": "self_attn.k_conv1d" },
+  ...{ "mixer.valueConvolution": "self_attn.v_conv1d", "mixer.stepBias": "self_attn.dt_bias" },
+  ...{ "mixer.forgetDown": "self_attn.f_a_proj", "mixer.forgetUp": "self_attn.f_b_proj" },
+  ...{ "mixer.gateDown": "self_attn.g_a_proj", "mixer.gateUp": "self_attn.g_b_proj" },
+  ...{ "mixer.logDecay": "self_attn.A_log", "mixer.strengths": "self_attn.b_proj" },
+  ...{ "mixer.norm": "self_attn.o_norm", "mixer.output": "self_attn.o_proj" },
+} as const;
+
+/** In Kimi Linear's layers without experts, published files and `transformers` name the feed-forward differently. */
+const either = (name: string): string => `mlp.${name}|block_sparse_moe.${name}`;
+
 /** Names of Mixtral's experts. */
 export const mixtralExperts = {
   "feedForward.router": "block_sparse_moe.gate",
@@ -239,6 +253,15 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   hy_v3: {
     ...{ ...sharedExpert("mlp.shared_mlp"), "feedForward.router": "mlp.router.gate" },
     "feedForward.correction": "mlp.expert",
+  },
+  kimi_linear: {
+    ...{ ...latentAttention, ...sharedExpert("block_sparse_moe.shared_experts"), ...kimiDelta },
+    ...{ "feedForward.router": "block_sparse_moe.gate", "feedForward.correction": "block_sparse_moe.gate" },
+    ...{ "feedForward.gate": either("gate_proj"), "feedForward.up": either("up_proj") },
+    "feedForward.down": either("down_proj"),
+    "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
+    "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
+    "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
   },
   mpt: {
     ...{ attentionNorm: "norm_1", feedForwardNorm: "norm_2", "attention.queryKeyValue": "attn.Wqkv" },

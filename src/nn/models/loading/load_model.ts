@@ -34,6 +34,7 @@ import {
   generationOfGguf,
 } from "./generation.ts";
 import { describeGguf } from "./gguf.ts";
+import { restoredTensors } from "./gguf_tensors.ts";
 import { describeFolder } from "./hugging_face.ts";
 import { placesOf, type Style } from "./names.ts";
 import type { LoadableModel, Opened } from "./opened.ts";
@@ -224,7 +225,7 @@ function withoutUnused(source: WeightSource, layers: DecoderDescription["layers"
 
 function openGguf(path: string, mmproj?: string): Opened {
   const file = openGgufFor("loadModel", path);
-  const source = ggufSource(file);
+  const source = restoredTensors(ggufSource(file));
   try {
     if (mmproj !== undefined) return withMmproj(file, mmproj);
     if (isMmproj(file)) {

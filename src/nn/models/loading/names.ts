@@ -1,6 +1,7 @@
 /** Where the weights of a {@link Decoder} are in checkpoints, by Hugging Face's and llama.cpp's names. */
 import type { DecoderDescription, LayerDescription, RecurrentDescription } from "../decoder/description.ts";
 import { type ArchitectureName, rowOf } from "./architectures.ts";
+import { ggufLayerInputs, ggufParts, ggufStreams } from "./gguf_names.ts";
 import {
   further,
   furtherTop,
@@ -62,7 +63,7 @@ interface Names {
   readonly top: TopNames;
   /**
    * Names in a block, without the prefix. `#` stands for the index of an expert; without `#`, one tensor holds all
-   * experts.
+   * experts. `|` separates alternatives.
    */
   readonly block: (layer: LayerDescription) => Readonly<Record<string, string>>;
   readonly prefixes: (index: number) => readonly string[];
@@ -73,6 +74,10 @@ const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly str
   shortConvolution: ["input", "convolution", "output"],
   stateSpace: ["input", "convolution", "stepBias", "logDecay", "skip", "norm", "output"],
   deltaNet: ["input", "gate", "strengths", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
+  kimiDelta: [
+    ...["query", "key", "value", "queryConvolution", "keyConvolution", "valueConvolution", "forgetDown", "forgetUp"],
+    ...["stepBias", "logDecay", "strengths", "gateDown", "gateUp", "norm", "output"],
+  ],
 };
 
 /** Layers that exist only in delta nets with separate projections. */
@@ -83,7 +88,7 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
   if (norms !== "after") yield "attentionNorm";
   const { latent } = attention;
   if (recurrent) {
-    const isHere = (part: string) => !isApart.has(part) || (recurrent.kind === "deltaNet" && recurrent.apart);
+    const isHere = (part: string) => recurrent.kind !== "deltaNet" || recurrent.apart || !isApart.has(part);
     const parts = recurrentParts[recurrent.kind].filter(isHere);
     const isNormed = recurrent.kind !== "stateSpace" || recurrent.norm !== "none";
     yield* parts.filter((part) => part !== "norm" || isNormed).map((part) => `mixer.${part}`);
@@ -120,7 +125,11 @@ function* gemmaPathsOf({ layerInput, scaled, altUp, beside }: LayerDescription):
   const isHere = {
     ...{ layerInput, altUp, lowRank: altUp, beside, scale: scaled },
   } as Readonly<Record<string, unknown>>;
-  for (const path of Object.keys(gemmaParts)) if (isHere[path.split(".")[0]!]) yield path;
+  for (const path of Object.keys(gemmaParts)) {
+    if (!isHere[path.split(".")[0]!]) continue;
+    const isSplit = path.endsWith(".gateUp") && beside?.fused === false;
+    yield* isSplit ? [path.replace("gateUp", "gate"), path.replace("gateUp", "up")] : [path];
+  }
 }
 
 function* queryKeyNormsOf(attention: LayerDescription["attention"]): Generator<string> {
@@ -145,7 +154,7 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
     { ...top("tokenEmbedding"), names: [...names.top.tokenEmbedding, ...(tied ? names.top.head : [])] },
     ...(learnedPositions ? [top("positionEmbedding")] : []),
     ...(embeddingNorm ? [top("embeddingNorm")] : []),
-    ...furtherTops(description),
+    ...(style === "gguf" ? ggufTops(description) : furtherTops(description)),
     ...layers.flatMap((layer, index) =>
       [...pathsOf(layer), ...gemmaPathsOf(layer)].flatMap((path) =>
         path === "attention.queryKeyValue" && rowOf(name).fused !== true && !rowOf(name).groupedHeads
@@ -170,6 +179,21 @@ function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
   return [...(layerInputs ? Object.entries(layerInputNames) : []), ...numbered.flat()].map(at);
 }
 
+/** The same in GGUF files, where a tensor holds all streams. */
+function ggufTops({ layerInputs, streams }: DecoderDescription): Place[] {
+  const inputs = layerInputs ? Object.entries(ggufLayerInputs) : [];
+  return [
+    ...inputs.map(([path, name]) => ({ path, names: [name] })),
+    ...Array.from({ length: (streams?.count ?? 1) - 1 }, (_, index) =>
+      Object.entries(ggufStreams).map(([path, name]) => ({
+        path: path.replace("#", `${index}`),
+        names: [name],
+        change: { kind: "part", index } as const,
+      })),
+    ).flat(),
+  ];
+}
+
 function blockPlaces(
   { block, prefixes }: Names,
   layer: LayerDescription,
@@ -178,7 +202,7 @@ function blockPlaces(
   change: Change | undefined,
 ): Place[] {
   const names = block(layer);
-  const named = (at: string) => prefixes(index).map((prefix) => `${prefix}${at}`);
+  const named = (at: string) => at.split("|").flatMap((own) => prefixes(index).map((prefix) => `${prefix}${own}`));
   const [, norm, head] = /^(.*)\.norms\.(\d+)$/.exec(path) ?? [];
   if (norm !== undefined) {
     const own = names[norm]!.replace("#", head!);
@@ -199,7 +223,12 @@ function blockPlaces(
 /** Returns the rows of a projection in a tensor that stores, for each key head, its queries, then its key and value. */
 function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, path: string): Change | undefined {
   const part = /^attention\.(query|key|value|gate)$/.exec(path)?.[1];
-  if (part !== undefined && style !== "gguf" && layer.attention.gated && (part === "query" || part === "gate"))
+  const isOfKeyHead = name === "qwen3_next" && style === "gguf" && /^mixer\.(strengths|rates)$/.test(path);
+  if (isOfKeyHead && layer.recurrent?.kind === "deltaNet") {
+    const count = layer.recurrent.valueHeads / layer.recurrent.keyHeads;
+    return { kind: "heads", of: 2 * count, first: path.endsWith("rates") ? count : 0, count, headWidth: 1 };
+  }
+  if (part !== undefined && layer.attention.gated && (part === "query" || part === "gate"))
     return { kind: "heads", of: 2, first: part === "query" ? 0 : 1, count: 1, headWidth: layer.attention.headWidth };
   if (part === undefined || style === "gguf" || !rowOf(name).groupedHeads) return undefined;
   const { heads, keyValueHeads, headWidth } = layer.attention;
@@ -233,9 +262,9 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
 }
 
-/** Convolutions have an axis of size 1. */
+/** Convolutions have an axis of size 1, and Kimi Linear's decays three. */
 const recurrentChange = (path: string): Change | undefined =>
-  path === "mixer.convolution" ? { kind: "reshaped" } : undefined;
+  /^mixer\.(\w*[cC]onvolution|logDecay)$/.test(path) ? { kind: "reshaped" } : undefined;
 
 /** GPT-OSS alternates the rows of gate and up. It stores unquantized weights of experts as [inputs, outputs]. */
 function gptOssChange(path: string): Change | undefined {
@@ -320,12 +349,12 @@ const llamaCpp = (name: ArchitectureName): Names => ({
     tokenEmbedding: ["token_embd"],
     positionEmbedding: ["position_embd"],
     embeddingNorm: ["token_embd_norm"],
-    finalNorm: ["output_norm"],
+    finalNorm: ["output_norm", "token_embd_norm"], // LFM2's is the latter
     head: ["output"],
   },
   prefixes: (index) => [`blk.${index}.`],
-  block: ({ parallel }) => ({
-    attentionNorm: name === "falcon" && parallel === "separateNorms" ? "attn_norm_2" : "attn_norm",
+  block: (layer) => ({
+    attentionNorm: name === "falcon" && layer.parallel === "separateNorms" ? "attn_norm_2" : "attn_norm",
     "attention.query": "attn_q",
     "attention.key": "attn_k",
     "attention.value": "attn_v",
@@ -348,6 +377,7 @@ const llamaCpp = (name: ArchitectureName): Names => ({
     "feedForward.correction": "exp_probs_b",
     ...{ "feedForward.shared.gate": "ffn_gate_shexp", "feedForward.shared.up": "ffn_up_shexp" },
     ...{ "feedForward.shared.down": "ffn_down_shexp", "feedForward.sharedGate": "ffn_gate_inp_shexp" },
+    ...ggufParts(name, layer),
   }),
 });
 
@@ -358,5 +388,8 @@ const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string
     gpt_oss: "post_attention_norm",
     glm4_moe: "post_attention_norm",
     falcon: "attn_norm",
+    qwen3_next: "post_attention_norm",
+    qwen3_5_text: "post_attention_norm",
+    qwen3_5_moe_text: "post_attention_norm",
   },
 };

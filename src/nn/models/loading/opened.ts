@@ -9,6 +9,7 @@ import type { Detr } from "../vision/detr/detr.ts";
 import type { DualEncoder } from "../vision/dual_encoder.ts";
 import type { RtDetr } from "../vision/rt_detr/rt_detr.ts";
 import type { Sam } from "../vision/sam/sam.ts";
+import type { Sam2 } from "../vision/sam/sam2.ts";
 import type { SemanticSegmenter } from "../vision/segformer/segmenter.ts";
 import type { VisionEncoder } from "../vision/vision_encoder.ts";
 import type { Wav2Vec2 } from "../wav2vec2/wav2vec2.ts";
@@ -30,6 +31,7 @@ export type LoadableModel =
   | Detr
   | RtDetr
   | Sam
+  | Sam2
   | Whisper
   | Wav2Vec2;
 

@@ -2,11 +2,13 @@
 import {
   type DecoderDescription,
   type DeltaNetDescription,
+  type KimiDeltaDescription,
   noAttention,
   noFeedForward,
   type ShortConvolutionDescription,
   type StateSpaceDescription,
 } from "../decoder/description.ts";
+import { checkKeys } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 
 /** Whether `layer_types` has a kind for a layer. @throws {FileFormatError} if the list does not have one per layer. */
@@ -69,6 +71,39 @@ export function checkSilu(config: Settings): void {
   const got = config.textIfAny("hidden_act");
   if (got !== "silu" && got !== "swish")
     throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
+}
+
+/** Kimi Linear's delta attention, in the layers that `layer_types` lists. */
+export function kimiDelta(config: Settings, index: number): KimiDeltaDescription | undefined {
+  if (!isKind(config, index, "linear_attention", "full_attention")) return undefined;
+  checkSilu(config);
+  return {
+    ...{ kind: "kimiDelta", heads: config.whole("linear_num_heads"), headWidth: config.whole("linear_head_dim") },
+    ...{ kernel: config.whole("linear_conv_kernel_dim"), eps: config.positive("rms_norm_eps") },
+  };
+}
+
+/** The fields of `linear_attn_config` of published files, which take precedence, and the default kinds of layers. */
+export function kimiFields(config: Settings): Readonly<Record<string, unknown>> {
+  const own = config.inner("linear_attn_config");
+  if (own)
+    checkKeys(
+      own,
+      (key) => ["full_attn_layers", "kda_layers", "head_dim", "num_heads", "short_conv_kernel_size"].includes(key),
+      "is not a setting of kimi_linear",
+    );
+  const listed = own?.get("full_attn_layers");
+  const layers = Array.from({ length: config.whole("num_hidden_layers") }, (_, at) => at);
+  // published lists count from 1
+  const attends = (at: number) => (Array.isArray(listed) ? listed.includes(at + 1) : at > 0 && at % 4 === 0);
+  const types = layers.map((at) => (attends(at) ? "full_attention" : "linear_attention"));
+  return {
+    linear_head_dim: own?.wholeIfAny("head_dim") ?? config.whole("linear_head_dim"),
+    linear_num_heads: own?.wholeIfAny("num_heads") ?? config.whole("linear_num_heads"),
+    linear_conv_kernel_dim: own?.wholeIfAny("short_conv_kernel_size") ?? config.whole("linear_conv_kernel_dim"),
+    ...(config.get("layer_types") === undefined && { layer_types: types }),
+    tie_word_embeddings: false, // transformers ignores it
+  };
 }
 
 /** Mamba 2's state space layers: all layers. */

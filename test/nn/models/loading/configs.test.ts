@@ -73,6 +73,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   qwen3_5_moe_text: ["hidden_act"],
   granitemoehybrid: ["hidden_act"],
   falcon_h1: ["hidden_act"],
+  kimi_linear: ["hidden_act"],
   hy_v3: ["mlp_bias"],
   // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
@@ -81,8 +82,10 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };
 
-/** Keys that have no effect here but are read in some architectures. */
-const readKeys: Readonly<Record<string, readonly string[]>> = { mpt: ["max_seq_len"] };
+/** Keys without an effect that are read in some architectures. */
+const readKeys: Readonly<Record<string, readonly string[]>> = {
+  ...{ mpt: ["max_seq_len"], kimi_linear: ["model_max_length"] },
+};
 
 /** Whether a change is rejected for an accepted reason. */
 function isExpected(name: ArchitectureName, key: string, value: unknown): boolean {

@@ -86,7 +86,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
-    const { keyHeads, valueHeads, keyWidth, valueWidth } = this.#description;
+    const { keyHeads, valueHeads, keyWidth, valueWidth, tiled } = this.#description;
     const states = new States(inputs.cache);
     const [perKey, [keys, values]] = [valueHeads / keyHeads, [keyHeads * keyWidth, valueHeads * valueWidth]];
     const { qkv, z, b, a } = this.project(withoutPadding(x, inputs));
@@ -95,7 +95,10 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const [queries, own, inner] = split(toDType(convolved, "float32"), [keys, keys, values], { dim: -1 });
     const heads = (rows: Tensor) => {
       const unit = normalized(unflatten(rows, 2, [keyHeads, keyWidth]));
-      return transpose(repeatInterleave(unit, perKey, { dim: 2 }), 1, 2);
+      const repeated = tiled
+        ? cat(new Array<Tensor>(perKey).fill(unit), 2)
+        : repeatInterleave(unit, perKey, { dim: 2 });
+      return transpose(repeated, 1, 2);
     };
     const speed = softplus(add(toDType(a, "float32"), this.stepBias.forward()));
     const logs = mul(speed, neg(exp(this.logDecay.forward())));
@@ -163,11 +166,11 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
   }
 }
 
-/** Returns vectors of length 1. */
-const normalized = (x: Tensor): Tensor => mul(x, rsqrt(add(sum(mul(x, x), { dim: -1, keepdim: true }), EPS)));
+/** @internal Returns vectors of length 1. */
+export const normalized = (x: Tensor): Tensor => mul(x, rsqrt(add(sum(mul(x, x), { dim: -1, keepdim: true }), EPS)));
 
-/** Returns (1 − a)⁻¹ = Σ aⁿ of strictly lower triangular matrices: (1 + a)(1 + a²)(1 + a⁴) … */
-function inverseOf(a: Tensor): Tensor {
+/** @internal Returns (1 − a)⁻¹ = Σ aⁿ of strictly lower triangular matrices: (1 + a)(1 + a²)(1 + a⁴) … */
+export function inverseOf(a: Tensor): Tensor {
   const size = a.shape.at(-1)!;
   let [product, power] = [add(a, eye(size)), a];
   for (let terms = 2; terms < size; terms *= 2) {

@@ -39,7 +39,7 @@ export class Parameter extends Module<[], Tensor> {
  * | `weight` | [channels, kernel] |
  * | `bias` | [channels]; null without a bias |
  */
-export class TokenConvolution extends Module<[x: Tensor, cache?: States], Tensor> {
+export class TokenConvolution extends Module<[x: Tensor, cache?: States, name?: string], Tensor> {
   readonly weight: Tensor;
   readonly bias: Tensor | null;
 
@@ -49,13 +49,13 @@ export class TokenConvolution extends Module<[x: Tensor, cache?: States], Tensor
     this.bias = bias ? zeroParameter([channels], options) : null;
   }
 
-  /** @param x [batch, tokens, channels] @returns the same shape */
-  override forward(x: Tensor, states?: States): Tensor {
+  /** @param x [batch, tokens, channels] @param name of the state @returns the same shape */
+  override forward(x: Tensor, states?: States, name = "convolution"): Tensor {
     const [batch, count, channels] = tupleOf(x.shape, 3);
     const kernel = this.weight.shape[1]!;
-    const before = states?.read("convolution") ?? zeros([batch, kernel - 1, channels], { dtype: x.dtype });
+    const before = states?.read(name) ?? zeros([batch, kernel - 1, channels], { dtype: x.dtype });
     const all = kernel === 1 ? x : cat([toDType(before, x.dtype), x], { dim: 1 });
-    states?.write("convolution", narrow(all, 1, all.shape[1]! - kernel + 1, kernel - 1));
+    states?.write(name, narrow(all, 1, all.shape[1]! - kernel + 1, kernel - 1));
     let sum: Tensor | undefined;
     for (let at = 0; at < kernel; at++) {
       const term = mul(narrow(all, 1, at, count), select(this.weight, 1, at));

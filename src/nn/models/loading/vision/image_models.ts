@@ -1,4 +1,4 @@
-/** Opens the folder of SegFormer, Depth Anything, DETR, RT-DETR or SAM. */
+/** Opens the folder of SegFormer, Depth Anything, DETR, RT-DETR, SAM or SAM 2. */
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
@@ -8,6 +8,7 @@ import { Detr } from "../../vision/detr/detr.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
 import { RtDetr } from "../../vision/rt_detr/rt_detr.ts";
 import { Sam } from "../../vision/sam/sam.ts";
+import { Sam2 } from "../../vision/sam/sam2.ts";
 import { SemanticSegmenter } from "../../vision/segformer/segmenter.ts";
 import { generationOf } from "../generation.ts";
 import type { Place } from "../names.ts";
@@ -19,12 +20,13 @@ import { depthPlaces, describeDepth, isUnusedDepth } from "./depth_anything.ts";
 import { describeDetr, detrPlaces } from "./detr.ts";
 import { describeRtDetr, isUnusedInRtDetr, rtDetrPlaces } from "./rt_detr.ts";
 import { describeSam, isUnusedInSam, samPlaces } from "./sam.ts";
+import { describeSam2, isUnusedInSam2, sam2Places } from "./sam2.ts";
 import { describeSegformer, segformerPlaces } from "./segformer.ts";
 
 /** The name of a supported architecture. */
 export type ImageModelName = (typeof names)[number];
 
-const names = ["segformer", "depth_anything", "detr", "rt_detr", "sam"] as const;
+const names = ["segformer", "depth_anything", "detr", "rt_detr", "sam", "sam2", "sam2_video"] as const;
 
 /** Whether a `model_type` belongs to one of these models. */
 export const isImageModel = (type: unknown): type is ImageModelName => names.some((name) => name === type);
@@ -32,7 +34,7 @@ export const isImageModel = (type: unknown): type is ImageModelName => names.som
 /** A model that a config describes. */
 export interface DescribedImageModel {
   readonly places: readonly Place[];
-  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam;
+  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam | Sam2;
   readonly isUnused: (name: string) => boolean;
 }
 
@@ -58,6 +60,11 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
     const description = describeSam(settings);
     const newModel = (options: LayerOptions) => new Sam(description, options);
     return { places: samPlaces(description), newModel, isUnused: isUnusedInSam };
+  }
+  if (name === "sam2" || name === "sam2_video") {
+    const description = describeSam2(settings);
+    const newModel = (options: LayerOptions) => new Sam2(description, options);
+    return { places: sam2Places(description), newModel, isUnused: isUnusedInSam2 };
   }
   const description = describeDepth(settings);
   return {

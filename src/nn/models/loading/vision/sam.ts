@@ -2,7 +2,12 @@
 import { tupleOf } from "../../../../core/tuples.ts";
 import type { Json } from "../../../../io/json.ts";
 import type { FeedForwardDescription } from "../../decoder/description.ts";
-import type { SamDecoderDescription, SamDescription, SamEncoderDescription } from "../../vision/sam/description.ts";
+import type {
+  PromptedDescription,
+  SamDecoderDescription,
+  SamDescription,
+  SamEncoderDescription,
+} from "../../vision/sam/description.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
 import { encoderActivation } from "../encoder/activations.ts";
 import type { Place } from "../names.ts";
@@ -56,16 +61,24 @@ export function describeSam(given: Settings): SamDescription {
   if (width % 8 !== 0) throw vision.wrong("output_channels", "a multiple of 8", width);
   return {
     ...{ architecture: "sam", channels: vision.whole("num_channels"), image, patch, width },
+    side: Math.floor(image / patch),
     ...{ encoder: encoderOf(vision), decoder: decoderOf(decoder, width) },
   };
 }
 
-function partOf(config: Settings, key: string, fields: Fields): Settings {
+/** Reads a part of a config, with the defaults of `fields`. */
+export function partOf(
+  config: Settings,
+  key: string,
+  fields: Fields,
+  others: ReadonlySet<string> = notes,
+  name = "sam",
+): Settings {
   const part = config.inner(key) ?? config.with(new Map());
   checkKeys(
     part,
-    (own) => Object.hasOwn(fields, own) || notes.has(own) || hasNoEffectAnywhere(own),
-    `is not a setting of sam's ${key}`,
+    (own) => Object.hasOwn(fields, own) || others.has(own) || hasNoEffectAnywhere(own),
+    `is not a setting of ${name}'s ${key}`,
   );
   const present = part.entries().filter(([, value]) => value !== null && value !== undefined);
   return part.with(new Map([...Object.entries(fields), ...present]));
@@ -92,24 +105,35 @@ function encoderOf(config: Settings): SamEncoderDescription {
   };
 }
 
-function decoderOf(config: Settings, width: number): SamDecoderDescription {
+/** Reads the settings of a decoder of masks. Those of SAM 2 have further layers. */
+export function decoderOf(config: Settings, width: number, isSecond = false): SamDecoderDescription {
   const [heads, reduction] = [config.whole("num_attention_heads"), config.whole("attention_downsample_rate")];
   if (width % (heads * reduction) !== 0)
     throw config.wrong("num_attention_heads", "a divisor of hidden_size / attention_downsample_rate", heads);
   return {
-    ...{ heads, reduction, layers: config.whole("num_hidden_layers"), eps: config.positive("layer_norm_eps") },
-    feedForward: feedForwardOf(config, config.whole("mlp_dim")),
+    ...{ heads, layers: config.whole("num_hidden_layers"), readsFiner: isSecond },
+    // In transformers, blocks of SAM always halve their heads, and SAM 2 ignores hidden_act.
+    reductions: [isSecond ? reduction : 2, reduction],
+    eps: isSecond ? 1e-5 : config.positive("layer_norm_eps"),
+    feedForward: isSecond
+      ? { hidden: config.whole("mlp_dim"), gated: false, activation: "relu", bias: true }
+      : feedForwardOf(config, config.whole("mlp_dim")),
     masks: config.whole("num_multimask_outputs"),
     scores: { width: config.whole("iou_head_hidden_dim"), layers: config.whole("iou_head_depth", 2) },
   };
 }
 
-const place = (path: string, ...names: readonly string[]): Place => ({ path, names });
+export const place = (path: string, ...names: readonly string[]): Place => ({ path, names });
 
-const attentionParts = { query: "q_proj", key: "k_proj", value: "v_proj", output: "out_proj" } as const;
+const attentionParts = {
+  ...{ query: ["q_proj"], key: ["k_proj"], value: ["v_proj"] },
+  output: ["out_proj", "o_proj"], // of SAM, and of SAM 2
+} as const;
 
 const attentionPlaces = (path: string, name: string): Place[] =>
-  Object.entries(attentionParts).map(([part, own]) => place(`${path}.${part}`, `${name}.${own}`));
+  Object.entries(attentionParts).map(([part, names]) =>
+    place(`${path}.${part}`, ...names.map((own) => `${name}.${own}`)),
+  );
 
 function encoderPlaces({ encoder }: SamDescription): Place[] {
   const own = "vision_encoder";
@@ -142,7 +166,8 @@ function encoderPlaces({ encoder }: SamDescription): Place[] {
   ];
 }
 
-function decoderPlaces({ decoder }: SamDescription): Place[] {
+/** Returns the places of the decoder of masks. */
+export function decoderPlaces({ decoder }: PromptedDescription): Place[] {
   const own = "mask_decoder";
   const block = (at: number): Place[] => {
     const [path, name] = [`decoder.transformer.blocks.${at}`, `${own}.transformer.layers.${at}`];
@@ -153,8 +178,8 @@ function decoderPlaces({ decoder }: SamDescription): Place[] {
       ...["attentionNorm", "toPlacesNorm", "feedForwardNorm", "toTokensNorm"].map((norm, index) =>
         place(`${path}.${norm}`, `${name}.layer_norm${index + 1}`),
       ),
-      place(`${path}.feedForward.up`, `${name}.mlp.lin1`),
-      place(`${path}.feedForward.down`, `${name}.mlp.lin2`),
+      place(`${path}.feedForward.up`, `${name}.mlp.lin1`, `${name}.mlp.proj_in`),
+      place(`${path}.feedForward.down`, `${name}.mlp.lin2`, `${name}.mlp.proj_out`),
     ];
   };
   const head = (path: string, name: string, count: number): Place[] =>
@@ -175,6 +200,14 @@ function decoderPlaces({ decoder }: SamDescription): Place[] {
       head(`decoder.maskHeads.${at}`, `${own}.output_hypernetworks_mlps.${at}`, 3),
     ).flat(),
     ...head("decoder.scoreHead", `${own}.iou_prediction_head`, decoder.scores.layers),
+    ...(decoder.readsFiner
+      ? [
+          place("decoder.presenceToken", `${own}.obj_score_token`),
+          ...head("decoder.presenceHead", `${own}.pred_obj_score_head`, 3),
+          place("decoder.fineProjection", `${own}.conv_s1`),
+          place("decoder.finestProjection", `${own}.conv_s0`),
+        ]
+      : []),
   ];
 }
 

@@ -104,6 +104,7 @@ const processors: Readonly<Record<string, Fields>> = {
     ...{ ...steps, ...imagenet, size: { longest_edge: 1024 }, resample: 2, do_pad: true, pad_size: square(1024) },
     ...{ mask_size: null, mask_pad_size: null },
   },
+  Sam2: { ...steps, ...imagenet, size: square(1024), resample: 2, mask_size: null, mask_pad_size: null },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
   Qwen2VL: {
     ...{ ...steps, ...openai, size: { shortest_edge: 56 * 56, longest_edge: 28 * 28 * 1280 }, resample: 3 },

@@ -7,16 +7,13 @@ import { Module } from "../../../layers/module.ts";
 import { LayerNorm } from "../../../layers/normalization.ts";
 import { DecoderFeedForward } from "../../decoder/feed_forward.ts";
 import { ProjectedAttention } from "../projected_attention.ts";
-import type { SamDescription } from "./description.ts";
+import type { PromptedDescription } from "./description.ts";
 
 /** The states of tokens [1, tokens, width] and places [1, places, width]. */
 export interface TwoWayStates {
   readonly tokens: Tensor;
   readonly places: Tensor;
 }
-
-/** The factor by which attention between tokens and places narrows its heads. */
-const REDUCTION = 2;
 
 const sum = (a: Tensor, b: Tensor): Tensor => add(a, b);
 
@@ -39,12 +36,12 @@ export class TwoWayBlock extends Module<[states: TwoWayStates, embeddings: TwoWa
   readonly #isFirst: boolean;
 
   /** @param isFirst whether tokens start as their embeddings; self-attention then has no residual connection */
-  constructor({ width, decoder }: SamDescription, isFirst: boolean, options: LayerOptions) {
+  constructor({ width, decoder }: PromptedDescription, isFirst: boolean, options: LayerOptions) {
     super();
-    const { heads, eps, feedForward } = decoder;
+    const { heads, eps, feedForward, reductions } = decoder;
     const shared = layerOptions(options);
     const norm = () => new LayerNorm(width, { ...shared, eps });
-    const across = () => new ProjectedAttention(width, heads, shared, Math.floor(width / REDUCTION));
+    const across = () => new ProjectedAttention(width, heads, shared, Math.floor(width / reductions[0]));
     this.#isFirst = isFirst;
     this.attention = new ProjectedAttention(width, heads, shared);
     this.attentionNorm = norm();
@@ -82,12 +79,12 @@ export class TwoWayTransformer extends Module<[embeddings: TwoWayStates, places:
   readonly last: ProjectedAttention;
   readonly lastNorm: LayerNorm;
 
-  constructor(description: SamDescription, options: LayerOptions) {
+  constructor(description: PromptedDescription, options: LayerOptions) {
     super();
     const { width, decoder } = description;
     const shared = layerOptions(options);
     this.blocks = Array.from({ length: decoder.layers }, (_, at) => new TwoWayBlock(description, at === 0, shared));
-    this.last = new ProjectedAttention(width, decoder.heads, shared, Math.floor(width / decoder.reduction));
+    this.last = new ProjectedAttention(width, decoder.heads, shared, Math.floor(width / decoder.reductions[1]));
     this.lastNorm = new LayerNorm(width, shared);
   }
 
