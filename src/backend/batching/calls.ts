@@ -21,12 +21,16 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { empty, executeInto, executeMany } from "../dispatch.ts";
 import { type LiftedCall, type Lifting, liftBatched } from "../lifted.ts";
 import { primitives } from "../primitive.ts";
+import { type Crossing, crossBy } from "./examples.ts";
 import { attributesOf, startsIn } from "./random.ts";
 import type { Operand } from "./rule.ts";
 import { ruleOf } from "./rules.ts";
 
-/** @internal Makes dispatch run calls with batched operands. */
-export const enableBatching = (): void => liftBatched(batchedCalls);
+/** @internal Makes dispatch run calls with batched operands, and rules of the caller use these operations. */
+export function enableBatching(crossing: Crossing): void {
+  crossBy(crossing);
+  liftBatched(batchedCalls);
+}
 
 const batchedCalls: Lifting = {
   lifts: (operands, attributes) => operands.some(({ storage }) => storage.batch) || startsIn(attributes) !== undefined,
@@ -135,7 +139,8 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
   copies.dispose();
 }
 
-const reportLoop = ({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void => {
-  if (family !== "random" && name !== "dropout")
-    warnOnce(`${name} runs once for each example of vmap: there is no rule for this call`);
-};
+function reportLoop({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void {
+  if (family === "random" || name === "dropout") return;
+  const advice = family === "kernel" ? "give metalKernel() a vmap rule" : "there is no rule for this call";
+  warnOnce(`${name} runs once for each example of vmap: ${advice}`);
+}
