@@ -127,7 +127,9 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
         "operation that returns a new tensor",
     );
   const { byteLength } = storage.memory;
-  const count = Math.floor(byteLength / bytesOf(dtype)); // the memory of an empty tensor may have a few bytes
+  const earlier = storage.batch as BatchedMemory | undefined;
+  const bytes = earlier ? byteLength - Math.max(0, earlier.level.size - 1) * earlier.step : byteLength;
+  const count = Math.floor(bytes / bytesOf(dtype)); // the memory of an empty tensor may have a few bytes
   const copies = empty([level.size, count], dtype, {}, operation);
   if (storage.isAbstract) makeAbstract(copies.storage);
   else {
@@ -135,7 +137,7 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
     executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
     old.dispose();
   }
-  storage.moveTo(new BatchedMemory(copies.storage, level, count * bytesOf(dtype), byteLength));
+  storage.moveTo(new BatchedMemory(copies.storage, level, count * bytesOf(dtype), level.size * count * bytesOf(dtype)));
   copies.dispose();
 }
 

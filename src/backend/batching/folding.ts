@@ -1,4 +1,5 @@
 /** Rules of primitives with a batch axis or rows: the examples become part of it. */
+import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
@@ -24,27 +25,49 @@ const byCount =
 /**
  * Convolutions whose weights differ between examples, and gradients of weights: the examples become groups of channels.
  *
- * @param images the operands [batch, channels, …]
+ * @param images the operands [batch, channels, …]; inside of another `vmap` the batch may be several axes
  * @param isImage whether the result is one too
  */
 const asGroups =
   (images: readonly number[], isImage: boolean): Rule =>
   (operands, [result], attributes) => {
     const count = countOf(operands);
+    const batch = attributes["batch"] as number;
     const inputs = operands.map((operand, at) => {
       const all = repeatedFor(operand, count);
-      return dense(images.includes(at) ? swapped(all) : all);
+      return dense(images.includes(at) ? behind(all, axesOf(all.shape.slice(1), batch)) : all);
     });
     const grouped = { ...attributes, groups: (attributes["groups"] as number) * count };
     if (!isImage) return { inputs, attributes: grouped };
     const { shape, dtype } = result!;
+    const axes = axesOf(shape, batch);
     return {
       inputs,
       attributes: grouped,
-      specs: [{ shape: [shape[0]!, count, ...shape.slice(1)], dtype }],
-      finish: ([found]) => [swapped(found!)],
+      specs: [{ shape: shape.toSpliced(axes, 0, count), dtype }],
+      finish: ([found]) => [toFront(found!, axes)],
     };
   };
+
+/** The number of leading axes that have a number of elements; further axes of size 1 make no difference. */
+function axesOf(shape: Shape, elements: number): number {
+  let product = 1;
+  let axes = 0;
+  while (product !== elements && axes < shape.length) product *= shape[axes++]!;
+  return axes;
+}
+
+/** Moves the first axis of a view behind the next ones. */
+function behind(x: Tensor, axes: number): Tensor {
+  const moved = <Item>([first, ...others]: readonly Item[]): Item[] => others.toSpliced(axes, 0, first!);
+  return viewOf(x, moved(x.shape), moved(x.strides));
+}
+
+/** Moves an axis of a view to the front. */
+function toFront(x: Tensor, axis: number): Tensor {
+  const moved = <Item>(items: readonly Item[]): Item[] => [items[axis]!, ...items.toSpliced(axis, 1)];
+  return viewOf(x, moved(x.shape), moved(x.strides));
+}
 
 /** Tries rules in order. */
 const firstOf =
@@ -111,11 +134,7 @@ const loss: Rule = (operands, [result], attributes) => {
 };
 
 /** Moves the first axis of a view behind the second one. */
-const swapped = (x: Tensor): Tensor => {
-  const [first, second, ...others] = x.shape;
-  const [one, two, ...steps] = x.strides;
-  return viewOf(x, [second!, first!, ...others], [two!, one!, ...steps]);
-};
+const swapped = (x: Tensor): Tensor => behind(x, 1);
 
 /** Cross entropy: the third operand or result has two planes first, and the weights of the classes come last. */
 const crossEntropy =
