@@ -3,8 +3,19 @@ import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
-import { normalizationBackward, normalizationForward } from "./normalization.ts";
-import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
+import { channelStatistics, normalizationBackward, normalizationForward } from "./normalization.ts";
+import {
+  behind,
+  countOf,
+  dense,
+  folded,
+  type Operand,
+  type Rule,
+  repeatedFor,
+  shifted,
+  toFront,
+  unfolded,
+} from "./rule.ts";
 
 /**
  * Primitives with dense operands, and with an attribute that is the number of planes or batches.
@@ -55,18 +66,6 @@ function axesOf(shape: Shape, elements: number): number {
   let axes = 0;
   while (product !== elements && axes < shape.length) product *= shape[axes++]!;
   return axes;
-}
-
-/** Moves the first axis of a view behind the next ones. */
-function behind(x: Tensor, axes: number): Tensor {
-  const moved = <Item>([first, ...others]: readonly Item[]): Item[] => others.toSpliced(axes, 0, first!);
-  return viewOf(x, moved(x.shape), moved(x.strides));
-}
-
-/** Moves an axis of a view to the front. */
-function toFront(x: Tensor, axis: number): Tensor {
-  const moved = <Item>(items: readonly Item[]): Item[] => [items[axis]!, ...items.toSpliced(axis, 1)];
-  return viewOf(x, moved(x.shape), moved(x.strides));
 }
 
 /** Tries rules in order. */
@@ -153,6 +152,25 @@ const crossEntropy =
     return { inputs, attributes: shifted(attributes, ["axis"]), specs, finish };
   };
 
+/** Rotary embeddings: positions are [seq] or [batch, seq], so examples with different ones join the batch. */
+const rope: Rule = (operands, [result], attributes) => {
+  const [x, positions] = operands as [Operand, Operand?];
+  const count = countOf(operands);
+  if (!positions) return { inputs: [x.tensor], attributes };
+  const rank = positions.tensor.rank - (positions.isBatched ? 1 : 0);
+  if (rank === 1) return { inputs: [repeatedFor(x, count), positions.tensor], attributes };
+  const {
+    shape: [batch, ...shape],
+    dtype,
+  } = result!;
+  return {
+    inputs: [x, positions].map((operand) => folded(repeatedFor(operand, count))),
+    attributes,
+    specs: [{ shape: [count * batch!, ...shape], dtype }],
+    finish: ([found]) => [unfolded(found!, count)],
+  };
+};
+
 /** Sorted lists that have the axes of the values. */
 const search: Rule = (operands, _, attributes) => {
   const [sorted, values] = operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0));
@@ -170,6 +188,8 @@ export const folding: Readonly<Record<string, Rule>> = {
   convolutionTransposed: firstOf(byCount("batch", [0]), asGroups([0], true)),
   convolutionWeight: asGroups([0, 1], false),
   fold: batches,
+  batchNorm: channelStatistics,
+  batchNormGradient: channelStatistics,
   normalizationForward,
   normalizationBackward,
   attentionForward: attention,
@@ -179,5 +199,6 @@ export const folding: Readonly<Record<string, Rule>> = {
   loss,
   crossEntropy: crossEntropy(2),
   crossEntropyGradient: crossEntropy(4),
+  rope,
   searchSorted: search,
 };
