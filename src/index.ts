@@ -35,6 +35,7 @@ export type {
   Sizes,
 } from "./backend/metal/kernel_options.ts";
 export { type KernelArguments, kernelOverride } from "./backend/metal/kernel_override.ts";
+export type { KernelRules, KernelVmapInfo } from "./backend/metal/kernel_rules.ts";
 export type { MetalStatistics } from "./backend/metal/layouts.ts";
 export type { LibrarySource, PipelineBinding, PipelineInfo } from "./backend/metal/pipeline.ts";
 export type { Counters, DispatchCounters, Finding, MetalReport } from "./backend/metal/report.ts";

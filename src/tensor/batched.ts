@@ -41,7 +41,7 @@ export class BatchedMemory implements Memory {
     readonly level: BatchLevel,
     /** The distance between examples in bytes, since views may have another dtype. */
     readonly step: number,
-    /** The bytes of an example. */
+    /** The bytes of all examples. */
     readonly byteLength: number,
   ) {
     base.retain();

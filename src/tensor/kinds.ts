@@ -42,6 +42,16 @@ export const aScalar: Kind<Scalar> = {
     typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? value : undefined,
 };
 
+/** A plain number, or a tensor without axes, which is not read. */
+export const scalarOrElement: Kind<Tensor | Scalar> = {
+  expected: aScalar.expected,
+  parse(value, operation, name) {
+    return Tensor.isTensor(value) && value.rank === 0
+      ? aTensor.parse(value, operation, name)
+      : aScalar.parse(value, operation, name);
+  },
+};
+
 /** A tensor or a plain number. */
 export const tensorOrScalar: Kind<Tensor | Scalar> = {
   expected: `a tensor, ${aScalar.expected}`,

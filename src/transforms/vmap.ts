@@ -73,7 +73,7 @@ export function vmap<Arguments extends readonly unknown[], Result>(
 ): (...values: Arguments) => Result;
 export function vmap(...given: unknown[]): (...values: unknown[]) => unknown {
   const { f, inDims, outDims, randomness, chunkSize } = vmapParameters(given);
-  enableBatching();
+  enableBatching({ enter: enterExamples, leave: leaveExamples });
   return (...values) => {
     const mapped = mappedIn(values, inDims);
     const size = mapped[0]!.size;

@@ -34,6 +34,8 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
           compare(f, [weights, images], [0, null], tolerance);
           compare(gradient as Call, [weight, x], [null, 0], tolerance);
           compare(gradient as Call, [weights, x], [0, 0], tolerance);
+          const pairs = (own: Tensor): Tensor => transforms.vmap((input: Tensor) => f(own, input))(x);
+          compare(pairs as Call, [weights], [0], tolerance);
         }
       });
     });

@@ -1,12 +1,13 @@
 /** Functions and kernels of the caller under jvp and vmap, and vmap of linear algebra. */
 import { describe, expect, test } from "bun:test";
+import type { KernelVmapInfo, MetalKernel } from "../../src/index.ts";
 import * as library from "../../src/index.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext, type VmapInfo } from "../../src/ops/gradient/function.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { difference } from "./samples.ts";
 
-const { linalg, manualSeed, metalKernel, mul, noGrad, randn, tensor, transforms } = library;
+const { linalg, manualSeed, metalKernel, mul, noGrad, ones, randn, tensor, transforms } = library;
 const { jvp, vmap } = transforms;
 const data = (x: Tensor) => x.dataSync();
 
@@ -116,6 +117,7 @@ describe("metalKernel", () => {
     ...{ name: "squared", source, shapes: { y: "x" } as const },
     fallback: ({ x }: { x: Tensor }) => x.mul(x),
   };
+  const alone = source.replace("squared", "squared_alone");
   const [x, t] = [randn([4]), randn([4])];
   const expected = data(mul(mul(x, t), 2) as Tensor);
 
@@ -136,11 +138,127 @@ describe("metalKernel", () => {
     expect(() => jvp((v: Tensor) => neither.apply({ x: v }).y, [x], [t])).toThrow("give metalKernel() a backward");
   });
 
-  test("under vmap it runs once for each example", () => {
-    const kernel = metalKernel<{ x: Tensor }, "y">(options);
+  test("under vmap without a rule it runs once for each example, and the warning says how to change that", () => {
+    const kernel = metalKernel<{ x: Tensor }, "y">({ ...options, name: "squared_alone", source: alone });
     const points = randn([3, 4]);
-    const found = vmap((v: Tensor) => kernel.apply({ x: v }).y)(points);
-    expect(difference(data(found), data(points.square()))).toBeLessThan(1e-6);
+    const lines: unknown[] = [];
+    const { warn } = console;
+    console.warn = (line: unknown) => lines.push(line);
+    try {
+      const found = vmap((v: Tensor) => kernel.apply({ x: v }).y)(points);
+      expect(difference(data(found), data(points.square()))).toBeLessThan(1e-6);
+    } finally {
+      console.warn = warn;
+    }
+    expect(String(lines)).toContain("squared_alone runs once for each example of vmap: give metalKernel() a vmap rule");
+  });
+});
+
+describe("a metalKernel with a vmap rule", () => {
+  type Values = { x: Tensor; w: Tensor; power: number };
+  const infos: KernelVmapInfo<Values>[] = [];
+  let calls = 0;
+  /** Multiplies rows of x by vectors: w has one, or one for each row. */
+  const scaled: MetalKernel<Values, "y"> = metalKernel({
+    name: "scaled",
+    source: `
+      #include <metal_stdlib>
+      kernel void scaled(device const float* x, device const float* w, device float* y, constant int& power,
+                         constant int& x_size, constant int& w_size, uint i [[thread_position_in_grid]]) {
+        const int at = w_size < x_size ? i % w_size : i;
+        y[i] = x[i] * (power == 2 ? w[at] * w[at] : w[at]);
+      }`,
+    shapes: { y: "x" },
+    fallback: ({ x, w, power }) => {
+      calls++;
+      return x.mul(power === 2 ? w.square() : w);
+    },
+    backward: ({ y }, { x, w, power }) => {
+      const toW = y.mul(x).mul(power === 2 ? w.mul(2) : library.onesLike(w)) as Tensor;
+      return {
+        x: y.mul(power === 2 ? w.square() : w),
+        w: w.rank < toW.rank ? toW.sum({ dim: Array.from({ length: toW.rank - w.rank }, (_, axis) => axis) }) : toW,
+      };
+    },
+    vmap(info, { x, w, power }) {
+      infos.push(info);
+      const [rows, columns] = x.shape.slice(-2);
+      const all = info.inDims.x === 0 ? x : x.expand([info.batchSize, rows!, columns!]);
+      const vectors = info.inDims.w === 0 ? w.unsqueeze(-2).expand([info.batchSize, rows!, columns!]) : w;
+      return { y: scaled.apply({ x: all, w: vectors, power }).y };
+    },
+  });
+  const f = (x: Tensor, w: Tensor): Tensor => scaled.apply({ x, w, power: 2 }).y;
+  const [x, w] = [randn([5, 2, 3]), randn([5, 3])];
+  const [alone, vector] = [x.select(0, 0), w.select(0, 0)];
+  const cases: readonly (readonly [dims: readonly (0 | null)[], values: readonly [Tensor, Tensor]])[] = [
+    [
+      [0, 0],
+      [x, w],
+    ],
+    [
+      [0, null],
+      [x, vector],
+    ],
+    [
+      [null, 0],
+      [alone, w],
+    ],
+  ];
+  const at = (value: Tensor, dim: 0 | null, index: number): Tensor => (dim === 0 ? value.select(0, index) : value);
+
+  test.each(cases)(
+    "with examples along %p it is one call, with the values of calls of single examples",
+    (dims, own) => {
+      for (const backend of ["cpu", "metal"] as const)
+        library.withBackend(backend, () => {
+          calls = 0;
+          const found = vmap(f, { inDims: [...dims] })(...own);
+          if (backend === "cpu") expect(calls).toBe(1);
+          expect(infos.at(-1)).toEqual({
+            batchSize: 5,
+            randomness: "error",
+            inDims: { x: dims[0]!, w: dims[1]!, power: null },
+          });
+          for (let index = 0; index < 5; index++) {
+            const wanted = f(at(own[0], dims[0]!, index), at(own[1], dims[1]!, index));
+            expect(difference(data(found.select(0, index)), data(wanted))).toBeLessThan(1e-6);
+          }
+        });
+    },
+  );
+
+  test("per-sample gradients, tangents and nested levels go through the rule", () => {
+    const loss = (a: Tensor, b: Tensor): Tensor => f(a, b).sin().sum();
+    const perSample = vmap(transforms.grad(loss, [0, 1]))(x, w) as [Tensor, Tensor];
+    const along = (a: Tensor, b: Tensor): Tensor => jvp(f, [a, b], [alone, vector]).tangent;
+    const tangents = vmap(along)(x, w);
+    for (let index = 0; index < 5; index++) {
+      const own = [x.select(0, index), w.select(0, index)] as const;
+      const wanted = transforms.grad(loss, [0, 1])(...own) as [Tensor, Tensor];
+      for (const argument of [0, 1] as const)
+        expect(difference(data(perSample[argument].select(0, index)), data(wanted[argument]))).toBeLessThan(1e-5);
+      expect(difference(data(tangents.select(0, index)), data(along(...own)))).toBeLessThan(1e-5);
+    }
+    const pairs = vmap((a: Tensor): Tensor => vmap((b: Tensor): Tensor => f(a, b))(w))(x);
+    const wanted = f(x.select(0, 3), w.select(0, 4));
+    expect(difference(data(pairs.select(0, 3).select(0, 4)), data(wanted))).toBeLessThan(1e-6);
+  });
+
+  test.each([
+    [
+      "y",
+      (): unknown => ({ y: ones([2, 3]) }),
+      "expected vmap to return float32[5, 2, 3] as the result y, with 5 examples",
+    ],
+    ["nothing", (): unknown => null, "along the first axis, got undefined"],
+  ] as const)("a rule that returns %s wrongly is an error", (_, rule, message) => {
+    const wrong: MetalKernel<{ x: Tensor }, "y"> = metalKernel({
+      ...{ name: "squared", source: "kernel void squared(device float* y) {}", shapes: { y: "x" } },
+      fallback: ({ x: value }) => value.mul(value),
+      vmap: rule as unknown as () => { y: Tensor },
+    });
+    expect(() => vmap((v: Tensor) => wrong.apply({ x: v }).y)(x)).toThrow(message);
   });
 });
 

@@ -21,12 +21,16 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { empty, executeInto, executeMany } from "../dispatch.ts";
 import { type LiftedCall, type Lifting, liftBatched } from "../lifted.ts";
 import { primitives } from "../primitive.ts";
+import { type Crossing, crossBy } from "./examples.ts";
 import { attributesOf, startsIn } from "./random.ts";
 import type { Operand } from "./rule.ts";
 import { ruleOf } from "./rules.ts";
 
-/** @internal Makes dispatch run calls with batched operands. */
-export const enableBatching = (): void => liftBatched(batchedCalls);
+/** @internal Makes dispatch run calls with batched operands, and rules of the caller use these operations. */
+export function enableBatching(crossing: Crossing): void {
+  crossBy(crossing);
+  liftBatched(batchedCalls);
+}
 
 const batchedCalls: Lifting = {
   lifts: (operands, attributes) => operands.some(({ storage }) => storage.batch) || startsIn(attributes) !== undefined,
@@ -123,7 +127,9 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
         "operation that returns a new tensor",
     );
   const { byteLength } = storage.memory;
-  const count = Math.floor(byteLength / bytesOf(dtype)); // the memory of an empty tensor may have a few bytes
+  const earlier = storage.batch as BatchedMemory | undefined;
+  const bytes = earlier ? byteLength - Math.max(0, earlier.level.size - 1) * earlier.step : byteLength;
+  const count = Math.floor(bytes / bytesOf(dtype)); // the memory of an empty tensor may have a few bytes
   const copies = empty([level.size, count], dtype, {}, operation);
   if (storage.isAbstract) makeAbstract(copies.storage);
   else {
@@ -131,11 +137,12 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
     executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
     old.dispose();
   }
-  storage.moveTo(new BatchedMemory(copies.storage, level, count * bytesOf(dtype), byteLength));
+  storage.moveTo(new BatchedMemory(copies.storage, level, count * bytesOf(dtype), level.size * count * bytesOf(dtype)));
   copies.dispose();
 }
 
-const reportLoop = ({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void => {
-  if (family !== "random" && name !== "dropout")
-    warnOnce(`${name} runs once for each example of vmap: there is no rule for this call`);
-};
+function reportLoop({ primitive: { name, family } }: Pick<LiftedCall, "primitive">): void {
+  if (family === "random" || name === "dropout") return;
+  const advice = family === "kernel" ? "give metalKernel() a vmap rule" : "there is no rule for this call";
+  warnOnce(`${name} runs once for each example of vmap: ${advice}`);
+}

@@ -1,9 +1,21 @@
 /** Rules of primitives with a batch axis or rows: the axis of examples is merged into them. */
+import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
-import { normalizationBackward, normalizationForward } from "./normalization.ts";
-import { countOf, dense, folded, type Operand, type Rule, repeatedFor, shifted, unfolded, viewOf } from "./rule.ts";
+import { channelStatistics, normalizationBackward, normalizationForward } from "./normalization.ts";
+import {
+  behind,
+  countOf,
+  dense,
+  folded,
+  type Operand,
+  type Rule,
+  repeatedFor,
+  shifted,
+  toFront,
+  unfolded,
+} from "./rule.ts";
 
 /**
  * Primitives with dense operands, and an attribute with the number of planes or batches.
@@ -24,27 +36,37 @@ const byCount =
 /**
  * Convolutions whose weights differ between examples, and gradients of weights: the examples become groups of channels.
  *
- * @param images the operands [batch, channels, …]
+ * @param images the operands [batch, channels, …]; inside of another `vmap` the batch may be several axes
  * @param isImage whether the result is one too
  */
 const asGroups =
   (images: readonly number[], isImage: boolean): Rule =>
   (operands, [result], attributes) => {
     const count = countOf(operands);
+    const batch = attributes["batch"] as number;
     const inputs = operands.map((operand, at) => {
       const all = repeatedFor(operand, count);
-      return dense(images.includes(at) ? swapped(all) : all);
+      return dense(images.includes(at) ? behind(all, axesOf(all.shape.slice(1), batch)) : all);
     });
     const grouped = { ...attributes, groups: (attributes["groups"] as number) * count };
     if (!isImage) return { inputs, attributes: grouped };
     const { shape, dtype } = result!;
+    const axes = axesOf(shape, batch);
     return {
       inputs,
       attributes: grouped,
-      specs: [{ shape: [shape[0]!, count, ...shape.slice(1)], dtype }],
-      finish: ([found]) => [swapped(found!)],
+      specs: [{ shape: shape.toSpliced(axes, 0, count), dtype }],
+      finish: ([found]) => [toFront(found!, axes)],
     };
   };
+
+/** The number of leading axes that have a number of elements; further axes of size 1 make no difference. */
+function axesOf(shape: Shape, elements: number): number {
+  let product = 1;
+  let axes = 0;
+  while (product !== elements && axes < shape.length) product *= shape[axes++]!;
+  return axes;
+}
 
 /** Tries rules in order. */
 const firstOf =
@@ -111,11 +133,7 @@ const loss: Rule = (operands, [result], attributes) => {
 };
 
 /** Moves the first axis of a view behind the second one. */
-const swapped = (x: Tensor): Tensor => {
-  const [first, second, ...others] = x.shape;
-  const [one, two, ...steps] = x.strides;
-  return viewOf(x, [second!, first!, ...others], [two!, one!, ...steps]);
-};
+const swapped = (x: Tensor): Tensor => behind(x, 1);
 
 /**
  * Cross entropy: the third operand or result starts with an axis of two planes, and the class weights are the last
@@ -137,6 +155,25 @@ const crossEntropy =
     return { inputs, attributes: shifted(attributes, ["axis"]), specs, finish };
   };
 
+/** Rotary embeddings: positions are [seq] or [batch, seq], so examples with different ones join the batch. */
+const rope: Rule = (operands, [result], attributes) => {
+  const [x, positions] = operands as [Operand, Operand?];
+  const count = countOf(operands);
+  if (!positions) return { inputs: [x.tensor], attributes };
+  const rank = positions.tensor.rank - (positions.isBatched ? 1 : 0);
+  if (rank === 1) return { inputs: [repeatedFor(x, count), positions.tensor], attributes };
+  const {
+    shape: [batch, ...shape],
+    dtype,
+  } = result!;
+  return {
+    inputs: [x, positions].map((operand) => folded(repeatedFor(operand, count))),
+    attributes,
+    specs: [{ shape: [count * batch!, ...shape], dtype }],
+    finish: ([found]) => [unfolded(found!, count)],
+  };
+};
+
 /** Searches in sorted lists that have the same leading axes as the values. */
 const search: Rule = (operands, _, attributes) => {
   const [sorted, values] = operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0));
@@ -154,6 +191,8 @@ export const folding: Readonly<Record<string, Rule>> = {
   convolutionTransposed: firstOf(byCount("batch", [0]), asGroups([0], true)),
   convolutionWeight: asGroups([0, 1], false),
   fold: batches,
+  batchNorm: channelStatistics,
+  batchNormGradient: channelStatistics,
   normalizationForward,
   normalizationBackward,
   attentionForward: attention,
@@ -163,5 +202,6 @@ export const folding: Readonly<Record<string, Rule>> = {
   loss,
   crossEntropy: crossEntropy(2),
   crossEntropyGradient: crossEntropy(4),
+  rope,
   searchSorted: search,
 };

@@ -6,7 +6,19 @@ import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
 import { primitives } from "../primitive.ts";
-import { countOf, dense, type Operand, type Rule, repeatedFor, viewOf } from "./rule.ts";
+import {
+  behind,
+  countOf,
+  dense,
+  folded,
+  type Operand,
+  type Rule,
+  repeatedFor,
+  split,
+  toFront,
+  unfolded,
+  viewOf,
+} from "./rule.ts";
 
 type NamedOperand = Operand & { readonly name: string };
 
@@ -100,5 +112,31 @@ export const normalizationBackward: Rule = (operands, results, attributes) => {
     attributes: call,
     specs: [{ shape: x.shape, dtype: x.dtype }],
     finish: ([gradX]) => outputs.map((name) => gradientOf(name, gradX!)),
+  };
+};
+
+/** Statistics of channels, of x [batch, channels, inner] and vectors [channels]: the examples become more channels. */
+export const channelStatistics: Rule = (operands, results, attributes) => {
+  const count = countOf(operands);
+  const outputs = attributes["outputs"] as readonly string[];
+  const isVector = (rank: number): boolean => rank === 1;
+  return {
+    inputs: operands.map((operand) => {
+      const all = repeatedFor(operand, count);
+      if (isVector(all.rank - 1)) return folded(all);
+      const [batch, examples, channels, inner] = behind(all, 1).shape as [number, number, number, number];
+      const lines = dense(behind(all, 1));
+      return viewOf(lines, [batch, examples * channels, inner], [examples * channels * inner, inner, 1]);
+    }),
+    attributes,
+    specs: outputs.map((_, at) => {
+      const { shape, dtype } = results[at]!;
+      return {
+        shape: shape.with(isVector(shape.length) ? 0 : 1, count * shape.at(isVector(shape.length) ? 0 : 1)!),
+        dtype,
+      };
+    }),
+    finish: (found) =>
+      found.map((result) => (isVector(result.rank) ? unfolded(result, count) : toFront(split(result, 1, count), 1))),
   };
 };

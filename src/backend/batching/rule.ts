@@ -88,8 +88,24 @@ export function folded(x: Tensor): Tensor {
   return viewOf(whole, shape, rowMajorStrides(shape));
 }
 
-/** Splits the first axis of a dense tensor into the examples and an axis of an example. */
-export function unfolded(x: Tensor, count: number): Tensor {
-  const shape = [count, x.shape[0]! / count, ...x.shape.slice(1)];
-  return viewOf(x, shape, rowMajorStrides(shape));
+/** Splits the first axis into the examples and an axis of an example. */
+export const unfolded = (x: Tensor, count: number): Tensor => split(x, 0, count);
+
+/** Moves the first axis of a view behind the next ones. */
+export function behind(x: Tensor, axes: number): Tensor {
+  const moved = <Item>([first, ...others]: readonly Item[]): Item[] => others.toSpliced(axes, 0, first!);
+  return viewOf(x, moved(x.shape), moved(x.strides));
+}
+
+/** Moves an axis of a view to the front. */
+export function toFront(x: Tensor, axis: number): Tensor {
+  const moved = <Item>(items: readonly Item[]): Item[] => [items[axis]!, ...items.toSpliced(axis, 1)];
+  return viewOf(x, moved(x.shape), moved(x.strides));
+}
+
+/** Splits an axis of a view into a number of examples and an axis of an example. */
+export function split(x: Tensor, axis: number, count: number): Tensor {
+  const size = x.shape[axis]! / count;
+  const strides = x.strides.toSpliced(axis, 0, x.strides[axis]! * size);
+  return viewOf(x, x.shape.toSpliced(axis, 1, count, size), strides);
 }

@@ -64,7 +64,7 @@ function rules(rule: Rule, ...names: readonly string[]): void {
   for (const name of names) table.set(name, rule);
 }
 
-rules(broadcasting, "copy", "fill", "swigluGradient");
+rules(broadcasting, "copy", "fill", "indexPlaces", "swigluGradient");
 rules(alongAxes("axes"), "sum", "mean", "prod", "amax", "amin", "all", "any", "max", "min", "norm0", "norm1", "norm2");
 rules(alongAxes("axes"), "normInf", "normNegInf", "normP", "var", "std", "logsumexp");
 rules(alongAxes("axis"), "softmax", "logSoftmax", "softmaxGradient", "logSoftmaxGradient", "selectAt");

@@ -4,6 +4,7 @@ import { type Kind, named, operand, parameters, reading, required } from "../../
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { TicketRange } from "../backend.ts";
+import { latestLevelOf } from "../batching/examples.ts";
 import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
 import { aContext, type MetalContext, metalContext, type ReportMark } from "./context.ts";
@@ -18,9 +19,11 @@ import {
   type KernelTensors,
   type KernelValues,
   type ResultShape,
+  splitValues,
   type TensorSettings,
   tensorOptions,
 } from "./kernel_options.ts";
+import { applyVmapRule, type KernelRules, type VmapRule } from "./kernel_rules.ts";
 import { aSize } from "./kinds.ts";
 import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } from "./pipeline.ts";
 import { type Counters, type Finding, isAboutSource } from "./report.ts";
@@ -31,7 +34,8 @@ import type { ScalarValue } from "./scalars.ts";
  * MetalKernel.apply}) the results, their gradients, and a fallback without Metal.
  */
 export interface MetalKernelOptions<Values extends KernelValues = KernelValues, Results extends string = never>
-  extends LibrarySource {
+  extends LibrarySource,
+    KernelRules<Values, NoInfer<Results>> {
   /** The kernel's name in the source (its host name). */
   name: string;
   /** Function constants by name. */
@@ -59,15 +63,6 @@ export interface MetalKernelOptions<Values extends KernelValues = KernelValues, 
    * results under their names; it writes the gradient of `x` to `grad_x`.
    */
   backward?: BackwardOption<Values, NoInfer<Results>>;
-  /**
-   * The tangents of the results by name, from those of the tensor arguments, the arguments and the results, each by
-   * name. Required for `transforms.jvp` if `backward` is not differentiable.
-   */
-  jvp?: (
-    tangents: Readonly<Record<string, Tensor>>,
-    values: Values,
-    results: KernelTensors<NoInfer<Results>>,
-  ) => { readonly [Name in NoInfer<Results>]?: Tensor | null };
   /** Names of the arguments and results that the gradient needs. Default: all. */
   saves?: readonly string[];
   /**
@@ -155,6 +150,7 @@ const kernelParameters = parameters("metalKernel", {
   ...tensorOptions,
   backward: named(either(aKernel, aFunction<GradientsOf>())),
   jvp: named(aFunction<GradientsOf>()),
+  vmap: named(aFunction<VmapRule>()),
 });
 
 const runOptions = {
@@ -192,6 +188,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   private readonly declared: Declared;
   private readonly backward: MetalKernel<KernelValues, string> | GradientsOf | undefined;
   private readonly jvp: GradientsOf | undefined;
+  private readonly vmap: VmapRule | undefined;
   private readonly host: KernelHost;
   private readonly primitive: ReturnType<typeof kernelPrimitive>;
   private readonly compile: () => Compiled;
@@ -200,12 +197,13 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
 
   constructor(options: MetalKernelOptions<Values, Results>);
   constructor(...values: unknown[]) {
-    const { name, constants, context, backward, jvp, ...more } = kernelParameters(values);
+    const { name, constants, context, backward, jvp, vmap, ...more } = kernelParameters(values);
     this.name = name;
     const { operation } = this;
     this.declared = reading(operation, () => declaredOf(operation, more as TensorSettings));
     this.backward = backward;
     this.jvp = jvp;
+    this.vmap = vmap;
     this.host = this.asHost();
     this.primitive = kernelPrimitive(this.host);
     const copied = { headers: copyOf(operation, more.headers), macros: copyOf(operation, more.macros) };
@@ -262,6 +260,8 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     const { values, ...grid } = applyParameters(given);
     this.checkAlive();
     const read = reading(this.operation, () => ({ ...values }));
+    const level = this.vmap && latestLevelOf([...splitValues(read).tensors.values()]);
+    if (level) return applyVmapRule(this.host, this.vmap!, read, level);
     const applied = applyKernel(this.host, this.primitive, read, grid);
     recordKernel(this.host, { backward: this.gradients(), jvp: this.jvp }, applied);
     return Object.fromEntries(applied.results);

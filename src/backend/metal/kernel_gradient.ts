@@ -30,7 +30,11 @@ export function recordKernel(
 
   const rule: BackwardRule = (gradients, saved, needs) => {
     if (backward === undefined)
-      throw new AutogradError(operation, "noBackward", "the kernel has no gradient; give metalKernel() a backward");
+      throw new AutogradError(
+        operation,
+        "noBackward",
+        "the kernel has no gradient; give metalKernel() a backward, or for tangents a jvp rule",
+      );
     const given = backward(
       Object.fromEntries(made.map((result, index) => [result.name, gradients[index] ?? zerosOf(result)])),
       { ...others, ...Object.fromEntries(operands.map(([name], index) => [name, saved[index]!])) },

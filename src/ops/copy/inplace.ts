@@ -11,7 +11,7 @@ import { needsGradient } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, isComplex, isFloat } from "../../tensor/dtype.ts";
-import { aScalar, aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
+import { aTensor, scalarOrElement, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { type AlphaOptions, alphaParameter, mul, plainAdd, plainSub, scaledBy } from "../elementwise/arithmetic.ts";
@@ -56,10 +56,10 @@ const copyParameters = parameters("copy_", { x: operand(aTensor), source: operan
 export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean | Tensor): T;
 export function fill_(...values: unknown[]): Tensor {
   const { x, value } = fillParameters(values);
-  return assign("fill_", x, scalarTensor(value, x.dtype, "fill_"));
+  return assign("fill_", x, value instanceof Tensor ? value : scalarTensor(value, x.dtype, "fill_"));
 }
 fill_.method = "same" as const;
-const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(aScalar) });
+const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(scalarOrElement) });
 
 /**
  * Fills x in place with 0.

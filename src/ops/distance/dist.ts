@@ -89,10 +89,10 @@ const pdistParameters = parameters("pdist", {
   p: optional(aNumber({ holds: (p) => p >= 0, expected: "a number of at least 0, Infinity included" }), 2),
 });
 
-/** If a gradient is needed, the pairs are selected from all distances, whose gradient has a kernel. */
+/** With a gradient or inside of `vmap`, the pairs are selected from all distances, which have kernels and rules. */
 function pairsByKernel(x: Tensor, p: number): Tensor {
   const wide = unsqueeze(toDType(x, accumulationDType(x.dtype)), 0);
-  if (!needsGradient(x)) return toDType(distancesOfPairs(wide, p), x.dtype);
+  if (!needsGradient(x) && !x.storage.batch) return toDType(distancesOfPairs(wide, p), x.dtype);
   const count = x.shape[0]!;
   const pairs = triuIndices(count, count, 1);
   const places = add(mul(select(pairs, 0, 0), count), select(pairs, 0, 1)) as Tensor<"int64">;

@@ -19,6 +19,7 @@ import { reshape } from "../view/reshape.ts";
 import { bagCpu, bagFactorsCpu, bagGradientCpu } from "./bag.cpu.ts";
 import { bagFactorsMetal, bagGradientMetal, bagMetal } from "./bag.metal.ts";
 import { bagFactorsReference, bagGradientReference, bagReference } from "./bag.reference.ts";
+import { composedBags, composedFactorGradient, composedTableGradient } from "./composed_bags.ts";
 import type { BagAttributes } from "./primitive.ts";
 
 // All three operations have these inputs: indices and factors [total], or [bags, length] with one bag per row; offsets
@@ -64,6 +65,9 @@ export interface Bags {
   readonly attributes: BagAttributes;
 }
 
+/** Whether operands differ between the examples of `vmap`. */
+const isBatched = (...operands: readonly Tensor[]): boolean => operands.some(({ storage }) => storage.batch);
+
 /**
  * Results of the forward pass that gradients need: the counts of the bags and, in mode max, the positions of the
  * largest rows.
@@ -73,6 +77,7 @@ export type Found = readonly Tensor[];
 /** Computes the bags of a table, [bags, width]. @param factors of the indices' shape; for sums only */
 export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags): Tensor {
   const { operation, indices, offsets } = bags;
+  if (isBatched(table, indices, offsets, ...(factors ? [factors] : []))) return composedBags(table, factors, bags);
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };
   const shape = [attributes.bags, table.shape[1]!];
   const specs = [
@@ -99,6 +104,8 @@ export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags):
 /** Computes the gradient of the table, [rows, width], from the gradient of the bags. */
 export function tableGradient(gradient: Tensor, factors: Tensor | undefined, found: Found, bags: Bags): Tensor {
   const { operation, indices, offsets } = bags;
+  if (isBatched(gradient, indices, offsets, ...(factors ? [factors] : [])))
+    return composedTableGradient(gradient, factors, found, bags);
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };
   const dense = factors && noGrad(() => contiguous(factors));
   const inputs = [indices, offsets, dense ?? indices, gradient, ...found];
@@ -120,6 +127,7 @@ export function tableGradient(gradient: Tensor, factors: Tensor | undefined, fou
 /** Computes the gradient of the factors: the dot product of each index's row with the gradient of its bag. */
 function factorGradient(table: Tensor, gradient: Tensor, bags: Bags): Tensor {
   const { operation, indices, offsets, attributes } = bags;
+  if (isBatched(gradient, indices, offsets, table)) return composedFactorGradient(table, gradient, bags);
   const inputs = [indices, offsets, table, gradient] as const;
   const output = execute(bagFactorsPrimitive, inputs, indices.shape, table.dtype, attributes, operation);
   record("embeddingBagFactors", [table, gradient], [output], inputs, ([h], kept, needs) => {

@@ -1,15 +1,15 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { AutogradError, GraphNode } from "../../autograd/node.ts";
 import { needsGradient } from "../../autograd/record.ts";
+import { applyToExamples, latestLevelOf } from "../../backend/batching/examples.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { type BatchLevel, batchLevels, levelsOf, type Randomness } from "../../tensor/batched.ts";
+import type { BatchLevel, Randomness } from "../../tensor/batched.ts";
 import { isGradientDType } from "../../tensor/dtype.ts";
 import { severalTensors } from "../../tensor/kinds.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
-import { enterExamples, leaveExamples } from "./examples.ts";
 
 /**
  * Passes data from a {@link Function}'s forward to its backward.
@@ -114,7 +114,7 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
   const inputs = values.filter((value) => value instanceof Tensor);
   for (const input of inputs) input.checkAlive(definition.name);
   const level = definition.vmap && latestLevelOf(inputs);
-  if (level) return applyToExamples(definition, values, level);
+  if (level) return applyRule(definition, values, level);
   const context = new FunctionContext();
   context.needsInputGrad = values.map((value) => value instanceof Tensor && value.requiresGrad);
   const result = noGrad(() => definition.forward(context, ...values));
@@ -129,34 +129,26 @@ function applyFunction<Arguments extends readonly unknown[], Result extends Tens
   return result;
 }
 
-/** Returns the innermost `vmap` level at which one of the tensors differs between examples. */
-function latestLevelOf(inputs: readonly Tensor[]): BatchLevel | undefined {
-  const levels = inputs.flatMap((input) => levelsOf(input).slice(0, 1));
-  return levels.sort((a, b) => b.id - a.id)[0];
-}
-
 /** Runs the vmap rule of a function. */
-function applyToExamples<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
+function applyRule<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
   definition: FunctionClass<Arguments, Result>,
   values: Arguments,
   level: BatchLevel,
 ): Result {
-  const isMapped = (value: unknown) => value instanceof Tensor && levelsOf(value).includes(level);
-  const given = values.map((value) => (isMapped(value) ? leaveExamples(value as Tensor, 0, level) : value));
-  const inDims = values.map((value) => (isMapped(value) ? 0 : null));
-  const info = { batchSize: level.size, inDims, randomness: level.randomness };
-  const others = batchLevels.get().filter((running) => running !== level);
-  const result = batchLevels.run(others, () => definition.vmap!(info, ...given));
-  const outputs = severalTensors.parse(result, definition.name, "the result");
-  const wrong = outputs === undefined ? result : outputs.find(({ shape }) => shape[0] !== level.size);
-  if (outputs === undefined || wrong)
+  let isOne = false;
+  const examples = applyToExamples(level, values, (info, given) => {
+    const result = definition.vmap!(info, ...given);
+    isOne = !Array.isArray(result);
+    const outputs = severalTensors.parse(result, definition.name, "the result");
+    const wrong = outputs === undefined ? result : outputs.find(({ shape }) => shape[0] !== level.size);
+    if (outputs !== undefined && !wrong) return outputs;
     throw new ArgumentError(
       definition.name,
       "wrongExamples",
       `expected vmap to return tensors whose first axis has ${level.size} examples, got ${describeValue(wrong)}`,
     );
-  const examples = outputs.map((output) => enterExamples(output, 0, level));
-  return (Array.isArray(result) ? examples : examples[0]) as Result;
+  });
+  return (isOne ? examples[0] : examples) as Result;
 }
 
 function recordFunction(

@@ -5,11 +5,12 @@ import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
-import { aScalar, aTensor } from "../../tensor/kinds.ts";
+import { aTensor, scalarOrElement } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
 import { full } from "../creation/full.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
@@ -101,7 +102,8 @@ const indexCopyParameters = parameters("indexCopy", {
 });
 
 /**
- * Fills slices along an axis of a copy of `x` with one value. The gradient of `x` is 0 there.
+ * Fills slices along an axis of a copy of `x` with one value. The gradient of `x` is 0 there. A value that is a tensor
+ * without axes gets a gradient too.
  *
  * @param index a vector
  * @returns a tensor of x's shape and dtype
@@ -125,8 +127,7 @@ export function indexFill(...values: unknown[]): Tensor {
   const places = checkVector("indexFill", index);
   return underName("indexFill", () =>
     tidy(() => {
-      const isPlain = typeof value === "number" && isFloat(x.dtype);
-      const one = isPlain ? scalarTensor(value, x.dtype, "indexFill") : full([], value, { dtype: x.dtype });
+      const one = elementOf(value, x.dtype);
       const source = expand(one, x.shape.with(axis, places.size));
       return scatterAlong("indexFill", x, alongAxis(places, axis, source), source, axis);
     }),
@@ -137,8 +138,15 @@ const indexFillParameters = parameters("indexFill", {
   x: operand(aTensor),
   dim: required(axisKind),
   index: required(anIndex),
-  value: required(aScalar),
+  value: required(scalarOrElement),
 });
+
+/** Returns the value as a tensor without axes. */
+function elementOf(value: Scalar | Tensor, dtype: DType): Tensor {
+  if (value instanceof Tensor) return toDType(value, dtype);
+  const isPlain = typeof value === "number" && isFloat(dtype);
+  return isPlain ? scalarTensor(value, dtype, "indexFill") : full([], value, { dtype });
+}
 
 /** Expands a vector of slice indices to one index per element, repeated along the other axes. */
 const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): Tensor<IndexDType> =>

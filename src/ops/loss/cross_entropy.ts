@@ -74,7 +74,8 @@ export function crossEntropy(...values: unknown[]): Tensor {
   const classes = wholeIndices("crossEntropy", "targets", targets);
   checkTargetShape("crossEntropy", "logits", logits, classes, axis);
   checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
-  const compute = weight && needsGradient(weight) ? fromClasses : fusedCrossEntropy;
+  const isComposed = weight && (needsGradient(weight) || weight.storage.batch); // vmap has no rule for these weights
+  const compute = isComposed ? fromClasses : fusedCrossEntropy;
   return underName("crossEntropy", () => tidy(() => compute(logits, classes, call)));
 }
 const crossEntropyParameters = parameters("crossEntropy", {

@@ -302,7 +302,7 @@ kernel void both(device const float* x, device float* s, device float* p, uint i
     const own = tensor([1, 2, 3], { requiresGrad: true });
     expect(errorOf(() => grad(sum(axpy.apply({ x: own, y, a: 1 }).z), own))).toEqual([
       AutogradError,
-      `${start}the kernel has no gradient; give metalKernel() a backward`,
+      `${start}the kernel has no gradient; give metalKernel() a backward, or for tangents a jvp rule`,
     ]);
   });
 
