@@ -80,16 +80,22 @@ export class TensorFile {
   /** Returns a new tensor: mapped if it is large and its elements are aligned, else copied. */
   tensor(place: TensorPlace): Tensor {
     this.checkOpen();
-    const { name, dtype, shape, position } = place;
-    checkShape(`${this.operation} ${name}`, shape);
-    const byteLength = byteLengthOf(shape, dtype);
+    const { dtype, position } = place;
+    const byteLength = this.bytesAt(place);
     const isAligned = position % bytesOf(dtype) === 0;
-    return byteLength >= MIN_MAPPED_BYTES && isAligned
-      ? this.mapped(place, byteLength)
-      : this.copied(place, byteLength);
+    return byteLength >= MIN_MAPPED_BYTES && isAligned ? this.mapped(place, byteLength) : this.copiedTensor(place);
   }
 
-  private copied({ dtype, shape, position }: TensorPlace, byteLength: number): Tensor {
+  private bytesAt({ name, dtype, shape }: TensorPlace): number {
+    checkShape(`${this.operation} ${name}`, shape);
+    return byteLengthOf(shape, dtype);
+  }
+
+  /** Returns a new tensor with a copy of the bytes. */
+  copiedTensor(place: TensorPlace): Tensor {
+    this.checkOpen();
+    const byteLength = this.bytesAt(place);
+    const { dtype, shape, position } = place;
     const memory = allocateHost(byteLength);
     this.readInto(new Uint8Array(memory.hostBuffer(), 0, byteLength), position);
     return new Tensor(new Storage(memory), dtype, shape);

@@ -116,7 +116,7 @@ function constantOf({ operator, domain, outputs, attributes: [first] }: NodeProt
 
 const int64Proto = (ints: bigint[], dims: number[]): TensorProto => ({
   ...{ dims, dataType: 7, name: "", ints, floats: [], doubles: [], strings: [] },
-  ...{ raw: undefined, external: [], isExternal: false },
+  ...{ raw: undefined, range: undefined, external: [], isExternal: false },
 });
 
 function buildSteps(

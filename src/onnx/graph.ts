@@ -112,14 +112,25 @@ export class Graph {
     return this.outputs.map((name) => scope.get(name));
   }
 
-  /** Like {@link run}, but frees each intermediate result after its last use, because no gradient needs it. */
-  runOnce(given: readonly Value[], constants: ReadonlyMap<string, Tensor>): readonly Value[] {
+  /**
+   * Like {@link run}, but frees each intermediate result after its last use, because no gradient needs it.
+   *
+   * @param afterStep is called after each step
+   */
+  runOnce(
+    given: readonly Value[],
+    constants: ReadonlyMap<string, Tensor>,
+    afterStep: () => void = () => undefined,
+  ): readonly Value[] {
     const scope = new Scope();
     for (const [name, value] of [...constants, ...this.texts]) scope.set(name, value);
     for (const [at, name] of this.inputs.entries()) if (at < given.length) scope.set(name, given[at]);
     const [around, made, owners] = [tidyScope.get(), new TidyScope(), new Owners()];
     tidyScope.run(made, () => {
-      for (const step of this.steps) runFreeing(step, scope, made, owners);
+      for (const step of this.steps) {
+        runFreeing(step, scope, made, owners);
+        afterStep();
+      }
     });
     const results = this.outputs.map((name) => scope.get(name));
     for (const each of results.flatMap(tensorsIn)) if (owners.has(each)) around?.add(each);
@@ -140,7 +151,8 @@ function runFreeing(step: Step, scope: Scope, made: TidyScope, owners: Owners): 
   }
 }
 
-function tensorsIn(value: Value): Tensor[] {
+/** Returns a tensor, or those of a sequence. */
+export function tensorsIn(value: Value): Tensor[] {
   if (value instanceof Tensor) return [value];
   return Array.isArray(value) ? value.flatMap(tensorsIn) : [];
 }

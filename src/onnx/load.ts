@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { FileFormatError } from "../core/errors.ts";
 import { aPath, choice, either, someBytes } from "../core/kinds.ts";
 import { named, operand, parameters } from "../core/parameters.ts";
 import { withFileErrors } from "../io/file_errors.ts";
@@ -10,9 +11,10 @@ import { buildModel } from "./build.ts";
 import type { Graph } from "./graph.ts";
 import { OnnxModel, type OnnxValue } from "./model.ts";
 import type { OnnxFloat } from "./one_dtype.ts";
+import { readOutline } from "./outline.ts";
 import { readModelProto, type ValueProto } from "./schema.ts";
 import type { Storing } from "./storing.ts";
-import { elementTypeName, folderOf } from "./tensors.ts";
+import { elementTypeName, folderOf, OpenFiles } from "./tensors.ts";
 
 /** Options of {@link loadOnnx}. */
 export interface LoadOnnxOptions {
@@ -53,10 +55,11 @@ export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
   const { source, dtype, quantize, precision } = loadParameters(values);
   const isPath = typeof source === "string";
   const path = isPath ? source : "the model";
-  const bytes = isPath ? withFileErrors("loadOnnx", path, () => readFileSync(path)) : source;
-  const proto = await readModelProto(bytes, path);
+  using files = new OpenFiles();
+  const proto = await readModelProto(isPath ? contentOf(path, files) : source, path);
   const storing: Storing = { dtype, format: quantize, precision, quantized: new Map() };
-  const graph = buildModel(proto, { path, folder: isPath ? folderOf(resolve(path)) : undefined }, storing);
+  const folder = isPath ? folderOf(resolve(path)) : undefined;
+  const graph = buildModel(proto, { path, folder, files: isPath ? files : undefined }, storing);
   const inputs = (proto.graph?.inputs ?? []).filter(({ name }) => graph.inputs.includes(name)).map(describedValue);
   const outputs = (proto.graph?.outputs ?? []).map(describedValue);
   return new OnnxModel({
@@ -67,6 +70,19 @@ export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
     dtype,
     quantized: storing.quantized,
     metadata: new Map(proto.metadata.map(({ key, value }) => [key, value])),
+  });
+}
+
+/** Returns the file's bytes: of a regular file without the elements of large tensors, which are read one at a time. */
+function contentOf(path: string, files: OpenFiles): Uint8Array {
+  return withFileErrors("loadOnnx", path, () => {
+    if (!statSync(path).isFile()) return readFileSync(path);
+    try {
+      return readOutline(files.open(path));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new FileFormatError("loadOnnx", "damaged", path, `it is not an ONNX model: ${error.message}`);
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 import type { PbfReader } from "pbf";
 import { messageOf } from "../core/causes.ts";
 import { FileFormatError } from "../core/errors.ts";
+import { RANGE_FIELD } from "./outline.ts";
 
 /** A tensor in the file. Its elements are in `raw`, in one of the typed lists, or in another file. */
 export interface TensorProto {
@@ -16,8 +17,16 @@ export interface TensorProto {
   doubles: number[];
   strings: Uint8Array[];
   raw: Uint8Array | undefined;
+  /** The bytes of the model's file that are its `raw`, in an outline of the file. */
+  range: FileRange | undefined;
   external: StringEntry[];
   isExternal: boolean;
+}
+
+/** A part of a file, in bytes. */
+export interface FileRange {
+  readonly position: number;
+  readonly length: number;
 }
 
 export interface SparseTensorProto {
@@ -158,7 +167,7 @@ const entry = message<StringEntry>(() => ({ key: "", value: "" }), {
 export const tensorProto = message<TensorProto>(
   () => ({
     ...{ dims: [], dataType: 0, name: "", floats: [], ints: [], doubles: [], strings: [], raw: undefined },
-    ...{ external: [], isExternal: false },
+    ...{ range: undefined, external: [], isExternal: false },
   }),
   {
     1: (it, reader) => numbersInto(it.dims, reader),
@@ -174,8 +183,14 @@ export const tensorProto = message<TensorProto>(
     11: (it, reader) => readInts(it.ints, reader),
     13: (it, reader) => it.external.push(entry(reader)),
     14: (it, reader) => (it.isExternal = reader.readVarint() === 1),
+    [RANGE_FIELD]: (it, reader) => (it.range = rangeIn(reader.readBytes())),
   },
 );
+
+function rangeIn(bytes: Uint8Array): FileRange {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { position: view.getFloat64(0, true), length: view.getFloat64(8, true) };
+}
 
 const isPacked = (reader: PbfReader): boolean => reader.type === LENGTH_DELIMITED;
 

@@ -1,14 +1,13 @@
 /** Converts the tensors of an ONNX file. */
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { FileFormatError } from "../core/errors.ts";
-import { withFileErrors } from "../io/file_errors.ts";
+import { TensorFile, type TensorPlace } from "../io/tensor_file.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { type DType, dtypeFacts, type RealDType } from "../tensor/dtype.ts";
 import { elementCount } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { kept } from "./kept_types.ts";
-import type { TensorProto } from "./schema.ts";
+import type { FileRange, TensorProto } from "./schema.ts";
 import { e8m0Value, smallFloats, smallFloatValue } from "./small_floats.ts";
 import { type OnnxStrings, stringsOf } from "./strings.ts";
 
@@ -82,11 +81,29 @@ export function keptTypeOfName(name: string): number | undefined {
 export const isKept = ({ wraps, values }: ElementType): boolean =>
   values !== undefined || (wraps !== undefined && wraps.bits < 64);
 
+/** The files of a model, each opened once. */
+export class OpenFiles implements Disposable {
+  readonly #files = new Map<string, TensorFile>();
+
+  open(path: string): TensorFile {
+    const known = this.#files.get(path);
+    if (known) return known;
+    const file = new TensorFile(path, "loadOnnx");
+    this.#files.set(path, file);
+    return file;
+  }
+
+  [Symbol.dispose](): void {
+    for (const file of this.#files.values()) file.close();
+  }
+}
+
 /** The location of a model: the file that errors name, and the folder of its external data. */
 export interface FilePlace {
   readonly path: string;
   /** Undefined if the model came as bytes: it then has no external data. */
   readonly folder?: string | undefined;
+  readonly files?: OpenFiles | undefined;
 }
 
 const fail = (place: FilePlace, proto: TensorProto, message: string): FileFormatError =>
@@ -123,10 +140,12 @@ export function toTensor(proto: TensorProto, place: FilePlace): Tensor {
   if (!type) throw fail(place, proto, `elements of type ${elementTypeName(proto.dataType)} are not supported`);
   const shape = checkedShape(proto, place);
   const count = elementCount(shape);
-  const bytes = proto.isExternal ? externalBytes(proto, place) : proto.raw;
+  const stored = storedPart(proto, place);
   const expected = Math.ceil((count * type.bits) / 8);
-  if (bytes && bytes.length !== expected)
-    throw fail(place, proto, `expected ${expected} bytes for shape [${shape}], got ${bytes.length}`);
+  const length = stored?.length ?? proto.raw?.length ?? expected;
+  if (length !== expected) throw fail(place, proto, `expected ${expected} bytes for shape [${shape}], got ${length}`);
+  if (stored && isUnchanged(type)) return readTensor(stored, { name: proto.name, dtype: type.dtype, shape });
+  const bytes = stored?.file.read(stored.position, length) ?? proto.raw;
   const list = bytes ? fromBytes(bytes, type, count) : fromLists(proto, type);
   if (list.length !== count)
     throw fail(place, proto, `expected ${count} elements for shape [${shape}], got ${list.length}`);
@@ -195,36 +214,53 @@ function fromLists(proto: TensorProto, type: ElementType): Elements {
   return ints;
 }
 
-/** Reads the bytes that a tensor has in another file: "location", and optionally "offset" and "length". */
-function externalBytes(proto: TensorProto, place: FilePlace): Uint8Array {
+/** The part of a file that has a tensor's bytes. */
+interface StoredPart extends FileRange {
+  readonly file: TensorFile;
+  readonly isExternal: boolean;
+}
+
+/** Returns the part of a file that has a tensor's bytes; undefined for bytes that were read already. */
+function storedPart(proto: TensorProto, place: FilePlace): StoredPart | undefined {
+  if (proto.isExternal) return externalPart(proto, place);
+  if (!proto.range) return undefined;
+  const file = place.files?.open(place.path);
+  if (!file || !isRange(proto.range, file.byteLength)) throw fail(place, proto, "its data is outside the file");
+  return { ...proto.range, file, isExternal: false };
+}
+
+/** Returns the place of bytes in another file, from the entries "location", and optionally "offset" and "length". */
+function externalPart(proto: TensorProto, place: FilePlace): StoredPart {
   const entries = new Map(proto.external.map(({ key, value }) => [key, value]));
   const location = entries.get("location");
   if (!location) throw fail(place, proto, "its external data has no location");
-  if (place.folder === undefined)
+  if (place.folder === undefined || !place.files)
     throw fail(place, proto, `its data is in the file ${location}; load the model by its path, not as bytes`);
   const path = join(place.folder, location);
   const inside = relative(place.folder, path);
   if (isAbsolute(location) || inside.startsWith("..") || isAbsolute(inside))
     throw fail(place, proto, `its data is in ${location}, outside the model's folder`);
-  const offset = Number(entries.get("offset") ?? 0);
-  return withFileErrors("loadOnnx", path, () => {
-    const file = openSync(path, "r");
-    try {
-      const size = fstatSync(file).size;
-      const length = entries.has("length") ? Number(entries.get("length")) : size - offset;
-      if (!isRange(offset, length, size))
-        throw fail(place, proto, `its data is bytes ${offset} to ${offset + length} of ${location}, which has ${size}`);
-      const bytes = new Uint8Array(length);
-      for (let at = 0; at < length; ) at += readSync(file, bytes, at, Math.min(length - at, 1 << 30), offset + at);
-      return bytes;
-    } finally {
-      closeSync(file);
-    }
-  });
+  const file = place.files.open(path);
+  const position = Number(entries.get("offset") ?? 0);
+  const length = entries.has("length") ? Number(entries.get("length")) : file.byteLength - position;
+  if (!isRange({ position, length }, file.byteLength)) {
+    const bytes = `bytes ${position} to ${position + length} of ${location}`;
+    throw fail(place, proto, `its data is ${bytes}, which has ${file.byteLength}`);
+  }
+  return { file, position, length, isExternal: true };
 }
 
-const isRange = (offset: number, length: number, size: number): boolean =>
-  Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0 && offset + length <= size;
+/** Whether the file stores elements as a tensor of the dtype does. Any other byte than 0 is true. */
+const isUnchanged = (type: ElementType): boolean => !isKept(type) && type.dtype !== "bool";
+
+/** External data is mapped where it is large and aligned; the file of a model may be replaced while it is in use. */
+function readTensor({ file, position, isExternal }: StoredPart, described: Omit<TensorPlace, "position">): Tensor {
+  const place = { ...described, position };
+  return isExternal ? file.tensor(place) : file.copiedTensor(place);
+}
+
+const isRange = ({ position, length }: FileRange, size: number): boolean =>
+  [position, length].every((each) => Number.isSafeInteger(each) && each >= 0) && position + length <= size;
 
 /** The folder of a model's file. */
 export const folderOf = (path: string): string => dirname(path);

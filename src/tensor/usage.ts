@@ -29,6 +29,8 @@ export interface Meter {
   settle?(): void;
   /** Returns free blocks to the system. */
   trim?(): void;
+  /** Returns the oldest free blocks to the system; see {@link boundCache}. */
+  boundCache?(): void;
 }
 
 const meters = new Map<MemoryDevice, Meter>();
@@ -87,6 +89,14 @@ export function resetPeakMemory(): void;
 export function resetPeakMemory(...values: unknown[]): void {
   expectNothing("resetPeakMemory", values);
   for (const each of meters.values()) each.resetPeak();
+}
+
+/**
+ * @internal Returns free blocks to the system if live and free blocks exceed the peak of live ones by more than a
+ * quarter. Work that runs once, and needs blocks of many sizes, would otherwise fill the cache with all of them.
+ */
+export function boundCache(): void {
+  for (const each of meters.values()) each.boundCache?.();
 }
 
 /** @internal Collects garbage and returns free memory to the system. */

@@ -10,9 +10,12 @@ const RUNS = ["node by node", "while making a plan", "by a plan"];
 /** On the cpu backend, a plan becomes a native program after two equal runs. */
 const NATIVE_RUNS = [...RUNS, "by a plan again", "by a native program"];
 
-/** Runs a case, and describes the first result that differs. */
-export async function firstDifference({ model: bytes, sets, rtol, atol }: NodeCase): Promise<string | undefined> {
-  const model = await io.loadOnnx(bytes);
+/** Runs a case, and describes the first result that differs. @param source the model's bytes or path */
+export async function firstDifference(
+  { model: bytes, sets, rtol, atol }: NodeCase,
+  source: string | Uint8Array = bytes,
+): Promise<string | undefined> {
+  const model = await io.loadOnnx(source);
   for (const { inputs, outputs } of sets) {
     const given = Object.fromEntries(model.inputs.map(({ name }, at) => [name, inputs[at]?.()]));
     const expected = outputs.map((make) => make());

@@ -1,8 +1,11 @@
-/** Mutates ONNX files and keeps their lengths consistent: removes, duplicates and swaps fields, and changes values. */
+/**
+ * Reads ONNX files as trees of fields. Mutates them and keeps their lengths consistent: removes, duplicates and swaps
+ * fields, and changes values.
+ */
 import type { Random } from "../ops/samples.ts";
 
 /** A field of a protocol buffer: a number, bytes, or a message. */
-interface Node {
+export interface Node {
   readonly field: number;
   readonly wire: number;
   bytes: Uint8Array;
@@ -26,7 +29,8 @@ function varint(bytes: Uint8Array, at: number): readonly [value: number, next: n
   return [value, next];
 }
 
-function parse(bytes: Uint8Array, path: string): Node[] {
+/** Parses a file. @param path the field numbers of the message around the bytes; empty for a model */
+export function parse(bytes: Uint8Array, path = ""): Node[] {
   const nodes: Node[] = [];
   for (let at = 0; at < bytes.length; ) {
     const [key, start] = varint(bytes, at);
@@ -54,7 +58,8 @@ function varintOf(value: number): number[] {
   return [...bytes, rest];
 }
 
-const encode = (nodes: readonly Node[]): Uint8Array =>
+/** Returns the bytes of fields. */
+export const encode = (nodes: readonly Node[]): Uint8Array =>
   Buffer.concat(
     nodes.map(({ field, wire, bytes, children }) => {
       const content = children ? encode(children) : bytes;
@@ -66,7 +71,8 @@ const encode = (nodes: readonly Node[]): Uint8Array =>
     }),
   );
 
-const allOf = (nodes: Node[]): { readonly node: Node; readonly list: Node[] }[] =>
+/** Lists fields and the fields in them, each with its siblings. */
+export const allOf = (nodes: Node[]): { readonly node: Node; readonly list: Node[] }[] =>
   nodes.flatMap((node) => [{ node, list: nodes }, ...(node.children ? allOf(node.children) : [])]);
 
 /** Unexpected sizes, axes, types and counts. */
@@ -80,7 +86,7 @@ const NEGATIVE = [
 
 /** Returns a file with some of its fields changed. */
 export function mutated(model: Uint8Array, random: Random): Uint8Array {
-  const tree = parse(model, "");
+  const tree = parse(model);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random.next() * list.length)]!;
   for (let count = 1 + Math.floor(random.next() * 3); count > 0; count--) {
     const all = allOf(tree);

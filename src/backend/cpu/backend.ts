@@ -54,10 +54,14 @@ function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
 }
 
 const numbers = new Float64Array(statisticsFields.length);
-const [liveBytesAt, liveBlocksAt, peakBytesAt] = tupleOf(
-  (["liveBytes", "liveBlocks", "peakBytes"] as const).map((field) => statisticsFields.indexOf(field)),
-  3,
+const [liveBytesAt, liveBlocksAt, peakBytesAt, cachedBytesAt, cacheLimitAt] = tupleOf(
+  (["liveBytes", "liveBlocks", "peakBytes", "cachedBytes", "cacheLimit"] as const).map((field) =>
+    statisticsFields.indexOf(field),
+  ),
+  5,
 );
+/** Free blocks of this size are always kept. */
+const KEPT_BYTES = 2 ** 21;
 
 /** The allocator counts blocks of tensors and temporary memory of operations. */
 const meterOf = (native: Native): Meter => ({
@@ -70,6 +74,14 @@ const meterOf = (native: Native): Meter => ({
   },
   trim() {
     check(native, native.orchard_cpu_trim(), "cpu trim");
+  },
+  boundCache() {
+    check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
+    const room = Math.max(KEPT_BYTES, numbers[peakBytesAt]! * 1.25 - numbers[liveBytesAt]!);
+    if (numbers[cachedBytesAt]! <= room) return;
+    const limit = numbers[cacheLimitAt]!;
+    check(native, native.orchard_cpu_set_cache_limit(Math.floor(room)), "cpu cache limit");
+    check(native, native.orchard_cpu_set_cache_limit(limit), "cpu cache limit");
   },
 });
 

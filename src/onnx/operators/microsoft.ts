@@ -6,6 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, type Operator, type Operators, Results } from "../call.ts";
 import { NodeProblem } from "../errors.ts";
 import { microsoftAttentions } from "./microsoft_attention.ts";
+import { microsoftFused } from "./microsoft_fused.ts";
 import { microsoftQuantization } from "./microsoft_quantized.ts";
 import { dynamicQuantizeLstm } from "./recurrent.ts";
 import { tokenizer } from "./text.ts";
@@ -110,6 +111,7 @@ function zeroPoints(given: Tensor, bits: number, n: number, blocks: number): Ten
 
 export const microsoft: Operators = {
   ...microsoftAttentions,
+  ...microsoftFused,
   ...microsoftQuantization,
   BiasGelu: biased((x) => ops.gelu(x)),
   DynamicQuantizeLSTM: dynamicQuantizeLstm,
@@ -126,4 +128,5 @@ export const microsoft: Operators = {
   SkipLayerNormalization: skipLayerNormalization,
   SkipSimplifiedLayerNormalization: skipRmsNormalization,
   Tokenizer: tokenizer,
+  TransposeMatMul: fusedMatMul,
 };

@@ -5,6 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../../tensor/tidy.ts";
+import { boundCache } from "../../tensor/usage.ts";
 import type { Value } from "../call.ts";
 import { Scope, type Step, valuesOf } from "../graph.ts";
 import { kept } from "../kept_types.ts";
@@ -54,12 +55,16 @@ interface Ready extends PlannedStep {
   readonly last: readonly number[];
 }
 
+/** The number of runs until a plan is a native program, which needs no free blocks. */
+const EARLY_RUNS = 2;
+
 export class Plan {
   readonly #parts: PlanParts;
   readonly #steps: readonly Ready[];
   readonly #fixed: readonly Value[];
   readonly #program = compile((given: readonly Value[]) => this.#runSteps(given));
   #isCompiled = true;
+  #runs = 0;
 
   constructor(parts: PlanParts) {
     this.#parts = parts;
@@ -105,6 +110,7 @@ export class Plan {
 
   /** Each intermediate result is freed after its last use. */
   #runSteps(given: readonly Value[]): readonly Value[] {
+    const isEarly = this.#runs++ < EARLY_RUNS;
     const { inputs, outputs } = this.#parts;
     const slots = this.#fixed.slice();
     for (const [at, slot] of inputs.entries()) slots[slot] = withType(given[at], this.#parts.slots[slot]!.type);
@@ -117,6 +123,7 @@ export class Plan {
         owners.add(results, scope.close(new Set(results as readonly Tensor[]), null));
         for (const [at, slot] of step.outputs.entries()) if (slot !== NO_SLOT) slots[slot] = results[at];
         for (const slot of step.last) owners.release(slots[slot]);
+        if (isEarly) boundCache();
       }
     });
     const results = outputs.map((slot) => slots[slot]);

@@ -1,6 +1,7 @@
 /** The plans of a model, by shapes of inputs. */
 import { getBackend } from "../../backend/policy.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { boundCache } from "../../tensor/usage.ts";
 import type { Value } from "../call.ts";
 import type { Graph } from "../graph.ts";
 import type { Plan } from "./plan.ts";
@@ -13,15 +14,23 @@ const MOST_PROGRAMS = 4;
 /** The number of keys to remember. A plan is made when its key occurs again. */
 const MOST_KEYS = 256;
 
+/**
+ * How many of a model's first runs keep the cache of free blocks small. Later ones may be of as many shapes, and are
+ * faster with a cache.
+ */
+const BOUNDED_RUNS = 2;
+
 export class Plans {
   /** In order of last use. `null` for inputs that have no plan. */
   readonly #plans = new Map<string, Plan | null>();
   readonly #seen = new Set<string>();
+  #runs = 0;
 
   /** Computes a graph's outputs: the first time for a shape node by node, later by a plan. */
   run(graph: Graph, given: readonly Value[], weights: ReadonlyMap<string, Tensor>): readonly Value[] {
     const plan = this.#planOf(graph, given, weights);
-    return plan ? plan.run(given) : graph.runOnce(given, weights);
+    if (plan) return plan.run(given);
+    return graph.runOnce(given, weights, this.#runs++ < BOUNDED_RUNS ? boundCache : undefined);
   }
 
   #planOf(graph: Graph, given: readonly Value[], weights: ReadonlyMap<string, Tensor>): Plan | null {

@@ -1,8 +1,9 @@
 /** Makes plans: runs a graph once, and records which steps depend on more than shapes. */
 import { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
+import { TidyScope, tidy, tidyScope } from "../../tensor/tidy.ts";
+import { boundCache } from "../../tensor/usage.ts";
 import { numbersOf, type Value } from "../call.ts";
-import { capturedBy, type Graph, Scope, type Step, valuesOf } from "../graph.ts";
+import { capturedBy, type Graph, Scope, type Step, tensorsIn, valuesOf } from "../graph.ts";
 import { keptType } from "../kept_types.ts";
 import { simplified } from "./fuse.ts";
 import { NO_SLOT, Plan, type PlannedStep, type Slot, type Watched } from "./plan.ts";
@@ -85,6 +86,7 @@ class Trace {
     for (const step of graph.steps) {
       this.#step(step, scope);
       for (const name of step.last) this.#forget(scope, name);
+      boundCache();
     }
     return graph.outputs.map((name) => scope.get(name)!);
   }
@@ -124,7 +126,7 @@ class Trace {
     const outer = new Scope();
     for (const [name, slot] of captured) outer.set(name, this.#values[slot]);
     const given = inputs.map((slot) => this.#values[slot]);
-    const results = valuesOf(step, given, outer);
+    const results = this.#valuesOf(step, given, outer);
     const same = UNCHANGED.has(step.operator) && results[0] === given[0] ? inputs[0] : undefined;
     if (same !== undefined) return [same];
     const isFixed = this.#isFixedStep(step, inputs, results);
@@ -137,6 +139,14 @@ class Trace {
       this.steps.push({ ...step, inputs, outputs: named, captured });
     }
     return outputs;
+  }
+
+  /** Computes a step's results, and frees what the step computed besides. */
+  #valuesOf(step: Step, given: readonly Value[], outer: Scope): readonly Value[] {
+    const scope = new TidyScope();
+    const results = tidyScope.run(scope, () => valuesOf(step, given, outer));
+    scope.close(new Set(results.flatMap(tensorsIn)), tidyScope.get());
+    return results;
   }
 
   #isFixedStep(step: Step, inputs: readonly number[], results: readonly Value[]): boolean {

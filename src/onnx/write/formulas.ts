@@ -173,8 +173,8 @@ const ERFC = [
   ...[0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277],
 ];
 
-/** @param z at least 0 */
-function scaledErrorFunction(graph: Formulas, z: string): { t: string; logarithm: string } {
+/** e^(z²) erfc(z) as t and a logarithm: t e^logarithm. @param z at least 0 */
+export function scaledErrorFunction(graph: Formulas, z: string): { t: string; logarithm: string } {
   const t = graph.of("Reciprocal", graph.of("Add", graph.of("Mul", z, 0.5), 1));
   return { t, logarithm: graph.polynomial(t, ERFC) };
 }

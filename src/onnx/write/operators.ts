@@ -9,6 +9,7 @@ import { rope } from "./position.ts";
 import type { Recorder } from "./recorder.ts";
 import { reductions } from "./reductions.ts";
 import { selection } from "./selection.ts";
+import { special } from "./special.ts";
 import { Unwritable } from "./unwritable.ts";
 import type { Writer, Writers } from "./writer.ts";
 
@@ -39,6 +40,7 @@ const writers: Writers = {
   ...reductions,
   ...selection,
   ...layers,
+  ...special,
   ...{ copy, rope },
   ...{ matmul: product, linear: product, addmm: product },
 };
