@@ -16,26 +16,27 @@ template <class C> constexpr int64_t ahead = 4096 / int64_t(sizeof(C));
 template <class F> struct Fold : F {
   using F::F;
   using State = typename F::State;
+  static constexpr int width = int(line_bytes) / int(sizeof(State)); // states of a cache line
+  static constexpr int64_t lines_at_once = 64;
 
   template <class C> void add(State &state, const C *x, int64_t count, int64_t) const {
-    constexpr int lanes = 256 / sizeof(State);
-    State partials[lanes];
-    for (State &lane : partials) lane = F::identity();
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-      for (int line = 0; line < lanes; line += line_bytes / sizeof(C))
-        __builtin_prefetch(x + i + line + ahead<C>, 0, 2);
-      for (int lane = 0; lane < lanes; lane++) partials[lane] = F::step(partials[lane], x[i + lane]);
-    }
-    // The rest by vectors too: of 100 elements they are a third.
-    int at = 0;
-    constexpr int vector = std::min(8, lanes);
-    for (; i + vector <= count; i += vector, at += vector)
-      for (int lane = 0; lane < vector; lane++) partials[at + lane] = F::step(partials[at + lane], x[i + lane]);
-    for (; i < count; i++, at++) partials[at] = F::step(partials[at], x[i]);
-    for (int half = lanes / 2; half > 0; half /= 2)
+    State partials[width];
+    add_lanes(partials, x, count);
+    for (int half = width / 2; half > 0; half /= 2)
       for (int lane = 0; lane < half; lane++) partials[lane] = F::merge(partials[lane], partials[lane + half]);
     state = F::merge(state, partials[0]);
+  }
+
+  // The same for several lines, whose states have been `identity`: the lanes of all lines are merged together, since
+  // the merges of one line depend on each other.
+  template <class Line> void add_lines(State *states, int64_t lines, Line line_of, int64_t count) const {
+    alignas(64) State partials[lines_at_once][width];
+    for (int64_t line = 0; line < lines; line++) add_lanes(partials[line], line_of(line), count);
+    for (int half = width / 2; half > 0; half /= 2)
+      for (int64_t line = 0; line < lines; line++)
+        for (int lane = 0; lane < half; lane++)
+          partials[line][lane] = F::merge(partials[line][lane], partials[line][lane + half]);
+    for (int64_t line = 0; line < lines; line++) states[line] = F::merge(states[line], partials[line][0]);
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
@@ -48,6 +49,41 @@ template <class F> struct Fold : F {
   }
 
   void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
+
+private:
+  template <int size, class C> void step_lanes(State *partials, const C *x) const {
+    for (int lane = 0; lane < size; lane++) partials[lane] = F::step(partials[lane], x[lane]);
+  }
+
+  // Reduces elements to `width` partial states.
+  template <class C> void add_lanes(State (&merged)[width], const C *x, int64_t count) const {
+    constexpr int vectors = 4, lanes = vectors * width;
+    State partials[vectors][width];
+    for (auto &vector : partials)
+      for (State &lane : vector) lane = F::identity();
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      for (int line = 0; line < lanes; line += line_bytes / sizeof(C))
+        __builtin_prefetch(x + i + line + ahead<C>, 0, 2);
+      for (int vector = 0; vector < vectors; vector++) step_lanes<width>(partials[vector], x + i + vector * width);
+    }
+    // The rest by vectors too: of 100 elements they are a third.
+    for (int vector = 0; vector < vectors - 1 && i + width <= count; vector++, i += width)
+      step_lanes<width>(partials[vector], x + i);
+    add_rest<width / 2>(partials[vectors - 1], x + i, count - i);
+    for (int lane = 0; lane < width; lane++)
+      merged[lane] = F::merge(F::merge(partials[0][lane], partials[2][lane]),
+                              F::merge(partials[1][lane], partials[3][lane]));
+  }
+
+  // Fewer than 2 · size elements, in vectors of half the length each time.
+  template <int size, class C> void add_rest(State *partials, const C *x, int64_t count) const {
+    if constexpr (size > 0) {
+      const bool has_vector = count >= size;
+      if (has_vector) step_lanes<size>(partials, x);
+      add_rest<size / 2>(partials, x + (has_vector ? size : 0), count - (has_vector ? size : 0));
+    }
+  }
 };
 
 // Calls use(offset, stride, number of elements) for the runs along the innermost axis that make up elements [begin,
@@ -110,24 +146,32 @@ void row(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, con
   *static_cast<typename Op::State *>(state) = folded;
 }
 
+// Whether an operation reduces several lines together.
+template <class Op, class = void> constexpr bool has_lines = false;
+template <class Op> constexpr bool has_lines<Op, std::void_t<decltype(Op::lines_at_once)>> = true;
+
 template <class Op, class T>
 void lines(const void *in, int64_t step, int64_t count, const ReductionFacts &facts, void *states) {
   using C = Compute<T>;
+  constexpr bool is_wide = std::is_same_v<T, C>;
   Op op(facts);
-  C buffer[std::is_same_v<T, C> ? 1 : tile];
-  for (int64_t line = 0; line < count; line++) {
-    const T *x = static_cast<const T *>(in) + line * step;
-    typename Op::State folded = Op::identity();
+  C buffer[is_wide ? 1 : tile];
+  const T *from = static_cast<const T *>(in);
+  auto *folded = static_cast<typename Op::State *>(states);
+  const auto widened = [&](const T *x, int64_t size) -> const C * {
+    if constexpr (is_wide) return x;
+    else return widen(x, buffer, size), buffer;
+  };
+  for (int64_t line = 0; line < count; line++) folded[line] = Op::identity();
+  if constexpr (has_lines<Op>)
+    if (facts.count <= tile)
+      return op.add_lines(
+          folded, count, [&](int64_t line) { return widened(from + line * step, facts.count); }, facts.count);
+  for (int64_t line = 0; line < count; line++)
     for (int64_t start = 0; start < facts.count; start += tile) {
       const int64_t size = std::min(tile, facts.count - start);
-      if constexpr (std::is_same_v<T, C>) op.add(folded, x + start, size, start);
-      else {
-        widen(x + start, buffer, size);
-        op.add(folded, buffer, size, start);
-      }
+      op.add(folded[line], widened(from + line * step + start, size), size, start);
     }
-    static_cast<typename Op::State *>(states)[line] = folded;
-  }
 }
 
 // Elements [begin, begin + count) of a nest, for `width` adjacent columns.

@@ -16,7 +16,7 @@ import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
-import { gatherAlong } from "./adjoint.ts";
+import { alongAxis, gatherAlong } from "./adjoint.ts";
 import { anIndex, checkVector, type IndexDType } from "./indices.ts";
 import { fromTheFront, signed } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
@@ -90,7 +90,7 @@ export function indexCopy(...values: unknown[]): Tensor {
         source.describe(),
     );
   return underName("indexCopy", () =>
-    tidy(() => scatterAlong("indexCopy", x, alongAxis(places, axis, source), source, axis)),
+    tidy(() => scatterAlong("indexCopy", x, alongAxis(places, source, axis), source, axis)),
   );
 }
 indexCopy.method = "same" as const;
@@ -129,7 +129,7 @@ export function indexFill(...values: unknown[]): Tensor {
     tidy(() => {
       const one = elementOf(value, x.dtype);
       const source = expand(one, x.shape.with(axis, places.size));
-      return scatterAlong("indexFill", x, alongAxis(places, axis, source), source, axis);
+      return scatterAlong("indexFill", x, alongAxis(places, source, axis), source, axis);
     }),
   );
 }
@@ -147,16 +147,6 @@ function elementOf(value: Scalar | Tensor, dtype: DType): Tensor {
   const isPlain = typeof value === "number" && isFloat(dtype);
   return isPlain ? scalarTensor(value, dtype, "indexFill") : full([], value, { dtype });
 }
-
-/** Expands a vector of slice indices to one index per element, repeated along the other axes. */
-const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): Tensor<IndexDType> =>
-  expand(
-    reshape(
-      index,
-      shape.map((_, at) => (at === axis ? index.size : 1)),
-    ),
-    shape,
-  );
 
 /** Indexes a scalar tensor as a vector with one element. */
 const ofElement = (x: Tensor, indexed: (vector: Tensor) => Tensor): Tensor =>
