@@ -26,11 +26,11 @@ export const served = (model: nn.LanguageModel = randomLlama()): ServedModel => 
   template: new ChatTemplate(TEMPLATE),
 });
 
-export const start = (
+export const start = async (
   options: ServerOptions = {},
   model?: nn.LanguageModel,
   defaults?: ServedModel["defaults"],
-): ModelServer => new ModelServer({ ...served(model), defaults }, { port: 0, ...options });
+): Promise<ModelServer> => ModelServer.start({ ...served(model), defaults }, { port: 0, ...options });
 
 /** Lets a model compute this many times; later results wait until the returned function is called. */
 export function holdAfter(model: nn.Llama, calls: number): () => void {
