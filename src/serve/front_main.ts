@@ -6,6 +6,7 @@ import { Access } from "./access.ts";
 import { ApiError, apiErrorOf, busy } from "./api_error.ts";
 import type { FromFront, Head, Listening, ToFront } from "./front_messages.ts";
 import { readBytes } from "./read_bytes.ts";
+import { Relay, type Relayed } from "./relay.ts";
 
 declare const self: {
   onmessage: (event: MessageEvent<ToFront>) => void;
@@ -18,6 +19,7 @@ const FLUSH = 500;
 /** An answer that the main thread computes. */
 interface Pending {
   readonly respond: (response: Response) => void;
+  readonly answered: () => void;
   /** Whether the model answers. */
   readonly isAdmitted: boolean;
   stream?: ReadableStreamDefaultController<Uint8Array>;
@@ -35,6 +37,7 @@ function pathOf({ url }: Request): string {
 
 class Front {
   private readonly access: Access;
+  /** Listens at an address that only the relay uses. */
   private readonly server: Bun.Server<undefined>;
   private readonly pending = new Map<number, Pending>();
   private answered = new Map<string, Map<number, number>>();
@@ -43,16 +46,28 @@ class Front {
   private admitted = 0;
   private lastId = 0;
   private onIdle: (() => void) | undefined;
+  private relay: Relay | undefined;
 
-  constructor(private readonly listening: Listening) {
+  private constructor(private readonly listening: Listening) {
     this.access = new Access(listening);
-    const { host: hostname, port } = listening;
     const maxRequestBodySize = Number.MAX_SAFE_INTEGER; // so that oversized bodies get an error in the API's format
     const fetch = (request: Request, server: Bun.Server<undefined>) => {
       server.timeout(request, 0); // a request may wait in the queue; it has a separate time limit
-      return this.answer(request);
+      return this.answer(request, this.relay!.at(server.requestIP(request)?.port));
     };
-    this.server = Bun.serve({ hostname, port, development: false, reusePort: false, maxRequestBodySize, fetch });
+    this.server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, maxRequestBodySize, fetch });
+  }
+
+  /** Starts to listen. @throws {Error} if the address is not available */
+  static async open(listening: Listening): Promise<Front> {
+    const front = new Front(listening);
+    try {
+      front.relay = await Relay.listen(listening.host, listening.port, front.server.port!);
+    } catch (cause) {
+      await front.server.stop(true);
+      throw cause;
+    }
+    return front;
   }
 
   private get isClosing(): boolean {
@@ -60,25 +75,35 @@ class Front {
   }
 
   get url(): string {
-    return this.server.url.origin;
+    const { host } = this.listening;
+    return `http://${host.includes(":") ? `[${host}]` : host}:${this.relay!.port}`;
   }
 
-  private async answer(request: Request): Promise<Response> {
+  private async answer(request: Request, connection: Relayed | undefined): Promise<Response> {
+    connection?.opened();
+    const response = await this.responseTo(request, () => connection?.answered());
+    if (response.headers.get("Connection") === "close") connection?.refuse();
+    else if (connection?.isEnded) response.headers.set("Connection", "close");
+    return response;
+  }
+
+  /** Answers every request, also after errors. @param answered called after the answer's last part */
+  private async responseTo(request: Request, answered: () => void): Promise<Response> {
     this.open++;
     let path = "unknown";
     try {
       const found = pathOf(request);
       if (this.listening.doors.has(found)) path = found;
       const own = this.ownAnswer(request, found);
-      if (!own) return this.withCors(request, await this.admit(request, path));
+      if (!own) return this.withCors(request, await this.admit(request, path, answered));
       this.count(path, own.status);
-      this.leave();
+      this.leave(answered);
       return this.withCors(request, own);
     } catch (error) {
       const { status, body, headers } = apiErrorOf(error);
       if (status === 500) console.error("serve:", error);
       this.count(path, status);
-      this.leave();
+      this.leave(answered);
       return this.withCors(request, Response.json(body, { status, headers }));
     }
   }
@@ -109,29 +134,34 @@ class Front {
   }
 
   /** Reads a body, and lets the main thread answer the request. @throws {ApiError} for the body */
-  private async admit(request: Request, path: string): Promise<Response> {
+  private async admit(request: Request, path: string, answered: () => void): Promise<Response> {
     const { doors, bodySeconds } = this.listening;
     const most = doors.get(path)!.bodyBytes;
-    if (most === undefined) return this.forwarded(request, path, new Uint8Array());
+    if (most === undefined) return this.forwarded(request, path, new Uint8Array(), answered);
     this.admitted++;
     try {
-      return await this.forwarded(request, path, await readBytes(request, most, bodySeconds));
+      return await this.forwarded(request, path, await readBytes(request, most, bodySeconds), answered);
     } catch (error) {
       this.admitted--;
       throw error;
     }
   }
 
-  private forwarded(request: Request, path: string, body: Uint8Array<ArrayBuffer>): Promise<Response> {
+  private forwarded(
+    request: Request,
+    path: string,
+    body: Uint8Array<ArrayBuffer>,
+    answered: () => void,
+  ): Promise<Response> {
     const id = ++this.lastId;
     const { promise, resolve } = Promise.withResolvers<Response>();
-    this.pending.set(id, { respond: resolve, isAdmitted: request.method === "POST" });
+    this.pending.set(id, { respond: resolve, answered, isAdmitted: request.method === "POST" });
     const left = () => self.postMessage({ kind: "left", id });
     request.signal.addEventListener("abort", left);
-    const { answered } = this;
+    const counts = this.answered;
     this.answered = new Map();
     const admitted = { id, path, headers: [...request.headers], body };
-    self.postMessage({ kind: "request", request: admitted, open: this.open, answered }, [body.buffer]);
+    self.postMessage({ kind: "request", request: admitted, open: this.open, answered: counts }, [body.buffer]);
     if (request.signal.aborted) left();
     return promise;
   }
@@ -143,7 +173,8 @@ class Front {
     this.answered.set(path, statuses);
   }
 
-  private leave(): void {
+  private leave(answered: () => void): void {
+    answered();
     if (--this.open === 0) this.onIdle?.();
   }
 
@@ -173,11 +204,11 @@ class Front {
   }
 
   end(id: number): void {
-    const { stream, isAdmitted } = this.pending.get(id)!;
+    const { stream, isAdmitted, answered } = this.pending.get(id)!;
     stream?.close();
     this.pending.delete(id);
     if (isAdmitted) this.admitted--;
-    this.leave();
+    this.leave(answered);
   }
 
   /** Waits for the requests in progress; new ones are rejected already. */
@@ -196,15 +227,16 @@ class Front {
     while (this.server.pendingRequests > 0 && performance.now() < deadline) await Bun.sleep(10);
     await Promise.race([this.server.stop(), Bun.sleep(FLUSH / 5)]);
     await this.server.stop(true);
+    this.relay!.stop();
     self.postMessage({ kind: "stopped" });
   }
 }
 
 let front: Front | undefined;
 
-function listen(listening: Listening): void {
+async function listen(listening: Listening): Promise<void> {
   try {
-    front = new Front(listening);
+    front = await Front.open(listening);
     self.postMessage({ kind: "listening", url: front.url });
   } catch (cause) {
     self.postMessage({ kind: "failed", reason: cause instanceof Error ? cause.message : String(cause) });
@@ -212,7 +244,7 @@ function listen(listening: Listening): void {
 }
 
 self.onmessage = ({ data }) => {
-  if (data.kind === "listen") listen(data.listening);
+  if (data.kind === "listen") void listen(data.listening);
   else if (data.kind === "whole") front!.whole(data.id, data.head, data.body);
   else if (data.kind === "stream") front!.stream(data.id, data.head);
   else if (data.kind === "part") front!.part(data.id, data.part);
