@@ -11,7 +11,7 @@ const CLIENTS = 16;
 setBackend("cpu");
 const sizes = { vocabularySize: 256, contextLength: 256, layers: 1, heads: 2, width: 16 } as const;
 const model = new nn.Llama({ ...sizes, generator: new Generator(1) });
-const server = new ModelServer({ name: "tiny", model, tokenizer: new data.ByteTokenizer() }, { port: 0 });
+const server = await ModelServer.start({ name: "tiny", model, tokenizer: new data.ByteTokenizer() }, { port: 0 });
 
 /** Every fourth client disconnects during a stream. */
 async function ask(at: number): Promise<void> {

@@ -1,32 +1,29 @@
-/** Reads the body of a request: JSON of limited size that matches a schema. */
+/** Reads the body of a request: JSON of limited extent, or a form, that matches a schema. */
 import type { core, ZodType } from "zod";
 import { messageOf } from "../core/causes.ts";
 import { tupleOf } from "../core/tuples.ts";
 import { ApiError } from "./api_error.ts";
-import type { Limits } from "./limits.ts";
+import type { ApiRequest } from "./front.ts";
 
-/** Reads and validates a body. @throws {ApiError} 400, 408, 413, 415 */
-export async function readBody<T>(request: Request, schema: ZodType<T>, limits: Limits): Promise<T> {
-  const type = request.headers.get("content-type") ?? "";
+type Content = Pick<ApiRequest, "headers" | "body">;
+
+/** Reads and validates a body. @throws {ApiError} 400, 415 */
+export function readBody<T>({ headers, body }: Content, schema: ZodType<T>): T {
+  const type = headers.get("content-type") ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type))
     throw new ApiError(415, `expected Content-Type: application/json, got ${type ? JSON.stringify(type) : "none"}`);
-  const parsed = schema.safeParse(parse(await readText(request, limits)));
+  const parsed = schema.safeParse(parse(textOf(body)));
   if (parsed.success) return parsed.data;
   throw problemOf(parsed.error.issues[0]!);
 }
 
-/**
- * Reads and validates a form. A name that ends with `[]` is a list.
- *
- * @throws {ApiError} 400, 408, 413, 415
- */
-export async function readForm<T>(request: Request, schema: ZodType<T>, limits: Limits): Promise<T> {
-  const type = request.headers.get("content-type") ?? "";
+/** Reads and validates a form. A name that ends with `[]` is a list. @throws {ApiError} 400, 415 */
+export async function readForm<T>({ headers, body }: Content, schema: ZodType<T>): Promise<T> {
+  const type = headers.get("content-type") ?? "";
   if (!/^multipart\/form-data\s*;/i.test(type))
     throw new ApiError(415, `expected Content-Type: multipart/form-data, got ${type ? JSON.stringify(type) : "none"}`);
-  const bytes = await readBytes(request, limits, limits.formBytes);
   const fields = new Map<string, unknown>();
-  for (const [name, value] of await formOf(bytes, type)) {
+  for (const [name, value] of await formOf(body, type)) {
     const list = name.endsWith("[]") ? name.slice(0, -2) : undefined;
     if (list === undefined) fields.set(name, value);
     else fields.set(list, [...((fields.get(list) as unknown[] | undefined) ?? []), value]);
@@ -45,44 +42,12 @@ async function formOf(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<Ite
   }
 }
 
-const tooLarge = (limit: number): ApiError =>
-  new ApiError(413, `expected a body of at most ${limit} bytes`, "body_too_large", null, { Connection: "close" });
-
-async function readText(request: Request, limits: Limits): Promise<string> {
-  const bytes = await readBytes(request, limits, limits.bodyBytes);
+function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw new ApiError(400, "expected a body in UTF-8", "invalid_json");
   }
-}
-
-async function readBytes(request: Request, { bodySeconds }: Limits, limit: number): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const late = Promise.withResolvers<never>();
-  late.promise.catch(() => undefined);
-  const message = `expected the body within ${bodySeconds} seconds`;
-  const timer = setTimeout(() => late.reject(new ApiError(408, message, "timeout")), bodySeconds * 1000);
-  const reader = request.body?.getReader();
-  try {
-    for (;;) {
-      const part = await Promise.race([reader?.read(), late.promise]);
-      if (!part || part.done) break;
-      size += part.value.byteLength;
-      if (size > limit) throw tooLarge(limit);
-      parts.push(part.value);
-    }
-  } catch (error) {
-    reader?.cancel().catch(() => undefined);
-    throw error instanceof ApiError
-      ? error
-      : new ApiError(400, "expected a complete body, got an interrupted one", "invalid_body");
-  } finally {
-    clearTimeout(timer);
-  }
-  return Buffer.concat(parts);
 }
 
 /** Deeper than any valid request. Unlimited depth could exhaust the stack of recursive readers. */

@@ -82,7 +82,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
     };
     for (const signal of signals) process.on(signal, end);
     const served = await loadAnyServed(path, optionsOf(flags), flags.name);
-    const server = new ModelServer(served, {
+    const server = await ModelServer.start(served, {
       ...{ host: flags.host, port: flags.port, origins: flags.cors },
       key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
       batcher: { slots: flags.slots, queue: flags.queue, cache: flags.cache },

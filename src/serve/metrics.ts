@@ -27,9 +27,9 @@ export class Metrics {
     this.gauge("requests_in_flight", "Requests being answered", inFlight);
   }
 
-  /** Counts a request when its answer starts. */
-  answered(path: string, status: number): void {
-    this.requests.inc({ path, status: String(status) });
+  /** Counts requests when their answers start. */
+  answered(path: string, status: number, count = 1): void {
+    this.requests.inc({ path, status: String(status) }, count);
   }
 
   /** Counts the texts of a request when it ends. */

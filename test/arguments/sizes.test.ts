@@ -27,6 +27,7 @@ import { parseHeader } from "../../src/io/numpy/header.ts";
 import { checkDepth } from "../../src/nn/layers/slots.ts";
 import { readBody } from "../../src/serve/body.ts";
 import { defaultLimits } from "../../src/serve/limits.ts";
+import { readBytes } from "../../src/serve/read_bytes.ts";
 import { compiledOnce } from "../../src/serve/response_format.ts";
 import { schemaText } from "../../src/text/constraint/schema_text.ts";
 import { bytes } from "../text/constraint/held_to.ts";
@@ -41,13 +42,9 @@ const render = (source: string, messages: readonly { role: string; content: stri
 type Limit = readonly [name: string, most: number, call: (size: number) => unknown, error: string];
 
 const failed = (_: unknown, message: string) => new Error(message);
-const limits = { bodyBytes: 2 ** 20, bodySeconds: 60 } as Parameters<typeof readBody>[2];
-const bodyOf = (body: string) =>
-  readBody(
-    new Request("http://localhost", { method: "POST", body, headers: { "content-type": "application/json" } }),
-    z.unknown(),
-    limits,
-  );
+const request = (body: string) => new Request("http://localhost", { method: "POST", body });
+const headers = new Headers({ "content-type": "application/json" });
+const bodyOf = async (body: string) => readBody({ headers, body: Buffer.from(body) }, z.unknown());
 /** A header of NumPy's version 2, padded with spaces. */
 function numpyHeader(size: number): Uint8Array {
   const literal = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }".padEnd(size);
@@ -60,7 +57,7 @@ const all: readonly Limit[] = [
   ["JSON of files", 128, (depth) => parseJson(nested(depth), failed), "nested more than 128 deep"],
   ["JSON that is told another depth", 5, (depth) => parseJson(nested(depth), failed, 5), "nested more than 5 deep"],
   ["a request's body", 256, (depth) => bodyOf(nested(depth)), "at most 256 nested levels"],
-  ["a body's bytes", 2 ** 20, (size) => bodyOf("1".padEnd(size)), "at most 1048576 bytes"],
+  ["a body's bytes", 2 ** 20, (size) => readBytes(request("1".padEnd(size)), 2 ** 20, 60), "at most 1048576 bytes"],
   ["modules in modules", 1000, checkDepth, "at most 1000 deep"],
   ["a header of NumPy", 10_000, (size) => parseHeader(numpyHeader(size), failed as never), "10000"],
   ["a schema's text", 65_536, (size) => schemaText({ title: "a".repeat(size - 12) }), "at most 65536 characters"],

@@ -51,9 +51,9 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
   const { template, written } = forms[form];
   const model = new Scripted();
   let server: ModelServer;
-  beforeAll(() => {
+  beforeAll(async () => {
     setBackend("cpu");
-    server = new ModelServer({ name: "m", model, tokenizer, template, stopTokens: [0] }, { port: 0 });
+    server = await ModelServer.start({ name: "m", model, tokenizer, template, stopTokens: [0] }, { port: 0 });
   });
   afterAll(() => server.close(0));
 

@@ -19,7 +19,7 @@ let [embedding, ranking]: ModelServer[] = [];
 
 async function served(name: "classify" | "regress", isBare = false): Promise<[ServedEncoder, ModelServer]> {
   const own = (await loadAnyServed(await folderOf(folder.file(name), name, { isBare }))) as ServedEncoder;
-  const server = new ModelServer(own, { port: 0 });
+  const server = await ModelServer.start(own, { port: 0 });
   servers.push(server);
   return [own, server];
 }
@@ -73,7 +73,7 @@ test("requests that a model does not answer", async () => {
     [embedding!, "/v1/embeddings", { ...embed, prompt_name: "query" }, 400, "expected a prompt of the model (none)"],
     [embedding!, "/v1/embeddings", { ...embed, input: [99_999] }, 400, "expected tokens from 0"],
     [embedding!, "/v1/embeddings", { ...embed, model: "other" }, 404, "expected the model classify"],
-    [start(), "/v1/rerank", { ...rerank, model: "tiny/llama" }, 404, "is not a cross-encoder"],
+    [await start(), "/v1/rerank", { ...rerank, model: "tiny/llama" }, 404, "is not a cross-encoder"],
   ];
   servers.push(cases.at(-1)![0]);
   for (const [server, path, body, status, message] of cases) {
@@ -104,7 +104,7 @@ test("texts with far too many tokens are not encoded completely", async () => {
     return ranker!.tokenizer.encode(text, options);
   };
   const tokenizer = Object.assign(Object.create(ranker!.tokenizer), { encode });
-  const own = new ModelServer({ ...ranker!, tokenizer }, { port: 0, limits: { tokens: 100 } });
+  const own = await ModelServer.start({ ...ranker!, tokenizer }, { port: 0, limits: { tokens: 100 } });
   try {
     for (const [path, body, param] of [
       ["/v1/embeddings", { input: [long] }, "input"],

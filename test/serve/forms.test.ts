@@ -19,11 +19,11 @@ let server: ModelServer;
 let plain: ModelServer;
 const clientOf = (of: ModelServer) => new OpenAI({ baseURL: `${of.url}/v1`, apiKey: "none", maxRetries: 0 });
 
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
   const own = { name: "scripted", model: scripted, tokenizer, template, stopTokens: [0] };
-  server = new ModelServer(own, { port: 0 });
-  plain = new ModelServer(served(randomLlama()), { port: 0 });
+  server = await ModelServer.start(own, { port: 0 });
+  plain = await ModelServer.start(served(randomLlama()), { port: 0 });
 });
 afterAll(() => Promise.all([server.close(0), plain.close(0)]));
 
@@ -105,7 +105,7 @@ describe("tools", () => {
   test.each(["tags", "json"])("a forced call is made, regardless of the model's output; form: %s", async (form) => {
     const source = `${template.source}${form === "tags" ? "{# <tool_call> #}" : ""}`;
     const own = { ...served(randomLlama()), template: new ChatTemplate(source), stopTokens: [0] };
-    const forcing = new ModelServer(own, { port: 0 });
+    const forcing = await ModelServer.start(own, { port: 0 });
     try {
       const client = clientOf(forcing);
       const found = new Set<string>();
@@ -143,7 +143,7 @@ describe("tools", () => {
 
   test("several calls, or one at most", async () => {
     const own = { name: "scripted", model: scripted, tokenizer, stopTokens: [0] };
-    const tagged = new ModelServer(
+    const tagged = await ModelServer.start(
       { ...own, template: new ChatTemplate(`${template.source}{# <tool_call> #}`) },
       { port: 0 },
     );

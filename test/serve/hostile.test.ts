@@ -8,9 +8,9 @@ import { ChatTemplate } from "../../src/text/chat_template.ts";
 import { randomLlama, served, showsFigures, start, TEMPLATE } from "./served.ts";
 
 let server: ModelServer;
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
-  server = start({ limits: { bodyBytes: 20_000, tokens: 8 }, batcher: { slots: 2, queue: 8 } }, randomLlama());
+  server = await start({ limits: { bodyBytes: 20_000, tokens: 8 }, batcher: { slots: 2, queue: 8 } }, randomLlama());
 });
 afterAll(() => server.close(0));
 
@@ -141,7 +141,7 @@ test("tools, choices and schemas that are nearly valid", async () => {
     fc.record({ type: fc.constantFrom("function", "allowed_tools"), function: fc.record({ name }) }),
     hostile,
   );
-  const own = new ModelServer(
+  const own = await ModelServer.start(
     { ...served(), template: new ChatTemplate(`${TEMPLATE}{# tools <tool_call> #}`) },
     { port: 0 },
   );
@@ -190,7 +190,7 @@ test("a large body of unknown length", async () => {
 });
 
 test("a body that never arrives", async () => {
-  const hasty = start({ limits: { bodySeconds: 0.1 } }, randomLlama());
+  const hasty = await start({ limits: { bodySeconds: 0.1 } }, randomLlama());
   try {
     const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     const answer = await new Promise<string>((resolve) => {

@@ -8,11 +8,11 @@ import { ChatTemplate } from "../../src/text/chat_template.ts";
 import { served, TEMPLATE } from "./served.ts";
 
 let server: ModelServer;
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
   const own = { ...served(), template: new ChatTemplate(`${TEMPLATE}{# tools <tool_call> #}`) };
   const limits = { bodyBytes: 20_000, tokens: 4, bodySeconds: 1 };
-  server = new ModelServer(own, { port: 0, limits, batcher: { slots: 2, queue: 8 } });
+  server = await ModelServer.start(own, { port: 0, limits, batcher: { slots: 2, queue: 8 } });
 });
 afterAll(() => server.close(0));
 

@@ -6,9 +6,9 @@ import { ChatTemplate } from "../../src/text/chat_template.ts";
 import { served, TEMPLATE } from "./served.ts";
 
 let server: ModelServer;
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
-  server = new ModelServer(
+  server = await ModelServer.start(
     { ...served(), template: new ChatTemplate(`${TEMPLATE}{# tools <tool_call> #}`) },
     { port: 0 },
   );

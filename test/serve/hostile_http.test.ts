@@ -7,9 +7,9 @@ import { ModelServer } from "../../src/serve/server.ts";
 import { served, start, tokenizer } from "./served.ts";
 
 let server: ModelServer;
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
-  server = start();
+  server = await start();
 });
 afterAll(() => server.close(0));
 
@@ -84,7 +84,7 @@ test("brackets within texts do not count as levels", async () => {
 });
 
 test("bodies over the limit get a readable 413, however they are sent", async () => {
-  const small = start({ limits: { bodyBytes: 10_000 } });
+  const small = await start({ limits: { bodyBytes: 10_000 } });
   try {
     for (const size of [10_001, 30_000, 3_000_000]) {
       const whole = await post("/v1/completions", "x".repeat(size), small);
@@ -120,7 +120,7 @@ test("a prompt that is far too long is rejected before it is encoded completely"
     longest = Math.max(longest, text.length);
     return tokenizer.encode(text);
   };
-  const own = new ModelServer(
+  const own = await ModelServer.start(
     { ...served(), tokenizer: Object.assign(Object.create(tokenizer), { encode }) },
     { port: 0 },
   );
@@ -194,7 +194,7 @@ test("too many prompts are rejected before the first is encoded, and too many to
     return tokenizer.encode(text);
   };
   const own = Object.assign(Object.create(tokenizer), { encode });
-  const counted = new ModelServer({ ...served(), tokenizer: own }, { port: 0, limits: { tokens: 1000 } });
+  const counted = await ModelServer.start({ ...served(), tokenizer: own }, { port: 0, limits: { tokens: 1000 } });
   try {
     const many = Array<string>(5000).fill("abcde");
     const completion = await post("/v1/completions", JSON.stringify(completionOf(many)), counted);

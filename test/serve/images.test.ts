@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(servers.map((server) => server.close(0))));
 
-function start(options: ServerOptions = {}): ModelServer {
-  const server = new ModelServer(served, { port: 0, ...options });
+async function start(options: ServerOptions = {}): Promise<ModelServer> {
+  const server = await ModelServer.start(served, { port: 0, ...options });
   servers.push(server);
   return server;
 }
@@ -62,7 +62,7 @@ async function expected(): Promise<string> {
 }
 
 test("a chat completion, a response and a session answer about an image", async () => {
-  const server = start();
+  const server = await start();
   const want = await expected();
   const { choices, usage } = await answered(await chat(server, dataUrl()));
   expect(choices[0]!.message.content).toBe(want);
@@ -87,7 +87,7 @@ test("a chat completion, a response and a session answer about an image", async 
 });
 
 test("a chat without images, for a template that iterates over parts", async () => {
-  const server = start();
+  const server = await start();
   const messages = [{ role: "user", content: "Hi" }];
   const { choices } = await answered(await ask(server, "chat/completions", { messages, max_completion_tokens: 8 }));
   const prompt = tokenizer.encode(template.render([{ role: "user", content: [{ type: "text", text: "Hi" }] }]));
@@ -96,7 +96,7 @@ test("a chat without images, for a template that iterates over parts", async () 
 });
 
 test("other URLs and damaged images are refused", async () => {
-  const server = start();
+  const server = await start();
   const images = Bun.serve({
     port: 0,
     fetch: (request) =>
@@ -108,11 +108,11 @@ test("other URLs and damaged images are refused", async () => {
     expect(await problem(await chat(server, at("image.png")))).toBe("image_url_not_allowed");
     for (const url of ["/etc/hosts", "file:///etc/hosts", "data:image/png;base64,AAAA"])
       expect(await problem(await chat(server, url))).toBe("invalid_image");
-    const downloading = start({ limits: { imageUrls: true } });
+    const downloading = await start({ limits: { imageUrls: true } });
     const { choices } = await answered(await chat(downloading, at("image.png")));
     expect(choices[0]!.message.content).toBe(await expected());
     expect(await problem(await chat(downloading, at("moved")))).toBe("invalid_image");
-    const small = start({ limits: { imageUrls: true, bodyBytes: 300 } });
+    const small = await start({ limits: { imageUrls: true, bodyBytes: 300 } });
     expect(await problem(await chat(small, at("image.png")))).toBe("invalid_image");
   } finally {
     await images.stop(true);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 beforeEach(async () => {
-  server = start({ limits: { tokens: 40 } }, model, greedy);
+  server = await start({ limits: { tokens: 40 } }, model, greedy);
   page = await newPage(browser);
   [problems, asked] = [[], []];
   page.on("pageerror", (error) => problems.push(String(error)));
@@ -88,7 +88,7 @@ test("a chosen image is shown, sent with the message, and can be removed before"
     await io.saveImage(path, tensor(bytes, { shape: [3, 12, 15], dtype: "uint8" }));
   }
   const seen = { name: "tiny", model: reader, tokenizer, template, processor, defaults: { temperature: 0 } };
-  const other = new ModelServer(seen, { port: 0, limits: { tokens: 12 } });
+  const other = await ModelServer.start(seen, { port: 0, limits: { tokens: 12 } });
   try {
     await page.goto(other.url, { waitUntil: "networkidle0" });
     const [chooser] = await Promise.all([page.waitForFileChooser(), page.click("#file")]);
@@ -314,7 +314,7 @@ test("a button copies a message as it was written", async () => {
 
 test("a server with a key: the page asks for it", async () => {
   await server.close(0);
-  server = start({ key: "secret", limits: { tokens: 40 } }, model, greedy);
+  server = await start({ key: "secret", limits: { tokens: 40 } }, model, greedy);
   await open();
   await until(`document.querySelector("#key-form").checkVisibility()`);
   for (const key of ["wrong", "secret"]) {

@@ -6,9 +6,9 @@ import type { ModelServer } from "../../src/serve/server.ts";
 import { randomLlama, start } from "./served.ts";
 
 let server: ModelServer;
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
-  server = start({}, randomLlama());
+  server = await start({}, randomLlama());
 });
 afterAll(() => server.close(0));
 

@@ -18,9 +18,9 @@ const template = new ChatTemplate(
 const model = new Scripted();
 let server: ModelServer;
 let client: OpenAI;
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
-  server = new ModelServer({ name: "m", model, tokenizer, template, stopTokens: [0] }, { port: 0 });
+  server = await ModelServer.start({ name: "m", model, tokenizer, template, stopTokens: [0] }, { port: 0 });
   client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none", maxRetries: 0 });
 });
 afterAll(() => server.close(0));

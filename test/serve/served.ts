@@ -26,11 +26,11 @@ export const served = (model: nn.LanguageModel = randomLlama()): ServedModel => 
   template: new ChatTemplate(TEMPLATE),
 });
 
-export const start = (
+export const start = async (
   options: ServerOptions = {},
   model?: nn.LanguageModel,
   defaults?: ServedModel["defaults"],
-): ModelServer => new ModelServer({ ...served(model), defaults }, { port: 0, ...options });
+): Promise<ModelServer> => ModelServer.start({ ...served(model), defaults }, { port: 0, ...options });
 
 /** Lets a model compute this many times; later results wait until the returned function is called. */
 export function holdAfter(model: nn.Llama, calls: number): () => void {
@@ -51,8 +51,12 @@ export function holdAfter(model: nn.Llama, calls: number): () => void {
 export const restoreModel = (model: nn.Llama): boolean => Reflect.deleteProperty(model, "forward");
 
 /** Waits until a server's `/metrics` match. */
-export async function showsFigures({ url }: ModelServer, pattern: RegExp): Promise<string> {
-  const figures = async () => (await fetch(`${url}/metrics`)).text();
+export async function showsFigures(
+  { url }: ModelServer,
+  pattern: RegExp,
+  headers: Record<string, string> = {},
+): Promise<string> {
+  const figures = async () => (await fetch(`${url}/metrics`, { headers })).text();
   const matching = async () => {
     const text = await figures();
     return pattern.test(text) ? text : undefined;

@@ -15,9 +15,9 @@ const clientOf = (of: ModelServer, apiKey = "none") => new OpenAI({ baseURL: `${
 const said = (content: string) => [{ role: "user", content } as const];
 const promptOf = (content: string) => `<user>${content}\n<assistant>`;
 
-beforeAll(() => {
+beforeAll(async () => {
   setBackend("cpu");
-  server = start({}, model);
+  server = await start({}, model);
   client = clientOf(server);
 });
 afterAll(() => server.close(0));
@@ -238,7 +238,7 @@ describe("mistakes are returned in OpenAI's format", () => {
 });
 
 test("a key is checked, and required if other machines reach the server", async () => {
-  const guarded = start({ key: "secret", origins: ["http://app.example"] }, model);
+  const guarded = await start({ key: "secret", origins: ["http://app.example"] }, model);
   try {
     const wrong = await clientOf(guarded, "other")
       .models.list()
@@ -252,14 +252,14 @@ test("a key is checked, and required if other machines reach the server", async 
   } finally {
     await guarded.close(0);
   }
-  expect(() => start({ host: "0.0.0.0" }, model)).toThrow(/expected a key for the address 0.0.0.0/);
-  expect(() => start({ port: Number(new URL(server.url).port) }, model)).toThrow(
+  await expect(start({ host: "0.0.0.0" }, model)).rejects.toThrow(/expected a key for the address 0.0.0.0/);
+  await expect(start({ port: Number(new URL(server.url).port) }, model)).rejects.toThrow(
     expect.objectContaining({ code: "portTaken" }),
   );
 });
 
 test("limits of bodies and of waiting requests", async () => {
-  const small = start({ limits: { bodyBytes: 1000 }, batcher: { slots: 1, queue: 1 } }, model);
+  const small = await start({ limits: { bodyBytes: 1000 }, batcher: { slots: 1, queue: 1 } }, model);
   const own = clientOf(small);
   try {
     const ask = (content: string) =>
@@ -282,7 +282,7 @@ test("limits of bodies and of waiting requests", async () => {
 });
 
 test("as many requests at a time as the limit, and no more", async () => {
-  const small = start({ limits: { connections: 2 } }, model);
+  const small = await start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
   const goOn = holdAfter(model, 0); // holds both requests until the third arrives
   try {
@@ -306,7 +306,7 @@ test("as many requests at a time as the limit, and no more", async () => {
 });
 
 test("a text that takes too long is stopped", async () => {
-  const hasty = start({ limits: { seconds: 0.05 } }, model);
+  const hasty = await start({ limits: { seconds: 0.05 } }, model);
   const forward = model.forward.bind(model);
   try {
     model.forward = (tokens, inputs) => {
@@ -325,7 +325,7 @@ test("a text that takes too long is stopped", async () => {
 });
 
 test("64 clients at once, half of which disconnect: each of the others gets its answer", async () => {
-  const busyServer = start({ batcher: { slots: 8, queue: 64 } }, model);
+  const busyServer = await start({ batcher: { slots: 8, queue: 64 } }, model);
   const own = clientOf(busyServer);
   try {
     const clients = Array.from({ length: 64 }, async (_, at) => {
@@ -352,13 +352,13 @@ test("64 clients at once, half of which disconnect: each of the others gets its 
 });
 
 test("an idle server closes at once", async () => {
-  const idle = start({}, model);
+  const idle = await start({}, model);
   expect((await fetch(`${idle.url}/health`)).status).toBe(200);
   await within("an idle server to close", idle.close(3600), 60);
 });
 
 test("closing lets requests finish, and accepts no more", async () => {
-  const closing = start({}, model);
+  const closing = await start({}, model);
   const options = { model: name, messages: said("Hi"), max_tokens: 40, temperature: 0 };
   const goOn = holdAfter(model, 6);
   const stream = await clientOf(closing).chat.completions.create({ ...options, stream: true });

@@ -35,7 +35,7 @@ beforeAll(async () => {
   await writeModel(folder.file("whisper"), chosen);
   writeFileSync(file, wav(audio(chosen.audio)));
   served = (await loadAnyServed(folder.file("whisper"))) as ServedSpeech;
-  server = new ModelServer(served, { port: 0 });
+  server = await ModelServer.start(served, { port: 0 });
   client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none" });
 });
 afterAll(() => server.close());
@@ -121,7 +121,7 @@ test("requests that are rejected", async () => {
     headers: { "Content-Type": "application/json" },
   });
   expect([chat.status, await chat.text()]).toEqual([404, expect.stringContaining("recognizes speech")]);
-  const other = start();
+  const other = await start();
   try {
     expect(await form({ model: "tiny/llama" }, "transcriptions", other)).toEqual([
       404,
@@ -130,7 +130,7 @@ test("requests that are rejected", async () => {
   } finally {
     await other.close();
   }
-  const small = new ModelServer(served, { port: 0, limits: { formBytes: 1000 } });
+  const small = await ModelServer.start(served, { port: 0, limits: { formBytes: 1000 } });
   expect(await form({}, "transcriptions", small)).toEqual([413, expect.stringContaining("at most 1000 bytes")]);
   await small.close();
   expect(loadServed(folder.file("whisper"))).rejects.toThrow("got a speech recognition model");
@@ -141,7 +141,7 @@ test("a CTC model is served", async () => {
   await writeCtcModel(folder.file("ctc"), own!);
   const ctc = (await loadAnyServed(folder.file("ctc"))) as ServedSpeech;
   const wanted = await nn.transcribe(ctc.speech, file, { wordTimestamps: true });
-  const small = new ModelServer(ctc, { port: 0 });
+  const small = await ModelServer.start(ctc, { port: 0 });
   try {
     const { audio: api } = new OpenAI({ baseURL: `${small.url}/v1`, apiKey: "none", maxRetries: 0 });
     const given = { model: "ctc", file: await request() };
