@@ -59,7 +59,7 @@ describe("a typed error", () => {
     });
   });
 
-  test("state of another kind, and optimizers with other steps", () => {
+  test("state must consist of modules and optimizers, and L-BFGS is not supported", () => {
     expect(() => compile(() => 1, { state: {} as never })).toThrow("expected state to have modules");
     const lbfgs = new optim.LBFGS([tensor([[1, 2]], { requiresGrad: true })]);
     expect(() => compile(() => 1, { state: [lbfgs as never] })).toThrow("outside of the compiled function");

@@ -124,7 +124,7 @@ test("a convolution with dirac_ keeps its channels in each group", () => {
   }
 });
 
-test("dirac_ has its 1 at half of an even kernel, as PyTorch", () => {
+test("dirac_ sets the element at half of each axis, also of even kernels, to 1", () => {
   const random = new Random(15);
   for (let round = 0; round < 20; round++) {
     const shape = [3, 2, ...Array.from({ length: random.integer(1, 3) }, () => random.integer(1, 4))];

@@ -82,7 +82,7 @@ function lowsOf(w: QuantizedTensor): Float64Array | undefined {
 const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, rounded(x), w, false, lowsOf(w));
 
 describe.each(withLevels.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
-  test("the products of rounded x, of one row to many, with every instruction set", () => {
+  test("products of x in 8 bits, of one row to many, with every instruction set", () => {
     const w = weightsOf(format, 11, 512);
     for (const count of [1, 3, 4, 6, 8, 11, 17]) {
       const x = wave(count, 512, 1.3);

@@ -200,7 +200,7 @@ function check(name: string, seed: number): boolean {
 }
 
 describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
-  test.each(Object.keys(inPlaceRows))("%s leaves what the function returns", (name) => {
+  test.each(Object.keys(inPlaceRows))("%s stores the result of the function", (name) => {
     withBackend(backend, () => {
       let succeeded = 0;
       const rounds = repeats({ usual: backend === "cpu" ? 12 : 3, all: 200 });
