@@ -39,7 +39,7 @@ const refused: Readonly<Record<string, readonly [code: string, fn: (x: Tensor) =
   "an optimizer that is not state": ["notState", () => void other.step()],
 };
 
-describe("a typed error", () => {
+describe("what can't be compiled is a typed error", () => {
   test.each(Object.entries(refused))("%s", (_, [code, fn]) => {
     const error = withBackend("cpu", () => errorOf(fn));
     expect(error).toBeInstanceOf(CompileError);

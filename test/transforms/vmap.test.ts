@@ -254,7 +254,7 @@ describe("errors", () => {
   ];
   test.each(cases)("%s", (_, message, body) => expect(body).toThrow(message));
 
-  test("reading later, outside of vmap", async () => {
+  test("a tensor of the body can't be read after vmap returned", async () => {
     const kept: Tensor[] = [];
     vmap((v: Tensor) => {
       kept.push(v.exp());

@@ -226,7 +226,7 @@ const ofIntegers = /^(bitwise|gcd|lcm)/;
 const dtypeFor = (name: string): DType =>
   ofIntegers.test(name) ? "int32" : name === "floatPower_" ? "float64" : "float32";
 
-describe("rules of every method", () => {
+describe("every method follows the rules of methods in place:", () => {
   test.each(Object.keys(inPlaceRows))("%s", (name) => {
     const [shape, rest] = validCall(name);
     const call = (x: Tensor, ...more: readonly unknown[]) =>

@@ -103,7 +103,7 @@ function latent(context: GgufContext): Fields {
   };
 }
 
-/** DeepSeek-V2's experts are chosen by softmax, which is 1; V3's by sigmoids. */
+/** Whether experts are chosen by softmax (1, the default), as in DeepSeek-V2, or by sigmoids (2), as in V3. */
 const isSoftmax = (settings: Settings): boolean => (settings.wholeIfAny("expert_gating_func", 0) || 1) === 1;
 
 function deepseek(context: GgufContext): Fields {

@@ -219,7 +219,7 @@ test("boxes of RT-DETR's places near the border are not used", () => {
   );
 });
 
-test("settings that are rejected", async () => {
+test("unsupported settings are rejected", async () => {
   const of = (name: ImageModelName) => cases.find((own) => own.name === name)!;
   const changed = (own: Case, changes: object): Case => ({ ...own, config: { ...own.config, ...changes } });
   const [segformer, depth] = [of("segformer"), of("depth_anything")];
