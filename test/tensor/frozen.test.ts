@@ -147,7 +147,7 @@ describe("a tensor's layout", () => {
 });
 
 describe("frozen lists", () => {
-  test("equal lists share one, even if other lists were created in between", () => {
+  test("equal lists are one object, even if other lists were created in between", () => {
     const first = freezeList([3, 5]);
     expect(freezeList([3, 5])).toBe(first);
     for (let size = 0; size < 10_000; size++) expect(freezeList([size, size + 1])).toEqual([size, size + 1]);

@@ -161,7 +161,7 @@ describe("axes and trees", () => {
     expect([...same.shape]).toEqual([5, 3]);
   });
 
-  test("chunks give the same", () => {
+  test("every chunkSize gives the same results", () => {
     const x = randn([7, 3]);
     const f = (v: Tensor) => [v.exp(), v.sum()] as const;
     const whole = vmap(f, { outDims: [1, 0] })(x);
