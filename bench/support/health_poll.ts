@@ -4,7 +4,7 @@ declare const self: Worker;
 
 const PAUSE = 10; // milliseconds
 
-/** Milliseconds of each answer, and by how much each pause was too long: the delay of this thread and the machine. */
+/** The time of each answer in ms, and how much longer than planned each pause was: this thread's own delay, in ms. */
 export interface Polled {
   readonly answers: readonly number[];
   readonly delays: readonly number[];

@@ -157,8 +157,8 @@ exec ${quoted(swiftc)} "$@" $darwin
 `;
 
 /**
- * SwiftPM compiles build plugins with the compiler of manifests, and without the flags of `swift build`. This wrapper
- * adds the flags with which they can import Apple's modules, with `os` under its name here.
+ * SwiftPM compiles build plugins with the compiler for manifests, without the flags of `swift build`. This wrapper adds
+ * the flags that plugins need to import Apple's modules. `os` becomes `Orchardos`, the module's name on Linux.
  */
 const pluginScript = (compiler: string, flags: readonly string[]): string => `#!/bin/sh
 for word; do

@@ -8,7 +8,7 @@ const names = [...Object.keys(softwareDevice), ...["ORCHARD_FINDINGS", "XDG_CACH
 
 /**
  * Makes the C library's environment equal to `process.env` for the variables that dylibs read. Bun keeps assignments to
- * `process.env` to JavaScript, so that a dylib would otherwise see only what the process was started with.
+ * `process.env` to JavaScript, so a dylib would otherwise see only the variables with which the process started.
  */
 export function exportEnvironment(values: Readonly<Record<string, string | undefined>> = process.env): void {
   const { ptr, cstring, i32 } = FFIType;
@@ -17,7 +17,7 @@ export function exportEnvironment(values: Readonly<Record<string, string | undef
     setenv: { args: [ptr, ptr, i32], returns: i32 },
     unsetenv: { args: [ptr], returns: i32 },
   });
-  if (!libc) return; // dylibs then see what the process was started with
+  if (!libc) return; // dylibs then see the variables with which the process started
   for (const name of names) {
     const value = values[name];
     const known = libc.getenv(cString(name))?.toString();

@@ -38,6 +38,6 @@ export const appended = (path: string): DebugFile => new DebugFile(path, (name) 
 export function writeWhole(descriptor: number, text: string, position: number | null = null): number {
   const bytes = Buffer.from(text);
   const written = writeSync(descriptor, bytes, 0, bytes.length, position);
-  if (written !== bytes.length) throw new Error(`it took ${written} of ${bytes.length} bytes`);
+  if (written !== bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes were written`);
   return written;
 }

@@ -101,7 +101,7 @@ export class Storage {
     return this.pendingChecks;
   }
 
-  /** Adds pending checks of the contents' inputs. @param replace whether they concern all contents */
+  /** Adds pending checks on which the contents depend. @param replace whether all contents are new */
   dependOn(checks: readonly DeferredCheck[], replace = false): void {
     if (replace || this.pendingChecks.length === 0) this.pendingChecks = checks;
     else this.pendingChecks = [...new Set([...this.pendingChecks, ...checks])];

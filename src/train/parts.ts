@@ -18,7 +18,7 @@ export interface StepParts {
 
 type StepTrainee = Pick<Trainee, "model" | "optimizer" | "scaler" | "clip">;
 
-/** Returns parts that run each operation immediately. */
+/** Returns the parts of an eager step: each operation runs immediately. */
 export function plainParts({ model, optimizer, scaler, clip }: StepTrainee): StepParts {
   return {
     gradients(batches, exchange) {

@@ -128,7 +128,7 @@ describe("PyTorch's defaults", () => {
     }),
   );
 
-  test("equal ours, except those that a table explains", () => {
+  test("equal Orchard's, except for the differences in a table", () => {
     const found = compared
       .filter(({ own, theirs }) => JSON.stringify(own) !== JSON.stringify(theirs))
       .map(({ place, own, theirs }) => [place, own, theirs] as const);

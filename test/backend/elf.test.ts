@@ -25,7 +25,7 @@ const made = fc.record({
   base: fc.constantFrom(0, 0x200000, 0x7fff0000),
 });
 
-test("generated files: their interpreter and libraries, and truncated files", async () => {
+test("generated files: the interpreter and libraries are read, and truncation is detected", async () => {
   await fc.assert(
     fc.asyncProperty(made, fc.nat(200), async (own, cut) => {
       const path = await written(own);
@@ -57,12 +57,12 @@ describe("a process loads the dylib of its C library", () => {
     expect(packagePlatformOf("/lib/ld-musl-x86_64.so.1")).toBe(`${platform}-musl`);
   });
 
-  test("an unreadable program", () => {
+  test("an unreadable program: glibc's is assumed", () => {
     expect(packagePlatformOf(folder.file("nothing"))).toBe(platform);
   });
 });
 
-test.if(process.platform === "linux")("the dylib of this build, and this program", () => {
+test.if(process.platform === "linux")("the dylib of this build needs a C library, and Bun an interpreter", () => {
   expect(
     librariesOf(join(buildFolder, cpuLibraryName)).some((own) => /^(libc\.so\.6|libm\.so\.6|libc\.so)$/.test(own)),
   ).toBe(true);

@@ -47,7 +47,7 @@ test("--version is the package's", () => {
   expect(orchard("--version")).toEqual({ out: `${packageFile.version}\n`, err: "", exitCode: 0 });
 });
 
-describe("is rejected in a few lines, the last of which names the help", () => {
+describe("errors of usage have a few lines, the last of which names the help", () => {
   test.each([
     [["nothing"], "unknown command 'nothing'"],
     [["metal", "nothing"], "unknown command 'nothing'"],

@@ -33,13 +33,13 @@ function writePackage(name: string): string {
   return folder.file(name);
 }
 
-test("the key depends on the files' contents only, not on their place and time", () => {
+test("the key depends on the contents of the files, not on their folder and time", () => {
   const [one, other] = [writePackage("one"), writePackage("other")];
   utimesSync(join(other, files[1]!), 1000, 1000);
   expect(packageKey(toolchain, one)).toBe(packageKey(toolchain, other));
 });
 
-test("the key changes with every file, a new one, the compiler and its flags", () => {
+test("the key changes if a file changes or is added, and with the compiler and its flags", () => {
   const plain = writePackage("plain");
   const keys = [packageKey(toolchain, plain)];
   for (const file of [...files, "Sources/Metal/New.swift"]) {

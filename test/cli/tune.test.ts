@@ -59,7 +59,7 @@ test("the software device's speed is not measured", () => {
   expect(tunedBackends().includes("metal")).toBe(process.platform === "darwin");
 });
 
-test("the table as text", () => {
+test("the table is formatted as text", () => {
   const grid = dimClasses.map((dim) => headClasses.map((heads) => dim * heads));
   const table: CrossoverTable = { pairs: { cpu: { float32: grid } }, scoresShare: 1 };
   expect(formatTable(table).split("\n").slice(2)).toEqual([

@@ -79,7 +79,7 @@ describe("a product and the operations on its elements are one dispatch", () => 
     }));
 
   test(
-    "but not if the first operation reads another part of the product, or a factor is its result",
+    "an operation on the transposed product, or on a part of it, is a separate dispatch",
     onMetal(() => {
       type Pair = Readonly<Record<"x" | "y", Tensor>>;
       const draw = (): Pair => ({ x: randn([40, 40]), y: randn([40, 40]) });

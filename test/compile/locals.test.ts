@@ -15,7 +15,7 @@ function sizesOf(fuse: boolean): { operands: number; arena: number } {
   return { operands, arena };
 }
 
-test("a chain of five operations and a sum", () =>
+test("fusing a chain of five operations and a sum reads and allocates less memory", () =>
   withBackend("cpu", () => {
     const [plain, fused] = [sizesOf(false), sizesOf(true)];
     // plain: the input, and five results, each written and read; fused: the input and the sum's operand

@@ -7,7 +7,7 @@ import { whyUnavailable } from "../../src/backend/registry.ts";
 import { hash, Random } from "../ops/samples.ts";
 import { repeats } from "../support/repeats.ts";
 
-test("drawn words are a status, and write nothing", () => {
+test("random programs return a status, and write nothing", () => {
   expect(whyUnavailable("cpu")).toBeUndefined();
   const { native } = cpuLibrary();
   const random = new Random(hash("programs"));

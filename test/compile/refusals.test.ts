@@ -39,7 +39,7 @@ const refused: Readonly<Record<string, readonly [code: string, fn: (x: Tensor) =
   "an optimizer that is not state": ["notState", () => void other.step()],
 };
 
-describe("a typed error", () => {
+describe("what can't be compiled is a typed error", () => {
   test.each(Object.entries(refused))("%s", (_, [code, fn]) => {
     const error = withBackend("cpu", () => errorOf(fn));
     expect(error).toBeInstanceOf(CompileError);
@@ -59,7 +59,7 @@ describe("a typed error", () => {
     });
   });
 
-  test("state of another kind, and optimizers with other steps", () => {
+  test("state must consist of modules and optimizers, and L-BFGS is not supported", () => {
     expect(() => compile(() => 1, { state: {} as never })).toThrow("expected state to have modules");
     const lbfgs = new optim.LBFGS([tensor([[1, 2]], { requiresGrad: true })]);
     expect(() => compile(() => 1, { state: [lbfgs as never] })).toThrow("outside of the compiled function");

@@ -119,7 +119,7 @@ describe("what can't be saved is a typed error", () => {
     await expect(compiled.save(newPath())).rejects.toThrow(part);
   });
 
-  test("a program of metal, and a function without a program", async () => {
+  test("a program recorded on metal, and a function that is not recorded yet", async () => {
     const compiled = compile((x: Tensor) => x.exp());
     await expect(compiled.save(newPath())).rejects.toThrow("not recorded yet");
     for (let call = 0; call < 4; call++) withBackend("metal", () => compiled(randn([3])));

@@ -248,7 +248,7 @@ describe("the token file", () => {
       expect(readdirSync(folder)).toContain("mine.tokens");
     });
 
-    test.each(["many", "-1", "1.5"])("of %s bytes is an error", async (limit) => {
+    test.each(["many", "-1", "1.5"])("a limit of %s bytes is an error", async (limit) => {
       await expect(keptOf(limit, [400])).rejects.toThrow(
         `expected ORCHARD_TOKEN_CACHE_LIMIT to be a number of bytes, got`,
       );

@@ -35,7 +35,7 @@ beforeAll(() => {
 });
 
 describe("ImageFolder", () => {
-  test("classes and images in the order of their names", async () => {
+  test("lists classes and images in the order of their names", async () => {
     const set = new data.ImageFolder(folder.file("pets"), { mode: "gray" });
     expect([set.classes, set.length]).toEqual([["cats", "dogs"], 6]);
     const items = await Promise.all(Array.from({ length: 6 }, (_, at) => set.get(at)));
@@ -55,7 +55,7 @@ describe("ImageFolder", () => {
     ]);
   });
 
-  test("in batches, changed by a transform with the seed of the item", async () => {
+  test("makes batches of transformed images, with a seed for each item", async () => {
     const seen: bigint[] = [];
     const set = new data.ImageFolder(folder.file("pets"), {
       transform: async (x, { seed }) => {
@@ -74,7 +74,7 @@ describe("ImageFolder", () => {
     expect(new Set(seen).size).toBe(6);
   });
 
-  test("other threads return the same as this one", async () => {
+  test("returns the same items from other threads", async () => {
     const module = new URL("./pictures.ts", import.meta.url);
     const { default: make } = (await import("./pictures.ts")) as typeof import("./pictures.ts");
     const run = async (set: data.Dataset<[Tensor, bigint]>) => {

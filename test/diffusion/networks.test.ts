@@ -53,7 +53,7 @@ function run({ kind, x, context, timesteps, tokens }: Case, model: nn.Module) {
   return { found, inputs };
 }
 
-describe("results and gradients of diffusers", () => {
+describe("results and gradients match those of diffusers", () => {
   test.each(cases.map((each, at) => [`${each.kind} ${at}`, each] as const))("%s", async (name, each) => {
     const place = `${folder}/${name}`;
     await writePart(place, "part", { config: each.config, model: models[each.kind](each.config) });

@@ -71,7 +71,7 @@ beforeAll(async () => {
 
 const distance = (a: Tensor, b: Tensor): number => Number(a.sub(b).abs().max().item());
 
-describe("results of diffusers", () => {
+describe("results match those of diffusers", () => {
   test.each(cases.map((each) => [each.kind, each] as const))("a picture with %s", async (kind, each) => {
     const { options, kind: _, ...own } = each;
     writeScheduler(options);

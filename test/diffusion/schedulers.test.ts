@@ -47,7 +47,7 @@ function opened({ kind, at, options, eta }: Case) {
 
 const near = (got: Tensor, want: readonly number[]): number => errorOf(got, tensor([...want], { shape: got.shape }));
 
-describe("results of diffusers", () => {
+describe("results match those of diffusers", () => {
   test.each(kinds)("%s", (kind) => {
     const own = cases.filter((each) => each.kind === kind);
     expect(own.length).toBeGreaterThan(20);
@@ -70,7 +70,7 @@ describe("results of diffusers", () => {
     }
   });
 
-  test("noisy data and velocities", () => {
+  test("addNoise and velocity", () => {
     for (const each of cases.filter(({ noisy }) => noisy !== undefined)) {
       const { scheduler, drawn } = opened(each);
       const [data, added, t] = [drawn("data"), drawn("added"), tensor([...each.trained!], { dtype: "int64" })];

@@ -77,7 +77,7 @@ const cases = fixture.cases.flatMap((own, at) =>
 const problems = (checks: Readonly<Record<string, number>>, most: number): string[] =>
   Object.entries(checks).flatMap(([name, error]) => (error <= most ? [] : [`${name}: ${error}`]));
 
-describe("as PyTorch", () => {
+describe("results and gradients match PyTorch's", () => {
   test.each(cases)("$title", ({ name, parameters, batch, event, value, p, results, gradients, dtype }) => {
     const { of, leaves } = created(name, parameters, dtype, true);
     expect([of.batchShape, of.eventShape]).toEqual([batch, event]);

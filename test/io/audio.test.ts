@@ -52,7 +52,7 @@ test("A-law and mu-law match Python's audioop", async () => {
   }
 });
 
-test("chunks of odd length, and files that were cut off", async () => {
+test("WAV files with chunks of odd length, or with a size beyond their end, are read", async () => {
   const data = Uint8Array.of(0, 64, 0, 192, 0, 32);
   const wanted = { sampleRate: 16_000, channels: [[0.5, -0.5, 0.25]] };
   expect(await loaded(wav([1, 1, 16_000, 16], data, { odd: true }))).toEqual(wanted);

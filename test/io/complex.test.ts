@@ -47,7 +47,7 @@ describe("complex tensors are saved and loaded", () => {
     }));
 });
 
-describe("optimizers update complex parameters as PyTorch", () => {
+describe("optimizers update complex parameters as PyTorch does", () => {
   const make: Readonly<Record<string, (w: Tensor) => optim.Optimizer<{ lr: number }>>> = {
     sgd: (w) => new optim.SGD([w], { lr: 0.1, momentum: 0.9 }) as never,
     adam: (w) => new optim.Adam([w], { lr: 0.05 }) as never,

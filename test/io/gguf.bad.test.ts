@@ -310,7 +310,7 @@ describe("a file with", () => {
     expect(file.names.map((name) => file.tensor(name).shape)).toEqual([[], [4, 0], [2]]);
   });
 
-  test("an empty file, and part of a magic number", () => {
+  test("an empty file and a part of the magic number are rejected", () => {
     for (const length of [0, 3]) expect(refused(small.subarray(0, length)).code).toBe("truncated");
   });
 
@@ -398,7 +398,7 @@ describe("a modified file", () => {
     expect(() => file.tensor("long")).toThrow(FileFormatError);
   });
 
-  test("a missing file, and a folder", () => {
+  test("a missing file and a folder are errors", () => {
     expect(() => io.openGguf(folder.file("missing.gguf"))).toThrow(FileError);
     expect(() => io.openGguf(folder.path)).toThrow(FileError);
   });

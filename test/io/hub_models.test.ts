@@ -64,7 +64,7 @@ function cachedByPython(files: Repository["files"], revision = "main"): string {
   return join(root, "snapshots", COMMIT);
 }
 
-test("what Python's tools fetched is found without a request, with a branch, a tag and a commit", async () => {
+test("models that Python's tools cached are found without a request, by tag and by commit", async () => {
   const snapshot = cachedByPython(usual, "v1.0");
   for (const revision of ["v1.0", COMMIT]) {
     expect(await locate(`owner/name@${revision}`)).toBe(snapshot);
@@ -184,21 +184,21 @@ describe("GGUF", () => {
   });
 });
 
-describe("refused", () => {
-  test("a text that can only be a path", async () => {
+describe("requests for a model", () => {
+  test("a text that can only be a path is not requested from the hub", async () => {
     for (const given of ["nothing", "./owner/name", "a/b/c", "owner/name.gguf", "../name", "/owner/name"])
       expect(await failed(locate(given))).toMatchObject({ code: "notFound", path: given });
     expect(server.seen).toEqual([]);
   });
 
-  test("a name offline, with the command that downloads it", async () => {
+  test("the error for a name offline states the command that downloads it", async () => {
     const { message } = await failed(locate("owner/name@v1:Q8_0", { offline: true }));
     expect(message).toContain(`no complete model of this name in ${settings.cache}`);
     expect(message).toEndWith("src/cli/orchard.ts pull owner/name@v1:Q8_0");
     expect(() => locateCached("loadTokenizer", "owner/name")).toThrow("this call does not download");
   });
 
-  test("a name that the hub does not have, with the places that were tried", async () => {
+  test("the error for a name that the hub does not have lists the places that were tried", async () => {
     const { code, message } = await failed(locate("owner/other"));
     expect(code).toBe("unauthorized");
     expect(message).toContain("the hub has no model owner/other; if it is private, set HF_TOKEN");
@@ -209,7 +209,7 @@ describe("refused", () => {
   test.each([
     [undefined, "unauthorized", "needs a token: accept its terms at"],
     ["wrong", "forbidden", "the token has no access to owner/name: accept its terms at"],
-  ])("a gated model with the token %s", async (token, code, text) => {
+  ])("a gated model is rejected with the token %s, and found with the right one", async (token, code, text) => {
     put(usual, { token: "right", error: "GatedRepo" });
     const found = await failed(locate("owner/name", { settings: { ...settings, token } }));
     expect(found.code).toBe(code);
@@ -220,7 +220,7 @@ describe("refused", () => {
     expect(large.map(({ authorization }) => authorization)).toEqual([null]);
   });
 
-  test("pickled weights, with the command that converts them", async () => {
+  test("the error for pickled weights states the code that converts them", async () => {
     put({ "config.json": "{}", "pytorch_model-00001-of-00002.bin": "x" });
     expect(await failed(locate("owner/name"))).toMatchObject({
       code: "pickledWeights",
@@ -228,7 +228,7 @@ describe("refused", () => {
     });
   });
 
-  test("not: a hub that asks for a short pause, which is asked again", async () => {
+  test("a hub that asks for a short pause is asked again after it", async () => {
     const times: number[] = [];
     using busy = Bun.serve({
       ...{ hostname: "127.0.0.1", port: 0 },
@@ -243,7 +243,7 @@ describe("refused", () => {
     expect(times[1]! - times[0]!).toBeGreaterThan(950);
   });
 
-  test("a hub that asks for a long pause", async () => {
+  test("a hub that asks for a long pause is an error", async () => {
     using busy = Bun.serve({
       ...{ hostname: "127.0.0.1", port: 0 },
       fetch: () => new Response("", { status: 429, headers: { "retry-after": "3600" } }),

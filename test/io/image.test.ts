@@ -119,7 +119,7 @@ describe("loadImage", () => {
     ]);
   });
 
-  test("a path, and bytes that change while they are read", async () => {
+  test("a path is read, and bytes may change after the call", async () => {
     const file = png(rgb, { width, height, channels: 3 });
     writeFileSync(join(folder, "a.png"), file);
     const pending = io.loadImage(file);

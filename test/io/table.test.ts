@@ -74,7 +74,7 @@ describe("CSV", () => {
     expect(failure).toMatchObject({ code });
   });
 
-  test("invalid UTF-8, and a missing file", async () => {
+  test("invalid UTF-8 and a missing file are errors", async () => {
     const path = await written(Uint8Array.of(0x61, 0x0a, 0xff));
     await expect(io.loadCsv(path)).rejects.toMatchObject({ code: "badUtf8" });
     await expect(io.loadCsv(folder.file("none"))).rejects.toBeInstanceOf(FileError);
@@ -123,7 +123,7 @@ describe("Parquet", () => {
     expect([...outcomes].toSorted()).toEqual(["FileFormatError", "table"]);
   });
 
-  test("a missing column, a dtype for texts, an invalid file", async () => {
+  test("a missing column, an invalid file and a missing file are errors", async () => {
     const path = await written(Buffer.from(cases[0]!.bytes, "base64"));
     await expect(io.loadParquet(path, { columns: ["none"] })).rejects.toMatchObject({ code: "unknownColumn" });
     await expect(io.loadParquet(await written("PAR1"))).rejects.toMatchObject({ code: "damaged" });

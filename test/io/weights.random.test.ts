@@ -68,7 +68,7 @@ function outcomes<T>(path: string, edits: fc.Arbitrary<T>, edited: (edit: T) => 
 describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
   const path = folder.file(`random.${ending}`);
 
-  test("bytes", async () => {
+  test("random bytes: the file loads, or is rejected with a typed error", async () => {
     const file = await saved(path);
     const edit = fc.tuple(fc.nat(file.byteLength - 1), fc.nat(255));
     const counts = outcomes(path, fc.array(edit, { minLength: 1, maxLength: 3 }), (edits) => {
@@ -80,7 +80,7 @@ describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
     expect([...counts.keys()].filter((outcome) => typeof outcome === "string").length).toBeGreaterThan(3);
   });
 
-  test("a missing end", async () => {
+  test("a file without its end is rejected", async () => {
     const file = await saved(path);
     const padding = ending === "gguf" ? 32 : 0; // GGUF's files may end before the padding of their last tensor
     for (let cut = 1 + padding; cut < file.byteLength; cut += 7) {

@@ -58,7 +58,7 @@ describe("a quantized tensor is loaded as it was saved", () => {
     },
   );
 
-  test("with several axes, without rows, and large ones mapped", async () => {
+  test("tensors with several axes, without rows, and large mapped ones", async () => {
     await same(quantizeGgml(weights.reshape([2, 2, 256]), "q4_K"));
     await same(quantize(zeros([0, 64])));
     await same(quantize(ones([512, 512]), { bits: 4 }));

@@ -107,7 +107,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("a matrix that follows another one", () => {
+    test("a matrix that is a view into a batch", () => {
       on(backend, true, () => {
         const a = select(reshape(tensor([1, 0, 0, 1, 4, 2, 2, 5], { dtype }), [2, 2, 2]), 0, 1);
         expect(cholesky(a).toArray()).toEqual([

@@ -148,7 +148,7 @@ function check({ op, inputs, loss, gradients, second }: Case, seed: number): voi
     if (wanted) near(again[at] ?? orchard.zerosLike(leaves[at]!), wanted, 1e-7, `${label}: second gradient ${at}`);
 }
 
-describe("as PyTorch", () => {
+describe("results and gradients match PyTorch's", () => {
   for (const op of new Set(cases.map((each) => each.op)))
     test(op, () => {
       withBackend("cpu", () => {

@@ -55,12 +55,12 @@ const upper = (x: Matrix, rows: number): Matrix =>
 const sides = ({ rows, choose, dtype }: Case): Matrix =>
   inDType(families.random!(rows, choose.of([1, 2, 5, 40]), 1 + choose.below(1 << 20)), dtype);
 
-/** Returns 1 for a wrong order or sign, as an additional ratio. */
+/** Returns an infinite ratio for a wrong order or sign, otherwise 0. */
 const broken = (isBroken: boolean): number => (isBroken ? Number.POSITIVE_INFINITY : 0);
 const isDescending = (values: Float64Array): boolean =>
   values.every((value, at) => at === 0 || values[at - 1]! >= value);
 
-/** Whether a solution may be beyond the dtype: a pivot is 0, or tiny compared with right-hand sides of about 1. */
+/** Whether a solution may overflow the dtype: a pivot is 0, or tiny compared with right-hand sides of about 1. */
 const mayOverflow = (factors: Matrix, dtype: RealDType): boolean => {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < factors.rows; i++) least = Math.min(least, Math.abs(factors.values[i * factors.columns + i]!));

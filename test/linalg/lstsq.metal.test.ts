@@ -65,7 +65,7 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
     expect(one).toBe(two!);
   });
 
-  test("columns are pivoted if a triangle fits threadgroup memory; otherwise cpu does it, and says why", () => {
+  test("if the triangle does not fit threadgroup memory, the cpu backend pivots, and the reason is stated", () => {
     const of = (rows: number, columns: number) => () =>
       on("metal", true, () =>
         lstsq(repeated(families.random!(rows, columns, 1), 1), onMetal(families.random!(rows, 1, 2))),

@@ -81,7 +81,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     checked(() => check("rank-deficient", 26, 300, true));
   });
 
-  test("of every family, rectangular", () => {
+  test("rectangular matrices of every family", () => {
     // A short run alternates between tall and wide matrices.
     for (const [at, family] of Object.keys(families).entries())
       for (const [rows, columns] of usually(oblong, (_, turn) => turn === at % 2)) check(family, rows, columns, false);

@@ -17,7 +17,7 @@ function changes(wanted: readonly string[], given: readonly string[]): number {
 const draw = (least: number) =>
   Array.from({ length: random.integer(least, 6) }, () => ["a", "b", "c", "don't"][random.integer(0, 3)]!);
 
-test("drawn texts", () => {
+test("drawn texts have the rate of their edit distances", () => {
   for (let turn = 0; turn < 60; turn++) {
     const pairs = Array.from({ length: random.integer(1, 3) }, () => [draw(1), draw(0)] as const);
     const [references, hypotheses] = [0, 1].map((at) => pairs.map((pair) => pair[at]!.join(" ")));
@@ -27,14 +27,14 @@ test("drawn texts", () => {
   }
 });
 
-test("texts of jiwer's documentation, spaces, and more errors than words", () => {
+test("known rates: texts of jiwer's documentation, spaces, and more errors than words", () => {
   expect(metrics.wordErrorRate("hello world", "hello duck")).toBe(0.5);
   expect(metrics.wordErrorRate(["hello world", "i like monthy python"], ["hello duck", "i like python"])).toBe(2 / 6);
   expect(metrics.wordErrorRate("  a \n b ", "a b")).toBe(0);
   expect(metrics.wordErrorRate("a", "b c d")).toBe(3);
 });
 
-test("errors", () => {
+test("invalid arguments are errors", () => {
   expect(() => metrics.wordErrorRate(["a", "b"], ["a"])).toThrow(ArgumentError);
   expect(() => metrics.wordErrorRate(" ", "a")).toThrow("at least one word");
   expect(() => metrics.wordErrorRate("a", 3 as never)).toThrow(ArgumentError);

@@ -96,7 +96,7 @@ test("uniform_, normal_ and truncNormal_", () => {
   );
 });
 
-test("constants and identities", () => {
+test("constant_, ones_, zeros_ and eye_ set their values", () => {
   const x = o.rand([3, 5], { requiresGrad: true });
   expect(new Set(numbers(init.constant_(x, 0.25)))).toEqual(new Set([0.25]));
   expect(new Set(numbers(init.ones_(x)))).toEqual(new Set([1]));
@@ -124,7 +124,7 @@ test("a convolution with dirac_ keeps its channels in each group", () => {
   }
 });
 
-test("dirac_ has its 1 at half of an even kernel, as PyTorch", () => {
+test("dirac_ sets the element at half of each axis, also of even kernels, to 1", () => {
   const random = new Random(15);
   for (let round = 0; round < 20; round++) {
     const shape = [3, 2, ...Array.from({ length: random.integer(1, 3) }, () => random.integer(1, 4))];
@@ -174,7 +174,7 @@ test("sparse_ has the number of zeros in each column, in random rows", () => {
   for (const zeros of zerosByRow) expect(Math.abs(zeros - 60)).toBeLessThan(5 * 6.5);
 });
 
-test("gains, and errors", () => {
+test("gains match their formulas, and invalid tensors are errors", () => {
   for (const name of Object.keys(slopes) as (keyof typeof slopes)[])
     expect(init.calculateGain(name, 0.2)).toBeCloseTo(gainOf(name, 0.2), 15);
   expect(init.calculateGain("leakyRelu")).toBeCloseTo(Math.sqrt(2 / 1.0001), 15);

@@ -211,7 +211,7 @@ const written: Readonly<Record<string, (graph: Growing, x: string) => string>> =
     graph.node("Add", [graph.constant([5]), graph.node("MatMul", [x, graph.constant([8, 5])])]),
 };
 
-describe("fuses to one step", () => {
+describe("an operator and those around it fuse to one step", () => {
   for (const [name, write] of Object.entries(written))
     test(name, async () => {
       const random = new Random(5);
@@ -242,7 +242,7 @@ test("attention with and without scale and mask fuses to one step", async () => 
     }
 });
 
-test("a plan follows weights that change", async () => {
+test("a plan uses the current weights after they change", async () => {
   const random = new Random(7);
   const growing = new Growing(random);
   const convolved = growing.node("Conv", ["x", growing.constant([4, 2, 3]), growing.constant([4])]);
@@ -260,7 +260,7 @@ test("a plan follows weights that change", async () => {
   expect(differenceOf(await results(), after)).toBeLessThan(1e-6);
 });
 
-test("a plan whose steps read elements of results follows them", async () => {
+test("a plan whose steps read elements of results is right for each input", async () => {
   const growing = new Growing(new Random(10));
   const places = growing.node("NonZero", [growing.node("Relu", ["x"])]);
   const model = await io.loadOnnx(await growing.model([12], growing.node("Cast", [places], { to: 1 })));
@@ -272,7 +272,7 @@ test("a plan whose steps read elements of results follows them", async () => {
   }
 });
 
-test("plans follow sizes, and the elements of small integer inputs", async () => {
+test("runs with other sizes, or other elements of a small integer input, have the right results", async () => {
   const growing = new Growing(new Random(8));
   const last = growing.node("Reshape", [growing.node("Relu", ["x"]), "shape"]);
   const bytes = await encodeModel({

@@ -8,7 +8,7 @@ import { operationNames } from "./calls.ts";
 import { tested } from "./run.ts";
 import { type Ended, virtualCalls } from "./virtual.ts";
 
-/** Operations that make views; the valid calls of some are small. */
+/** Operations that can return views of any size. The valid calls of some also have small results. */
 const views = (
   "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select " +
   "diagonal diag asStrided slidingWindows unfold broadcastTensors pixelShuffle pixelUnshuffle channelShuffle " +

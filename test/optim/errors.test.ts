@@ -188,7 +188,7 @@ const others: readonly Mistake[] = [
 describe.each([
   ["parameters", parameters],
   ["options", options],
-  ["what goes with them", others],
+  ["clipping, scaling and schedules", others],
 ])("%s", (_, mistakes) => {
   test.each(mistakes)("%s", (_, call, type, message) => {
     expect(call).toThrow(type);
@@ -206,7 +206,7 @@ describe("step", () => {
   });
 });
 
-describe("limits, from both sides", () => {
+describe("values at a limit are accepted, values beyond it rejected:", () => {
   const plateau = (options: object) => new optim.ReduceOnPlateau(new SGD([w()], { lr: 1 }), options);
   test.each<readonly [what: string, accepted: () => unknown, refused: () => unknown]>([
     [

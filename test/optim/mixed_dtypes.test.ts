@@ -82,7 +82,7 @@ describe.each(tested)("lists of several dtypes on %s", (backend) => {
     });
   });
 
-  test("averages are float32, or float64 for float64; a body sees each in its parameter's dtype", () => {
+  test("averages are float32, or float64 for float64; withAverages shows each in its parameter's dtype", () => {
     on(backend, () => {
       for (const own of lists()) {
         const averages = new optim.AveragedWeights(parametersOf(own));

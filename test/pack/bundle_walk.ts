@@ -1,4 +1,4 @@
-/** Bundles `walk.ts` for a project that has the package, with the package in place of the sources. */
+/** Bundles `walk.ts` for a project that depends on the package: it imports the package instead of the sources. */
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
@@ -7,7 +7,7 @@ import { Tensor } from "../../src/tensor/tensor.ts";
 import { calls, makeOperands, operationNames } from "../ops/calls.ts";
 import type { Written } from "./walk.ts";
 
-/** The sources' index is the package; the folder of the clone is known, for fixtures. No other source may be used. */
+/** Replaces `src/index.ts` by the package. Fixtures are still read from the clone. Other sources are not allowed. */
 const withPackage: BunPlugin = {
   name: "the package in place of the sources",
   setup(builder) {

@@ -82,7 +82,7 @@ function lowsOf(w: QuantizedTensor): Float64Array | undefined {
 const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, rounded(x), w, false, lowsOf(w));
 
 describe.each(withLevels.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
-  test("the products of rounded x, of one row to many, with every instruction set", () => {
+  test("products of x in 8 bits, of one row to many, with every instruction set", () => {
     const w = weightsOf(format, 11, 512);
     for (const count of [1, 3, 4, 6, 8, 11, 17]) {
       const x = wave(count, 512, 1.3);
@@ -105,7 +105,7 @@ describe.each(withLevels.map((format) => [formatName(format), format] as const))
   });
 });
 
-test("rows of an odd number of parts", () => {
+test("products with rows of an odd number of parts", () => {
   for (const columns of [32, 96, 416])
     for (const format of ["q4_0", "q5_1", "q8_0", "iq4_nl", "mxfp4", { bits: 4, groupSize: 32 }] as const) {
       const values = wave(5, columns, 0.3);
@@ -121,7 +121,7 @@ test("rows of an odd number of parts", () => {
     }
 });
 
-test("groups of every size, with scales of every dtype", () => {
+test("products with groups of every size, and scales of every dtype", () => {
   for (const groupSize of [32, 64, 128] as const)
     for (const scaleDType of scaleDTypes)
       for (const bits of [4, 8] as const) {

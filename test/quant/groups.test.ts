@@ -35,7 +35,7 @@ const cases = Object.keys(groups)
     return { key: name.slice(0, -".weight".length), bits: Number(bits), groupSize: Number(groupSize), scaleDType };
   }) as { key: string; bits: 4; groupSize: 64; scaleDType: ScaleDType }[];
 
-test("MLX quantized every number of bits in every size of group", () => {
+test("MLX's fixtures have every number of bits with every group size", () => {
   const float32 = cases.filter(({ scaleDType }) => scaleDType === "float32").map(({ key }) => key);
   const all = affineBits.flatMap((bits) => groupSizes.map((group) => `${bits}.${group}.float32`));
   expect(float32.sort()).toEqual(all.sort());
@@ -147,7 +147,7 @@ test("zeros stay zeros", () => {
     }
 });
 
-describe("rejected", () => {
+describe("rejected arguments:", () => {
   const codeOf = (body: () => unknown): unknown => {
     try {
       return body();

@@ -248,7 +248,7 @@ describe("gradients", () => {
     return { ...own, x: x!, gateBias: gateBias!, upBias: upBias! };
   };
 
-  test.each(places)("on %s they match two products, of first and of second order", (backend) => {
+  test.each(places)("on %s gradients of first and second order match those of two products", (backend) => {
     for (const activation of activations) {
       const own = asked(caseOf("q4_1", 3, 7, 64));
       const cotangent = wave(3, 7, 0.4);
@@ -270,7 +270,7 @@ describe("gradients", () => {
     }
   });
 
-  test("of one of the biases alone, and of the exact product if x is fast", () => {
+  test("one bias alone may need a gradient; with fast precision, gradients are those of the exact product", () => {
     const own = asked(caseOf("q8_0", 2, 5, 64));
     const { gate, up, gateBias, upBias } = own;
     const x = own.x.detach();

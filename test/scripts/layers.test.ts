@@ -39,7 +39,7 @@ test("a missing table is an error", () => {
   expect(() => readLayers("## Layers\n\nnone\n\n## Others\n\n| `a` | b |\n")).toThrow("no table of layers");
 });
 
-describe("allowed", () => {
+describe("the check of layers accepts", () => {
   test("imports from upper layers", () => {
     expect(
       problemsOf({
@@ -60,7 +60,7 @@ describe("allowed", () => {
   });
 });
 
-describe("found", () => {
+describe("the check of layers rejects", () => {
   const upward = "core/a.ts imports tensor/b.ts, but tensor is not above core in the table of layers";
   test.each([
     ["a value", 'import { b } from "../tensor/b.ts";'],

@@ -95,7 +95,7 @@ function attempt(body: () => unknown): unknown {
   }
 }
 
-test("each import of the sources has a row here, and a copy", () => {
+test("each package that the sources import has a row in this file, and a copy in src/vendor", () => {
   const programs = [...specifiers].filter((specifier) => !/\.(?:ttf|css)$/.test(specifier));
   expect(programs.sort()).toEqual(Object.keys(uses).sort());
   expect([...specifiers].filter((specifier) => !existsSync(join(copies, vendoredFile(specifier))))).toEqual([]);

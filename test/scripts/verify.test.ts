@@ -59,7 +59,7 @@ describe("each check", () => {
     expect(Object.keys(checks).filter((identifier) => !identifiers.includes(identifier))).toEqual([]);
   });
 
-  test("names what exists", () => {
+  test("names existing files, programs, probes and Swift tests", () => {
     const swift = readdirSync(join(packageRoot, "swift/Tests/OrchardMetalTests"));
     const sources = Object.fromEntries(
       swift.map((file) => [

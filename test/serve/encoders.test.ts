@@ -83,7 +83,7 @@ test("requests that a model does not answer", async () => {
   expect(loadServed(folder.file("classify"))).rejects.toThrow("expected a language model, got the encoder bert");
 });
 
-test("orchard embed", async () => {
+test("orchard embed writes the vectors of a file's lines", async () => {
   const [file, out] = [folder.file("texts.txt"), folder.file("vectors.npy")];
   writeFileSync(file, `${texts.join("\n")}\n`);
   const words = ["embed", file, "--model", folder.file("classify"), "--out", out, "--batch", "2"];

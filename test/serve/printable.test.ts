@@ -32,7 +32,7 @@ test("control characters become escapes, and nothing else changes", () => {
   expect(printable("\x1b]0;a\x07\u009b2J\r\nb\rc")).toBe("\\x1b]0;a\\x07\\x9b2J\r\nb\\x0dc");
 });
 
-test.each([undefined, 80])("a chat of %p columns", async (columns) => {
+test.each([undefined, 80])("a chat of %p columns prints control characters as escapes", async (columns) => {
   const session = {
     async *say() {
       yield* ["red \x1b[3", "1m\x07", "\u009b2J\n"];
@@ -48,7 +48,7 @@ test.each([undefined, 80])("a chat of %p columns", async (columns) => {
   expect(said).toContain("\\x1b[31m\\x07\\x9b2J");
 });
 
-test("generate", async () => {
+test("orchard generate prints control characters as escapes", async () => {
   const { path } = testFolder("printable");
   await writeModel(join(path, "tiny"));
   let escapes = 0;

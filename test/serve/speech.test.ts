@@ -159,7 +159,7 @@ test("a CTC model is served", async () => {
   }
 });
 
-test("orchard transcribe", async () => {
+test("orchard transcribe writes a transcript with the times of words", async () => {
   const run = (...words: string[]) => {
     const command = [process.execPath, "src/cli/orchard.ts", "transcribe", file, "--model", folder.file("whisper")];
     const { stdout, stderr, exitCode } = Bun.spawnSync([...command, ...words], { cwd: packageRoot });

@@ -2,7 +2,7 @@
 
 /** What a thread's event loop did, in milliseconds. */
 export interface Turns {
-  /** By how much a timer was late, sorted. Load of the machine counts. */
+  /** The delays of a timer, sorted. They include delays that the machine's load causes. */
   readonly late: readonly number[];
   /** The thread's processor time between two calls of the timer, sorted: how long it computed without a pause. */
   readonly busy: readonly number[];

@@ -17,7 +17,7 @@ describe("unreachable tensors are collected", () => {
   );
 
   test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each(["shared", "private"] as const)(
-    "on metal too, in %s buffers that operations read",
+    "on metal, also if operations read their %s buffers",
     (storage) => {
       withBackend("metal", () => {
         metalContext().wait();

@@ -11,7 +11,7 @@ const LARGE = 1 << 22;
 describe("arrays of the caller", () => {
   const cases: Readonly<Record<string, (sizes: number[]) => Tensor>> = {
     reshape: (sizes) => ones([16]).reshape(sizes),
-    "reshape of what is not contiguous": (sizes) => ones([4, 4]).transpose(0, 1).reshape(sizes),
+    "reshape of a transposed tensor": (sizes) => ones([4, 4]).transpose(0, 1).reshape(sizes),
     expand: (sizes) => ones([1, 4]).expand(sizes),
     zeros: (sizes) => zeros(sizes),
     randn: (sizes) => randn(sizes),
@@ -147,7 +147,7 @@ describe("a tensor's layout", () => {
 });
 
 describe("frozen lists", () => {
-  test("equal lists share one, even if other lists were created in between", () => {
+  test("equal lists are one object, even if other lists were created in between", () => {
     const first = freezeList([3, 5]);
     expect(freezeList([3, 5])).toBe(first);
     for (let size = 0; size < 10_000; size++) expect(freezeList([size, size + 1])).toEqual([size, size + 1]);
@@ -155,7 +155,7 @@ describe("frozen lists", () => {
     expect(plainList(first)).toEqual([3, 5]);
   });
 
-  test("a negative zero is a zero for all lists that share it", () => {
+  test("a negative zero in a list becomes 0", () => {
     expect(Object.is(freezeList([-0, 987])[0], 0)).toBe(true);
   });
 

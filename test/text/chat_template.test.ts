@@ -21,7 +21,7 @@ test.each(rows.map((row, at) => [at, row.template, row] as const))("row %d: %s",
   expect(template.render(row.messages, options)).toBe(row.text);
 });
 
-test("rejected arguments, and invalid templates", () => {
+test("invalid arguments and invalid templates are rejected", () => {
   const template = new text.ChatTemplate(sources["instruct"]!, tokens);
   expect(() => template.render([{ role: "assistant", content: "a" }])).toThrow(/roles must alternate/);
   expect(() => new text.ChatTemplate("{% if %}")).toThrow(expect.objectContaining({ code: "invalidTemplate" }));

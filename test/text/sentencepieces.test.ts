@@ -35,7 +35,7 @@ const folder = testFolder("sentencepieces");
 /** Like Python's `strip`; JavaScript's `trim` also removes U+FEFF. */
 const trimmed = (given: string): string => given.replace(/^[^\S\uFEFF]+|[^\S\uFEFF]+$/g, "");
 
-test.each(models.map((model, index) => [JSON.stringify(model.options), index] as const))("%s", (_, index) => {
+test.each(models.map((model, index) => [JSON.stringify(model.options), index] as const))("pieces: %s", (_, index) => {
   const model = readSentencePiece(bytesOf(index), "a model");
   const [normalize, split] = [normalizerOf(model), splitterOf(model)];
   const got = texts.map((given) => [given, split(normalize(given)).map((part) => part.text)]);
@@ -47,7 +47,7 @@ const unigram = models.flatMap(({ options }, index) =>
   options["model_type"] === "unigram" && !options["user_defined_symbols"] ? [index] : [],
 );
 
-test.each(unigram)("GGUF metadata of unigram model %d", (index) => {
+test.each(unigram)("a tokenizer from the GGUF metadata of unigram model %d has the same pieces", (index) => {
   const { pieces, charsmap, addsPrefix, trimsSpaces, unknown } = readSentencePiece(bytesOf(index), "a model");
   const metadata = {
     ...{ model: "t5", tokens: pieces.map((piece) => piece.text), scores: pieces.map(({ score }) => score) },
@@ -75,20 +75,20 @@ describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as c
   writeFileSync(join(place, own.kind === "marian" ? "source.spm" : "sentencepiece.bpe.model"), bytesOf(own.model));
   const tokenizer = text.loadTokenizer(place);
 
-  test("tokens", () => {
+  test("encodes as transformers does", () => {
     expect(own.cases.map(([given]) => [given, tokenizer.encode(given)])).toEqual(
       own.cases.map(([given, tokens]) => [given, tokens]),
     );
   });
 
-  test("decoded texts", () => {
+  test("decodes as transformers does", () => {
     expect(own.cases.map(([, tokens]) => trimmed(tokenizer.decode(tokens)))).toEqual(
       own.cases.map(([, , text]) => text),
     );
   });
 });
 
-test("the tokens of T5 and of mBART-50", () => {
+test("T5 requires its first pieces, and mBART-50 has the tokens of languages", () => {
   const model = readSentencePiece(bytesOf(0), "a model");
   const { pieces } = model;
   const [t5, mbart] = ["t5", "mbart"].map((name) => folder.file(name)) as [string, string];
@@ -111,7 +111,7 @@ test("the tokens of T5 and of mBART-50", () => {
   expect(tokenizer.encode(given)).toEqual([pieces.length + 1, ...ids, 2]);
 });
 
-test("damaged files", () => {
+test("damaged files are read, or rejected with a typed error", () => {
   const random = new Random(seed);
   const bytes = bytesOf(2);
   for (let turn = 0; turn < 60; turn++) {

@@ -116,7 +116,7 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("is rejected", () => {
+describe("invalid arguments", () => {
   const cases: readonly (readonly [string, () => string[], string])[] = [
     ["a folder that is not there", () => [join(folder, "nowhere")], "nowhere"],
     ["an empty file", () => [writeTo("empty.txt", "")], "empty"],
@@ -125,7 +125,7 @@ describe("is rejected", () => {
     ["heads that do not divide the width", () => [text, "--heads", "3"], "expected width to be a multiple of heads"],
     ["a dashboard's port that is none", () => [text, "--dashboard", "99999"], "99999"],
   ];
-  test.each(cases)("%s, in one sentence, and no folder is made", async (_, words, sentence) => {
+  test.each(cases)("%s: the error is one sentence, and no folder is created", async (_, words, sentence) => {
     const run = newRun();
     const { out, err, exitCode } = await orchard("train", ...tiny, "--out", run, ...words());
     expect([exitCode, out]).toEqual([1, ""]);
@@ -134,7 +134,7 @@ describe("is rejected", () => {
     expect(existsSync(run)).toBe(false);
   });
 
-  test("a missing run, to resume and to generate from", async () => {
+  test("a missing run can't be resumed, nor used to generate", async () => {
     for (const words of [
       ["train", "--resume", folder],
       ["generate", folder],
@@ -166,7 +166,7 @@ describe("generate", () => {
     expect((await orchard("generate", run, ...words.with(5, "2"))).out).not.toBe(first.out);
   });
 
-  describe("rejects in one sentence", () => {
+  describe("prints an error of one sentence for", () => {
     const layer = (width: number) => ({ model: new Linear(width, width), step: 1 });
     const cases: readonly (readonly [string, (path: string) => Promise<unknown>, string])[] = [
       [

@@ -100,12 +100,12 @@ test("rows of queries and keys are permuted as by convert_hf_to_gguf.py's permut
   }
 });
 
-describe("tokens are", () => {
+describe("tokens of the vocabulary", () => {
   const settings = runs.gpt!;
   const valuesOf = (metadata: Readonly<Record<string, unknown>>, key: string) =>
     (metadata[`tokenizer.ggml.${key}`] as { value: readonly (string | number)[] }).value;
 
-  test("bytes by GPT-2's characters, without merges", () => {
+  test("of bytes are GPT-2's characters for them, without merges", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new ByteTokenizer());
     const tokens = valuesOf(metadata, "tokens");
     expect([tokens.length, new Set(tokens).size]).toEqual([256, 256]);
@@ -120,7 +120,7 @@ describe("tokens are", () => {
     expect(valuesOf(metadata, "merges")).toEqual([]);
   });
 
-  test("GPT-2's, with the merges of its merges.txt", () => {
+  test("of GPT-2 are its own, with the merges of its merges.txt", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new Gpt2Tokenizer());
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
     expect([tokens!.length, tokens![50_256], tokens![15_496], tokens![995]]).toEqual([

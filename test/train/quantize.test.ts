@@ -70,7 +70,7 @@ describe("a run is quantized and generates", () => {
   });
 });
 
-describe("quantize rejects in one sentence", () => {
+describe("quantize prints an error of one sentence for", () => {
   test.each([
     ["another ending", ["--out", "x.bin"], "expected a .gguf or .safetensors file, got x.bin"],
     ["groups in GGUF", ["--format", "affine", "--out", "x.gguf"], "expected a .safetensors file for affine weights"],
@@ -91,7 +91,7 @@ describe("quantize rejects in one sentence", () => {
   });
 });
 
-describe("generate rejects in one sentence", () => {
+describe("generate prints an error of one sentence for", () => {
   const model = new nn.GPT({ vocabularySize: 256, contextLength: 32, layers: 2, heads: 2, width: 64 });
   nn.quantizeModel(model, { format: "q8_0" });
   const state = model.quantizedState();

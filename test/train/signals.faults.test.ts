@@ -51,7 +51,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
     expect(lossesOf(run)).toEqual(await undisturbed());
   });
 
-  test("to the script that started it is passed on, and the script waits", async () => {
+  test("a script that gets the signal passes it on to the run, and waits for it", async () => {
     const run = newRun();
     const program = `
       const { runBuilt } = await import("./scripts/built.ts");

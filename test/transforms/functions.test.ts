@@ -70,7 +70,7 @@ describe("Function", () => {
     expect(difference(data(second), data(mul(mul(x, t.square()), 6) as Tensor))).toBeLessThan(1e-14);
   });
 
-  test("neither is an error that tells what to do", () => {
+  test("without either, the error says what to do", () => {
     expect(() => jvp((v: Tensor) => HostCube.apply(v), [x], [t])).toThrow(
       "the gradient of HostCube is not differentiable, so its tangent is unknown; write its backward with operations " +
         "of this package, or give it a jvp rule",

@@ -161,7 +161,7 @@ describe("axes and trees", () => {
     expect([...same.shape]).toEqual([5, 3]);
   });
 
-  test("chunks give the same", () => {
+  test("every chunkSize gives the same results", () => {
     const x = randn([7, 3]);
     const f = (v: Tensor) => [v.exp(), v.sum()] as const;
     const whole = vmap(f, { outDims: [1, 0] })(x);
@@ -254,7 +254,7 @@ describe("errors", () => {
   ];
   test.each(cases)("%s", (_, message, body) => expect(body).toThrow(message));
 
-  test("reading later, outside of vmap", async () => {
+  test("a tensor of the body can't be read after vmap returned", async () => {
     const kept: Tensor[] = [];
     vmap((v: Tensor) => {
       kept.push(v.exp());

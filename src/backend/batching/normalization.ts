@@ -115,7 +115,7 @@ export const normalizationBackward: Rule = (operands, results, attributes) => {
   };
 };
 
-/** Statistics of channels, of x [batch, channels, inner] and vectors [channels]: the examples become more channels. */
+/** Channel statistics of x [batch, channels, inner] and vectors [channels]: the axis of examples joins the channels. */
 export const channelStatistics: Rule = (operands, results, attributes) => {
   const count = countOf(operands);
   const outputs = attributes["outputs"] as readonly string[];

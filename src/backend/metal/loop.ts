@@ -78,7 +78,7 @@ export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
     })),
   );
 
-/** Elements per thread if each operand's are one access: `run_width` of `kernels/common/runs.h`, or half of it. */
+/** Elements per thread if it reads them in one access per operand: `run_width` of `kernels/common/runs.h`, or half. */
 const RUN_WIDTHS = [8, 4] as const;
 
 /**

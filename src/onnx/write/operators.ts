@@ -91,7 +91,7 @@ function fillingOf({ primitive, inputs: [source], attributes }: CapturedCall): n
 function filled(recorder: Recorder, call: CapturedCall): string {
   const [target] = call.outputs;
   const value = fillingOf(call);
-  if (value === undefined) throw new Unwritable(`${call.primitive} of a part`);
+  if (value === undefined) throw new Unwritable(`${call.primitive} into a part of a tensor`);
   return recorder.node("Expand", [recorder.scalar(value, target.dtype), { sizes: target.shape }]);
 }
 

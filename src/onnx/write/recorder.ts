@@ -180,7 +180,7 @@ export class Recorder {
   }
 
   #valueOf(tensor: Tensor): Recorded | undefined {
-    if (this.isUnsized(tensor)) throw new Unwritable("a size that depends on values, except of results");
+    if (this.isUnsized(tensor)) throw new Unwritable("a size that depends on values, other than a result's");
     const reason = this.#refused.get(tensor.storage);
     if (reason !== undefined) throw new Unwritable(reason);
     const value = this.#values.get(tensor.storage);

@@ -31,7 +31,7 @@ export interface RoutedCall {
   readonly options: readonly string[];
 }
 
-/** The inputs of a choice besides the call. */
+/** Everything besides the call that the choice of a path depends on. */
 export interface Chooser {
   /** The backend that runs the call first. */
   readonly backend: BackendName;

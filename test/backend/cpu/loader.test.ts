@@ -53,7 +53,7 @@ describe("the cpu backend's dylib is found, and its version is checked", () => {
     ]);
   });
 
-  test("a file that is not a library, and a truncated library", () => {
+  test("a file that is not a library and a truncated library are rejected", () => {
     const text = join(folder, "text.so");
     writeFileSync(text, "not a library");
     expect(failure(text).code).toBe("libraryUnusable");

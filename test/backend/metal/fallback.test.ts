@@ -79,7 +79,7 @@ describe("a failure during a call causes a fallback", () => {
 });
 
 describe("a failed command buffer is computed again on another backend", () => {
-  test("one operation, read at once", () => {
+  test("one operation, whose result is read at once", () => {
     const x = tensor(values);
     metalContext().injectFault("command-buffer");
     closeTo(mul(exp(x), 3));
@@ -87,7 +87,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     expect(codepaths().some(({ reason }) => reason === "metal: the command buffer failed")).toBe(true);
   });
 
-  test("operations after it, in later command buffers, that read its lost results", () => {
+  test("operations of later command buffers that read the lost results", () => {
     const context = metalContext();
     const x = tensor(values);
     context.injectFault("command-buffer");
@@ -98,7 +98,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     closeTo(z);
   });
 
-  test("awaited", async () => {
+  test("a result that is awaited", async () => {
     const x = tensor(values);
     metalContext().injectFault("command-buffer");
     const result = mul(exp(x), 3);

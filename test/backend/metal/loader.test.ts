@@ -53,20 +53,20 @@ describe("the dylib is found, and its version is checked", () => {
     ]);
   });
 
-  test("a file that is not a library", () => {
+  test("a file that is not a library is rejected", () => {
     const path = join(folder, "text.so");
     writeFileSync(path, "not a library");
     expect(failure(path).code).toBe("libraryUnusable");
   });
 
-  test("a truncated library", () => {
+  test("a truncated library is rejected", () => {
     const path = join(folder, "short.so");
     copyFileSync(library().path, path);
     truncateSync(path, 5000);
     expect(failure(path).code).toBe("libraryUnusable");
   });
 
-  test("another version of the interface", async () => {
+  test("a library of another version of the interface is rejected", async () => {
     const path = join(folder, "other.so");
     await compile("int orchard_abi_version(void) { return 99; }", path);
     const error = failure(path);
@@ -76,7 +76,7 @@ describe("the dylib is found, and its version is checked", () => {
     ]);
   });
 
-  test("another library", async () => {
+  test("a library that is not Orchard's is rejected", async () => {
     const path = join(folder, "else.so");
     await compile("int something_else(void) { return 1; }", path);
     expect(failure(path).code).toBe("libraryUnusable");

@@ -99,13 +99,16 @@ function compile(file: string, changed: Readonly<Record<string, string>>): void 
 }
 
 describe("names of operations in kernels", () => {
-  test.each(included.filter(isOptions).map((own) => [own.type, own] as const))("%s: is used", (type, { names }) => {
-    const all = Object.values(texts).join("\n");
-    expect(names.filter((name) => !all.includes(`has(${constantOf(type, name)})`))).toEqual([]);
-  });
+  test.each(included.filter(isOptions).map((own) => [own.type, own] as const))(
+    "%s: a kernel uses each name",
+    (type, { names }) => {
+      const all = Object.values(texts).join("\n");
+      expect(names.filter((name) => !all.includes(`has(${constantOf(type, name)})`))).toEqual([]);
+    },
+  );
 
   test.each(included.filter((own) => !isOptions(own)).map((own) => [own.type, own] as const))(
-    "%s: has a formula",
+    "%s: each name has a formula",
     (type, { names, groups }) => {
       const others = Object.entries(groups).flatMap(([group, members]) => {
         const kernel = ownKernels[constantOf(type, group)];

@@ -60,7 +60,7 @@ test.each([
   ["internal import os\n", [...alias("os"), ...names]],
   ["import SwiftUI\n", [...alias("SwiftUI"), ...names]],
   ["#if canImport(SwiftUI)\nimport SwiftUI\n#endif\n", []],
-])("%j adds %j", (text, expected) => {
+])("a module with the line %j is compiled with the flags %j", (text, expected) => {
   expect(added(true, text)).toEqual(expected);
   expect(added(false, text)).toEqual(expected);
   // an import in one file of a module suffices; a condition of one file does not affect the next
@@ -96,7 +96,7 @@ test("Bundle.module is the folder of .metal files that the manifest does not dec
 
 const mac = "#if os(macOS)\nlet system = 1\n#elseif os(iOS)\nlet system = 2\n#endif\n";
 
-test("a module for Apple's systems is told that it is on macOS, with the lines where they were", () => {
+test("a module for Apple's systems is compiled as on macOS, with the same line numbers", () => {
   const other = "  #if DEBUG || !os(macOS) && os(OSX)\n#endif\n// os(macOS)\n";
   const yes = "swift(>=5)";
   expect(readInstead("import Metal\n", mac, other)).toEqual([
@@ -123,7 +123,7 @@ test.each([
   ["knows Linux", "import Metal\n#if os(Linux)\n#endif\n"],
   ["knows Glibc", "import Metal\n#if canImport(Glibc)\n#endif\n"],
   ["imports a missing module on macOS", "import Metal\n#if os(macOS)\nimport AppKit\n#endif\n"],
-])("a module that %s is told the truth", (_, text) => {
+])("a module that %s is compiled as on Linux", (_, text) => {
   expect(readInstead(text, mac)).toBeUndefined();
 });
 

@@ -12,8 +12,8 @@ const isAway = process.env["FAULT_AWAY"] === String(rank);
 /** Whether the others receive the error from a promise. */
 const isAsync = rank % 2 === 0;
 /**
- * The number of rounds, and the milliseconds in which each rank receives the others' heartbeats: only a rank that
- * sent one can be missed.
+ * The number of rounds, the milliseconds in which each rank receives the others' heartbeats, and the longest run in
+ * seconds. A rank that never sent a heartbeat would not be reported as lost.
  */
 const [FIRST, HEARD, MOST_SECONDS] = [20, 500, 600];
 

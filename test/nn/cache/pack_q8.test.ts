@@ -11,7 +11,7 @@ function native(x: Tensor): number[] | undefined {
   return withBackend("cpu", () => packQ8Into(out, x)) ? Array.from(out.dataSync(), Number) : undefined;
 }
 
-test.each([0, -3, 12, 30, -45, -128, -146])("values around 2^%d, through strides", (exponent) => {
+test.each([0, -3, 12, 30, -45, -128, -146])("strided values around 2^%d are packed as by quantizeGgml", (exponent) => {
   const generator = new Generator(exponent + 200);
   const x = randn([2, 5, 3, 96], { generator })
     .mul(2 ** (exponent / 2))
@@ -20,7 +20,7 @@ test.each([0, -3, 12, 30, -45, -128, -146])("values around 2^%d, through strides
   expect(native(own)).toEqual(exponent === 30 ? undefined : packed(own));
 });
 
-test("levels between two bytes, zeros and the largest scale", () => {
+test("levels between two bytes, zeros and the largest scale are packed as by quantizeGgml", () => {
   const row = Array.from({ length: 32 }, (_, at) => (at === 0 ? 127 : at - 16.5));
   const rows = [row, row.map(() => 0), row.map(() => -0), row.map((value) => value * 65_504)];
   const x = tensor(rows.flat(), { shape: [1, 4, 1, 32] });

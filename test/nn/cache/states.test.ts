@@ -59,13 +59,13 @@ test.each(models)("%s: gradients reach every parameter", (_, model) => {
 });
 
 test.each(models)(
-  "%s: the state by Hugging Face's names is refused, whose convolutions have another shape",
+  "%s: huggingFaceState() is rejected, because Hugging Face's convolutions have another shape",
   (_, model) => {
     expect(() => model.huggingFaceState()).toThrow("expected a model with weights in Hugging Face's form");
   },
 );
 
-test.each(models)("%s: drafts and rows of several texts are refused", async (_, model) => {
+test.each(models)("%s: drafts and rows of several texts are rejected", async (_, model) => {
   const texts = async () => await Array.fromAsync(nn.generate(model, [1, 2], { draft: model, maxTokens: 2 }));
   expect(texts()).rejects.toThrow("draft is not supported for models with recurrent layers");
   expect(() => model.forward(tokens([1, 2, 3, 4]), { segments: [[2, 2]] })).toThrow(

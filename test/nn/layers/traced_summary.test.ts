@@ -61,14 +61,14 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     expect(Object.hasOwn(model, "forward")).toBe(false);
   });
 
-  test("several results of one module", () => {
+  test("lists all results of a module that returns several", () => {
     const table = nn.summary(new nn.LSTM(3, 2), zeros([4, 1, 3]));
     const [, first = "", second = ""] = table.split("\n").slice(1);
     expect(first).toContain("[4, 1, 2], [1, 1, 2],");
     expect(second).toContain("[1, 1, 2]");
   });
 
-  test("an invalid model", () => {
+  test("rejects values other than modules", () => {
     expect(() => nn.summary(3 as never)).toThrow("expected model to be a module, got 3");
   });
 });

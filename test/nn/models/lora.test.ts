@@ -179,7 +179,7 @@ describe("lora", () => {
   });
 });
 
-describe("is rejected with an error that names it", () => {
+describe("the error names what is rejected:", () => {
   test("models that loadModel did not return", () => {
     const sizes = { vocabularySize: 8, contextLength: 4, layers: 1, heads: 1, width: 4 };
     for (const model of [new nn.GPT(sizes), new nn.Llama(sizes)]) {

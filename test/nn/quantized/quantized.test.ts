@@ -166,7 +166,7 @@ describe("Int4Linear", () => {
     expectClose(after, numbers(other.forward(x)), 0.01);
   });
 
-  test("rejects other weights and widths", () => {
+  test("rejects weights of other formats, and widths that are not whole groups", () => {
     expect(() => new nn.Int4Linear(quantizeGgml(zeros([1, 32]), "q4_0"))).toThrow("expected affine weights of 4 bits");
     expect(() => new nn.Int4Linear(quantize(zeros([1, 64]), { bits: 8 }))).toThrow(ArgumentError);
     expect(() => nn.Int4Linear.fromLinear(new nn.Linear(100, 2))).toThrow(ShapeError);

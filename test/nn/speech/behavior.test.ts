@@ -192,7 +192,7 @@ describe("formats", () => {
   });
 });
 
-test("arguments that are rejected", async () => {
+test("invalid arguments are rejected", async () => {
   const code = (body: () => unknown) =>
     Promise.try(body).then(
       () => "none",

@@ -98,7 +98,7 @@ test("objects in images of different sizes", async () => {
   }
 });
 
-test("errors", async () => {
+test("unsuitable models and images are errors", async () => {
   const plain = smallVision();
   await expect(nn.classifyImages(plain, [drawn()])).rejects.toThrow("expected a model with a classifier");
   plain.processor = undefined;

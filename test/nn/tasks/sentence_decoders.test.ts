@@ -60,7 +60,7 @@ async function written(seed: string, { config, pooling, dense, shapes }: Model):
 }
 
 describe.each(Object.entries(models))("%s", (seed, own) => {
-  test("vectors of texts of different lengths, in batches and alone", async () => {
+  test("texts of different lengths have the same vectors in batches and alone", async () => {
     const { model } = await nn.loadModel<nn.Encoder>(await written(seed, own), { dtype: "float32" });
     expect(model).toBeInstanceOf(Encoder);
     for (const batch of [1, 3, 32]) {

@@ -71,7 +71,7 @@ describe("MultiheadAttention", () => {
     expect(attention().forward(zeros([0, 3, 8]), zeros([0, 2, 8]), zeros([0, 2, 8])).output.shape).toEqual([0, 3, 8]);
   });
 
-  test.each(tested)("gives the same in one product as in three on %s", (backend) => {
+  test.each(tested)("one product for queries, keys and values has the results of three on %s", (backend) => {
     on(backend, () => {
       const own = attention().eval();
       const input = x(1, 4, 8);
@@ -109,7 +109,7 @@ describe("MultiheadAttention", () => {
 describe("layers of transformers", () => {
   const options = { dimFeedforward: 12, batchFirst: true, ...seeded() };
 
-  test("a stack has copies of its layer, and does not share it", () => {
+  test("a stack has independent copies of its layer", () => {
     const layer = new nn.TransformerEncoderLayer(8, 2, { ...options, dtype: "float64" });
     const encoder = new nn.TransformerEncoder(layer, 2);
     const [first, second] = encoder.layers;

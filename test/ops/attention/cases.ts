@@ -78,7 +78,7 @@ const fewSizes: readonly Sizes[] = [
   [2, 1, 129, 31, 16],
 ];
 
-/** For pairs and triples: usually the smaller ones, with one tile and several. */
+/** Sizes for pairs and triples of options, with one tile and with several. Large ones run only in complete runs. */
 const smallSizes: readonly Sizes[] = [
   ...usually(fewSizes, ([, queries, keys]) => queries * keys < 1000),
   ...([

@@ -237,7 +237,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
   });
 });
 
-test.if(hasMetal)("strict mode names the operation and the cause instead", () => {
+test.if(hasMetal)("in strict mode a failure is an error that names the operation and the cause", () => {
   const failing = () =>
     withStrict(true, () =>
       step(

@@ -166,7 +166,7 @@ const moved = [
 
 describe.if(hasMetal).each(moved)("$location memory on $backend", ({ backend, location, resident }) => {
   const some: readonly (readonly Name[])[] = [["q"], ["gradOut"], ["k", "v"], ["q", "k", "v"], names];
-  test.each(some.map((which) => ({ which, copies: which.length })))("$copies: $which", ({ which, copies }) => {
+  test.each(some.map((which) => ({ which, copies: which.length })))("$copies copies: $which", ({ which, copies }) => {
     for (const layout of ["contiguous", "projected rows"] as const) {
       const elsewhere = Object.fromEntries(which.map((name) => [name, { layout, location }]));
       check(backend, { ...everywhere(resident), ...elsewhere }, copies);

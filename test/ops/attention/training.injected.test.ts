@@ -31,8 +31,8 @@ const learn = (beforeStep?: (step: number) => void): number[] => trainAttention(
 const expected = withBackend("reference", () => learn());
 
 /**
- * Trains on Metal, from a context that has compiled nothing. An operation falls back at times, with this reason on
- * record.
+ * Trains on Metal, in a new context without compiled kernels. Checks the losses, and that the operation fell back at
+ * least once, for this cause.
  */
 function checkCurve(operation: AttentionOperation, cause: RegExp, train: () => number[]): void {
   metalContext().close();

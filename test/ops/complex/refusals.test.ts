@@ -19,7 +19,7 @@ function failureOf(name: (typeof operationNames)[number]): unknown {
 
 const failures = operationNames.map((name) => [name, failureOf(name)] as const);
 
-test("each computes, or throws a DTypeError", () => {
+test("every operation on complex operands returns a result or throws a DTypeError", () => {
   const others = failures.filter(([, error]) => error !== undefined && !(error instanceof orchard.DTypeError));
   expect(others.map(([name, error]) => `${name}: ${error}`)).toEqual([]);
 });

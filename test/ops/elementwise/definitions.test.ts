@@ -11,6 +11,6 @@ test.each([
   ["one operand", 1, unaryOperations.names],
   ["two operands", 2, binaryOperations.names],
   ["three operands", 3, ternaryOperations.names],
-] as const)("of %s", (_name, operands, names) => {
+] as const)("every elementwise operation of %s is defined", (_name, operands, names) => {
   expect(namesOf(operands).sort()).toEqual([...names].sort());
 });

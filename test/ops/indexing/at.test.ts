@@ -121,7 +121,7 @@ test("numbers and bounds give views, tensors copies", () => {
   expect(x.at([0]).storage).not.toBe(x.storage);
 });
 
-test("gradients", () => {
+test("gradients of at match finite differences", () => {
   const x = reshape(arange(24, { dtype: "float64" }), [2, 3, 4]);
   x.requiresGrad = true;
   const calls: readonly ((own: Tensor) => Tensor)[] = [

@@ -488,7 +488,7 @@ describe.if(tested.includes("metal"))(
     const indicesOf = (...values: bigint[]) => on(() => tensor(values));
     const selected = (index: Index) => on(() => indexSelect(x, index, { dim: 0 }));
 
-    test("each time, and no other reader gets an error", async () => {
+    test("every read of the tensor throws, and reads of other tensors do not", async () => {
       const result = selected(indicesOf(1n, 3n));
       metalContext().wait();
       expect(indicesOf(1n).shape).toEqual([1]);
@@ -498,7 +498,7 @@ describe.if(tested.includes("metal"))(
       expect(() => result.toArray()).toThrow("got 3 at [1]");
     });
 
-    test("separately for each invalid call", () => {
+    test("each invalid call has a separate error", () => {
       const results = [4n, 0n, -5n, 6n].map((value) => selected(indicesOf(value)));
       for (let time = 0; time < 2; time++)
         for (const [at, wrong] of [

@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
         });
   });
 
-  test("without x's elements, unselected ones are unchanged", () => {
+  test("with includeSelf: false, elements without an index are unchanged", () => {
     on(() => {
       const index = transpose(
         tensor(

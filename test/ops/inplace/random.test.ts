@@ -147,7 +147,7 @@ const failureOf = (call: () => unknown): o.OrchardError | undefined => {
   return undefined;
 };
 
-test.each(methods)("rules of %s", (name) => {
+test.each(methods)("%s follows the rules of methods in place", (name) => {
   const call = (x: o.Tensor, ...more: readonly unknown[]) =>
     (x[name] as (...values: readonly unknown[]) => o.Tensor)(...(name === "geometric_" ? [0.5] : []), ...more);
   expect(failureOf(() => call(o.ones([2], { requiresGrad: true })))?.code).toBe("inPlace");

@@ -200,7 +200,7 @@ function check(name: string, seed: number): boolean {
 }
 
 describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
-  test.each(Object.keys(inPlaceRows))("%s leaves what the function returns", (name) => {
+  test.each(Object.keys(inPlaceRows))("%s stores the result of the function", (name) => {
     withBackend(backend, () => {
       let succeeded = 0;
       const rounds = repeats({ usual: backend === "cpu" ? 12 : 3, all: 200 });
@@ -226,7 +226,7 @@ const ofIntegers = /^(bitwise|gcd|lcm)/;
 const dtypeFor = (name: string): DType =>
   ofIntegers.test(name) ? "int32" : name === "floatPower_" ? "float64" : "float32";
 
-describe("rules of every method", () => {
+describe("every method follows the rules of methods in place:", () => {
   test.each(Object.keys(inPlaceRows))("%s", (name) => {
     const [shape, rest] = validCall(name);
     const call = (x: Tensor, ...more: readonly unknown[]) =>

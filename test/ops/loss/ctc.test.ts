@@ -129,7 +129,7 @@ describe.each(tested)("on %s", (backend) => {
         }
     }));
 
-  test("impossible labels, logarithms of 0, and NaN", () =>
+  test("losses of impossible labels, of logarithms of 0, and of NaN", () =>
     on(() => {
       const x = tensor([-1, -2, -0.5, -1, -Infinity, -1, Number.NaN, -1].map(Math.fround), {
         shape: [2, 2, 2],
@@ -155,7 +155,7 @@ describe.each(tested)("on %s", (backend) => {
       );
     }));
 
-  test("a long target, of 20 labels", () =>
+  test("a target of 20 labels matches the formula", () =>
     on(() => {
       const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends a time step takes several calls
       const x = Float32Array.from({ length: long * many }, (_, at) => -1 - 6 * Math.abs(Math.sin(at * 1.7)));

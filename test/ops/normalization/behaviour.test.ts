@@ -226,7 +226,7 @@ const slopes = [
   [-1, 0.25, 3, 1],
 ];
 
-describe("the same bits", () => {
+describe("results have the same bits", () => {
   /**
    * Hashes of results and gradients: rows of a SIMD-group, of a threadgroup and longer ones, in more than one chunk.
    */

@@ -198,4 +198,4 @@ const everything = (): unknown[] =>
     return [output, ...gradients].map((own) => Buffer.from(own.dataSync().buffer).toString("base64"));
   });
 
-describe("the same bits", () => testSameBits(everything));
+describe("results have the same bits", () => testSameBits(everything));

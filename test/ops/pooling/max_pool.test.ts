@@ -181,4 +181,4 @@ const everything = (): unknown[] => {
   return results.map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("the same bits", () => testSameBits(everything));
+describe("results have the same bits", () => testSameBits(everything));

@@ -109,7 +109,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
   }),
 );
 
-test("invalid tables", () => {
+test("the error for an invalid table says what is wrong", () => {
   const x = drawn([2, 5, 6], 1);
   const [cos, sin] = [drawn([5, 3], 2), drawn([5, 3], 3)];
   const message = (options: RopeOptions): string => {

@@ -79,7 +79,7 @@ const isClose = (got: number, want: number, rounding: number): boolean =>
   (rounding === roundings.float16 && got === Math.f16round(want)) ||
   Math.abs(got - want) <= rounding * Math.abs(want);
 
-describe.each(isas)("columns with %s", (isa) => {
+describe.each(isas)("reductions of columns with %s", (isa) => {
   test.each(Object.entries(roundings) as [DType, number][])("of %s", (dtype, rounding) => {
     configure(native, "isa", isa);
     for (const [rows, columns] of sizes)

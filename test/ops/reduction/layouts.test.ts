@@ -21,7 +21,7 @@ const calls: readonly ((x: Tensor, axis: number) => Tensor)[] = [
 const elementsOf = (x: Tensor): number[] =>
   Array.from(library.contiguous(x).dataSync() as ArrayLike<number | bigint>, Number);
 
-test.each(tested)("on %s, as of contiguous copies", (backend) => {
+test.each(tested)("on %s, reductions of strided tensors match those of contiguous copies", (backend) => {
   const random = new Random(3);
   library.withBackend(backend, () => {
     for (let round = 0; round < (backend === "cpu" ? 1500 : 30); round++)

@@ -101,7 +101,7 @@ describe.each(tested)("on %s", (backend) => {
     }),
   );
 
-  test("elements in parts", () =>
+  test("elements that are divided into parts, one per task", () =>
     on(() => {
       // 32 parts on cpu begin at 2¹⁵ elements each; the software device would take long for so many
       const x = Float32Array.from({ length: backend === "metal" ? 3000 : 100_000 }, (_, at) => Math.sin(at) * 2.9);

@@ -36,13 +36,13 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (kind) => {
     );
   };
 
-  test("a regular expression", async () => {
+  test("generated texts match a regular expression", async () => {
     const found = await texts({ regex: "[0-9]{2,3}-(ab|cd){1,3}é?" });
     for (const own of found) expect(own.trimStart()).toMatch(/^[0-9]{2,3}-(ab|cd){1,3}é?$/);
     expect(new Set(found).size).toBeGreaterThan(1);
   });
 
-  test("a JSON schema", async () => {
+  test("generated texts are valid for a JSON schema", async () => {
     const schema = {
       type: "object",
       properties: {

@@ -110,7 +110,7 @@ describe("limits", () => {
     ["rules", counted(100, 50), counted(200, 100), "schema: expected a schema of at most 5000 rules"],
     ["counted items", listed(50, 25), listed(90, 45), "schema: contains requires fewer items here"],
     ["no value", {}, impossible, "schema: expected a schema that some value satisfies"],
-  ])("of rules: %s", (_, most, more, problem) => {
+  ])("the number of rules is limited: %s", (_, most, more, problem) => {
     const check = (schema: unknown) => schemaRules(JSON.stringify(schema));
     expect(problemOf(most, check)).toBeUndefined();
     expect(problemOf(more, check)).toStartWith(`[compileConstraint] ${problem}`);

@@ -36,7 +36,7 @@ test.each<[string, string]>([
   expect(() => readChats([path])).toThrow(`${path}:3: ${problem}`);
 });
 
-test("invalid UTF-8, files without a line, and a missing file", () => {
+test("invalid UTF-8, files without a line and a missing file are errors", () => {
   writeFileSync(path, Buffer.concat([Buffer.from(good), Buffer.from([0x22, 0xff])]));
   expect(() => readChats([path])).toThrow(`${path}:3: expected UTF-8`);
   writeFileSync(path, "\n \r\n");

@@ -178,12 +178,12 @@ export interface KimiDeltaDescription {
   readonly eps: number;
 }
 
-/** The attention of a block without attention. */
+/** A placeholder for blocks without attention: no heads. */
 export const noAttention: AttentionDescription = {
   ...{ heads: 0, keyValueHeads: 0, headWidth: 1, queryKeyValueBias: false, outputBias: false },
 };
 
-/** The feed-forward of a block without one. */
+/** A placeholder for blocks without a feed-forward: no hidden elements. */
 export const noFeedForward: FeedForwardDescription = { hidden: 0, gated: false, activation: "silu", bias: false };
 
 /** Where norms are applied: before attention and feed-forward, to their outputs, or both. */

@@ -49,7 +49,7 @@ const gemmaNext = {
 
 const { rms_norm_eps: _, ...withoutNorm } = llama;
 
-/** Fields of rows without their names for head sizes and rotations. */
+/** Fields of architectures whose fields for head sizes and rotations have other names. */
 const headless = {
   ...{ num_hidden_layers: 32, max_position_embeddings: 2048, tie_word_embeddings: false, is_causal: true },
   ...{ rope_parameters: null, rope_scaling: null, original_max_position_embeddings: null },

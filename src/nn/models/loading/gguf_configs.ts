@@ -103,7 +103,7 @@ function latent(context: GgufContext): Fields {
   };
 }
 
-/** DeepSeek-V2's experts are chosen by softmax, which is 1; V3's by sigmoids. */
+/** Whether experts are chosen by softmax (1, the default), as in DeepSeek-V2, or by sigmoids (2), as in V3. */
 const isSoftmax = (settings: Settings): boolean => (settings.wholeIfAny("expert_gating_func", 0) || 1) === 1;
 
 function deepseek(context: GgufContext): Fields {
@@ -229,7 +229,7 @@ const deltaExperts = (settings: Settings): Fields => ({
   ...{ num_experts: settings.whole("expert_count"), num_experts_per_tok: settings.whole("expert_used_count") },
 });
 
-/** Rows of layers that slide, from a list or a period. */
+/** Whether each layer has a sliding window: a list in the file, or all layers but every n-th. */
 function slidingLayers({ settings }: GgufContext, period: number): boolean[] {
   const pattern = settings.get("attention.sliding_window_pattern");
   return Array.from({ length: settings.whole("block_count") }, (_, at) =>
@@ -259,7 +259,7 @@ function gemma(context: GgufContext, period: number): Fields {
   };
 }
 
-/** Files have the quantiles of the shares of sparse gates. */
+/** For sparse gates, files have a quantile of the normal distribution instead of the share of zeros. */
 function gemma3n(context: GgufContext): Fields {
   const { settings, file } = context;
   const quantiles = settings.get("activation_sparsity_scale");
@@ -307,7 +307,7 @@ function gemma4(context: GgufContext): Fields {
   };
 }
 
-/** The layers without experts come first, or lie between those with them. */
+/** A layer has experts if the file has the weight of its router. */
 function llama4(context: GgufContext): Fields {
   const { settings } = context;
   const sparse = eachHas(context, "ffn_gate_inp.weight");
@@ -317,7 +317,7 @@ function llama4(context: GgufContext): Fields {
     ...{ num_local_experts: settings.whole("expert_count"), num_experts_per_tok: settings.whole("expert_used_count") },
     moe_layers: sparse.flatMap((has, at) => (has ? [at] : [])),
     attention_chunk_size: settings.wholeIfAny("attention.chunk_size") ?? 8192,
-    // llama.cpp has no setting for it: only the model with 128 experts does without the norm
+    // llama.cpp has no setting for the norm: all models have it, except the one with 128 experts
     use_qk_norm: settings.whole("expert_count") !== 128,
     ...{ floor_scale: settings.wholeIfAny("attention.temperature_length") ?? 8192 },
     attn_scale: settings.positiveIfAny("attention.temperature_scale") ?? 0.1,

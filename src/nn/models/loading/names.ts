@@ -69,7 +69,7 @@ interface Names {
   readonly prefixes: (index: number) => readonly string[];
 }
 
-/** The layers of recurrent layers. */
+/** The names of the parts of recurrent layers. */
 const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly string[]>> = {
   shortConvolution: ["input", "convolution", "output"],
   stateSpace: ["input", "convolution", "stepBias", "logDecay", "skip", "norm", "output"],

@@ -35,7 +35,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
   linear: (rope) => ({ type: "linear", factor: rope.positive("factor") }),
   dynamic(rope, { config, dim }) {
     // the exponent of the base is dim / (dim - 2)
-    if (dim <= 2) throw rope.wrong("rope_type", '"dynamic" only if over 2 elements of a head rotate', "dynamic");
+    if (dim <= 2) throw rope.wrong("rope_type", "another type if at most 2 elements of a head rotate", "dynamic");
     const originalContextLength = config.whole("max_position_embeddings");
     return { type: "dynamic", factor: rope.positive("factor"), originalContextLength };
   },
@@ -60,7 +60,7 @@ const UNROTATED = 1e300;
 /** Only the fastest pairs of a head rotate. Source: Hugging Face's `_compute_proportional_rope_parameters`. */
 function proportional(rope: Settings, { row, headWidth }: ScalingContext): Scaling {
   if (row.partialRotation !== undefined)
-    throw rope.wrong("rope_type", '"proportional" only if heads rotate as a whole', "proportional");
+    throw rope.wrong("rope_type", "another type if only a part of each head rotates", "proportional");
   const [factor, share] = [rope.positiveIfAny("factor") ?? 1, rope.positiveIfAny("partial_rotary_factor") ?? 1];
   const count = Math.floor((share * headWidth) / 2);
   const factors = Array.from({ length: headWidth / 2 }, (_, pair) => (pair < count ? factor : UNROTATED));

@@ -26,7 +26,7 @@ export class Room {
 
   constructor(readonly size: number) {
     const whole = Number(libc.mmap(null, size + 2 * GUARD, PROT_NONE, MAP_PRIVATE_ANONYMOUS, -1, 0));
-    if (whole <= 0) throw new Error(`mmap gives no ${size} bytes`);
+    if (whole <= 0) throw new Error(`mmap could not reserve ${size} bytes`);
     this.address = whole + GUARD;
     if (libc.mprotect(this.address as Pointer, size, PROT_READ_WRITE) !== 0) throw new Error("mprotect fails");
     this.bytes = new Uint8Array(toArrayBuffer(this.address as Pointer, 0, size));

@@ -66,7 +66,7 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     expect(run({ [variable]: "3", ...chosen }).results["device"]).toBe("Stand-in 0");
   });
 
-  test("a GPU that does not exist, or a driver, is an error that says what is missing", () => {
+  test("a missing GPU or driver is an error that says so", () => {
     expect(run({ ORCHARD_METAL_DEVICE: "nvidia:2" }).errors).toContain("there are 2 usable GPUs");
     expect(run({ ORCHARD_METAL_DEVICE: "amd" }).errors).toContain("expected software, nvidia or nvidia:<number>");
     expect(run({ ORCHARD_METAL_CUDA: join(folder, "none.so") }).errors).toContain("no NVIDIA driver was found");

@@ -74,7 +74,7 @@ test.each<[string, object, string]>([
   await expect(nn.loadModel(path)).rejects.toThrow(message);
 });
 
-test("inputs of the wrong shape", async () => {
+test("inputs of the wrong shape are rejected", async () => {
   const { model } = await nn.loadModel<nn.Encoder>(await write("inputs"));
   for (const wrong of [[12], [12, 13]])
     expect(() => model.forward(tokens, { lengths: wrong })).toThrow("from 1 to 12 for each of 2 rows");

@@ -61,14 +61,14 @@ test.each<[string, object, string]>([
   await expect(nn.loadModel(await writeModel(folder.file(name), t5, changes))).rejects.toThrow(message);
 });
 
-test("inputs of the wrong shape", async () => {
+test("inputs of the wrong shape are rejected", async () => {
   const model = await load(await writeModel(folder.file("bart"), models[indexOf("bart")]!));
   using encoded = model.encode(tokens, { lengths });
   expect(() => model.decode(targets.narrow(0, 0, 2), encoded)).toThrow("expected a multiple of 3 rows");
   expect(() => model.decode(targets.repeat(1, 9), encoded)).toThrow("tokens in a generated text, got 54");
 });
 
-test("batches of prompts of a language model", async () => {
+test("a batch of prompts has the tokens of each prompt alone", async () => {
   const model = new nn.GPT({ vocabularySize: 23, contextLength: 24, layers: 2, heads: 2, width: 16 });
   const generator = new Generator(5);
   noGrad(() => model.parameters().forEach((parameter) => void parameter.normal_(0, 0.4, { generator })));

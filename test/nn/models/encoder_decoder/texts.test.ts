@@ -93,7 +93,7 @@ test("T5: tasks of the config have prefixes and defaults", async () => {
   expect(nn.textToText(model, texts)).rejects.toThrow("expected a model with a tokenizer");
 });
 
-test("orchard translate", async () => {
+test("orchard translate prints the translation of each line", async () => {
   const path = await folderOf("m2m_100", { "generation_config.json": { max_length: 6 } });
   const run = (input: string, ...words: string[]) =>
     Bun.spawnSync([process.execPath, "src/cli/orchard.ts", "translate", path, ...words], {

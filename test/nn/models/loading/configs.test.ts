@@ -162,7 +162,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("each changed key", async () => {
+  test("each changed key has the result of transformers, or an error that names the key", async () => {
     const path = folder.file(name);
     mkdirSync(path);
     const wrong: string[] = [];

@@ -47,7 +47,7 @@ const failure = (run: Promise<unknown>): Promise<Error & { code: string }> =>
     (error) => error,
   );
 
-test("the returned values, for a folder", async () => {
+test("loadModel returns a folder's config, chat template and generation settings", async () => {
   const path = copyOf("llama");
   writeFileSync(
     join(path, "generation_config.json"),
@@ -75,7 +75,7 @@ test("without a dtype option, the model has the file's", async () => {
   expect(errorOf(logitsOf(model, "mixtral"), answersOf("mixtral")["logits"]!)).toBeLessThan(0.02);
 });
 
-test.each(["float16", "bfloat16"] as const)("in %s", async (dtype) => {
+test.each(["float16", "bfloat16"] as const)("a model loaded in %s has nearly the same logits", async (dtype) => {
   for (const name of ["qwen3", "gemma3"]) {
     const { model } = await nn.loadModel(folderOf(name), { dtype });
     const logits = logitsOf(model, name);
@@ -85,7 +85,7 @@ test.each(["float16", "bfloat16"] as const)("in %s", async (dtype) => {
   }
 });
 
-test("in several files, and a model with a tied head that is stored twice", async () => {
+test("a model in several files, which also store its tied head, loads", async () => {
   const path = copyOf("qwen2");
   const all = Object.entries({
     ...weightsOf("qwen2"),
@@ -97,7 +97,7 @@ test("in several files, and a model with a tied head that is stored twice", asyn
   expect(errorOf(logitsOf(model, "qwen2"), answersOf("qwen2")["logits"]!)).toBeLessThan(1e-5);
 });
 
-test("the text part of a vision model", async () => {
+test("the text part of a vision model loads", async () => {
   const path = copyOf("gemma3");
   const all = Object.entries(JSON.parse(readFileSync(join(path, "config.json"), "utf8")));
   // the config of the text part may omit fields with default values, and contains fields of the other parts
@@ -142,7 +142,7 @@ test("Gemma 3's settings of rotation before version 5 of transformers", async ()
   expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
 });
 
-describe("quantized", () => {
+describe("quantized models", () => {
   test.each(["huggingFace", "gguf"] as const)("at load, from %s", async (source) => {
     const path = source === "gguf" ? folder.file("wide.gguf") : folderOf("mixtral");
     if (source === "gguf") await writeWide(path, "float32");
@@ -221,7 +221,7 @@ describe("memory", () => {
   });
 });
 
-describe("is rejected with an error that names it", () => {
+describe("the error names what is rejected:", () => {
   test.each<[string, object, string, string]>([
     [
       "llama",
@@ -259,7 +259,7 @@ describe("is rejected with an error that names it", () => {
     expect(error instanceof ArgumentError || error instanceof FileFormatError).toBe(true);
   });
 
-  test("mismatching weights, all of them, and nothing is loaded", async () => {
+  test("all mismatching weights; nothing is loaded", async () => {
     const path = copyOf("llama", { vocab_size: 98 });
     const { "model.norm.weight": norm, ...others } = weightsOf("llama");
     await io.saveSafetensors(join(path, "model.safetensors"), { ...others, stray: norm! });
@@ -283,7 +283,7 @@ describe("is rejected with an error that names it", () => {
     expect((await failure(load(path))).code).toBe("invalidConfig");
   });
 
-  test.each(["pytorch_model.bin", "pytorch_model.bin.index.json"])("%s, with how to convert it", async (name) => {
+  test.each(["pytorch_model.bin", "pytorch_model.bin.index.json"])("%s; it says how to convert it", async (name) => {
     const path = copyOf("llama");
     rmSync(join(path, "model.safetensors"));
     writeFileSync(join(path, name), "");
@@ -295,7 +295,7 @@ describe("is rejected with an error that names it", () => {
     expect(error.message).toContain("save_pretrained");
   });
 
-  test("an architecture of a GGUF file", async () => {
+  test("the unknown architecture of a GGUF file", async () => {
     const path = folder.file("other.gguf");
     await io.saveGguf(path, { x: randn([32]) }, { metadata: { "general.architecture": "rwkv" } });
     const error = await failure(load(path));

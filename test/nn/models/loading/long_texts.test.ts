@@ -20,18 +20,18 @@ const logitsOf = (tokens: readonly number[] | Tensor, cache?: nn.KeyValueCache) 
   noGrad(() => model.forward(Array.isArray(tokens) ? rowOf(tokens) : (tokens as Tensor), { cache, lastOnly: true }));
 
 describe.each([true, false])("with a cache: %p", (useCache) => {
-  test("the tokens of a text that crosses the original context, and of one beyond it", () => {
+  test("tokens after a text that crosses the original context, and after one beyond it", () => {
     expect(greedy(model, first, 16, { useCache })).toEqual([across]);
     expect(greedy(model, long, 16, { useCache })).toEqual([behind]);
   });
 
-  test("a batch padded on the left", () => {
+  test("tokens of a batch padded on the left", () => {
     const want = [0, 1].map((row) => numbers(answers["acrossPadded"]!.narrow(0, row, 1)));
     expect(greedy(model, crossing, 16, { useCache, padding: [0, 83] })).toEqual(want);
   });
 });
 
-test.each([1, 40, 96, 97])("a prompt in parts of %p tokens", (size) => {
+test.each([1, 40, 96, 97])("a prompt in parts of %p tokens has the logits of the whole", (size) => {
   using cache = model.newCache();
   const tokens = numbers(long);
   let logits = logitsOf(tokens.slice(0, size), cache);
@@ -39,7 +39,7 @@ test.each([1, 40, 96, 97])("a prompt in parts of %p tokens", (size) => {
   expect(errorOf(logits, answers["longLogits"]!.narrow(1, 2, 1))).toBeLessThan(CLOSE);
 });
 
-test("a text that is truncated to below the original context", () => {
+test("a cache truncated to below the original context has the logits of the shorter text", () => {
   using cache = model.newCache();
   logitsOf(long, cache);
   cache.truncate(93);
@@ -72,7 +72,7 @@ test("several texts at once cross the original context separately", async () => 
   expect(await Promise.all(texts)).toEqual([across, behind, ...short]);
 });
 
-test("drafted tokens", async () => {
+test("speculative decoding across the original context has the same tokens", async () => {
   const { model: draft } = await nn.loadModel(folderOf("llama"), { dtype: "float32" });
   for (const other of [draft, model]) {
     const found: number[] = [];

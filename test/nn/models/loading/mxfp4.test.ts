@@ -60,7 +60,7 @@ const sizes = fc.record({
   experts: fc.constantFrom(2, 3, 5),
 });
 
-test("drawn sizes, levels and exponents", async () => {
+test("experts in mxfp4 of drawn sizes, levels and exponents are read exactly", async () => {
   let count = 0;
   await fc.assert(
     fc.asyncProperty(sizes, fc.nat(), async ({ width, hidden, experts }, seed) => {

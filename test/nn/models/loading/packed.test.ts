@@ -146,7 +146,7 @@ describe("GPTQ, AWQ and float8", () => {
       }
   });
 
-  test("biases of zeros that the model does not have", async () => {
+  test("biases that the model does not have are ignored if they are zeros, and otherwise rejected", async () => {
     const name = "gptq-4-32-asymmetric";
     const { parts, values } = partsOf(tensors, name);
     const config = { quantization_config: configs[name]! };
@@ -365,7 +365,7 @@ test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as in mlx-lm, quan
   expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
 });
 
-describe("is rejected with an error that names it", () => {
+describe("the error names what is rejected:", () => {
   const { parts, values } = partsOf(io.loadSafetensors(fixture("groups.safetensors")), "4.64.float32");
   const failure = async (config: object): Promise<Error> => {
     const { path } = await write(parts, values, config);

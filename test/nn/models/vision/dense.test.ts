@@ -93,7 +93,7 @@ describe.each(named)("model %d, %s", (at, _, own) => {
 
   if (own.name.endsWith("detr")) return;
 
-  test("the result of an image has its size", async () => {
+  test("maps and masks have the size of the original image", async () => {
     const model = await load(`${at}`, own);
     // the processor returns the pixels of the fixture, for an image of another size
     const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
@@ -219,7 +219,7 @@ test("boxes of RT-DETR's places near the border are not used", () => {
   );
 });
 
-test("settings that are rejected", async () => {
+test("unsupported settings are rejected", async () => {
   const of = (name: ImageModelName) => cases.find((own) => own.name === name)!;
   const changed = (own: Case, changes: object): Case => ({ ...own, config: { ...own.config, ...changes } });
   const [segformer, depth] = [of("segformer"), of("depth_anything")];

@@ -44,7 +44,7 @@ test.each([
   [{ downsample_in_first_stage: true }, { first: 2, strideAt: "second" }],
   [{ downsample_in_bottleneck: true }, { first: 1, strideAt: "first" }],
   [{ downsample_in_bottleneck: false }, { first: 1, strideAt: "second" }],
-])("%j", (own, { first, strideAt }) => {
+])("%j determines where strides are", (own, { first, strideAt }) => {
   const { stages, strideAt: place } = describe(own);
   expect([stages.map(({ stride }) => stride), place]).toEqual([[first, 2, 2, 2], strideAt as typeof place]);
 });

@@ -16,7 +16,7 @@ export interface VisionArchitecture {
   readonly fields: Fields;
   /** The tokens before the patches. Default: a class token. */
   readonly tokens?: "none" | "distillation" | "registers" | "detection";
-  /** How learned positions are resized; or rotary positions. Default: bicubic without antialiasing. */
+  /** How learned positions are resized, or `"rotary"` for rotary ones. Default: bicubic without antialiasing. */
   readonly positions?: Omit<LearnedGrid, "kind"> | "rotary";
   /** Whether the projection of patches has no bias, or is a linear layer. Default: a convolution with bias. */
   readonly patches?: "noBias" | "flat";

@@ -76,7 +76,7 @@ export function describeSam2(given: Settings): Sam2Description {
       throw part.wrong(key, `${JSON.stringify(expected)}, to match the other parts`, part.get(key));
   const sums = wholesOf(vision, "fpn_top_down_levels", 0);
   if (sums.some((at) => at < encoder.stages.length - 1 && encoder.stages[at + 1]!.pool !== 2))
-    throw vision.wrong("fpn_top_down_levels", "stages whose next stage halves the grid", sums);
+    throw vision.wrong("fpn_top_down_levels", "indices of stages after which the next stage halves the grid", sums);
   if (width % 8 !== 0) throw vision.wrong("fpn_hidden_size", "a multiple of 8", width);
   if (decoder.whole("num_hidden_layers") > 2)
     throw decoder.refused(

@@ -121,7 +121,7 @@ export class ImageProcessor {
     if (!padding) return x;
     const [down, across] = [padding[0] - x.shape[1]!, padding[1] - x.shape[2]!];
     if (down >= 0 && across >= 0) return pad(x, [0, across, 0, down]);
-    throw fail(`${x.shape[1]} x ${x.shape[2]} pixels, more than padding, ${padding.join(" x ")}`);
+    throw fail(`${x.shape[1]} x ${x.shape[2]} pixels, more than the padded size, ${padding.join(" x ")}`);
   }
 
   private normalized(x: Tensor): Tensor {

@@ -79,7 +79,7 @@ export abstract class PromptedModel<Features> extends ImageModel<Features> {
     return 0;
   }
 
-  /** @internal Whether each box, as well as each list of points alone, is followed by the embedding of no point. */
+  /** @internal Whether the embedding of "no point" follows each box, as it follows points without a box. */
   abstract get padsBoxes(): boolean;
 
   /** @internal The frequencies that encode prompts. */
