@@ -225,11 +225,11 @@ final class ForeignProgramTests: CheckerTestCase {
             };
             thread Sequence::Sequence(const unsigned a, const unsigned b) { this->seed = step(a, b); }
             thread float Sequence::next() { this->seed += 0.5f; return this->seed; }
-            thread float2 pair(thread float a, thread const float b) { return float2(a, b); }
+            thread float2 joined(thread float a, thread const float b) { return float2(a, b); }
             thread float *first(thread float *a) { return a; }
             """
         let y = try results(
-            declarations, "Sequence s(2, 3); s.next(); float v = s.next(); y[i] = pair(*first(&v), 1).x + x[i];")
+            declarations, "Sequence s(2, 3); s.next(); float v = s.next(); y[i] = joined(*first(&v), 1).x + x[i];")
         XCTAssertEqual(y, [8, 9, 10, 11])
     }
 
