@@ -20,6 +20,10 @@ export interface KernelOptions {
   readonly define?: readonly string[] | undefined;
   /** The language version in the notation of Apple's compiler: `metal3.1`. */
   readonly std?: string | undefined;
+  /** Other files of the same library, whose functions the file may call. Only the software device links them. */
+  readonly link?: readonly string[] | undefined;
+  /** Whether a function that two of the files define is an error. */
+  readonly library?: boolean | undefined;
 }
 
 /**
@@ -30,8 +34,12 @@ export interface KernelOptions {
 export function checkKernel(path: string, options: KernelOptions = {}): string | undefined {
   const context = metalContext();
   if (context.isSoftware) context.configure("whole", true);
-  const { include, define = [], std } = options;
-  const texts = withFileErrors("metal check", path, () => includedTexts(path, include));
+  const { include, define = [], std, library: isLibrary = false } = options;
+  const others = context.isSoftware ? (options.link ?? []) : [];
+  const [first, ...linked] = [path, ...others].map((file) =>
+    withFileErrors("metal check", file, () => includedTexts(file, include)),
+  );
+  const texts = withLinked(first!, others, linked, isLibrary);
   const source = {
     source: texts.source,
     headers: texts.headers,
@@ -50,6 +58,17 @@ export function checkKernel(path: string, options: KernelOptions = {}): string |
     if (error instanceof KernelCompileError) return shortened(error.diagnostics, texts);
     throw error;
   }
+}
+
+/** The lines before a library's other files, by which the device knows them (MetalRuntime/rewrite/linking.h). */
+function withLinked(first: Texts, others: readonly string[], linked: readonly Texts[], isLibrary: boolean): Texts {
+  const mark = `#pragma orchard ${isLibrary ? "library" : "link"}`;
+  const sources = linked.map(({ source }, index) => `\n${mark}\n#line 1 ${JSON.stringify(others[index])}\n${source}`);
+  return {
+    source: first.source + sources.join(""),
+    headers: Object.assign({}, first.headers, ...linked.map(({ headers }) => headers)),
+    files: [first, ...linked].flatMap(({ files }) => files),
+  };
 }
 
 const macroOf = (text: string): [string, string] => {

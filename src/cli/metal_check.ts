@@ -2,6 +2,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { MultiBar } from "cli-progress";
+import { BackendError } from "../core/errors.ts";
 import { processorLimit } from "../core/limits.ts";
 import { moduleFile } from "../core/place.ts";
 import { reportErrors } from "../core/report_errors.ts";
@@ -18,17 +19,23 @@ export interface CheckOptions extends KernelOptions {
 /** The default language version: the newest that macOS 15 supports, which has no tensors. */
 const defaultVersion = "metal3.2";
 
-/** Prints the diagnostics of each file, and of each `.metal` file in each folder. Returns the exit code. */
+/**
+ * Prints the diagnostics of each file, and of each `.metal` file in each folder. A file may call functions that another
+ * of them defines. Returns the exit code.
+ */
 export function checkKernels(paths: readonly string[], given: CheckOptions): Promise<number> {
   const options = { ...given, std: given.std ?? defaultVersion };
   return reportErrors(async () => {
-    const files = paths.flatMap(filesOf);
+    const files = [...new Set(paths.flatMap(filesOf))];
     if (files.length === 0) {
       console.error(`There is no .metal file in ${paths.join(", ")}.`);
       return 1;
     }
     const jobs = Math.min(options.jobs ?? processorLimit().count, files.length);
-    const results = jobs > 1 ? await checkInChildren(files, options, jobs) : files.map((file) => check(file, options));
+    const results =
+      jobs > 1
+        ? await checkInChildren(files, options, jobs)
+        : files.map((file) => check(file, linkedTo(file, files, options)));
     const text = formatResults(results, options.format);
     if (text) console.log(text);
     return results.some(fails) ? 1 : 0;
@@ -46,9 +53,24 @@ function filesOf(path: string): string[] {
   return names.sort().map((name) => join(path, name));
 }
 
+/** The options for one file of several. With `library`, all definitions are compared once, at the first file. */
+function linkedTo(file: string, files: readonly string[], options: CheckOptions): CheckOptions {
+  const others = files.filter((other) => other !== file);
+  const isFirst = file === files[0];
+  return { ...options, link: [...(options.link ?? []), ...others], library: options.library && isFirst };
+}
+
+/** Most files call no functions of others, so the others are read only if a definition is missing. */
 function check(file: string, options: CheckOptions): FileResult {
   const start = performance.now();
-  const text = checkKernel(file, options) ?? "";
+  const { link, library, ...alone } = options;
+  let text = checkKernel(file, library ? options : alone) ?? "";
+  if (text.includes("undefined symbols: ") && link?.length && !library)
+    try {
+      text = checkKernel(file, options) ?? "";
+    } catch (error) {
+      if (!(error instanceof BackendError)) throw error; // the files exceed the size of a source together
+    }
   return { file, text: text.trimEnd(), seconds: (performance.now() - start) / 1000 };
 }
 
@@ -60,7 +82,7 @@ async function checkInChildren(files: readonly string[], options: CheckOptions, 
   let next = 0;
   const work = async () => {
     for (let at = next++; at < files.length; at = next++) {
-      results[at] = await checkInChild(files[at]!, options);
+      results[at] = await checkInChild(files[at]!, linkedTo(files[at]!, files, options));
       bar.increment(1, { file: files[at] });
     }
   };
@@ -72,8 +94,11 @@ async function checkInChildren(files: readonly string[], options: CheckOptions, 
   return results;
 }
 
-async function checkInChild(file: string, { include = [], define = [], std }: CheckOptions): Promise<FileResult> {
+async function checkInChild(file: string, options: CheckOptions): Promise<FileResult> {
+  const { include = [], define = [], std, link = [], library } = options;
   const words = [
+    ...link.flatMap((other) => ["--link", other]),
+    ...(library ? ["--library"] : []),
     ...include.flatMap((folder) => ["-I", folder]),
     ...define.flatMap((macro) => ["-D", macro]),
     ...(std ? [`--std=${std}`] : []),

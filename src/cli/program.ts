@@ -98,6 +98,8 @@ function addMetalCommand(program: Command): void {
     .option("-I, --include <folder>", "search this folder for included files (repeatable)", several)
     .option("-D, --define <name=value>", "define a macro (repeatable)", several)
     .option("--std <version>", "language version, such as metal3.1 (default: metal3.2)")
+    .option("--library", "compare the files' definitions, as Xcode does when it links a target's files")
+    .addOption(new Option("--link <file>", "another file of the library").argParser(several).hideHelp())
     .addOption(new Option("--format <format>", "format of the report").choices(formats).default("text"))
     .option("--jobs <n>", "number of files to compile in parallel", parseNumber)
     .action(async (files: readonly string[], options: CheckOptions) => {

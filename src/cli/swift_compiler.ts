@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
+import { appleTool, metalTool } from "./metal_tools.ts";
 
 /** Apple's modules that programs test for, to distinguish Apple's systems from Linux. */
 const asked = ["CommonCrypto", "Darwin", "os"];
@@ -68,11 +69,20 @@ END { exit !found || other }`;
 
 /**
  * Copies a file without the attributes of Objective-C, which Linux lacks. With `mac`, `os(macOS)` is replaced by a
- * condition that is true.
+ * condition that is true. With `classes`, generic and associated types need not be classes. A path of Apple's `xcrun`
+ * becomes that of the stand-in `tool`.
  */
 const forMac = String.raw`
+classes {
+  while (match($0, /(associatedtype +[[:alnum:]_]+|<[^<>]*[^<> ]) *: *AnyObject/)) {
+    declared = substr($0, RSTART, RLENGTH)
+    sub(/ *: *AnyObject$/, "", declared)
+    $0 = substr($0, 1, RSTART - 1) declared substr($0, RSTART + RLENGTH)
+  }
+}
 mac && /^[[:space:]]*#(if|elseif)/ { gsub(/os\((macOS|OSX)\)/, "swift(>=5)") }
 /@(objc|nonobjc)/ { gsub(/@(objcMembers|nonobjc|objc(\([[:alnum:]_:]*\))?)([[:space:]]+|$)/, "") }
+tool && index($0, "${appleTool}") { gsub(/${appleTool.replaceAll("/", "\\/")}/, tool) }
 { print }`;
 
 /** Prints the folder that contains the folders of all lines. Folders of builds do not count. */
@@ -95,10 +105,16 @@ END { print folder }`;
  * `#if os(macOS)` and name no other system, it is true: the compiler reads copies of their files, through an overlay,
  * so that messages name the original files. The copies also lack the attributes of Objective-C.
  *
+ * On a Mac, `any MTLBuffer` is a class type, since MTLBuffer is an Objective-C protocol. On Linux it is not, so modules
+ * that pass it for a type parameter with the constraint `AnyObject` do not compile. If the compiler says so, it runs
+ * again on copies without these constraints.
+ *
  * Xcode compiles .metal files that the manifest does not declare, and provides `Bundle.module` for them. SwiftPM does
  * not, so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.
+ *
+ * Modules that run `xcrun` are copied too, and run the stand-in for it (metal_tools.ts).
  */
-const script = (swiftc: string): string => `#!/bin/sh
+const script = (swiftc: string, tool: string): string => `#!/bin/sh
 names=
 list=
 for word; do
@@ -134,33 +150,69 @@ if [ -n "$only" ]; then
     [ -n "$(find "$folder" -name '*.metal' -print -quit)" ] && shaders=$folder
   fi
 fi
-if [ -n "$mac$objc$shaders" ]; then
-  copies=\${list%/*}/orchard-mac
+tool=
+[ -n "$list" ] && xargs grep -qs '${appleTool}' < "$list" && tool=${quoted(tool)}
+copies=\${list%/*}/orchard-mac
+write_copies() {
   mkdir -p "$copies"
   xargs printf '%s\\n' < "$list" > "$copies/names"
   count=0
   while IFS= read -r file; do
-    awk -v mac="$mac" ${quoted(forMac)} "$file" > "$copies/$count.swift"
-    if [ -n "$shaders" ]; then
+    awk -v mac="$mac" -v classes="$1" -v tool="$tool" ${quoted(forMac)} "$file" > "$copies/$count.swift"
+    if [ -n "$shaders" ] && [ $count = 0 ]; then
       printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
         "$shaders" >> "$copies/$count.swift"
-      shaders=
     fi
     [ $count = 0 ] || printf ,
     printf '{"type":"file","name":"%s","external-contents":"%s"}' "$file" "$copies/$count.swift"
     count=$((count + 1))
   done < "$copies/names" > "$copies/roots"
   printf '{"version":0,"use-external-names":false,"roots":[%s]}' "$(cat "$copies/roots")" > "$copies/overlay.yaml"
+}
+overlaid=
+if [ -n "$mac$objc$shaders$tool" ]; then
+  write_copies ''
+  overlaid=yes
   set -- "$@" -vfsoverlay "$copies/overlay.yaml"
+fi
+if [ -n "$only" ] && xargs grep -qs -e '<.*: *AnyObject' -e 'associatedtype .*: *AnyObject' < "$list"; then
+  printed=$(${quoted(swiftc)} "$@" $darwin 2>&1)
+  status=$?
+  again=
+  case $status$printed in
+    0*) ;;
+    *"be a class type"*|*"conform to 'AnyObject'"*|*"not conform to protocol"*) again=yes ;;
+  esac
+  if [ -z "$again" ]; then
+    [ -z "$printed" ] || printf '%s\\n' "$printed"
+    exit $status
+  fi
+  write_copies yes
+  [ -n "$overlaid" ] || set -- "$@" -vfsoverlay "$copies/overlay.yaml"
 fi
 exec ${quoted(swiftc)} "$@" $darwin
 `;
 
 /**
  * SwiftPM compiles build plugins with the compiler for manifests, without the flags of `swift build`. This wrapper adds
- * the flags that plugins need to import Apple's modules. `os` becomes `Orchardos`, the module's name on Linux.
+ * the flags that plugins need to import Apple's modules. `os` becomes `Orchardos`, the module's name on Linux. Files that
+ * run `xcrun` are replaced by copies that run the stand-in for it.
  */
-const pluginScript = (compiler: string, flags: readonly string[]): string => `#!/bin/sh
+const pluginScript = (compiler: string, flags: readonly string[], tool: string): string => `#!/bin/sh
+for word; do
+  shift
+  case $word in
+    *.swift)
+      if grep -qs '${appleTool}' "$word"; then
+        copy=\${TMPDIR:-/tmp}/orchard-plugin-$(cksum < "$word" | tr ' ' -)/\${word##*/}
+        mkdir -p "\${copy%/*}"
+        sed 's|${appleTool}|'${quoted(tool)}'|g' "$word" > "$copy"
+        word=$copy
+      fi
+      ;;
+  esac
+  set -- "$@" "$word"
+done
 for word; do
   case $word in
     -lPackagePlugin) set -- "$@" -module-alias os=Orchardos ${flags.map(quoted).join(" ")} ;;
@@ -172,11 +224,11 @@ exec ${quoted(compiler)} "$@"
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /** Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it. */
-export const testingCompiler = (swiftc: string): string => wrapper(script(swiftc), swiftc);
+export const testingCompiler = (swiftc: string): string => wrapper(script(swiftc, metalTool()), swiftc);
 
 /** Returns the path of the compiler that SwiftPM calls for manifests and plugins instead of `compiler`. */
 export const pluginCompiler = (swiftc: string, compiler: string, flags: readonly string[]): string =>
-  wrapper(pluginScript(compiler, flags), swiftc);
+  wrapper(pluginScript(compiler, flags, metalTool()), swiftc);
 
 function wrapper(text: string, swiftc: string): string {
   const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(text).toString(16));

@@ -1,6 +1,7 @@
 /** `orchard swift build`, `test`, `run` and `package`: runs SwiftPM in any package, with the toolchain and modules. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
+import { metalTool } from "./metal_tools.ts";
 import { pluginCompiler, testingCompiler } from "./swift_compiler.ts";
 import { buildModules, collect, headerFlags, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
@@ -134,6 +135,7 @@ async function flagsOf(swift: SwiftToolchain): Promise<Flags | { readonly proble
       ...swift.programFlags,
     ],
     compilers: {
+      PATH: [dirname(metalTool()), swift.environment["PATH"] ?? process.env["PATH"] ?? ""].join(delimiter),
       SWIFT_EXEC: testingCompiler(swift.swiftc),
       SWIFT_EXEC_MANIFEST: pluginCompiler(swift.swiftc, forManifests, [...imports, ...links]),
     },

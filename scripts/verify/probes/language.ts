@@ -116,6 +116,16 @@ const temporaries: Probe = () => {
   );
 };
 
+/** Forms of other projects' programs that the specification does not name. */
+const unnamedForms: Probe = () => {
+  const members = "struct A { thread float s; thread float f() { return s; } }; thread float g(float v) { return v; }";
+  return expectCompiles({
+    "a matrix divided by a number": kernel("float2x2 m = float2x2(x[i]) / 2.0f; m /= c; y[i] = m[1][1];"),
+    "float4(float2, float)": kernel("float4 v = float4(float2(x[i]), 3.0f); y[i] = v.w;"),
+    "thread before the type of a value": kernel("A a; a.s = x[i]; y[i] = a.f() + g(x[i]);", members),
+  });
+};
+
 const programInputs: Probe = () => {
   const declarations = `uint position [[thread_position_in_grid]];
     uint hidden(uint position) { return position + 1; }
@@ -217,6 +227,7 @@ export const languageProbes = {
   "matrix-of-bool": matrixOfBool,
   "narrow-conversions": narrowConversions,
   temporaries,
+  "unnamed-forms": unnamedForms,
   "program-inputs": programInputs,
   "lambdas-by-version": lambdas,
   "enumerator-templates": enumeratorTemplates,

@@ -1,4 +1,4 @@
-// The operations of os_unfair_lock. Swift 6.0 on Linux has no atomics of its own for a variable that a caller holds.
+// The operations of os_unfair_lock. Swift 6.0 on Linux has no atomic operations on a variable of the caller.
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>

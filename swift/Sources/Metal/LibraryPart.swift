@@ -10,18 +10,21 @@ final class LibraryPart: @unchecked Sendable {
     let warnings: String?
     let functionNames: [String]
     private let source: String
+    private let otherFiles: String
     private let options: MTLCompileOptions
     private let libraries: [SoftwareDynamicLibrary]
 
+    /// `otherFiles` are those of the same library, as `LibraryPart.others` gives them.
     init(
-        source callers: String, options: MTLCompileOptions, libraries: [SoftwareDynamicLibrary],
-        on device: SoftwareDevice
+        source callers: String, otherFiles: String = "", options: MTLCompileOptions,
+        libraries: [SoftwareDynamicLibrary], on device: SoftwareDevice
     ) throws {
         self.device = device
         self.source = callers
+        self.otherFiles = otherFiles
         self.options = options.copy() as! MTLCompileOptions
         self.libraries = libraries
-        let source = SoftwareDynamicLibrary.link(callers, libraries)
+        let source = SoftwareDynamicLibrary.link(callers, libraries) + otherFiles
         let macros = options.macroTexts
         var message: UnsafeMutablePointer<CChar>?
         let library = withMacros(macros) { list in
@@ -54,7 +57,15 @@ final class LibraryPart: @unchecked Sendable {
     func linked(to preloaded: [SoftwareDynamicLibrary]) throws -> LibraryPart {
         preloaded.isEmpty
             ? self
-            : try LibraryPart(source: source, options: options, libraries: preloaded + libraries, on: device)
+            : try LibraryPart(
+                source: source, otherFiles: otherFiles, options: options, libraries: preloaded + libraries, on: device)
+    }
+
+    /// Returns the other files of a library, with the lines before them by which the runtime knows them
+    /// (MetalRuntime/rewrite/linking.h). With those of the first file, it compares all definitions.
+    static func others(_ sources: [String], than index: Int) -> String {
+        let mark = index == 0 ? "#pragma orchard library" : "#pragma orchard link"
+        return sources.indices.filter { $0 != index }.map { "\n\(mark)\n" + sources[$0] }.joined()
     }
 }
 

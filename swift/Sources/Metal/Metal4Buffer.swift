@@ -26,7 +26,7 @@ final class Metal4Allocator: NSObject, MTL4CommandAllocator, @unchecked Sendable
 
 /// A command buffer of Metal 4: the list of recorded commands, which the queue encodes at commit.
 final class Metal4Buffer: NSObject, MTL4CommandBuffer {
-    /// What an encoder records.
+    /// The commands that an encoder records.
     enum Operation {
         case dispatch(Metal4Dispatch)
         case blit(label: String?, [any MTLResource], (any MTLBlitCommandEncoder) -> Void)

@@ -4,10 +4,14 @@ struct MetalFile {
     private var text = ""
     private var stack: [URL] = []
     private var known: [String: Int] = [:]
+    private var folders: [URL] = []
 
     /// Returns the whole text of a file. `#line` makes messages name the original file and line.
-    static func text(of file: URL) throws -> String {
+    ///
+    /// - Parameter folders: also searched for included files.
+    static func text(of file: URL, including folders: [URL] = []) throws -> String {
         var reader = MetalFile()
+        reader.folders = folders
         try reader.append(file)
         return reader.text
     }
@@ -56,9 +60,10 @@ struct MetalFile {
     /// Looks for the file next to the one that includes it, then next to the first file.
     private func find(_ name: String) -> URL? {
         guard !name.hasPrefix("/") else { return nil }
-        return [stack[stack.count - 1], stack[0]].map {
-            $0.deletingLastPathComponent().appendingPathComponent(name).standardizedFileURL
-        }.first { FileManager.default.fileExists(atPath: $0.path) }
+        let places = [stack[stack.count - 1], stack[0]].map { $0.deletingLastPathComponent() } + folders
+        return places.map { $0.appendingPathComponent(name).standardizedFileURL }.first {
+            FileManager.default.fileExists(atPath: $0.path)
+        }
     }
 
     private mutating func appendLine(_ number: Int) {

@@ -184,7 +184,7 @@ public protocol MTLRenderCommandEncoder: _MTLStoreActions {
     func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool)
 }
 
-/// What both kinds of render encoders do with the attachments at their end.
+/// Operations on attachments that both kinds of render encoders perform when they end.
 public protocol _MTLStoreActions: MTLCommandEncoder {
     func setColorStoreAction(_ storeAction: MTLStoreAction, index colorAttachmentIndex: Int)
     func setColorStoreActionOptions(_ storeActionOptions: MTLStoreActionOptions, index colorAttachmentIndex: Int)

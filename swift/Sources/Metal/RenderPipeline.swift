@@ -29,7 +29,7 @@ public final class MTLRenderPipelineColorAttachmentDescriptorArray:
     init() { super.init(MTLRenderPipelineColorAttachmentDescriptor()) }
 }
 
-/// What render and mesh pipelines share.
+/// Properties that render and mesh pipelines share.
 public class _MTLRasterizedPipelineDescriptor: NSObject {
     public var rasterSampleCount = 1
     public var isAlphaToCoverageEnabled = false

@@ -23,15 +23,26 @@ extension SoftwareDevice {
         if let library = try? makeDefaultLibrary(bundle: .main) { return library }
         let folder = Bundle.main.bundleURL
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        let bundles = names.filter { $0.hasSuffix(".resources") }.sorted()
-        let files = bundles.flatMap { metalFiles(in: folder.appendingPathComponent($0)) }
-        return files.isEmpty ? nil : try? makeLibrary(files: files)
+        let bundles = names.filter { $0.hasSuffix(".resources") }.sorted().map { folder.appendingPathComponent($0) }
+        let files = bundles.flatMap { metalFiles(in: $0) }
+        if files.isEmpty { return bundles.lazy.compactMap { try? self.builtLibrary(in: $0) }.first }
+        return try? makeLibrary(files: files)
+    }
+
+    /// Returns the library that a build plugin made, if there is one.
+    private func builtLibrary(in folder: URL) throws -> (any MTLLibrary)? {
+        try SourceList(folder.appendingPathComponent("default.metallib")).map(makeLibrary(list:))
+    }
+
+    private func makeLibrary(list: SourceList) throws -> any MTLLibrary {
+        try SoftwareLibrary(sources: list.sources, options: list.options, on: self)
     }
 
     /// Linux has no compiler that builds a `default.metallib` from a program's .metal files. The package manager puts
-    /// the files themselves into the bundle, and each is compiled here separately.
+    /// the files themselves into the bundle, and they are compiled and linked here.
     func makeDefaultLibrary(bundle: Bundle) throws -> any MTLLibrary {
-        let files = metalFiles(in: bundle.resourceURL ?? bundle.bundleURL)
+        let folder = bundle.resourceURL ?? bundle.bundleURL, files = metalFiles(in: folder)
+        if files.isEmpty, let library = try builtLibrary(in: folder) { return library }
         guard !files.isEmpty else {
             throw MTLLibraryError(.fileNotFound, "No .metal file lies in the bundle at \(bundle.bundlePath).")
         }
@@ -44,6 +55,7 @@ extension SoftwareDevice {
     /// all files next to it.
     func makeLibrary(filepath: String) throws -> any MTLLibrary {
         let url = URL(fileURLWithPath: filepath), folder = url.deletingLastPathComponent()
+        if let list = try SourceList(url) { return try makeLibrary(list: list) }
         let sameName = url.deletingPathExtension().appendingPathExtension("metal")
         var files = FileManager.default.fileExists(atPath: sameName.path) ? [sameName] : []
         if files.isEmpty && url.lastPathComponent == "default.metallib" { files = metalFiles(in: folder) }
@@ -58,7 +70,7 @@ extension SoftwareDevice {
     }
 
     private func makeLibrary(files: [URL]) throws -> any MTLLibrary {
-        try SoftwareLibrary(sources: files.map(MetalFile.text), options: MTLCompileOptions(), on: self)
+        try SoftwareLibrary(sources: files.map { try MetalFile.text(of: $0) }, options: MTLCompileOptions(), on: self)
     }
 
     private func metalFiles(in folder: URL) -> [URL] {
@@ -66,7 +78,10 @@ extension SoftwareDevice {
         return names.filter { $0.hasSuffix(".metal") }.sorted().map { folder.appendingPathComponent($0) }
     }
 
-    func makeLibrary(data: DispatchData) throws -> any MTLLibrary { throw compiledLibraryRefused }
+    func makeLibrary(data: DispatchData) throws -> any MTLLibrary {
+        guard let list = try SourceList(Data(data)) else { throw compiledLibraryRefused }
+        return try makeLibrary(list: list)
+    }
 
     func makeDynamicLibrary(library: any MTLLibrary) throws -> any MTLDynamicLibrary {
         try SoftwareDynamicLibrary(library: library)

@@ -15,7 +15,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
         try self.init(sources: [source], options: options, on: device)
     }
 
-    /// Compiles each source separately, as for the files of a default library.
+    /// Compiles the files of a library. A function of one may call those of another.
     init(sources: [String], options: MTLCompileOptions, on device: SoftwareDevice) throws {
         softwareDevice = device
         guard !takeFault("library") else {
@@ -27,7 +27,11 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
             throw MTLLibraryError(
                 .compileFailure, "makeLibrary: a library of type .dynamic needs installName in its MTLCompileOptions.")
         }
-        parts = try sources.map { try LibraryPart(source: $0, options: options, libraries: libraries, on: device) }
+        parts = try sources.enumerated().map { index, source in
+            try LibraryPart(
+                source: source, otherFiles: LibraryPart.others(sources, than: index), options: options,
+                libraries: libraries, on: device)
+        }
         (type, self.installName, self.libraries) = (options.libraryType, installName, libraries)
         recipe = installName.map { LibraryRecipe(sources[0], $0, options, libraries) }
         functionNames = type == .dynamic ? [] : parts.flatMap(\.functionNames)

@@ -1,4 +1,4 @@
-// Layouts of vertices, which this device does not have, and of stage_in, which no kernel of this device has.
+// Layouts of vertices and of `stage_in`. This device runs neither render functions nor kernels with `stage_in`.
 
 public class MTLVertexAttributeDescriptor: NSObject, NSCopying {
     public var format = MTLVertexFormat.invalid

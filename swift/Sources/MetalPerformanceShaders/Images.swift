@@ -97,7 +97,7 @@ public class MPSTemporaryImage: MPSImage {
     ) {}
 }
 
-/// What a filter reads outside of its source.
+/// The values that a filter reads outside of its source.
 public enum MPSImageEdgeMode: UInt, Sendable {
     case zero, clamp, mirror, mirrorWithEdge, constant
 }

@@ -1,6 +1,6 @@
 import Metal
 
-/// What a decomposition writes to its status buffer, as an Int32 for each matrix.
+/// The status of a decomposition, which it writes to its status buffer as an Int32 for each matrix.
 public enum MPSMatrixDecompositionStatus: Int32, Sendable {
     case success = 0
     case failure = -1

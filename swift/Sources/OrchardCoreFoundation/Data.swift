@@ -15,9 +15,9 @@ public func CFDataCreate(_ allocator: CFAllocator?, _ bytes: UnsafePointer<UInt8
 
 public func CFDataCreateMutable(_ allocator: CFAllocator?, _ capacity: CFIndex) -> CFMutableData? { NSMutableData() }
 
-/// A reference whose count the program changes itself. On a Mac its instance may be an existential of an Objective-C
-/// protocol, such as `any MTLBuffer`, or a type of Core Foundation. Swift's `Unmanaged` takes only classes on Linux,
-/// where `any MTLBuffer` is none and `CFData` is a structure, so this one takes any type.
+/// A reference that the program retains and releases explicitly. On a Mac its instance may be of an Objective-C
+/// protocol, such as `any MTLBuffer`, or of a Core Foundation type. On Linux, Swift's `Unmanaged` accepts only classes,
+/// but `any MTLBuffer` is not a class type there and `CFData` is a structure. This one accepts any type.
 public struct Unmanaged<Instance>: @unchecked Sendable {
     private let reference: Swift.Unmanaged<AnyObject>
 
@@ -39,3 +39,10 @@ public struct Unmanaged<Instance>: @unchecked Sendable {
         try body(takeUnretainedValue())
     }
 }
+
+/// Compares the identity of values of a protocol such as `any MTLBuffer`, which on a Mac is a class type.
+@_disfavoredOverload public func === <Value>(left: Value, right: Value) -> Bool {
+    (left as AnyObject) === (right as AnyObject)
+}
+
+@_disfavoredOverload public func !== <Value>(left: Value, right: Value) -> Bool { !(left === right) }

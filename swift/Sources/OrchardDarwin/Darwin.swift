@@ -1,6 +1,6 @@
-// What programs see of `import Darwin`: the C library, and the functions below that Linux lacks. The module has another
-// name because packages ask `#if canImport(Darwin)` to tell Apple's systems from Linux. The compiler reads `Darwin` as
-// this module only in modules that import it outside of `#if`.
+// The contents of `import Darwin` for programs: the C library, and the functions below that Linux lacks. The module has
+// another name because packages ask `#if canImport(Darwin)` to tell Apple's systems from Linux. The compiler reads
+// `Darwin` as this module only in modules that import it outside of `#if`.
 @_exported import Glibc
 
 public typealias kern_return_t = Int32

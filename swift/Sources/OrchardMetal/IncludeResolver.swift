@@ -63,6 +63,10 @@ struct IncludeResolver {
             appendLine(lineNumber + 1)
         case .pragmaOnce:
             output += "\n"
+        case .nextFile:
+            certain = []
+            conditions = 0
+            output += "\(line)\n"
         case .conditionBegins, .conditionEnds, nil:
             if directive == .conditionBegins { conditions += 1 }
             if directive == .conditionEnds { conditions -= 1 }
@@ -145,6 +149,8 @@ struct IncludeResolver {
 private enum Directive: Equatable {
     case include(String, column: Int)
     case pragmaOnce
+    /// Another file of the same library follows (MetalRuntime/rewrite/linking.h).
+    case nextFile
     case conditionBegins
     case conditionEnds
 
@@ -163,6 +169,7 @@ private enum Directive: Equatable {
             let column = line.distance(from: line.startIndex, to: remainder.startIndex) + 1
             self = .include(String(remainder[remainder.index(after: remainder.startIndex)..<end]), column: column)
         case "pragma" where remainder.hasPrefix("once"): self = .pragmaOnce
+        case "pragma" where remainder.hasPrefix("orchard l"): self = .nextFile
         case "if", "ifdef", "ifndef": self = .conditionBegins
         case "endif": self = .conditionEnds
         default: return nil

@@ -117,7 +117,7 @@ final class ExecutionTests: XCTestCase {
         let ascending = (0..<1000).map { UInt32($0) }
         XCTAssertEqual(try arrivalOrder(seed: 0, threads: 1000, group: 128), ascending)
         let orders = try (1...5).map { try arrivalOrder(seed: $0, threads: 1000, group: 128) }
-        XCTAssertEqual(Set(orders).count, 5, "each seed has an order of its own")
+        XCTAssertEqual(Set(orders).count, 5, "each seed has a different order")
         for order in orders {
             XCTAssertNotEqual(order, ascending)
             XCTAssertEqual(order.sorted(), ascending, "every thread runs once")

@@ -213,4 +213,65 @@ final class ForeignProgramTests: CheckerTestCase {
             }
         }
     }
+
+    func testThreadBeforeValues() throws {
+        let declarations = """
+            class Sequence {
+              thread float seed;
+              unsigned step(const unsigned a, const unsigned b) { return a * b; }
+            public:
+              thread Sequence(const unsigned a, const unsigned b = 1);
+              thread float next();
+            };
+            thread Sequence::Sequence(const unsigned a, const unsigned b) { this->seed = step(a, b); }
+            thread float Sequence::next() { this->seed += 0.5f; return this->seed; }
+            thread float2 joined(thread float a, thread const float b) { return float2(a, b); }
+            thread float *first(thread float *a) { return a; }
+            """
+        let y = try results(
+            declarations, "Sequence s(2, 3); s.next(); float v = s.next(); y[i] = joined(*first(&v), 1).x + x[i];")
+        XCTAssertEqual(y, [8, 9, 10, 11])
+    }
+
+    func testQuotientsOfMatrices() throws {
+        let y = try results(
+            "",
+            "float2x2 m = float2x2(x[i], 2, 3, x[i]) / 2.0f; m /= 2; half3x3 h = half3x3(4.0h) / 8; "
+                + "y[i] = m[0][0] + m[1][1] + 100 * m[0][1] + h[2][2];")
+        XCTAssertEqual(y, [51, 51.5, 52, 52.5])
+    }
+
+    func testAScalarBesideTwoComponents() throws {
+        let y = try results(
+            "", "float4 v = float4(float2(x[i], 2), 3); int4 w(int2(4), 5); y[i] = v.x + v.z * v.w + w.w;")
+        XCTAssertEqual(y, [15, 16, 17, 18])
+    }
+
+    /// Functions that only render functions call may use features of rendering, and those of kernels may not.
+    func testFunctionsOfRenderFunctions() throws {
+        let declarations = """
+            struct Out { float4 color [[color(0)]]; float depth [[depth(any)]]; };
+            static float edge(float v) { return fwidth(v) + dfdx(v); }
+            static float2 rate(constant rasterization_rate_map_data &data, float2 p) {
+              rasterization_rate_map_decoder decoder(data);
+              return decoder.map_screen_to_physical_coordinates(p);
+            }
+            template <typename T> T soft(T v) { return edge(v) * 2; }
+            static float both(float v) { return v + 1; }
+            fragment Out shade(float4 p [[position]]) { Out o; o.color = soft(p.x) + both(p.y); o.depth = 0; return o; }
+            """
+        XCTAssertEqual(try results(declarations, "y[i] = both(x[i]);"), [2, 3, 4, 5])
+        XCTAssertThrowsError(try results(declarations, "y[i] = soft(x[i]);")) {
+            XCTAssertTrue("\($0)".contains("use of undeclared identifier 'fwidth'"), "\($0)")
+        }
+    }
+
+    func testRayTracingIsRefusedByASentence() {
+        for line in ["using namespace raytracing;", "using namespace metal::raytracing;", "raytracing::ray r;"] {
+            XCTAssertThrowsError(try results(line, "y[i] = 0;")) {
+                XCTAssertTrue(
+                    "\($0)".contains("error: 'raytracing' is not available: this device traces no rays"), "\($0)")
+            }
+        }
+    }
 }

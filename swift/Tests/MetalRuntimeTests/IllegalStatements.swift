@@ -73,7 +73,7 @@ let vectorProbes = [
     Probe("2.2.1", "const thread float &q = v4.x + 1;", "thread auto &q = v4.x;"),
     Probe("6.6", "f = modf(f, f);", "f = modf(f, v4.x);"),
     Probe("2.2.2", "v4 = float4(v2, v2);", "v4 = float4(v3, v2);"),
-    Probe("2.2.2", "v4 = float4(v2, f, f);", "v4 = float4(v2, f);"),
+    Probe("2.2.2", "v4 = float4(v2, f, f);", "v4 = float4(v2, v2, f);"),
     Probe("2.2.2", "v4 = float4(v3, f);", "v4 = float4(v3);"),
     Probe("2.2.2", "v3 = float3(v4.xyz);", "v3 = float3(v4);"),
     Probe("2.2.2", "v4 = float4(f, f, f, f);", "v4 = float4(f, f, f, f, f);"),

@@ -9,8 +9,8 @@ final class ApiConformanceTests: XCTestCase {
         ("dispatch_data_t", "Linux's Dispatch has DispatchData alone, for which the method is here")
     ]
 
-    /// Types of rendering, tracing rays and sparse textures, which only refuse. ApiNamesTests compares their members by
-    /// name.
+    /// Types for rendering, ray tracing and sparse textures, whose calls are all errors. ApiNamesTests compares the
+    /// names of their members.
     static func isRefused(_ type: String) -> Bool {
         let words = [
             "AccelerationStructure", "Attribute", "AxisAligned", "Blend", "BufferLayout", "ClearColor", "Color", "Cull",

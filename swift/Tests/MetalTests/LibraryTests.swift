@@ -212,9 +212,67 @@ final class LibraryTests: MetalTestCase {
             try device.makeLibrary(filepath: folder.appendingPathComponent("default.metallib").path).functionNames
                 .sorted(),
             ["one", "two"])
-        try write("#line 1\nkernel void two(device float* x [[buffer(0)]]) { x[0] = undeclared; }", "three.metal")
+        try write("#line 1\nkernel void three(device float* x [[buffer(0)]]) { x[0] = undeclared; }", "three.metal")
         XCTAssertThrowsError(try device.makeDefaultLibrary(bundle: try XCTUnwrap(Bundle(path: folder.path)))) {
             XCTAssertTrue($0.localizedDescription.contains("three.metal:1:"), $0.localizedDescription)
         }
+    }
+
+    /// A bundle with these files.
+    private func bundle(_ files: [String: String]) throws -> (Bundle, URL) {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).bundle")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        addTeardownBlock { try? FileManager.default.removeItem(at: folder) }
+        for (name, text) in files {
+            try text.write(to: folder.appendingPathComponent(name), atomically: true, encoding: .utf8)
+        }
+        return (try XCTUnwrap(Bundle(path: folder.path)), folder)
+    }
+
+    private func value(of library: any MTLLibrary) throws -> [Float] {
+        let state = try device.makeComputePipelineState(function: XCTUnwrap(library.makeFunction(name: "k")))
+        let x = device.makeBuffer(length: 4)!
+        run { encoder in
+            encoder.setComputePipelineState(state)
+            encoder.setBuffer(x, offset: 0, index: 0)
+            encoder.dispatchThreads(one, threadsPerThreadgroup: one)
+        }
+        return floats(x)
+    }
+
+    private static let caller = """
+        #include "shared.h"
+        kernel void k(device float* x [[buffer(0)]]) { x[0] = shared(3); }
+        """
+    private static let callee = "#include \"shared.h\"\nfloat shared(float x) { return x * FACTOR; }"
+
+    func testFilesOfABundleAreLinked() throws {
+        var files = [
+            "a.metal": Self.caller, "b.metal": Self.callee, "shared.h": "#define FACTOR 7\nfloat shared(float);",
+        ]
+        XCTAssertEqual(try value(of: device.makeDefaultLibrary(bundle: bundle(files).0)), [21])
+        files["c.metal"] = Self.callee
+        XCTAssertThrowsError(try device.makeDefaultLibrary(bundle: bundle(files).0)) {
+            XCTAssertTrue(
+                $0.localizedDescription.contains("c.metal:2:7: error: 'shared(float)' is also defined at b.metal:2"))
+        }
+    }
+
+    /// A library that `metal` wrote in a build plugin (src/cli/metal_tools.ts).
+    func testListsOfSources() throws {
+        let (sources, folder) = try bundle([
+            "a.metal": Self.caller, "b.metal": Self.callee, "shared.h": "float shared(float);",
+        ])
+        XCTAssertNotNil(sources)
+        let list = """
+            Orchard: sources of a Metal library
+            \(folder.path)/a.metal\t-I\(folder.path)\t-std=metal3.0
+            \(folder.path)/b.metal\t-DFACTOR=5
+            """
+        let (built, place) = try bundle(["default.metallib": list])
+        XCTAssertEqual(try value(of: device.makeDefaultLibrary(bundle: built)), [15])
+        XCTAssertEqual(try value(of: device.makeLibrary(URL: place.appendingPathComponent("default.metallib"))), [15])
+        let data = Data(list.utf8).withUnsafeBytes { DispatchData(bytes: $0) }
+        XCTAssertEqual(try value(of: device.makeLibrary(data: data)), [15])
     }
 }

@@ -167,7 +167,7 @@ final class Metal4Tests: MetalTestCase {
         XCTAssertThrowsError(try compiler.makeComputePipelineState(descriptor: descriptor))
     }
 
-    /// What is in no residency set, a GPU faults on.
+    /// A GPU faults on memory that is in no residency set.
     func testResidency() throws {
         let x = buffer([1, 2, 3, 4]), y = buffer([0, 0, 0, 0])
         let setup = try Setup(device, [x]), arguments = try table(buffers: 2)

@@ -231,7 +231,7 @@ final class PerformanceShaderTests: MetalTestCase {
         }
     }
 
-    /// Rows with equal values too, of which the first comes first.
+    /// Includes rows with equal values: the one with the smallest index comes first.
     func testTheLargestValuesOfRows() {
         let rows = 3, k = 4, values = drawn(rows, k)
         let rounded = drawn(rows, 9).values.map { $0.map { $0.rounded() } }

@@ -81,6 +81,29 @@ test("a file included under several names is one file, and angle brackets search
 
 /** Only the executing pass rejects this, in the last of many kernels. */
 const many = Array.from({ length: 20 }, (_, i) => `kernel void k${i}(device float* x) { x[0] = ${i}; }`);
+test.if(software)(
+  "a file may call a function that another file defines, and --library compares all definitions",
+  () => {
+    writeFileSync(join(folder, "shared.h"), "#pragma once\nfloat shared(float x);\nstruct Item { float value; };\n");
+    const caller = file(
+      "linked/a.metal",
+      '#include "../shared.h"\nkernel void k(device float* x) { Item i{x[1]}; x[0] = shared(i.value); }\n',
+    );
+    const definition = '#include "../shared.h"\nfloat shared(float x) { Item i{x}; return i.value; }\n';
+    const callee = file("linked/b.metal", definition);
+    const lines = [caller, callee].map((path) => `${path}: no problems\n`).join("");
+    expect(check(join(folder, "linked"))).toEqual({ out: lines, err: "", exitCode: 0 });
+    expect(check("--library", "--jobs", "2", caller, callee)).toMatchObject({ out: lines, exitCode: 0 });
+    expect(check(caller).out).toContain("error: undefined symbols: shared(float): ");
+    const other = file("other.metal", "float unused() { return 1; }\n");
+    const again = file("again.metal", "float unused() { return 2; }\n");
+    expect(check(other, again).exitCode).toBe(0);
+    expect(check("--library", other, again).out).toContain(
+      `${again}:3:7: error: 'unused()' is also defined at ${other}:3, in another file of this library`,
+    );
+  },
+);
+
 test.if(software)("a library of many kernels passes the executing check", () => {
   const sound = file("many.metal", `${many.join("\n")}\n`);
   expect(check(sound)).toMatchObject({ out: `${sound}: no problems\n`, exitCode: 0 });

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include <cxxabi.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -484,14 +486,23 @@ bool narrows_to_bfloat(const std::string &output) {
   return false;
 }
 
+// Returns a symbol as in the source, such as `f(float)`.
+std::string demangled(const std::string &symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&free)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                    &free);
+  return status == 0 ? name.get() : symbol;
+}
+
 // A kernel is not linked against libraries: undefined symbols would be resolved in the process that loads it.
 void refuse_symbols(const std::string &object, ProcessResult &result) {
   std::string text;
-  for (const std::string &name : undefined_symbols(object)) text += (text.empty() ? "" : ", ") + name;
+  for (const std::string &name : undefined_symbols(object)) text += (text.empty() ? "" : ", ") + demangled(name);
   if (text.empty()) return;
   result.status = 1;
   result.output = "program_source: error: undefined symbols: " + text +
-                  ": a kernel calls functions of its own and of Metal's library only\n";
+                  ": a kernel can call functions of its library and of Metal's only; define them in a file of the "
+                  "library, neither static nor inline\n";
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "compile/kernel_cache.h"
 #include "compile/recursion.h"
 #include "gpu/ptx.h"
+#include "rewrite/linking.h"
 #include "support/settings.h"
 
 #include <algorithm>
@@ -143,16 +144,33 @@ std::string MetalProgram::record_name() const { return key + (setting_flag(Setti
 
 std::string MetalProgram::errors_name() const { return record_name() + ".errors"; }
 
-bool MetalProgram::run_front(std::string &message) {
-  ProcessResult expanded = preprocess(*tools, options, source);
-  auto diagnostics = parse_preprocessor(expanded.output);
-  if (expanded.status != 0) {
-    if (!has_errors(diagnostics))
-      diagnostics.push_back({Diagnostic::error, "program_source", 0, 0, "the preprocessor failed: " + expanded.output});
-    return message = render(diagnostics, lines), false;
+// The preprocessed program, with the definitions that it needs from the library's other files.
+bool MetalProgram::expand(std::string &text, std::vector<Diagnostic> &diagnostics) {
+  const LibraryFiles files = split_files(source);
+  std::vector<TokenList> expansions;
+  for (const std::string &file : files.texts) {
+    ProcessResult result = preprocess(*tools, options, file);
+    const auto found = parse_preprocessor(result.output);
+    diagnostics.insert(diagnostics.end(), found.begin(), found.end());
+    if (result.status != 0) {
+      if (!has_errors(found))
+        diagnostics.push_back({Diagnostic::error, "program_source", 0, 0, "the preprocessor failed: " + result.output});
+      return false;
+    }
+    expansions.push_back(tokenize(std::move(result.standard_output)));
+    if (files.texts.size() == 1 || files.compares_definitions) continue;
+    if (expansions.size() == 1 && !needs_definitions(expansions[0])) break;
   }
-  rewritten =
-      std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
+  text = expansions.size() == 1 ? *expansions[0].text
+                                : link_files(expansions, files.compares_definitions, lines, diagnostics);
+  return !has_errors(diagnostics);
+}
+
+bool MetalProgram::run_front(std::string &message) {
+  std::string text;
+  std::vector<Diagnostic> diagnostics;
+  if (!expand(text, diagnostics)) return message = render(diagnostics, lines), false;
+  rewritten = std::make_unique<Rewritten>(rewrite(tokenize(std::move(text)), lines, options.version));
   rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
   if (known_entries.empty()) // entries of a record are kept, since others reference them
     for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});

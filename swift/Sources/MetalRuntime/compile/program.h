@@ -34,6 +34,7 @@ public:
   std::vector<std::string> files();
 
 private:
+  bool expand(std::string &text, std::vector<Diagnostic> &diagnostics);
   bool run_front(std::string &message);
   bool read_record(std::string &message);
   void write_record(const std::string &message);

@@ -1,5 +1,5 @@
 // Functions that call themselves, directly or through others, in the calls of a compiled program: there each instance
-// of a template and each overload is a function of its own.
+// of a template and each overload is a separate function.
 #pragma once
 
 #include "rewrite/rewriter.h"

@@ -1,5 +1,5 @@
-// What the handle of a host-bound tensor refers to. Included by kernels (mrt/tensor.h) and by the runtime's interface
-// (include/metal_runtime.h), so it uses no system header.
+// The table to which the handle of a tensor of the host points. Included by kernels (mrt/tensor.h) and by the runtime's
+// interface (include/metal_runtime.h), so it uses no system header.
 #ifndef MRT_TENSOR_ABI_H
 #define MRT_TENSOR_ABI_H
 

@@ -72,14 +72,7 @@ private:
   }
 
   void add_parameter(Range part) {
-    uint32_t end = part.first;
-    while (end < part.last && !tokens.is(end, "=")) end = uint32_t(tokens.after_group(end));
-    while (end > part.first && tokens.is(end - 1, "]") && opens_attribute(tokens, tokens[end - 1].partner))
-      end = tokens[end - 1].partner;
-    bool named = end - part.first >= 2 && tokens.is_identifier(end - 1) &&
-                 !one_of(tokens[end - 2].text, {"::", "const", "constant", "device", "thread", "threadgroup",
-                                                "unsigned", "signed", "typename"});
-    add({part.first, named ? end - 1 : end});
+    add(type_of_parameter(tokens, part));
     out += ",";
   }
 
@@ -172,6 +165,17 @@ std::string tokens_without_spaces(const TokenList &tokens, Range range) {
 }
 
 } // namespace
+
+Range type_of_parameter(const TokenList &tokens, Range part) {
+  uint32_t end = part.first;
+  while (end < part.last && !tokens.is(end, "=")) end = uint32_t(tokens.after_group(end));
+  while (end > part.first && tokens.is(end - 1, "]") && opens_attribute(tokens, tokens[end - 1].partner))
+    end = tokens[end - 1].partner;
+  const bool named = end - part.first >= 2 && tokens.is_identifier(end - 1) &&
+                     !one_of(tokens[end - 2].text, {"::", "const", "constant", "device", "thread", "threadgroup",
+                                                    "unsigned", "signed", "typename"});
+  return {part.first, named ? end - 1 : end};
+}
 
 // Returns a declaration without its address spaces and the qualifiers of its object.
 std::string shape(const TokenList &tokens, const Declaration &declaration) {

@@ -151,6 +151,8 @@ void find_overloads(Rewriter &rewriter);                                        
 void tell_objects_apart(Rewriter &rewriter, const std::vector<const Declaration *> &methods); // objects.cpp
 std::string shape(const TokenList &tokens, const Declaration &declaration);                   // without address spaces
 void drop_duplicates(Rewriter &rewriter);
+// Returns the type of a parameter, without its name, attributes and default (duplicates.cpp).
+Range type_of_parameter(const TokenList &tokens, Range part);
 
 void collect_mentions(Rewriter &rewriter); // mentions.cpp
 // The functions that a function can call, including itself, and all names that they mention.

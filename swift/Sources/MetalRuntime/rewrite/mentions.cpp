@@ -135,7 +135,7 @@ private:
     for (size_t index : found->second) reach(index, mention); // inherited, or named through an alias of its class
   }
 
-  // A member belongs to an object, or to a template argument, whose class is named somewhere.
+  // A member is called on an object, or through a template argument. The program must name its class somewhere.
   void reach(size_t index, const Mention &mention) {
     const std::string_view owner = mentions.functions[index].owner;
     const bool of_any = mention.is_member || (!mention.qualifier.empty() && !mentions.scopes.count(mention.qualifier));

@@ -74,7 +74,8 @@ private:
     std::string_view text = tokens[index].text;
     bool is_member = index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"});
     const bool of_metal = index > 1 && tokens.is(index - 1, "::") && tokens.is(index - 2, "metal");
-    if ((of_metal || !is_member) && (tokens.is(index + 1, "<") || tokens.is(index + 1, "::")))
+    const bool opens = index > 1 && one_of(tokens[index - 1].text, {"namespace", "::"}) && tokens.is(index + 1, ";");
+    if ((of_metal || !is_member) && (tokens.is(index + 1, "<") || tokens.is(index + 1, "::") || opens))
       for (const Refusal &refusal : absent)
         if (text == refusal.keyword)
           return rewriter.error(index, "'" + std::string(text) + "' is not available: " + std::string(refusal.message));

@@ -38,6 +38,20 @@ constexpr std::string_view dropped_attributes[] = {"kernel",
                                                    "color",
                                                    "imageblock_data",
                                                    "payload",
+                                                   "depth",
+                                                   "stencil",
+                                                   "sample_mask",
+                                                   "clip_distance",
+                                                   "invariant",
+                                                   "center_no_perspective",
+                                                   "centroid_perspective",
+                                                   "centroid_no_perspective",
+                                                   "sample_perspective",
+                                                   "sample_no_perspective",
+                                                   "render_target_array_index",
+                                                   "viewport_array_index",
+                                                   "primitive_id",
+                                                   "primitive_culled",
                                                    "vertex_id",
                                                    "instance_id"};
 
@@ -91,12 +105,18 @@ std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
   return found;
 }
 
-// `thread const device T *p`: the variable's address space, which is redundant, precedes that of the target.
+// `thread const device T *p`: the variable's address space, which is redundant, precedes that of the target. It is also
+// redundant for the value of a function, variable or member, as in `thread T f();`, and for a constructor.
 bool is_of_variable(const TokenList &tokens, uint32_t index) {
   if (!tokens.is(index, "thread")) return false;
   bool other = false;
+  int names = 0; // of the type, and of what is declared
   for (uint32_t next = index + 1; next < tokens.size(); next = uint32_t(tokens.after_group(next))) {
     if (one_of(tokens[next].text, {"*", "&"})) return other;
+    if (names > 0 && tokens.is(next, "(")) return !one_of(tokens[next + 1].text, {"*", "&"}); // of a constructor too
+    if (names > 1 && one_of(tokens[next].text, {";", "=", ",", ")"})) return true;
+    names += tokens.is_identifier(next) && !tokens.is(next - 1, "::") &&
+             !one_of(tokens[next].text, {"const", "volatile", "unsigned", "signed", "struct", "typename", "inline"});
     if (tokens.is(next, "<")) next = after_angles(tokens, next, uint32_t(tokens.size())) - 1;
     else if (!tokens.is_identifier(next) && !tokens.is(next, "::")) return false;
     other |= one_of(tokens[next].text, {"device", "threadgroup", "constant"});

@@ -11,7 +11,7 @@
 
 namespace mrt {
 
-// Other elements may have constructors, which write before there is a guard.
+// Elements of other types may have constructors, which write to them before a guard exists.
 template <typename T> constexpr bool is_guarded = __is_arithmetic(T) || MRT_IS_BFLOAT(T);
 template <typename T, int N> constexpr bool is_guarded<metal::vec<T, N>> = true;
 template <typename T, int N> constexpr bool is_guarded<metal::packed_vec<T, N>> = true;

@@ -95,6 +95,15 @@ template <typename T, int C, int R, typename S, mrt::if_scalar_beside<S, T> = 0>
 MRT_FUNC matrix<T, C, R> &operator*=(matrix<T, C, R> &a, S s) {
   return a = a * s;
 }
+template <typename T, int C, int R, typename S, mrt::if_scalar_beside<S, T> = 0>
+MRT_FUNC matrix<T, C, R> operator/(matrix<T, C, R> a, S s) {
+  for (int c = 0; c < C; ++c) a.columns[c] = a.columns[c] / T(s);
+  return a;
+}
+template <typename T, int C, int R, typename S, mrt::if_scalar_beside<S, T> = 0>
+MRT_FUNC matrix<T, C, R> &operator/=(matrix<T, C, R> &a, S s) {
+  return a = a / s;
+}
 
 // Matrix times column vector, row vector times matrix, matrix times matrix. Sums are added from the first term to the
 // last.

@@ -301,7 +301,7 @@ struct tensor<T, Extents, tensor_handle>
 } // namespace tensors
 
 #ifndef MRT_STRICT
-// The tensor itself if it has its sizes, and what the handle of one of the host refers to.
+// Returns a tensor that has its sizes; for the handle of a tensor of the host, makes one from the table it points to.
 template <typename Operand> MRT_FUNC Operand &view_of(Operand &operand) { return operand; }
 template <typename T, typename E>
 MRT_UNINSTRUMENTED auto view_of(tensors::tensor<T, E, tensors::tensor_handle> operand) {

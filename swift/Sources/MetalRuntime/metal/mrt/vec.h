@@ -23,7 +23,7 @@ template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is
 #if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
-// Defaulted here, its line would be that of the class, but a finding must give the program's line.
+// A copy that the class defaults has the line of the class, but a finding needs the line of the program.
 #define MRT_VEC_COPIES(N)                                                                                              \
   constexpr MRT_METHOD vec(const vec &) = default;                                                                     \
   constexpr MRT_METHOD vec &operator=(const vec &) = default;
@@ -150,6 +150,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   template <typename V, if_vector<V, T, 2> = 0> constexpr MRT_METHOD vec(T x, V v) SPACE : x(x), y(v.x), z(v.y) {}     \
   template <typename V, if_vector<V, T, 2> = 0> constexpr MRT_METHOD vec(V v, T z) SPACE : x(v.x), y(v.y), z(z) {}
 
+// `float4(v2, s)` is `float4(v2, float2(s))`: a scalar converts to a vector, as in other projects' programs.
 #define MRT_VEC4_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(4, SPACE, x(v.x), y(v.y), z(v.z), w(v.w))                                                               \
   MRT_VEC_CONVERSIONS(4, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)), z(MRT_CAST(T, v.z)), w(MRT_CAST(T, v.w)))    \
@@ -164,6 +165,8 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   constexpr MRT_METHOD vec(T x, T y, V v) SPACE : x(x), y(y), z(v.x), w(v.y) {}                                        \
   template <typename V, typename W, if_vector<V, T, 2> = 0, if_vector<W, T, 2> = 0>                                    \
   constexpr MRT_METHOD vec(V a, W b) SPACE : x(a.x), y(a.y), z(b.x), w(b.y) {}                                         \
+  template <typename V, typename S, if_vector<V, T, 2> = 0, mrt::if_scalar_beside<S, T> = 0>                           \
+  constexpr MRT_METHOD vec(V v, S s) SPACE : x(v.x), y(v.y), z(T(s)), w(T(s)) {}                                       \
   template <typename V, if_vector<V, T, 3> = 0>                                                                        \
   constexpr MRT_METHOD vec(V v, T w) SPACE : x(v.x), y(v.y), z(v.z), w(w) {}                                           \
   template <typename V, if_vector<V, T, 3> = 0>                                                                        \
