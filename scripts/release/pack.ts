@@ -33,7 +33,7 @@ export const tarballFolder: string = join(releaseFolder, "tarballs");
 export async function pack(platforms: readonly string[] = possiblePlatforms()): Promise<string[]> {
   const staged: string[] = [];
   for (const target of platforms) {
-    const folder = join(releaseFolder, "packages", `${packageFile.name}-${target}`);
+    const folder = stagingFolder(target);
     staged.push(folder);
     if (target === deviceTarget) {
       await stageBuiltDevice(folder);
@@ -42,6 +42,27 @@ export async function pack(platforms: readonly string[] = possiblePlatforms()): 
     const dylibs = await withSpinner(`Building the dylibs for ${target}`, (progress) => dylibsOf(target, progress));
     await stagePlatform(folder, target, dylibs);
   }
+  return packWithMain(staged);
+}
+
+/** Packs the dylibs of `bun run build`, which need not load on other machines, to try a release without Zig. */
+export async function packBuilt(): Promise<string[]> {
+  const dylib = join(buildFolder, cpuLibraryName);
+  if (!existsSync(dylib)) throw new Failure(`There is no ${dylib}; \`bun run build\` makes it.`);
+  const isMac = process.platform === "darwin";
+  const staged = [stagingFolder(platform)];
+  await stagePlatform(staged[0]!, platform, isMac ? [dylib, metalDylib] : [dylib]);
+  if (possiblePlatforms().includes(deviceTarget)) {
+    staged.push(stagingFolder(deviceTarget));
+    await stageBuiltDevice(staged[1]!);
+  }
+  return packWithMain(staged);
+}
+
+const stagingFolder = (target: string): string => join(releaseFolder, "packages", `${packageFile.name}-${target}`);
+
+/** Stages the package itself, and packs it after the staged packages of platforms. */
+async function packWithMain(staged: readonly string[]): Promise<string[]> {
   const main = join(releaseFolder, "packages", packageFile.name);
   await stageMain(main);
   return packFolders([...staged, main], tarballFolder);

@@ -1,15 +1,16 @@
 /** Creates empty projects of every kind, and adds the packages from a registry; the dylib must compute in each. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import packageFile from "../../package.json";
-import { type RunOptions, run, tail } from "../../src/cli/run.ts";
+import { type RunOptions, run, runOrFail, tail } from "../../src/cli/run.ts";
 import { Failure } from "../failure.ts";
 import { releaseFolder } from "./dylib.ts";
+import { publish, readTarball } from "./publish.ts";
 import { type Registry, startRegistry } from "./registry.ts";
 import { deviceTarget } from "./stage.ts";
 
-const { name } = packageFile;
+const { name, version } = packageFile;
 
 /** The output of a program, the same in every kind of project. */
 const printed = '{"product":[[7,10],[15,22]],"gradient":[[4,6],[4,6]],"backends":["cpu"]}';
@@ -91,15 +92,17 @@ const strictest = {
 };
 
 /**
- * Publishes the packages to a local registry, and tries each kind of project; with the software device, also a kernel.
+ * Releases the packages to a local registry as {@link release} does to npm, tries each kind of project, and with the
+ * software device a kernel; then makes the version `latest`.
+ *
  * @throws {Failure}
  */
 export async function tryPackages(tarballs: readonly string[]): Promise<void> {
   await using registry = await startRegistry(join(releaseFolder, "registry"));
-  for (const tarball of tarballs) await registry.publish(tarball);
+  await publishTwice(dirname(tarballs[0]!), registry);
   const folder = await mkdtemp(join(tmpdir(), "orchard-project-"));
   try {
-    await makeProject(folder, registry);
+    await makeProject(folder, registry, `${name}@next`);
     for (const [kind, body] of Object.entries(kinds)) {
       await body(folder);
       console.log(`  ${kind}: passed`);
@@ -108,9 +111,33 @@ export async function tryPackages(tarballs: readonly string[]): Promise<void> {
       await tryDevice(folder, registry);
       console.log("  a kernel on the software device, checked: passed");
     }
+    await tryLatest(tarballs, registry);
+    console.log(`  ${name} without a tag, once its version is latest: passed`);
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+/** Publishes as a release does, and repeats it, which must publish nothing. */
+async function publishTwice(folder: string, registry: Registry): Promise<void> {
+  for (const line of await publish(folder, { local: registry.environment })) console.log(`  ${line}`);
+  const again = await publish(folder, { local: registry.environment });
+  const others = again.filter((line) => !line.endsWith(": it is published already"));
+  if (others.length > 0) throw new Failure(`expected a second run to publish nothing, got:\n${others.join("\n")}`);
+}
+
+/** Moves the tag `latest` as a person does after a release, and adds the package without a tag to an empty project. */
+async function tryLatest(tarballs: readonly string[], registry: Registry): Promise<void> {
+  const { environment } = registry;
+  for (const path of tarballs) {
+    const own = await readTarball(path);
+    const tagged = `${own.name}@${own.version}`;
+    await runOrFail(`Tagging ${tagged}`, ["npm", "dist-tag", "add", tagged, "latest"], { environment });
+  }
+  await inEmptyFolder(async (folder) => {
+    await makeProject(folder, registry, name);
+    await prints(folder, ["index.ts"]);
+  });
 }
 
 const kernel = `import { metalKernel } from "${name}";
@@ -126,7 +153,7 @@ console.log(y.join());
 
 /** A correct kernel, and one that reads past its buffer, which must fail a checked run. */
 async function tryDevice(folder: string, registry: Registry): Promise<void> {
-  await bun(folder, ["add", "--dev", `${name}-${deviceTarget}`], { environment: settings(folder, registry) });
+  await bun(folder, ["add", "--dev", `${name}-${deviceTarget}@next`], { environment: settings(folder, registry) });
   await bun(folder, ["x", "orchard", "toolchain", "install"]);
   const environment = { ORCHARD_METAL_CHECK: "1" };
   for (const [text, expected] of [
@@ -141,14 +168,15 @@ async function tryDevice(folder: string, registry: Registry): Promise<void> {
 }
 
 const settings = (folder: string, registry: Registry) => ({
-  BUN_CONFIG_REGISTRY: registry.url,
+  ...registry.environment,
   BUN_INSTALL_CACHE_DIR: join(folder, ".cache"),
 });
 
-async function makeProject(folder: string, registry: Registry): Promise<void> {
+/** Makes a project with an empty cache. @param added the package, with a tag if it is not `latest` */
+async function makeProject(folder: string, registry: Registry, added: string): Promise<void> {
   const environment = settings(folder, registry);
   await bun(folder, ["init", "--yes"], { environment });
-  await bun(folder, ["add", name], { environment });
+  await bun(folder, ["add", added], { environment });
   for (const [file, text] of Object.entries(files)) await Bun.write(join(folder, file), text);
 }
 
@@ -164,6 +192,7 @@ const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
   "one file, and threads of a data set": (folder) => prints(folder, ["loaded.ts"]),
   "bun test": (folder) => prints(folder, ["test"]),
   "bun --hot": (folder) => prints(folder, ["--hot", "hot.ts"], 2),
+  "the command": (folder) => tryCommand(folder),
   "bun build": async (folder) => {
     await bun(folder, ["build", "--target=bun", "index.ts", "--outdir", "out"]);
     await prints(join(folder, "out"), ["index.js"]);
@@ -173,6 +202,22 @@ const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
     await inEmptyFolder((empty) => expectPrinted("./program", [join(folder, "program")], empty));
   },
 };
+
+/** The command reports the packed dylib, and trains and continues a text with it. */
+async function tryCommand(folder: string): Promise<void> {
+  await Bun.write(join(folder, "text.txt"), "the quick brown fox jumps over the lazy dog\n".repeat(40));
+  const small = ["--layers", "1", "--heads", "1", "--width", "32", "--context", "8", "--batch", "1", "--steps", "2"];
+  for (const [words, expected] of [
+    [["--version"], new RegExp(version.replaceAll(".", "\\."))],
+    [["doctor"], /✓ cpu /],
+    [["train", "text.txt", ...small, "--backend", "cpu", "--out", "run"], /loss/],
+    [["generate", "run", "--prompt", "the", "--tokens", "3", "--backend", "cpu"], /^the/m],
+  ] as const) {
+    const { status, output } = await run([process.execPath, "x", "orchard", ...words], { cwd: folder });
+    if (status !== 0 || !expected.test(output))
+      throw new Failure(`orchard ${words.join(" ")} ended with ${status}, expected ${expected}:\n${tail(output)}`);
+  }
+}
 
 /** Uses the repository's version of TypeScript, since `bun init` may install any. */
 async function typechecks(folder: string): Promise<void> {

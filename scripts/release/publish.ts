@@ -9,27 +9,39 @@ import { Failure } from "../failure.ts";
  */
 const TAG = "next";
 
-interface Tarball {
-  readonly path: string;
+interface Manifest {
   readonly name: string;
   readonly version: string;
+  readonly repository?: unknown;
+}
+
+export interface Tarball extends Manifest {
+  readonly path: string;
   /** In the registries' format: `sha512-…`. */
   readonly integrity: string;
+}
+
+export interface PublishOptions {
+  /** Further flags for npm: `--provenance`. */
+  readonly flags?: readonly string[];
+  /** Variables that select a registry on this machine, which accepts packages without a repository. */
+  readonly local?: Record<string, string>;
 }
 
 /**
  * Publishes the tarballs in a folder with `npm publish` under the tag `next`, the package that depends on the others
  * last. Versions that the registry has already are skipped, so that a failed release can be repeated.
  *
- * @param flags further flags for npm: `--provenance`
  * @returns a line for each tarball
- * @throws {Failure} if the registry has a version with other contents, or rejects one
+ * @throws {Failure} if the registry has a version with other contents, or rejects one, and if a package does not name
+ * its repository
  */
-export async function publish(folder: string, flags: readonly string[] = []): Promise<string[]> {
+export async function publish(folder: string, { flags = [], local }: PublishOptions = {}): Promise<string[]> {
   const names = [...new Bun.Glob("*.tgz").scanSync(folder)];
   const tarballs = await Promise.all(names.map((name) => readTarball(resolve(folder, name))));
   if (tarballs.length === 0) throw new Failure(`There are no tarballs in ${folder}.`);
-  const registry = await registryOf(folder);
+  if (!local) checkRepository(tarballs);
+  const registry = await registryOf(folder, local);
   const lines: string[] = [];
   for (const tarball of tarballs.sort((a, b) => b.name.length - a.name.length || a.name.localeCompare(b.name))) {
     const version = `${tarball.name}@${tarball.version}`;
@@ -39,24 +51,35 @@ export async function publish(folder: string, flags: readonly string[] = []): Pr
       throw new Failure(`${version} is published with other contents. A version can't be replaced: raise it.`);
     else {
       const command = ["npm", "publish", tarball.path, "--access", "public", "--tag", TAG, ...flags];
-      await runOrFail(`Publishing ${version}`, command, { cwd: folder });
+      await runOrFail(`Publishing ${version}`, command, { cwd: folder, environment: local ?? {} });
       lines.push(`${version}: published as ${TAG}`);
     }
   }
   return lines;
 }
 
-async function readTarball(path: string): Promise<Tarball> {
+/** Reads a tarball's manifest, and computes its hash. */
+export async function readTarball(path: string): Promise<Tarball> {
   const { output } = await runOrFail(`Reading ${path}`, ["tar", "-xzOf", path, "package/package.json"]);
-  const { name, version } = JSON.parse(output) as { readonly name: string; readonly version: string };
+  const { name, version, repository } = JSON.parse(output) as Manifest;
   const hash = new Bun.CryptoHasher("sha512").update(await Bun.file(path).bytes()).digest("base64");
-  return { path, name, version, integrity: `sha512-${hash}` };
+  return { path, name, version, repository, integrity: `sha512-${hash}` };
+}
+
+/** npm checks the provenance of a package against its repository, and pages of registries link to it. */
+function checkRepository(tarballs: readonly Tarball[]): void {
+  const without = tarballs.filter(({ repository }) => repository === undefined).map(({ name }) => name);
+  if (without.length > 0)
+    throw new Failure(
+      `${without.join(", ")}: no repository in package.json. Set it before packing: ` +
+        '`npm pkg set repository.type=git "repository.url=git+https://HOST/OWNER/NAME.git"`.',
+    );
 }
 
 /** Returns the registry to which npm publishes from a folder. */
-async function registryOf(folder: string): Promise<string> {
+async function registryOf(folder: string, environment: Record<string, string> = {}): Promise<string> {
   const { output } = await runOrFail("Asking npm for its registry", ["npm", "config", "get", "registry"], {
-    cwd: folder,
+    ...{ cwd: folder, environment },
   });
   return output.trim().replace(/\/*$/, "/");
 }

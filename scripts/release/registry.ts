@@ -8,8 +8,8 @@ import { Failure } from "../failure.ts";
 /** A registry that runs until it is disposed. */
 export interface Registry extends AsyncDisposable {
   readonly url: string;
-  /** Publishes a tarball. @throws {Failure} with the registry's message */
-  publish(tarball: string): Promise<void>;
+  /** Variables with which npm and Bun use the registry. */
+  readonly environment: Record<string, string>;
 }
 
 /** @param folder for the registry's packages; it is emptied first */
@@ -21,7 +21,8 @@ export async function startRegistry(folder: string): Promise<Registry> {
   const url = `http://${address}/`;
   const config = join(folder, "config.yaml");
   await Bun.write(config, JSON.stringify(settings(folder, await usualRegistry()))); // JSON is YAML
-  await Bun.write(join(folder, ".npmrc"), `registry=${url}\n//${address}/:_authToken=local\n`);
+  const userSettings = join(folder, "npmrc");
+  await Bun.write(userSettings, `registry=${url}\n//${address}/:_authToken=local\nupdate-notifier=false\n`);
   const child = Bun.spawn([process.execPath, program, "--config", config, "--listen", address], {
     cwd: folder,
     stdio: ["ignore", Bun.file(join(folder, "log")), Bun.file(join(folder, "errors"))],
@@ -36,7 +37,11 @@ export async function startRegistry(folder: string): Promise<Registry> {
     await stop();
     throw error;
   }
-  return { url, publish: (tarball) => publish(folder, url, tarball), [Symbol.asyncDispose]: stop };
+  const environment = {
+    ...{ npm_config_userconfig: userSettings, npm_config_registry: url, npm_config_cache: join(folder, "npm") },
+    BUN_CONFIG_REGISTRY: url,
+  };
+  return { url, environment, [Symbol.asyncDispose]: stop };
 }
 
 /** Verdaccio, installed once per lock file, since it is not a dependency of the repository. */
@@ -93,12 +98,4 @@ async function answering(url: string, exitCode: () => number | null): Promise<vo
     await Bun.sleep(100);
   }
   throw new Failure("Verdaccio does not answer.");
-}
-
-async function publish(folder: string, url: string, tarball: string): Promise<void> {
-  const command = [process.execPath, "publish", tarball, "--registry", url, "--access", "public"];
-  await runOrFail(`Publishing ${tarball}`, command, {
-    cwd: folder,
-    environment: { npm_config_registry: url, BUN_CONFIG_REGISTRY: url, npm_config_token: "local" },
-  });
 }

@@ -13,13 +13,16 @@ declare const self: {
   postMessage(message: FromFront, transfer?: ArrayBuffer[]): void;
 };
 
+/** A comment in a stream of events, which clients skip. */
+const COMMENT = new TextEncoder().encode(":\n\n");
+
 /** Milliseconds for the last bytes to be sent after the last answer. */
 const FLUSH = 500;
 
 /** An answer that the main thread computes. */
 interface Pending {
   readonly respond: (response: Response) => void;
-  readonly answered: () => void;
+  readonly connection: Relayed | undefined;
   /** Whether the model answers. */
   readonly isAdmitted: boolean;
   stream?: ReadableStreamDefaultController<Uint8Array>;
@@ -81,29 +84,29 @@ class Front {
 
   private async answer(request: Request, connection: Relayed | undefined): Promise<Response> {
     connection?.opened();
-    const response = await this.responseTo(request, () => connection?.answered());
+    const response = await this.responseTo(request, connection);
     if (response.headers.get("Connection") === "close") connection?.refuse();
     else if (connection?.isEnded) response.headers.set("Connection", "close");
     return response;
   }
 
-  /** Answers every request, also after errors. @param answered called after the answer's last part */
-  private async responseTo(request: Request, answered: () => void): Promise<Response> {
+  /** Answers every request, also after errors. */
+  private async responseTo(request: Request, connection: Relayed | undefined): Promise<Response> {
     this.open++;
     let path = "unknown";
     try {
       const found = pathOf(request);
       if (this.listening.doors.has(found)) path = found;
       const own = this.ownAnswer(request, found);
-      if (!own) return this.withCors(request, await this.admit(request, path, answered));
+      if (!own) return this.withCors(request, await this.admit(request, path, connection));
       this.count(path, own.status);
-      this.leave(answered);
+      this.leave(connection);
       return this.withCors(request, own);
     } catch (error) {
       const { status, body, headers } = apiErrorOf(error);
       if (status === 500) console.error("serve:", error);
       this.count(path, status);
-      this.leave(answered);
+      this.leave(connection);
       return this.withCors(request, Response.json(body, { status, headers }));
     }
   }
@@ -134,13 +137,13 @@ class Front {
   }
 
   /** Reads a body, and lets the main thread answer the request. @throws {ApiError} for the body */
-  private async admit(request: Request, path: string, answered: () => void): Promise<Response> {
+  private async admit(request: Request, path: string, connection: Relayed | undefined): Promise<Response> {
     const { doors, bodySeconds } = this.listening;
     const most = doors.get(path)!.bodyBytes;
-    if (most === undefined) return this.forwarded(request, path, new Uint8Array(), answered);
+    if (most === undefined) return this.forwarded(request, path, new Uint8Array(), connection);
     this.admitted++;
     try {
-      return await this.forwarded(request, path, await readBytes(request, most, bodySeconds), answered);
+      return await this.forwarded(request, path, await readBytes(request, most, bodySeconds), connection);
     } catch (error) {
       this.admitted--;
       throw error;
@@ -151,11 +154,11 @@ class Front {
     request: Request,
     path: string,
     body: Uint8Array<ArrayBuffer>,
-    answered: () => void,
+    connection: Relayed | undefined,
   ): Promise<Response> {
     const id = ++this.lastId;
     const { promise, resolve } = Promise.withResolvers<Response>();
-    this.pending.set(id, { respond: resolve, answered, isAdmitted: request.method === "POST" });
+    this.pending.set(id, { respond: resolve, connection, isAdmitted: request.method === "POST" });
     const left = () => self.postMessage({ kind: "left", id });
     request.signal.addEventListener("abort", left);
     const counts = this.answered;
@@ -173,8 +176,8 @@ class Front {
     this.answered.set(path, statuses);
   }
 
-  private leave(answered: () => void): void {
-    answered();
+  private leave(connection: Relayed | undefined): void {
+    connection?.answered();
     if (--this.open === 0) this.onIdle?.();
   }
 
@@ -190,6 +193,7 @@ class Front {
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         pending.stream = controller;
+        if (pending.connection) pending.connection.comment = () => pending.stream?.enqueue(COMMENT);
       },
       cancel: () => {
         delete pending.stream;
@@ -204,11 +208,11 @@ class Front {
   }
 
   end(id: number): void {
-    const { stream, isAdmitted, answered } = this.pending.get(id)!;
+    const { stream, isAdmitted, connection } = this.pending.get(id)!;
     stream?.close();
     this.pending.delete(id);
     if (isAdmitted) this.admitted--;
-    this.leave(answered);
+    this.leave(connection);
   }
 
   /** Waits for the requests in progress; new ones are rejected already. */

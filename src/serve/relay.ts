@@ -17,6 +17,8 @@ const LINGER = 5000;
 export class Relayed {
   /** Whether the client sends no more. */
   isEnded = false;
+  /** Adds a comment to an answer that is a stream. */
+  comment: (() => void) | undefined;
   /** Whether bytes came for which no answer is complete. */
   private isWaiting = false;
   /** Whether the server handles a request, and whether it has sent a part of the answer. */
@@ -49,11 +51,12 @@ export class Relayed {
     else this.probe(FIRST);
   }
 
-  /** Sends interim responses until the answer begins. Sent to a client that disconnected, they close the connection. */
+  /** Sends bytes without meaning until the answer is complete. A client that disconnected resets the connection. */
   private probe(milliseconds: number): void {
     setTimeout(() => {
-      if (this.client.destroyed || this.isAnswering) return;
-      if (this.isOpen) this.client.write(CONTINUE);
+      if (this.client.destroyed || !this.isWaiting) return;
+      if (this.isAnswering) this.comment?.();
+      else if (this.isOpen) this.client.write(CONTINUE);
       this.probe(AGAIN);
     }, milliseconds).unref();
   }
@@ -72,7 +75,7 @@ export class Relayed {
 
   /** The server has answered the request. */
   answered(): void {
-    [this.isOpen, this.isWaiting] = [false, false];
+    [this.isOpen, this.isWaiting, this.comment] = [false, false, undefined];
   }
 }
 

@@ -34,9 +34,9 @@ afterAll(() => server.stop(true));
 
 const names = ["tiny", "tiny-linux-x64", "tiny-darwin-arm64"];
 
-async function pack(name: string, content: string): Promise<void> {
+async function pack(name: string, content: string, more: object = { repository: "github:a/tiny" }): Promise<void> {
   const root = folder.file(`packed-${name}`);
-  await Bun.write(join(root, "package", "package.json"), JSON.stringify({ name, version: "1.2.3" }));
+  await Bun.write(join(root, "package", "package.json"), JSON.stringify({ name, version: "1.2.3", ...more }));
   await Bun.write(join(root, "package", "index.js"), content);
   const command = ["tar", "-czf", join(tarballs, `${name}-1.2.3.tgz`), "-C", root, "package"];
   expect(Bun.spawnSync(command).exitCode).toBe(0);
@@ -82,6 +82,22 @@ test("a version that is published with other contents is an error, and nothing o
   await pack("tiny", "2");
   await expect(publish(tarballs)).rejects.toThrow("tiny@1.2.3 is published with other contents");
   expect(uploads).toHaveLength(3);
+});
+
+test("packages that do not name their repository are published only to a registry on this machine", async () => {
+  await pack("tiny-linux-x64", "1", {});
+  await expect(publish(tarballs)).rejects.toThrow(
+    "tiny-linux-x64: no repository in package.json. Set it before packing: `npm pkg set repository.type=git",
+  );
+  expect(uploads).toEqual([]);
+  await publish(tarballs, { local: {} });
+  expect(uploads).toHaveLength(3);
+});
+
+test("further flags and the variables of a local registry reach npm", async () => {
+  await expect(publish(tarballs, { local: { npm_config_registry: "http://127.0.0.1:1/" } })).rejects.toThrow();
+  await publish(tarballs, { flags: ["--tag=other"], local: {} });
+  expect(uploads.map((upload) => upload["dist-tags"])).toEqual(names.map(() => ({ other: "1.2.3" })));
 });
 
 test("a folder without tarballs is an error", async () => {

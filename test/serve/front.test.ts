@@ -91,17 +91,24 @@ test("a client that ends its sending side gets its answer, whole or streamed, ho
   goOn();
   const [whole, streamed] = await Promise.all(answers);
   expect(whole).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*"finish_reason":"length"/);
-  expect(streamed).toMatch(/HTTP\/1\.1 200 OK\r\n[\s\S]*data: \[DONE\]/);
+  expect(streamed).toMatch(/HTTP\/1\.1 200 OK\r\n[\s\S]*:\n\n[\s\S]*data: \[DONE\]/);
 });
 
-test("a client that disconnects before its answer begins ends its generation", async () => {
-  const goOn = holdAfter(model, 0);
-  const controller = new AbortController();
-  const asked = complete({ max_tokens: 200 }, authorization, controller.signal).catch(() => undefined);
-  await showsFigures(server, /texts_active 1\n/, authorization);
-  controller.abort();
-  await asked;
-  await showsFigures(server, /requests_in_flight 1\n/, authorization); // only the request for these figures
-  goOn();
-  expect(await showsFigures(server, /texts_active 0\n/, authorization)).toContain('outcome="left"} 1\n');
-});
+test.each([false, true])(
+  "a client that disconnects while the model waits ends its generation; stream: %p",
+  async (stream) => {
+    const left = Number(
+      /outcome="left"\} (\d+)/.exec(await showsFigures(server, /active 0\n/, authorization))?.[1] ?? 0,
+    );
+    const goOn = holdAfter(model, stream ? 3 : 0);
+    const controller = new AbortController();
+    const asked = complete({ max_tokens: 200, stream }, authorization, controller.signal).catch(() => undefined);
+    await showsFigures(server, /texts_active 1\n/, authorization);
+    if (stream) await asked;
+    controller.abort();
+    await asked;
+    await showsFigures(server, /requests_in_flight 1\n/, authorization); // only the request for these figures
+    goOn();
+    expect(await showsFigures(server, /texts_active 0\n/, authorization)).toContain(`outcome="left"} ${left + 1}\n`);
+  },
+);
