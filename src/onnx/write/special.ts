@@ -108,7 +108,10 @@ function scaledZeta(graph: Formulas, n: number, x: string): string {
 /** Powers of larger orders overflow. */
 const MOST_ORDER = 20;
 
-/** (−1)ⁿ⁺¹ n! ζ(n + 1, x); below 0, the sum of 1 / (x + k)ⁿ⁺¹ over all k, which is that of the remainder, less the rest. */
+/**
+ * (−1)ⁿ⁺¹ n! ζ(n + 1, x). Below 0, the sum of 1 / (x + k)ⁿ⁺¹ over all integers k, which is that of the remainder, less
+ * the terms before x.
+ */
 const polygamma: Writer = (recorder, call) => {
   const order = orderOf(recorder, call);
   return inDouble((graph, x) => {
