@@ -6,7 +6,7 @@ import { runOrFail } from "../../src/cli/run.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
 import { rand, randint, type Tensor, tensor } from "../../src/index.ts";
 
-interface PackageModel {
+export interface PackageModel {
   /** A package and its version. */
   readonly requirement: string;
   /** The model's path in the package. */

@@ -99,10 +99,15 @@ export function boundCache(): void {
   for (const each of meters.values()) each.boundCache?.();
 }
 
+/** @internal Returns all free blocks to the system. */
+export function dropCache(): void {
+  for (const each of meters.values()) each.trim?.();
+}
+
 /** @internal Collects garbage and returns free memory to the system. */
 export function reclaimMemory(): void {
   for (const each of meters.values()) each.settle?.();
   dropSpareBlocks();
   Bun.gc(true);
-  for (const each of meters.values()) each.trim?.();
+  dropCache();
 }

@@ -2,8 +2,10 @@
 import { expect, test } from "bun:test";
 import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { cpuLibrary } from "../../src/backend/cpu/loader.ts";
+import { cpuStatistics } from "../../src/backend/cpu/report.ts";
 import { withBackend } from "../../src/backend/policy.ts";
-import { io, type Tensor, tensor } from "../../src/index.ts";
+import { io, resetPeakMemory, type Tensor, tensor } from "../../src/index.ts";
 import { TensorFile } from "../../src/io/tensor_file.ts";
 import { RANGE_FIELD, readOutline } from "../../src/onnx/outline.ts";
 import { readModelProto } from "../../src/onnx/schema.ts";
@@ -190,3 +192,41 @@ test("the structure of a model above 4 GB is read without its tensors", async ()
   );
   expect([read!.nodes[0]!.operator, opsets[0]!.version]).toEqual(["Neg", 17]);
 });
+
+test("the first runs free blocks that would fill the cache", async () => {
+  const steps = Array.from({ length: 24 }, (_, at) => at + 1);
+  const counts = steps.map((each) =>
+    message(5, [varint(1, 1), varint(2, 7), text(8, `count_${each}`), bytes(9, int64(64 * each))]),
+  );
+  const nodes = steps.flatMap((each) => [
+    node("Tile", ["x", `count_${each}`], [`tiled_${each}`]),
+    node("ReduceSum", [`tiled_${each}`], [`sum_${each}`]),
+  ]);
+  const content = model(
+    graph({
+      nodes: [
+        ...nodes,
+        node(
+          "Sum",
+          steps.map((each) => `sum_${each}`),
+          ["y"],
+        ),
+      ],
+      initializers: counts,
+      ...{ inputs: [tensorInput("x", [1024])], outputs: [tensorInput("y", [1])] },
+    }),
+  );
+  await withBackend("cpu", async () => {
+    const loaded = await io.loadOnnx(content);
+    const { native } = cpuLibrary();
+    native.orchard_cpu_trim();
+    resetPeakMemory();
+    for (let run = 0; run < 5; run++) {
+      await loaded.run({ x: tensor(new Float32Array(1024)) });
+      const { cachedBytes, peakBytes } = cpuStatistics(native);
+      expect(cachedBytes).toBeLessThan(1.25 * peakBytes + 2 ** 21); // the sum of all sizes is 77 MB
+    }
+  });
+});
+
+const int64 = (value: number): Uint8Array => new Uint8Array(BigInt64Array.of(BigInt(value)).buffer);

@@ -19,7 +19,7 @@ const rejected: readonly (readonly [reason: RegExp, names: string])[] = [
     `rand randn randLike randnLike randperm randint randintLike bernoulli multinomial dropout alphaDropout
     featureAlphaDropout dropout1d dropout2d dropout3d gumbelSoftmax fractionalMaxPool2d`,
   ],
-  [/nextafter|frexp|mode|bincount|ctc/, "nextafter frexp mode bincount ctcLoss"],
+  [/nextafter|mode|bincount|ctc/, "nextafter mode bincount ctcLoss"],
   [
     /cholesky|solve|luFactor|svd|eigh|ldlFactor|complexEig|solveTriangular|lstsq|qr/,
     `linalg.cholesky linalg.choleskyEx linalg.choleskyInverse linalg.choleskySolve linalg.cond linalg.det linalg.eig

@@ -5,7 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../../tensor/tidy.ts";
-import { boundCache } from "../../tensor/usage.ts";
+import { boundCache, dropCache } from "../../tensor/usage.ts";
 import type { Value } from "../call.ts";
 import { Scope, type Step, valuesOf } from "../graph.ts";
 import { kept } from "../kept_types.ts";
@@ -93,6 +93,7 @@ export class Plan {
    */
   run(given: readonly Value[]): readonly Value[] {
     if (!this.#isCompiled) return this.#runSteps(given);
+    if (this.#runs === EARLY_RUNS) this.#dropCache();
     try {
       return this.#program(given);
     } catch (error) {
@@ -101,6 +102,12 @@ export class Plan {
       this.#program.reset();
       return this.#runSteps(given);
     }
+  }
+
+  /** The blocks of single steps have other sizes than those that the native program needs. */
+  #dropCache(): void {
+    this.#runs++;
+    dropCache();
   }
 
   /** Frees the memory of the native program. The next run records it again. */

@@ -326,6 +326,25 @@ const ndtri: Compute = (graph, p) => {
   return graph.where(graph.of("Equal", p, 1), Infinity, atZero);
 };
 
+/** x · 2ᵏ in two factors, since one may overflow. */
+function timesPower(graph: Formulas, x: string, k: string): string {
+  const half = graph.of("Floor", graph.of("Mul", k, 0.5));
+  const factor = (exponent: string) => graph.of("Pow", 2, exponent);
+  return graph.of("Mul", graph.of("Mul", x, factor(half)), factor(graph.of("Sub", k, half)));
+}
+
+/** The k for which |x| / 2ᵏ is at least ½ and below 1; 0 for 0, infinity and NaN. */
+const exponent: Compute = (graph, x) => {
+  const size = graph.of("Abs", x);
+  const isPlain = graph.of("And", graph.of("Greater", size, 0), graph.of("Less", size, Infinity));
+  const plain = graph.where(isPlain, size, 1);
+  const near = graph.of("Add", graph.of("Floor", graph.of("Div", graph.of("Log", plain), Math.LN2)), 1);
+  const mantissa = timesPower(graph, plain, graph.of("Neg", near)); // the logarithm may round to the next integer
+  const low = graph.where(graph.of("Less", mantissa, 0.5), -1, 0);
+  const exact = graph.of("Add", near, graph.where(graph.of("GreaterOrEqual", mantissa, 1), 1, low));
+  return graph.where(isPlain, exact, 0);
+};
+
 /** Steps of Euclid's algorithm, which Fibonacci numbers need most of. */
 const steps: Readonly<Record<string, number>> = { uint8: 13, int8: 12, int32: 46, uint32: 47, int64: 92 };
 
@@ -359,6 +378,8 @@ export const special: Writers = {
   ...{ modifiedBesselK0: inDouble(besselK(0, false)), modifiedBesselK1: inDouble(besselK(1, false)) },
   ...{ scaledModifiedBesselK0: inDouble(besselK(0, true)), scaledModifiedBesselK1: inDouble(besselK(1, true)) },
   ...{ erfinv: approximate("erfinv", erfinv), ndtri: approximate("ndtri", ndtri) },
+  frexpExponent: inDouble(exponent),
+  frexpMantissa: inDouble((graph, x) => timesPower(graph, x, graph.of("Neg", exponent(graph, x)))),
   gcd: ofDivisor((_, divisor) => divisor),
   lcm: ofDivisor((graph, divisor, a, b) => {
     const isNone = graph.of("Equal", divisor, 0);
