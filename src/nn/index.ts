@@ -303,6 +303,11 @@ export type { TranscribeOptions } from "./speech/options.ts";
 export type { AudioInput } from "./speech/samples.ts";
 export type { SpeechDetector } from "./speech/silence.ts";
 export { type SpeechModel, transcribe } from "./speech/transcribe.ts";
+export {
+  type AudioChunk,
+  type TranscribeStreamOptions,
+  transcribeStream,
+} from "./speech/transcribe_stream.ts";
 export type { Transcription, TranscriptionSegment } from "./speech/transcription.ts";
 export type { WordTime } from "./speech/words.ts";
 export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";

@@ -467,6 +467,18 @@ export const nnCalls: Calls = {
       },
     ],
   ],
+  transcribeStream: [
+    nn.transcribeStream as Call,
+    () => [
+      whisper,
+      [zeros([1280])],
+      {
+        ...{ language: "en", task: "translate", timestamps: false, wordTimestamps: false, temperature: [0] },
+        ...{ compressionRatioThreshold: 3, logProbabilityThreshold: -2, noSpeechThreshold: 0.5 },
+        ...{ conditionOnPreviousText: false, initialPrompt: "a", maxTokens: 2 },
+      },
+    ],
+  ],
   "transcribe with CTC": [nn.transcribe as Call, () => [ctc, [zeros([1280])], { wordTimestamps: true, batch: 1 }]],
   formatTranscription: [nn.formatTranscription as Call, () => [transcript, "srt"]],
   generateBatch: [

@@ -27,6 +27,8 @@ export const SAMPLE_RATE = 16_000;
 /** @internal The distance between frames in samples: 10 ms. */
 export const HOP = 160;
 const N_FFT = 400;
+/** @internal Half of the samples of a frame, which is centered. */
+export const HALF_FFT = N_FFT / 2;
 /** Number of frames that are transformed at once: 60 s of audio. This bounds memory for long audio. */
 const CHUNK = 6000;
 
@@ -73,11 +75,21 @@ function featuresOf(samples: Tensor, nMels: number): Tensor {
     for (let first = 0; first < frames; first += CHUNK)
       parts.push(logMel(padded, first, Math.min(CHUNK, frames - first), filters));
     const all = parts.length === 1 ? parts[0]! : cat(parts, { dim: 2 });
-    const floor = add(amax(all, { dim: [1, 2], keepdim: true }), -8);
-    const result = mul(add(clamp(all, { min: floor }), 4), 0.25);
+    const result = normalizedLogMel(all, amax(all, { dim: [1, 2], keepdim: true }));
     return samples.rank === 1 ? reshape(result, [nMels, frames]) : result;
   });
 }
+
+/** @internal Returns (max(L, loudest − 8) + 4) / 4. */
+export const normalizedLogMel = (logs: Tensor, loudest: Tensor): Tensor =>
+  mul(add(clamp(logs, { min: add(loudest, -8) }), 4), 0.25);
+
+/** @internal Returns L of frames, [nMels, count]. @param padded samples and half a frame on both sides, [1, samples] */
+export const logMelOf = (padded: Tensor, count: number, nMels: number): Tensor =>
+  withFloat64(() => {
+    const filters = melFilterbank(SAMPLE_RATE, N_FFT, { nMels, dtype: "float64" });
+    return reshape(logMel(padded, 0, count, filters), [nMels, count]);
+  });
 
 /** Returns log₁₀ of the filters' powers in some frames: float32 [batch, nMels, count]. */
 function logMel(padded: Tensor, first: number, count: number, filters: Tensor): Tensor {

@@ -1,8 +1,6 @@
 /** The state of one recording while it is transcribed window by window. */
 
-import { noGrad } from "../../autograd/modes.ts";
 import { pad } from "../../ops/join/pad.ts";
-import { narrow } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -11,9 +9,9 @@ import type { WhisperSettings } from "../models/whisper/settings.ts";
 import type { Whisper } from "../models/whisper/whisper.ts";
 import { compressionRatioOf } from "./compression.ts";
 import type { Decoded } from "./decode.ts";
-import { HOP, logMelFeatures, SAMPLE_RATE } from "./features.ts";
 import { findWords } from "./find_words.ts";
 import type { TranscribeSettings } from "./options.ts";
+import type { Recording } from "./recording.ts";
 import { FRAMES_PER_SECOND, type Piece, type Pieces, piecesOf } from "./segments.ts";
 import type { Transcription, TranscriptionSegment } from "./transcription.ts";
 import { addWords, type WordTime } from "./words.ts";
@@ -31,9 +29,6 @@ interface Draft extends Piece {
 export class Session {
   /** The language's code; undefined until it is detected. */
   language: string | undefined;
-  readonly #features: Tensor;
-  readonly #frames: number;
-  readonly #duration: number;
   readonly #segments: TranscriptionSegment[] = [];
   /** Tokens of the initial prompt and of all segments. */
   readonly #tokens: number[];
@@ -43,22 +38,13 @@ export class Session {
   #promptStart = 0;
   #lastSpeech = 0;
 
-  /** @param samples at 16 kHz, [samples] */
   constructor(
     readonly model: Whisper,
     readonly tokenizer: PretrainedTokenizer,
     readonly settings: WhisperSettings,
     readonly options: TranscribeSettings,
-    samples: Tensor,
+    readonly recording: Recording,
   ) {
-    const { melBins } = model.description;
-    this.#frames = Math.floor(samples.size / HOP);
-    this.#duration = samples.size / SAMPLE_RATE;
-    // silence after the end, so that the last frames are not reflections
-    this.#features = tidy(() => {
-      const silence = pad(samples, [0, model.windowFrames * HOP]);
-      return noGrad(() => logMelFeatures(silence, { nMels: melBins }));
-    });
     const isEnglish = settings.languages.size === 0;
     this.language = options.language ?? (isEnglish ? "en" : undefined);
     const { initialPrompt } = options;
@@ -67,19 +53,26 @@ export class Session {
     this.#initial = this.#tokens.length;
   }
 
+  /** The first frame of the next window. */
+  get seek(): number {
+    return this.#seek;
+  }
+
   get isDone(): boolean {
-    return this.#seek >= this.#frames;
+    return this.#seek >= this.recording.frames;
   }
 
   private get windowFrames(): number {
-    return Math.min(this.model.windowFrames, this.#frames - this.#seek);
+    return Math.min(this.model.windowFrames, this.recording.frames - this.#seek);
   }
 
   /** Returns the features of the next window, [1, melBins, windowFrames]; zeros follow the audio. */
   window(): Tensor {
     const { windowFrames } = this;
-    const part = narrow(this.#features, 1, this.#seek, windowFrames);
-    return tidy(() => unsqueeze(pad(part, [0, this.model.windowFrames - windowFrames]), 0));
+    return tidy(() => {
+      const part = this.recording.read(this.#seek, windowFrames);
+      return unsqueeze(pad(part, [0, this.model.windowFrames - windowFrames]), 0);
+    });
   }
 
   /** The start token, the language and the task. */
@@ -189,12 +182,12 @@ export class Session {
   result(): Transcription {
     return {
       text: this.textOf(this.#tokens.slice(this.#initial)),
-      ...{ language: this.language ?? "en", task: this.options.task, duration: this.#duration },
+      ...{ language: this.language ?? "en", task: this.options.task, duration: this.recording.duration },
       segments: this.#segments,
     };
   }
 
   [Symbol.dispose](): void {
-    this.#features.dispose();
+    this.recording[Symbol.dispose]();
   }
 }

@@ -23,6 +23,7 @@ import {
   temperaturesOf,
   transcribeOptions,
 } from "./options.ts";
+import { wholeRecording } from "./recording.ts";
 import { rulesOf } from "./rules.ts";
 import { type AudioInput, anInput, samplesOf } from "./samples.ts";
 import { Session } from "./session.ts";
@@ -93,22 +94,30 @@ async function transcribeEach(
   });
 }
 
-/** Decodes windows of several recordings together. */
-async function transcribeTogether(
-  model: Whisper,
-  inputs: readonly AudioInput[],
-  options: TranscribeSettings,
-): Promise<Transcription[]> {
+/** @internal Returns the tokenizer and the special tokens. @throws {ArgumentError} for options that do not fit. */
+export function checkWhisper(operation: string, model: Whisper, options: TranscribeSettings) {
+  if (options.wordTimestamps && !options.timestamps)
+    throw new ArgumentError(operation, "noTimestamps", "wordTimestamps requires timestamps: true");
   const { tokenizer, settings } = model;
   if (!tokenizer || !settings)
     throw new ArgumentError(
-      "transcribe",
+      operation,
       "noTokenizer",
       "expected a model with a tokenizer and special tokens; load a folder with tokenizer.json and " +
         "generation_config.json",
     );
   checkLanguage(settings, options);
   temperaturesOf(options);
+  return { tokenizer, settings };
+}
+
+/** Decodes windows of several recordings together. */
+async function transcribeTogether(
+  model: Whisper,
+  inputs: readonly AudioInput[],
+  options: TranscribeSettings,
+): Promise<Transcription[]> {
+  const { tokenizer, settings } = checkWhisper("transcribe", model, options);
   return whileEvaluating(model, async () => {
     const results: Transcription[] = [];
     for (let first = 0; first < inputs.length; first += options.batch) {
@@ -118,7 +127,9 @@ async function transcribeTogether(
         for (const input of inputs.slice(first, first + options.batch)) {
           using speech = await speechOf(input, options);
           const { silent, restore } = speech;
-          const session = silent ? undefined : new Session(model, tokenizer, settings, options, speech.samples);
+          const { melBins } = model.description;
+          const recording = silent ? undefined : wholeRecording(speech.samples, melBins, model.windowFrames);
+          const session = recording && new Session(model, tokenizer, settings, options, recording);
           if (session) sessions.push(session);
           finish.push(() => silent ?? restore(session!.result()));
         }
@@ -165,8 +176,8 @@ async function speechOf(input: AudioInput, options: TranscribeSettings): Promise
   };
 }
 
-/** Runs a function with a model in evaluation mode. */
-async function whileEvaluating<T>(model: SpeechModel, run: () => Promise<T>): Promise<T> {
+/** @internal Runs a function with a model in evaluation mode. */
+export async function whileEvaluating<T>(model: SpeechModel, run: () => Promise<T>): Promise<T> {
   const training = model.modules().filter((part) => part.training);
   for (const part of training) part.training = false;
   try {
@@ -181,23 +192,32 @@ async function run(model: Whisper, sessions: readonly Session[], options: Transc
   for (;;) {
     const active = sessions.filter(({ isDone }) => !isDone);
     if (active.length === 0) return;
-    options.signal?.throwIfAborted();
-    using states = noGrad(() =>
-      tidy(() =>
-        model.encode(
-          cat(
-            active.map((session) => session.window()),
-            { dim: 0 },
-          ),
+    await decodeNext(model, active, options);
+  }
+}
+
+/** @internal Decodes the next window of recordings. */
+export async function decodeNext(
+  model: Whisper,
+  active: readonly Session[],
+  options: TranscribeSettings,
+): Promise<void> {
+  options.signal?.throwIfAborted();
+  using states = noGrad(() =>
+    tidy(() =>
+      model.encode(
+        cat(
+          active.map((session) => session.window()),
+          { dim: 0 },
         ),
       ),
-    );
-    await detectLanguages(model, active, states);
-    const decoded = await decodeWithFallback(model, active, states, options);
-    for (const [at, session] of active.entries()) {
-      using row = noGrad(() => narrow(states, 0, at, 1));
-      await session.accept(decoded[at]!, row);
-    }
+    ),
+  );
+  await detectLanguages(model, active, states);
+  const decoded = await decodeWithFallback(model, active, states, options);
+  for (const [at, session] of active.entries()) {
+    using row = noGrad(() => narrow(states, 0, at, 1));
+    await session.accept(decoded[at]!, row);
   }
 }
 

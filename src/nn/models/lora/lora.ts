@@ -13,6 +13,7 @@ import { Decoder } from "../decoder/decoder.ts";
 import { Encoder } from "../encoder/encoder.ts";
 import { DualEncoder } from "../vision/dual_encoder.ts";
 import { VisionEncoder } from "../vision/vision_encoder.ts";
+import { VisionLanguageModel } from "../vision_language/model.ts";
 
 /** Options of {@link lora}. */
 export interface LoraOptions {
@@ -35,7 +36,7 @@ export interface LoraOptions {
 export type AdaptableModel = Decoder | Encoder | VisionEncoder | DualEncoder;
 
 const isAdaptable = (value: unknown): value is AdaptableModel =>
-  (value instanceof Decoder && value.constructor === Decoder) ||
+  (value instanceof Decoder && (value.constructor === Decoder || value instanceof VisionLanguageModel)) ||
   [Encoder, VisionEncoder, DualEncoder].some((kind) => value instanceof kind);
 
 /** @internal Presets are rejected: the public types of their layers do not include adapters. */
@@ -59,7 +60,8 @@ const loraParameters = parameters("lora", {
  * Adds trained low-rank matrices to linear layers of a model, in place (LoRA). Everything else is frozen. Quantized
  * layers are supported (QLoRA); experts of a mixture are not. In an encoder, the head is frozen too.
  *
- * @param model a language model, or an encoder of texts, images or both, that `loadModel` returned
+ * @param model a language model, with or without images, or an encoder of texts, images or both, that `loadModel`
+ * returned
  *
  * @example
  * const adapter = nn.lora(model, { rank: 8, alpha: 16 });
@@ -100,7 +102,11 @@ export function linearLayers(model: AdaptableModel): Map<string, Linear | Quanti
         `expected a model without adapters, got one at ${path}; remove() it`,
       );
     const isLinear = module instanceof Linear || module instanceof QuantizedLinear;
-    if (isLinear && /^((decoder|vision|text)\.)?blocks\./.test(path) && !/\.experts\.|\.router$/.test(path))
+    if (
+      isLinear &&
+      /^((decoder|vision|text|tower|tower\.encoder)\.)?blocks\./.test(path) &&
+      !/\.experts\.|\.router$/.test(path)
+    )
       found.set(path, module);
   }
   return found;

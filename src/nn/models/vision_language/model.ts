@@ -9,6 +9,7 @@ import type { LayerOptions } from "../../layers/initialization.ts";
 import type { AttentionInputs } from "../decoder/attention.ts";
 import { Decoder } from "../decoder/decoder.ts";
 import type { LanguageModelInputs } from "../language_model.ts";
+import { moduleNames } from "../loading/vision_language/names.ts";
 import type { VisionLanguageDescription } from "./description.ts";
 import { EncoderTower } from "./encoder_tower.ts";
 import { tablesOf } from "./grid.ts";
@@ -62,6 +63,11 @@ export class VisionLanguageModel extends Decoder {
    */
   imageFeatures(images: readonly ImageInputs[]): Tensor {
     return this.tower.forward(images);
+  }
+
+  /** @internal Returns the names of layers in the modules of `transformers`, by their paths. */
+  override huggingFaceNames(): Map<string, string> {
+    return moduleNames(this.#description);
   }
 
   /** @internal @throws {ArgumentError} `otherForm`: the names of the tower's weights are not written. */

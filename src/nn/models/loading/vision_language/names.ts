@@ -15,6 +15,24 @@ export const visionLanguagePlaces = ({ text, tower }: VisionLanguageDescription)
   ...(tower.kind === "patches" ? towerPlaces(tower) : encoderPlaces(tower)),
 ];
 
+/**
+ * Returns the names of the layers of blocks in the modules of `transformers`, which adapters have. Names in checkpoints
+ * have other prefixes.
+ */
+export function moduleNames(description: VisionLanguageDescription): Map<string, string> {
+  const isIdefics = /^(idefics3|smolvlm)$/.test(description.architecture);
+  const [text, encoder] = isIdefics ? ["text_model", "vision_model"] : ["language_model", "vision_tower"];
+  const named = ({ path, names }: Place): string => {
+    const within = (part: RegExp, prefix: string) => {
+      const suffix = part.exec(names[0]!)?.[0];
+      return suffix === undefined ? names[0]! : `model.${prefix}.${suffix}`;
+    };
+    if (path.startsWith("tower.encoder.")) return within(/encoder\.layers?\.\d+\..*$/, encoder!);
+    return path.startsWith("tower.") ? within(/blocks\.\d+\..*$/, "visual") : within(/layers\.\d+\..*$/, text!);
+  };
+  return new Map(visionLanguagePlaces(description).map((place) => [place.path, named(place)]));
+}
+
 /** Prefixes of an encoder's names in vision-language checkpoints. */
 const encoderPrefixes = ["vision_tower.", "model.vision_tower.", "model.", ""] as const;
 const projectorPrefixes = ["multi_modal_projector.", "model.multi_modal_projector.", "model.connector."] as const;
