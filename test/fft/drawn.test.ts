@@ -137,4 +137,21 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
     }
     if (backend === "metal") checkFindings({ name: "fft" });
   });
+
+  // Rows and columns are transformed as lanes of vectors, whose last ones may have none.
+  test.if(backend === "cpu")(`each short length of each kind, in batches of short axes, seed ${seed}`, () => {
+    const random = new Random(seed);
+    for (let n = 1; n <= 40; n++)
+      for (const kind of kinds) {
+        const own = toReal(kind) ? Math.floor(n / 2) + 1 : n;
+        const shape = [random.integer(1, 40), own, ...(random.integer(0, 1) === 0 ? [] : [random.integer(1, 6)])];
+        const drawn: Drawn = { kind, shape, axis: 1, n, norm: "ortho", layout: "contiguous" };
+        const block = makeBlock({ shape: fromReal(kind) ? shape : [...shape, 2] }, dtype, random);
+        const got = withStrict(true, () =>
+          withBackend("cpu", () => run(drawn, operandOf(drawn, block, "cpu", random))),
+        );
+        const error = distance(got, expected(drawn, block.values));
+        if (!(error < tolerance[dtype])) expect([drawn, error]).toEqual([drawn, 0]);
+      }
+  });
 });

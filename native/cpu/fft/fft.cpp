@@ -21,6 +21,13 @@ void check_sizes(std::initializer_list<int64_t> sizes) {
     if (size < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected sizes of at least 0, got " + std::to_string(size));
 }
 
+// Whether lanes are matrices instead of adjacent columns, which are few. As vectors, matrices must fit into a cache.
+bool columns_of_matrices(const FftBlock &block, int64_t lanes) {
+  constexpr int64_t largest = 4096;
+  const int64_t outer = block.outer, inner = block.inner, groups = (outer + lanes - 1) / lanes;
+  return block.length * inner <= largest && 3 * groups * inner < 2 * outer * ((inner + lanes - 1) / lanes);
+}
+
 // Transforms columns in blocks of adjacent ones. Long columns would not fit into a cache as vectors: they are copied to
 // rows first.
 template <class T> void transform_columns(const FftBlock &block, const T *x, T *out) {
@@ -30,6 +37,21 @@ template <class T> void transform_columns(const FftBlock &block, const T *x, T *
   const int64_t lanes = kernels.lanes, blocks = (inner + lanes - 1) / lanes;
   const T scale = T(double(block.scale));
   const bool inverse = block.inverse;
+  if (plan->passes && columns_of_matrices(block, lanes)) {
+    const int64_t groups = (outer + lanes - 1) / lanes, numbers = 2 * n * inner;
+    ScratchParts<T> works(std::min<int64_t>(thread_count(), groups), scratch_product({n, 2 * inner + 4, lanes}));
+    parallel_for(groups, std::max<int64_t>(1, (1 << 14) / (n * inner * lanes)), [&](int64_t begin, int64_t end) {
+      typename ScratchParts<T>::Part work(works);
+      for (int64_t group = begin; group < end; group++) {
+        const int64_t first = group * lanes;
+        kernels.planes(*plan->passes,
+                       {x + first * numbers, out + first * numbers, numbers, numbers, std::min(lanes, outer - first),
+                        inverse, scale},
+                       inner, work.data());
+      }
+    });
+    return;
+  }
   if (plan->passes) {
     ScratchParts<T> works(thread_count(), scratch_product({n, 4, lanes}));
     const int64_t grain = std::max<int64_t>(1, (1 << 14) / (n * lanes));
@@ -82,7 +104,28 @@ public:
       : x_(x), out_(out), rows_(block.rows), n_(block.length), m_(n_ / 2 + 1), inverse_(block.inverse),
         scale_(T(double(block.scale))) {}
 
+  // Short rows: as many at once as a vector has lanes.
+  bool in_lanes(bool to_real) const {
+    const auto plan = plan_of<T>(n_ % 2 == 0 ? n_ / 2 : n_);
+    if (!plan->passes || (plan->split && rows_ <= kernels_.lanes / 4)) return false;
+    const RealPasses<T> real = {plan->passes.get(), plan->half_roots.data(), n_};
+    const int64_t lanes = kernels_.lanes, groups = (rows_ + lanes - 1) / lanes;
+    const int64_t in = to_real ? 2 * m_ : n_, out = to_real ? n_ : 2 * m_;
+    ScratchParts<T> works(std::min<int64_t>(thread_count(), groups), scratch_product({plan->length + 1, 4, lanes}));
+    parallel_for(groups, std::max<int64_t>(1, (1 << 14) / (n_ * lanes)), [&](int64_t begin, int64_t end) {
+      typename ScratchParts<T>::Part work(works);
+      for (int64_t group = begin; group < end; group++) {
+        const int64_t first = group * lanes;
+        const Lines<T> lines = {x_ + first * in, out_ + first * out, in, out, std::min(lanes, rows_ - first),
+                                inverse_, scale_};
+        (to_real ? kernels_.rows_of_spectra : kernels_.spectra_of_rows)(real, lines, work.data());
+      }
+    });
+    return true;
+  }
+
   void to_spectrum() const {
+    if (in_lanes(false)) return;
     if (n_ % 2 == 0) {
       const int64_t h = n_ / 2;
       const auto plan = plan_of<T>(h);
@@ -107,6 +150,7 @@ public:
   }
 
   void to_real() const {
+    if (in_lanes(true)) return;
     const auto plan = plan_of<T>(n_ % 2 == 0 ? n_ / 2 : n_);
     in_chunks([&](int64_t first, int64_t count, T *wide, T *results) {
       const int64_t length = plan->length;

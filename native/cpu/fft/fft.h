@@ -38,6 +38,13 @@ template <class T> struct Lines {
   T scale;
 };
 
+// Transforms of real rows of a length, by passes of half the length if it is even.
+template <class T> struct RealPasses {
+  const Passes<T> *passes;
+  const T *roots; // e^(-πi k / h) for k <= h, half the length
+  int64_t length;
+};
+
 template <class T> struct FftKernels {
   int lanes;
   // Transforms up to `lanes` rows, or adjacent columns. `work` has 4 lanes numbers per element.
@@ -59,6 +66,13 @@ template <class T> struct FftKernels {
   void (*unpack)(const T *roots, int64_t h, bool inverse, T *row);
   // The inverse: to[k] for k < h, whose inverse transform has the row's pairs.
   void (*pack)(const T *roots, int64_t h, bool inverse, const T *row, T *to);
+  // Transforms up to `lanes` real rows into half spectra, and back. `work` has 4 lanes numbers per element of the
+  // passes, and for one more.
+  void (*spectra_of_rows)(const RealPasses<T> &real, const Lines<T> &lines, T *work);
+  void (*rows_of_spectra)(const RealPasses<T> &real, const Lines<T> &lines, T *work);
+  // Transforms the `inner` columns of up to `lanes` contiguous matrices. `work` has 2 lanes numbers per element of a
+  // matrix, and 4 lanes numbers per element of a column.
+  void (*planes)(const Passes<T> &passes, const Lines<T> &lines, int64_t inner, T *work);
 };
 
 struct FftTable {

@@ -106,26 +106,58 @@ template <class T> T *run_passes(const Passes<T> &passes, T *x, T *other, bool f
   return x;
 }
 
-// Loads `length` complex elements of each row as vectors; lanes without a row repeat the last one.
-template <class T> void load_rows(const Lines<T> &lines, int64_t length, T *to) {
-  const int64_t last = lines.count - 1, numbers = 2 * length;
+template <class T> constexpr int part = 16 / int(sizeof(T)); // numbers that a transposition loads or stores at once
+
+// Loads `numbers` numbers of each row as vectors; lanes without a row repeat the last one. The last part overlaps the
+// one before it.
+template <class T> void load_numbers(const Lines<T> &lines, int64_t numbers, T *to) {
+  const int64_t last = lines.count - 1;
   auto row = [&](int64_t lane) { return lines.in + std::min(lane, last) * lines.in_stride; };
+  auto block = [&](int64_t at, int64_t columns) {
+    transpose_rows<T>([&](int lane) { return row(lane) + at; }, to + at * lanes<T>, lanes<T>, columns);
+  };
   int64_t at = 0;
-  for (; at + lanes<T> <= numbers; at += lanes<T>)
-    transpose_rows<T>([&](int lane) { return row(lane) + at; }, to + at * lanes<T>, lanes<T>, lanes<T>);
+  for (; at + lanes<T> <= numbers; at += lanes<T>) block(at, lanes<T>);
+  const int64_t parts = (numbers - at) / part<T> * part<T>;
+  if (parts > 0) block(at, parts);
+  at += parts;
+  if (at == numbers) return;
+  if (numbers >= part<T>) return block(numbers - part<T>, part<T>);
   for (; at < numbers; at++)
     for (int lane = 0; lane < lanes<T>; lane++) to[at * lanes<T> + lane] = row(lane)[at];
 }
 
-template <class T> void store_rows(const T *from, const Lines<T> &lines, int64_t length) {
-  const int64_t numbers = 2 * length;
+// Stores a part of each row. Lanes without a row are not stored.
+template <class T> void store_part(const T *from, const Lines<T> &lines, int64_t at) {
+  if (lines.count < lanes<T>) {
+    for (int64_t lane = 0; lane < lines.count; lane++)
+      for (int64_t c = at; c < at + part<T>; c++) lines.out[lane * lines.out_stride + c] = from[c * lanes<T> + lane];
+    return;
+  }
+  Vector<T> square[part<T>];
+  for (int c = 0; c < part<T>; c++) square[c] = load_vector(from + (at + c) * lanes<T>);
+  transpose_parts<T, part<T>>(square);
+  for (int c = 0; c < part<T>; c++)
+    store_parts<T>(square[c], [&](int i) { return lines.out + (i * part<T> + c) * lines.out_stride + at; });
+}
+
+template <class T> void store_numbers(const T *from, const Lines<T> &lines, int64_t numbers) {
   int64_t at = 0;
   for (; at + lanes<T> <= numbers; at += lanes<T>)
     transpose_rows<T>([&](int number) { return from + (at + number) * lanes<T>; }, lines.out + at, lines.out_stride,
                       lines.count);
+  for (; at + part<T> <= numbers; at += part<T>) store_part(from, lines, at);
+  if (at == numbers) return;
+  if (numbers >= part<T>) return store_part(from, lines, numbers - part<T>);
   for (; at < numbers; at++)
     for (int64_t lane = 0; lane < lines.count; lane++)
       lines.out[lane * lines.out_stride + at] = from[at * lanes<T> + lane];
+}
+
+// The same for `length` complex elements.
+template <class T> void load_rows(const Lines<T> &lines, int64_t length, T *to) { load_numbers(lines, 2 * length, to); }
+template <class T> void store_rows(const T *from, const Lines<T> &lines, int64_t length) {
+  store_numbers(from, lines, 2 * length);
 }
 
 template <class T> void scale_elements(T *x, int64_t length, T scale) {
@@ -199,6 +231,28 @@ template <class T> void columns(const Passes<T> &passes, const Lines<T> &lines, 
   load_columns(lines.in, lines.in_stride, passes.length, lines.count, work);
   const T *result = run_passes(passes, work, work + passes.length * element<T>, lines.inverse, lines.inverse);
   store_columns(result, passes.length, lines.scale, lines.out, lines.out_stride, lines.count);
+}
+
+// Copies elements with a distance between them.
+template <class T> void copy_elements(const T *from, int64_t distance, int64_t length, T *to, int64_t to_distance) {
+  for (int64_t j = 0; j < length; j++)
+    for (int half = 0; half < 2; half++)
+      store_vector<T>(load_vector(from + j * distance * element<T> + half * lanes<T>),
+                      to + j * to_distance * element<T> + half * lanes<T>);
+}
+
+template <class T> void planes(const Passes<T> &passes, const Lines<T> &lines, int64_t inner, T *work) {
+  const int64_t n = passes.length;
+  load_rows(lines, n * inner, work);
+  T *x = work + n * inner * element<T>, *other = x + n * element<T>;
+  for (int64_t c = 0; c < inner; c++) {
+    T *column = work + c * element<T>;
+    copy_elements(column, inner, n, x, 1);
+    T *result = run_passes(passes, x, other, lines.inverse, lines.inverse);
+    scale_elements(result, n, lines.scale);
+    copy_elements(result, 1, n, column, inner);
+  }
+  store_rows(work, lines, n * inner);
 }
 
 template <class T> void multiply_elements(T *x, const T *factors, int64_t length, Halves<T> from) {
@@ -326,10 +380,100 @@ template <class T> void pack(const T *roots, int64_t h, bool inverse, const T *r
   }
 }
 
+// `unpack` and `scale` of rows whose elements are vectors.
+template <class T> void unpack_rows(const T *roots, int64_t h, bool inverse, T scale, T *x) {
+  const Halves<T> plain(false);
+  const T half = T(0.5) * scale;
+  const Pair<T> first = load_pair(x, plain);
+  for (int64_t k = 1; 2 * k <= h; k++) {
+    T *at = x + k * element<T>, *other = x + (h - k) * element<T>;
+    const Pair<T> a = load_pair(at, plain), b = load_pair(other, plain);
+    const Pair<T> even = {(a.re + b.re) * half, (a.im - b.im) * half};
+    const Pair<T> turned = times<T>({(a.im + b.im) * half, (b.re - a.re) * half}, roots[2 * k], roots[2 * k + 1]);
+    const Vector<T> im = even.im + turned.im, other_im = turned.im - even.im;
+    store_pair<T>({even.re + turned.re, inverse ? -im : im}, at, plain);
+    store_pair<T>({even.re - turned.re, inverse ? -other_im : other_im}, other, plain);
+  }
+  const Vector<T> zero = {};
+  store_pair<T>({(first.re + first.im) * scale, zero}, x, plain);
+  store_pair<T>({(first.re - first.im) * scale, zero}, x + h * element<T>, plain);
+}
+
+// `pack` of rows whose elements are vectors, in place.
+template <class T> void pack_rows(const T *roots, int64_t h, bool inverse, T *x) {
+  const Halves<T> plain(false);
+  const Vector<T> first = load_vector(x), last = load_vector(x + h * element<T>);
+  for (int64_t k = 1; 2 * k <= h; k++) {
+    T *at = x + k * element<T>, *other = x + (h - k) * element<T>;
+    Pair<T> a = load_pair(at, plain), b = load_pair(other, plain);
+    if (!inverse) a.im = -a.im, b.im = -b.im;
+    const Pair<T> even = {a.re + b.re, a.im - b.im};
+    const Pair<T> turned = times<T>({a.re - b.re, a.im + b.im}, roots[2 * k], -roots[2 * k + 1]);
+    store_pair<T>({even.re - turned.im, even.im + turned.re}, at, plain);
+    store_pair<T>({even.re + turned.im, turned.re - even.im}, other, plain);
+  }
+  store_pair<T>({first + last, first - last}, x, plain);
+}
+
+// Makes numbers the real parts of elements, or takes the real parts, in the other direction.
+template <class T> void widen(const T *numbers, int64_t n, T *x) {
+  const Vector<T> zero = {};
+  const Halves<T> plain(false);
+  for (int64_t j = 0; j < n; j++) store_pair<T>({load_vector(numbers + j * lanes<T>), zero}, x + j * element<T>, plain);
+}
+template <class T> void narrow(const T *x, int64_t n, T *numbers) {
+  for (int64_t j = 0; j < n; j++) store_vector<T>(load_vector(x + j * element<T>), numbers + j * lanes<T>);
+}
+
+template <class T> void spectra_of_rows(const RealPasses<T> &real, const Lines<T> &lines, T *work) {
+  const Passes<T> &passes = *real.passes;
+  const int64_t n = real.length, m = n / 2 + 1;
+  const Halves<T> plain(false);
+  T *other = work + (passes.length + 1) * element<T>;
+  if (n % 2 == 0) {
+    load_numbers(lines, n, work);
+    T *result = run_passes(passes, work, other, false, false);
+    unpack_rows(real.roots, n / 2, lines.inverse, lines.scale, result);
+    return store_rows(result, lines, m);
+  }
+  load_numbers(lines, n, other);
+  widen(other, n, work);
+  T *result = run_passes(passes, work, other, lines.inverse, lines.inverse);
+  scale_elements(result, m, lines.scale);
+  const Vector<T> zero = {};
+  store_pair<T>({load_pair(result, plain).re, zero}, result, plain);
+  store_rows(result, lines, m);
+}
+
+template <class T> void rows_of_spectra(const RealPasses<T> &real, const Lines<T> &lines, T *work) {
+  const Passes<T> &passes = *real.passes;
+  const int64_t n = real.length, m = n / 2 + 1;
+  const Halves<T> plain(false);
+  T *other = work + (passes.length + 1) * element<T>;
+  load_rows(lines, m, work);
+  if (n % 2 == 0) {
+    pack_rows(real.roots, n / 2, lines.inverse, work);
+    T *result = run_passes(passes, work, other, true, true);
+    scale_elements(result, n / 2, lines.scale);
+    return store_numbers(result, lines, n);
+  }
+  const Vector<T> zero = {};
+  store_pair<T>({load_vector(work), zero}, work, plain);
+  for (int64_t k = 1; k < m; k++) {
+    const Pair<T> x = load_pair(work + k * element<T>, plain);
+    store_pair<T>({x.re, -x.im}, work + (n - k) * element<T>, plain);
+  }
+  T *result = run_passes(passes, work, other, lines.inverse, lines.inverse);
+  scale_elements(result, n, lines.scale);
+  narrow(result, n, result);
+  store_numbers(result, lines, n);
+}
+
 template <class T>
 constexpr FftKernels<T> kernels = {lanes<T>,         rows<T>,       columns<T>,  chirped_rows<T>,
                                    split_columns<T>, split_rows<T>, chirp_in<T>, chirp_between<T>,
-                                   chirp_out<T>,     unpack<T>,     pack<T>};
+                                   chirp_out<T>,     unpack<T>,     pack<T>,
+                                   spectra_of_rows<T>, rows_of_spectra<T>, planes<T>};
 
 } // namespace
 
