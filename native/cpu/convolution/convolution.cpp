@@ -78,8 +78,14 @@ template <class T> const WindowKernel<T> &kernel_for(const Windows *phases, int6
   return is_depthwise ? depthwise_kernels().of<T>() : window_kernels().of<T>();
 }
 
+template <class T> bool are_planes(const Windows *phases, int64_t count) {
+  return std::all_of(phases, phases + count, plane_kernels().of<T>().takes);
+}
+
 template <class T> void multiply(const Windows *phases, int64_t count, const T *source, const T *weight, T *result) {
   if (is_direct<T>(phases, count)) direct_kernels().of<T>().multiply(phases[0], source, weight, result);
+  else if (are_planes<T>(phases, count))
+    for (int64_t i = 0; i < count; i++) plane_kernels().of<T>().multiply(phases[i], source, weight, result);
   else kernel_for<T>(phases, count).multiply(phases, count, source, weight, result);
 }
 
@@ -151,7 +157,10 @@ template <class T> void compute(const Convolution &conv, const T *x, const T *we
 template <class T> void compute_weight(const Convolution &conv, const T *x, const T *y, T *weight) {
   Scratch<Place> places(conv.places());
   const Windows windows = windows_of(conv, places.data());
-  kernel_for<T>(&windows, 1).weigh(windows, x, y, weight);
+  // The kernel for planes multiplies elements of x that have no part in a sum by 0.
+  if (are_planes<T>(&windows, 1) && are_finite(x, conv.batch * conv.groups * conv.channels * conv.pixels()))
+    plane_kernels().of<T>().weigh(windows, x, y, weight);
+  else kernel_for<T>(&windows, 1).weigh(windows, x, y, weight);
 }
 
 // Elements of x that no element of the kernel reaches are 0.

@@ -62,6 +62,14 @@ template <class T> struct DirectKernel {
 };
 using DirectKernels = OfReals<DirectKernel>;
 
+// The kernel for short lines (plane.isa.cpp); `takes` returns whether it applies. `weigh` requires a finite source.
+template <class T> struct PlaneKernel {
+  bool (*takes)(const Windows &windows);
+  void (*multiply)(const Windows &windows, const T *source, const T *weight, T *result);
+  void (*weigh)(const Windows &windows, const T *source, const T *gradient, T *weight);
+};
+using PlaneKernels = OfReals<PlaneKernel>;
+
 // The kernel for few rows, which would not fill a product's tile. It applies if lines of the source fit in a cache.
 using DepthwiseKernels = OfReals<WindowKernel>;
 
@@ -69,4 +77,5 @@ using DepthwiseKernels = OfReals<WindowKernel>;
 
 ORCHARD_ISA_TABLE(WindowKernels, window_kernels)
 ORCHARD_ISA_TABLE(DirectKernels, direct_kernels)
+ORCHARD_ISA_TABLE(PlaneKernels, plane_kernels)
 ORCHARD_ISA_TABLE(DepthwiseKernels, depthwise_kernels)
