@@ -35,6 +35,15 @@ inline void include(ExponentialSum &state, const C *x, int64_t count, Meanwhile 
   state.largest = top;
 }
 
+// eˣ of each lane, for x ≤ 0.
+inline Vector<float> exponential_lanes(Vector<float> x) { return exponential(x); }
+inline Vector<double> exponential_lanes(Vector<double> x) {
+  alignas(64) double each[lanes<double>];
+  store_vector(x, each);
+  for (double &value : each) value = exponential(value);
+  return load_vector(each);
+}
+
 template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
   const Vector<C> none = {};
   return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
@@ -67,10 +76,10 @@ private:
     for (int row = 0; row < rows; row++) x[row] = load_some(block.rows[row] + j, width_ - j);
     for (int row = 0; row < rows; row++) top = x[row] > top ? x[row] : top;
     Vector<C> shift = shift_lanes<C>(top);
-    for (int row = 0; row < rows; row++) sum += exponential(Vector<C>(x[row] - shift));
+    for (int row = 0; row < rows; row++) sum += exponential_lanes(Vector<C>(x[row] - shift));
     store_vector(top, tops_ + j);
     store_vector(sum, block_sums + j);
-    store_vector(exponential(Vector<C>(shift_lanes<C>(before) - shift)), scales + j);
+    store_vector(exponential_lanes(Vector<C>(shift_lanes<C>(before) - shift)), scales + j);
   }
 
   static_assert(most % lanes<C> == 0, "columns are whole vectors");

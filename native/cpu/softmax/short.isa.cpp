@@ -10,7 +10,7 @@ namespace {
 template <class C> void softmax_lanes(C *x, int64_t length, int64_t pitch) {
   const Vector<C> top = finite_lanes<C>(largest_lanes(x, length, pitch));
   Vector<C> sum = grouped_sum<C>(length, [&](int64_t k) {
-    Vector<C> power = exponential(Vector<C>(load_vector(x + k * pitch) - top));
+    Vector<C> power = exponential_lanes(Vector<C>(load_vector(x + k * pitch) - top));
     store_vector(power, x + k * pitch);
     return power;
   });
@@ -23,7 +23,7 @@ template <class C> void log_softmax_lanes(C *x, int64_t length, int64_t pitch) {
   Vector<C> sum = grouped_sum<C>(length, [&](int64_t k) {
     Vector<C> shifted = load_vector(x + k * pitch) - top;
     store_vector(shifted, x + k * pitch);
-    return exponential(shifted);
+    return exponential_lanes(shifted);
   });
   alignas(64) C sums[lanes<C>];
   store_vector(sum, sums);
@@ -42,7 +42,7 @@ template <class C> void softmax_gradient_lanes(C *g, const C *y, int64_t length,
 template <class C> void log_softmax_gradient_lanes(C *g, const C *y, int64_t length, int64_t pitch) {
   const Vector<C> sum = grouped_sum<C>(length, [&](int64_t k) { return load_vector(g + k * pitch); });
   for (int64_t k = 0; k < length; k++) {
-    Vector<C> power = exponential(load_vector(y + k * pitch));
+    Vector<C> power = exponential_lanes(load_vector(y + k * pitch));
     store_vector<C>(load_vector(g + k * pitch) - power * sum, g + k * pitch);
   }
 }
