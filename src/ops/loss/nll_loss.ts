@@ -9,6 +9,7 @@ import { wholeIndices } from "../embedding/rows.ts";
 import { checkSomethingToName } from "../indexing/indices.ts";
 import { checkClassWeight, checkTargetShape, classAxis } from "./classes.ts";
 import { ofLogarithms } from "./cross_entropy_composed.ts";
+import { fusedNll, fusesNll } from "./nll_fused.ts";
 import { checkFloats, type LossOptions, reductionParameter } from "./options.ts";
 
 /** Options of {@link nllLoss}. */
@@ -49,7 +50,8 @@ export function nllLoss(...values: unknown[]): Tensor {
   checkTargetShape("nllLoss", "x", x, classes, axis);
   checkSomethingToName("nllLoss", classes, x.shape[axis]!);
   const call = { axis, weight, ignoreIndex, reduction, labelSmoothing: 0 };
-  return underName("nllLoss", () => tidy(() => ofLogarithms(x, classes, call)));
+  const compute = fusesNll(x, classes, ...(weight ? [weight] : [])) ? fusedNll : ofLogarithms;
+  return underName("nllLoss", () => tidy(() => compute(x, classes, call)));
 }
 const nllLossParameters = parameters("nllLoss", {
   x: operand(aTensor),
