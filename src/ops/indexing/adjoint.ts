@@ -151,7 +151,7 @@ export function indexAddAlong<D extends DType>(
  * Expands a vector of indices to the shape of `x` with `vector.size` along the axis. Returns a view that the caller
  * disposes of.
  */
-function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<IndexDType> {
+export function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<IndexDType> {
   const strides = x.shape.map((_, at) => (at === axis ? vector.strides[0]! : 0));
   return new Tensor(vector.storage, vector.dtype, x.shape.with(axis, vector.size), strides, vector.offset);
 }

@@ -14,9 +14,10 @@ import { add } from "../elementwise/arithmetic.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
-import { indexAddAlong } from "./adjoint.ts";
+import { alongAxis, indexAddAlong } from "./adjoint.ts";
 import { checkSomethingToName, type IndexDType } from "./indices.ts";
 import { maskedFill } from "./masked_fill.ts";
+import { fromTheFront } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
 import { basicView, completed, type Index, indexList, type Rows, rowsOf, type Step } from "./steps.ts";
 import { withView } from "./with_view.ts";
@@ -112,6 +113,8 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
   checkElements(operation, [x]);
   const mask = accumulate || written.rank > 0 ? undefined : onlyMask(steps, x);
   if (mask) return underName(operation, () => maskedFill(x, mask, written));
+  const vector = accumulate ? undefined : onlyVector(steps);
+  if (vector) return underName(operation, () => tidy(() => replacedSlices(operation, x, vector, written)));
   return underName(operation, () =>
     tidy(() => {
       const take = (whole: Tensor): Tensor => basicView(operation, whole, steps).view;
@@ -142,6 +145,21 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
   const end = before + mask.rank;
   if (!sameShape(mask.shape, shape.slice(before, end))) return undefined;
   return reshape(mask, [...mask.shape, ...new Array<number>(rank - end).fill(1)]) as Tensor<"bool">;
+}
+
+/** Returns the vector of indices into the first axis beside whole axes, the usual index: rows need no other shape. */
+function onlyVector([first, ...others]: readonly Step[]): Tensor<IndexDType> | undefined {
+  const index = first !== undefined && "list" in first ? first.list : undefined;
+  if (index === undefined || index.dtype === "bool" || index.rank !== 1) return undefined;
+  return others.every(isWholeAxis) ? (index as Tensor<IndexDType>) : undefined;
+}
+
+/** Replaces slices along the first axis. */
+function replacedSlices(operation: string, x: Tensor, index: Tensor<IndexDType>, written: Tensor): Tensor {
+  const source = broadcastTo(operation, written, x.shape.with(0, index.size));
+  checkSomethingToName(operation, index, x.shape[0]!);
+  const places = fromTheFront(operation, index, x.shape[0]!);
+  return scatterAlong(operation, x, alongAxis(places, source, 0), source, 0);
 }
 
 const isWholeAxis = (step: Step): boolean =>

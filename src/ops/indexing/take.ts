@@ -15,7 +15,7 @@ import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
-import { gatherAlong } from "./adjoint.ts";
+import { alongAxis, gatherAlong } from "./adjoint.ts";
 import { anIndex, checkVector, type IndexDType } from "./indices.ts";
 import { fromTheFront, signed } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
@@ -89,7 +89,7 @@ export function indexCopy(...values: unknown[]): Tensor {
         source.describe(),
     );
   return underName("indexCopy", () =>
-    tidy(() => scatterAlong("indexCopy", x, alongAxis(places, axis, source), source, axis)),
+    tidy(() => scatterAlong("indexCopy", x, alongAxis(places, source, axis), source, axis)),
   );
 }
 indexCopy.method = "same" as const;
@@ -128,7 +128,7 @@ export function indexFill(...values: unknown[]): Tensor {
       const isPlain = typeof value === "number" && isFloat(x.dtype);
       const one = isPlain ? scalarTensor(value, x.dtype, "indexFill") : full([], value, { dtype: x.dtype });
       const source = expand(one, x.shape.with(axis, places.size));
-      return scatterAlong("indexFill", x, alongAxis(places, axis, source), source, axis);
+      return scatterAlong("indexFill", x, alongAxis(places, source, axis), source, axis);
     }),
   );
 }
@@ -139,16 +139,6 @@ const indexFillParameters = parameters("indexFill", {
   index: required(anIndex),
   value: required(aScalar),
 });
-
-/** Expands a vector of slice indices to one index per element, repeated along the other axes. */
-const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): Tensor<IndexDType> =>
-  expand(
-    reshape(
-      index,
-      shape.map((_, at) => (at === axis ? index.size : 1)),
-    ),
-    shape,
-  );
 
 /** Indexes a scalar tensor as a vector with one element. */
 const ofElement = (x: Tensor, indexed: (vector: Tensor) => Tensor): Tensor =>
