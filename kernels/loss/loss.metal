@@ -1,6 +1,7 @@
 // Elementwise losses, their sums and their gradients:
 //     squared error          (x - t)²
 //     binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
+//     of a probability       (t - 1) max(log1p(-x), -100) - t max(log x, -100)
 // with a weight w and a weight v of positive targets, both of which are 1 except in the weighted loss. With the
 // logistic function σ, the derivatives of the second loss are w ((1 - t) σ(x) - v t σ(-x)) with respect to x, and w ((v
 // - 1) s - x) with respect to t.
@@ -45,6 +46,18 @@ inline float cross_entropy_by_x(LossElement e) {
     return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
 }
 
+// Limits logarithms; NaN stays NaN.
+inline float limited(float logarithm) { return logarithm < -100.0f ? -100.0f : logarithm; }
+
+inline float probability_cross_entropy(LossElement e) {
+    return (e.t - 1.0f) * limited(orchard::log1p(-e.x)) - e.t * limited(precise::log(e.x));
+}
+
+inline float probability_cross_entropy_by_x(LossElement e) {
+    float product = e.x * (1.0f - e.x);
+    return (e.x - e.t) / (product < 1e-12f ? 1e-12f : product);
+}
+
 // The value of each loss and its derivatives with respect to x and t. A loss that is missing here does not compile.
 template <Loss name> struct Formula;
 #define FORMULA(name, weighted, value, derivative_by_x, derivative_by_t)  \
@@ -63,6 +76,13 @@ FORMULA(
     cross_entropy(e),
     cross_entropy_by_x(e),
     e.w *((e.v - 1.0f) * softplus_of_negative(e.x) - e.x))
+
+FORMULA(
+    LOSS_PROBABILITY_CROSS_ENTROPY,
+    false,
+    probability_cross_entropy(e),
+    probability_cross_entropy_by_x(e),
+    orchard::log1p(-e.x) - precise::log(e.x))
 
 inline bool is_weighted() {
     switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, is_weighted()) }

@@ -1,6 +1,6 @@
-// Sums over windows with short lines. Gathering the source's elements under each window (windows.isa.cpp) costs more than
-// the multiplications there, because each line is a separate copy. Here they are copied into boxes (box.h) once for all
-// elements of the kernel. The lines of a box follow each other, so positions of several lines are adjacent:
+// Sums over windows with short lines. Gathering the source's elements under each window (windows.isa.cpp) costs more
+// than the multiplications there, because each line is a separate copy. Here they are copied into boxes (box.h) once
+// for all elements of the kernel. The lines of a box follow each other, so positions of several lines are adjacent:
 //
 //   sums[row, y · line + x] = Σ over steps of weight[row, step] · box[offset(step) + y · line + x]
 //
@@ -16,8 +16,8 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_steps = 384;       // of a block of the depth: a tile's weights then fill half of an L1 cache
-constexpr int64_t unit_positions = 512;   // of a band, unless one line has more
+constexpr int64_t most_steps = 384;         // of a block of the depth: a tile's weights then fill half of an L1 cache
+constexpr int64_t unit_positions = 512;     // of a band, unless one line has more
 constexpr int64_t most_box_steps = 1 << 20; // limit on the numbers of a task's boxes
 
 // A band: some lines of one plane of a picture.
@@ -29,7 +29,8 @@ struct Unit {
 template <class T> class Bands {
 public:
   explicit Bands(const Windows &windows) : windows_(windows), box_(windows, windows.axes[2].grid) {
-    const int64_t lines = windows.axes[1].grid, bands = divided_up(lines, std::max<int64_t>(1, unit_positions / line()));
+    const int64_t lines = windows.axes[1].grid,
+                  bands = divided_up(lines, std::max<int64_t>(1, unit_positions / line()));
     box_.set_band(divided_up(lines, bands));
   }
 
@@ -46,7 +47,8 @@ public:
 
   // Fills the box of a channel. What follows the box's elements is 0 too.
   void fill(const T *source, const Unit &unit, int64_t group, int64_t channel, T *box) const {
-    const T *from = source + ((unit.picture * windows_.groups + group) * windows_.channels + channel) * windows_.pixels();
+    const T *from =
+        source + ((unit.picture * windows_.groups + group) * windows_.channels + channel) * windows_.pixels();
     if (unit.lines < box_.band()) std::fill_n(box, box_.size(), T(0));
     box_.fill(from, unit.z, unit.y, unit.lines, end_of(windows_, source), box);
     std::fill_n(box + box_.size() - lanes<T>, lanes<T>, T(0));
@@ -107,8 +109,8 @@ public:
   Planes(const Windows &windows, const T *source, const T *weight, T *result)
       : windows_(windows), bands_(windows), blocks_(windows, most_steps), source_(source), weight_(weight),
         result_(result), tiles_(divided_up(windows.rows, tile_rows)),
-        tile_size_(rounded_up(windows.depth() * tile_rows + lanes<T>, 64)),
-        stride_(rounded_up(bands_.length(), width)), places_(windows.place_count) {
+        tile_size_(rounded_up(windows.depth() * tile_rows + lanes<T>, 64)), stride_(rounded_up(bands_.length(), width)),
+        places_(windows.place_count) {
     for (int64_t i = 0; i < windows.place_count; i++) places_.data()[i] = bands_.box().offset_of(windows.places[i]);
   }
 
@@ -150,8 +152,8 @@ private:
       for (int64_t c = 0; c < channels; c++)
         bands_.fill(source_, task.unit, task.group, first + c, task.boxes + c * bands_.box().size());
       for (int64_t at = step; at < end; at++)
-        task.offsets[at - step] = (at / windows_.place_count - first) * bands_.box().size() +
-                                  place_offsets_[at % windows_.place_count];
+        task.offsets[at - step] =
+            (at / windows_.place_count - first) * bands_.box().size() + place_offsets_[at % windows_.place_count];
       for (int64_t tile = task.tile; tile < task.end_tile; tile++) sum_tile(task, tile, step, end);
     }
     write(task);
@@ -162,8 +164,7 @@ private:
     T *sums = task.sums + (tile - task.tile) * tile_rows * stride_;
     const T *weight = packed_ + (task.group * tiles_ + tile) * tile_size_ + step * tile_rows;
     for (int64_t at = 0; at < stride_; at += width)
-      plane_sums<T>.sum[rows - 1](
-          {weight, task.boxes + at, task.offsets, end - step, sums + at, stride_, step > 0});
+      plane_sums<T>.sum[rows - 1]({weight, task.boxes + at, task.offsets, end - step, sums + at, stride_, step > 0});
   }
 
   void write(const Task &task) const {
@@ -203,8 +204,8 @@ constexpr int weigh_rows = 2, weigh_steps = 5; // of 16 registers
 
 // The sums of some rows and steps over all bands of a part.
 template <class T> struct PlaneWeights {
-  const T *boxes;                          // of one channel; those of the next band are `box_size` numbers later
-  const T *gradients;                      // rows of `length` numbers; those of the next band are `band_size` later
+  const T *boxes;     // of one channel; those of the next band are `box_size` numbers later
+  const T *gradients; // rows of `length` numbers; those of the next band are `band_size` later
   int64_t box_size, band_size, length;
   int64_t bands;
   int64_t offsets[weigh_steps];
@@ -301,10 +302,9 @@ private:
         const auto &[deep, high, wide] = windows_.axes;
         for (int64_t row = 0; row < windows_.rows; row++) {
           T *spread = to + (i * windows_.rows + row) * length_;
-          const T *from =
-              gradient_ +
-              ((unit.picture * windows_.groups + i / bands_.count()) * windows_.rows + row) * grid +
-              (unit.z * high.grid + unit.y) * wide.grid;
+          const T *from = gradient_ +
+                          ((unit.picture * windows_.groups + i / bands_.count()) * windows_.rows + row) * grid +
+                          (unit.z * high.grid + unit.y) * wide.grid;
           std::fill_n(spread, length_, T(0));
           for (int64_t y = 0; y < unit.lines; y++)
             std::copy_n(from + y * wide.grid, wide.grid, spread + y * bands_.line());

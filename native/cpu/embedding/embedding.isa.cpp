@@ -67,7 +67,24 @@ template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double
   return counted;
 }
 
-// The same for rows that are not adjacent elements, or shorter than a vector.
+// The same for rows of adjacent elements that are shorter than a vector: their sums are in registers.
+template <class T, int columns = lanes<double> - 1> int64_t add_narrow_rows(const BagColumns &bag, double *sums) {
+  if constexpr (columns > 1)
+    if (bag.columns < columns) return add_narrow_rows<T, columns - 1>(bag, sums);
+  double totals[columns] = {};
+  int64_t counted = 0;
+  for (int64_t i = 0; i < bag.count; i++) {
+    if (bag.indices[i] < 0) continue;
+    const T *row = row_of<T>(bag.table, bag.indices[i]);
+    const double factor = factor_at<T>(bag.factors, i);
+    for (int c = 0; c < columns; c++) totals[c] += factor * double(load(row[c]));
+    counted++;
+  }
+  for (int c = 0; c < columns; c++) sums[c] = totals[c];
+  return counted;
+}
+
+// The same for rows that are not adjacent elements.
 template <class T> int64_t add_strided_rows(const BagColumns &bag, double *sums) {
   int64_t counted = 0;
   for (int64_t i = 0; i < bag.count; i++) {
@@ -82,7 +99,8 @@ template <class T> void add_bag(const BagColumns &bag) {
   alignas(64) double sums[bag_columns];
   std::fill_n(sums, bag.columns, 0.0);
   int64_t counted = 0;
-  if (bag.table.column != 1 || bag.columns < lanes<double>) counted = add_strided_rows<T>(bag, sums);
+  if (bag.table.column != 1) counted = add_strided_rows<T>(bag, sums);
+  else if (bag.columns > 0 && bag.columns < lanes<double>) counted = add_narrow_rows<T>(bag, sums);
   else
     for (int64_t start = 0; start < bag.count; start += most_rows) counted += add_rows<T>(bag, start, sums);
   write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns,

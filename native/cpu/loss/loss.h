@@ -2,6 +2,7 @@
 //
 //   squared error          (x - t)²
 //   binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
+//   of a probability       (t - 1) max(log1p(-x), -100) - t max(log x, -100)
 // with a weight w and a weight v of positive targets, which are 1 except in the weighted loss.
 #pragma once
 
@@ -9,7 +10,7 @@
 
 namespace orchard {
 
-ORCHARD_NAMES(Loss, squaredError, binaryCrossEntropy, weightedBinaryCrossEntropy)
+ORCHARD_NAMES(Loss, squaredError, binaryCrossEntropy, weightedBinaryCrossEntropy, probabilityCrossEntropy)
 
 // The nest iterates over x's shape. All operands have the dtype of x; for a loss without weights, x is passed in their
 // place.

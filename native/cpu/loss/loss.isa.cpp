@@ -83,11 +83,21 @@ void weighted_binary_cross_entropies(const C *__restrict x, const C *__restrict 
     out[i] = w[i] * ((1 - t[i]) * x[i] + (1 - t[i] + v[i] * t[i]) * softplus_of_negative(x[i]));
 }
 
+// Limits logarithms, as PyTorch does; NaN stays NaN.
+template <class C> inline C limited_logarithm(C x) { return x < C(-100) ? C(-100) : x; }
+
+template <class C>
+void probability_cross_entropies(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    out[i] = (t[i] - 1) * limited_logarithm(log1p(-x[i])) - t[i] * limited_logarithm(log(x[i]));
+}
+
 template <class C> void values_of(Loss loss, Elements<C> e, C *out, int64_t count) {
   switch (loss) {
   case Loss::squaredError: return squared_errors(e.x, e.t, out, count);
   case Loss::binaryCrossEntropy: return binary_cross_entropies(e.x, e.t, out, count);
   case Loss::weightedBinaryCrossEntropy: return weighted_binary_cross_entropies(e.x, e.t, e.w, e.v, out, count);
+  case Loss::probabilityCrossEntropy: return probability_cross_entropies(e.x, e.t, out, count);
   case Loss::count: break;
   }
 }
@@ -109,6 +119,16 @@ void weighted_logit_derivatives(const C *__restrict x, const C *__restrict t, co
   for (int64_t i = 0; i < count; i++) out[i] = w[i] * logit_derivative(x[i], t[i], v[i]);
 }
 
+// (x - t) / (x (1 - x)), with a lower bound of the divisor, as in PyTorch.
+template <class C>
+void probability_derivatives(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
+  constexpr C least = C(1e-12);
+  for (int64_t i = 0; i < count; i++) {
+    const C product = x[i] * (1 - x[i]);
+    out[i] = (x[i] - t[i]) / (product < least ? least : product);
+  }
+}
+
 template <class C> void derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
   switch (loss) {
   case Loss::squaredError:
@@ -116,6 +136,7 @@ template <class C> void derivatives_of(Loss loss, Elements<C> e, C *out, int64_t
     return;
   case Loss::binaryCrossEntropy: return logit_derivatives(e.x, e.t, out, count);
   case Loss::weightedBinaryCrossEntropy: return weighted_logit_derivatives(e.x, e.t, e.w, e.v, out, count);
+  case Loss::probabilityCrossEntropy: return probability_derivatives(e.x, e.t, out, count);
   case Loss::count: break;
   }
 }
@@ -130,6 +151,9 @@ template <class C> void target_derivatives_of(Loss loss, Elements<C> e, C *out, 
     return;
   case Loss::weightedBinaryCrossEntropy:
     for (int64_t i = 0; i < count; i++) out[i] = e.w[i] * ((e.v[i] - 1) * softplus_of_negative(e.x[i]) - e.x[i]);
+    return;
+  case Loss::probabilityCrossEntropy:
+    for (int64_t i = 0; i < count; i++) out[i] = log1p(-e.x[i]) - log(e.x[i]);
     return;
   case Loss::count: break;
   }

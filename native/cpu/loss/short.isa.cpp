@@ -25,7 +25,8 @@ void find_states(const C *columns, int64_t pitch, const ShortClasses &block, Sho
     const Vector<C> top = finite_lanes<C>(largest_lanes(x, classes, pitch));
     store_vector(top, states.largest + j);
     store_vector(
-        grouped_sum<C>(classes, [&](int64_t k) { return exponential_lanes(Vector<C>(load_vector(x + k * pitch) - top)); }),
+        grouped_sum<C>(classes,
+                       [&](int64_t k) { return exponential_lanes(Vector<C>(load_vector(x + k * pitch) - top)); }),
         states.logarithms + j);
     if (block.smoothing == 0) continue;
     store_vector(grouped_sum<C>(classes,

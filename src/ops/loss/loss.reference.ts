@@ -25,10 +25,19 @@ const binaryCrossEntropy: Formulas = {
   ],
 };
 
+/** Limits a logarithm, as PyTorch does. */
+const limited = (logarithm: number): number => Math.max(logarithm, -100);
+
+const probabilityCrossEntropy: Formulas = {
+  value: (x, t) => (t - 1) * limited(Math.log1p(-x)) - t * limited(Math.log(x)),
+  derivatives: [(x, t) => (x - t) / Math.max(x * (1 - x), 1e-12), (x) => Math.log1p(-x) - Math.log(x)],
+};
+
 const formulas: Readonly<Record<LossName, Formulas>> = {
   squaredError: { value: (x, t) => (x - t) ** 2, derivatives: [(x, t) => 2 * (x - t), (x, t) => 2 * (t - x)] },
   binaryCrossEntropy,
   weightedBinaryCrossEntropy: binaryCrossEntropy,
+  probabilityCrossEntropy,
 };
 
 export const lossReference: Implementation<LossAttributes, readonly Tensor[], [Tensor]> = {

@@ -35,7 +35,14 @@ const nllCpu: Implementation<NllAttributes, readonly [Tensor, Tensor, ...Tensor[
     const [x, targets, factors] = inputs;
     const isSummed = reduction !== "none";
     // a sum has no axes: its place in the layout is the targets', without strides
-    using place = isSummed ? new Tensor(output.storage, output.dtype, targets.shape, targets.shape.map(() => 0)) : null;
+    using place = isSummed
+      ? new Tensor(
+          output.storage,
+          output.dtype,
+          targets.shape,
+          targets.shape.map(() => 0),
+        )
+      : null;
     const values = {
       ...{ dtype: x.dtype, indexDType: targets.dtype, ignoreIndex, isSummed, isMean: reduction === "mean" },
       ...{ hasFactors: factors !== undefined, factorsOffset: factors?.offset ?? 0 },

@@ -8,7 +8,9 @@ import { slicesFor } from "../../backend/metal/slices.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 /** Elementwise losses. Their formulas are in `loss.reference.ts`. */
-export const losses = enumeration("Loss", ["squaredError", "binaryCrossEntropy", "weightedBinaryCrossEntropy"]);
+export const losses = enumeration("Loss", [
+  ...(["squaredError", "binaryCrossEntropy", "weightedBinaryCrossEntropy", "probabilityCrossEntropy"] as const),
+]);
 export type LossName = NameOf<typeof losses>;
 
 /**

@@ -1,6 +1,8 @@
 /** Losses between probabilities. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { capturing } from "../../backend/capture.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -8,6 +10,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { div } from "../elementwise/division.ts";
@@ -17,7 +20,8 @@ import { promoteOperands } from "../elementwise/operands.ts";
 import { xlogy } from "../elementwise/xlogy.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
-import { composedLoss, type Weighted } from "./composed_loss.ts";
+import { composedLoss } from "./composed_loss.ts";
+import { fusedLoss } from "./loss_function.ts";
 import {
   checkFactor,
   checkFloatTarget,
@@ -58,11 +62,12 @@ export function binaryCrossEntropy(...values: unknown[]): Tensor {
   checkTarget("binaryCrossEntropy", x, target);
   checkFactor("binaryCrossEntropy", "weight", x, weight);
   checkSameDType("binaryCrossEntropy", weight ? [x, weight] : [x]);
-  const operands: Weighted = weight ? [x, target, weight] : [x, target];
-  return composedLoss({ operation: "binaryCrossEntropy", reduction }, operands, (p, t, w) => {
-    const losses = entropies(p, t);
-    return w ? mul(losses, w) : losses;
-  });
+  const operation = "binaryCrossEntropy";
+  if (weight) return composedLoss({ operation, reduction }, [x, target, weight], (p, t, w) => mul(entropies(p, t), w));
+  const composed = (p: Tensor, t: Tensor) => composedLoss({ operation, reduction }, [p, t], entropies);
+  if (capturing() !== undefined) return composed(x, target);
+  const loss = { operation, loss: "probabilityCrossEntropy", reduction, composed } as const;
+  return underName(operation, () => tidy(() => fusedLoss(x, target, [], loss)));
 }
 const binaryCrossEntropyParameters = parameters("binaryCrossEntropy", {
   x: operand(aTensor),
