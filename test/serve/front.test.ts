@@ -42,18 +42,19 @@ const program = `
 
 test("health and errors of access and size are answered while the main thread computes", async () => {
   const file = join(folder, "statuses.json");
-  let [child, isAnswered]: [Bun.Subprocess | undefined, boolean] = [undefined, false];
+  let child: Bun.Subprocess | undefined;
+  const seen = { isAnswered: false };
   model.forward = (tokens, inputs) => {
     child ??= Bun.spawn([process.execPath, "-e", program, server.url, file], {
       stdio: ["ignore", "inherit", "inherit"],
     });
     for (let waited = 0; !existsSync(file) && waited < 60_000; waited += 20) Bun.sleepSync(20);
-    isAnswered = existsSync(file);
+    seen.isAnswered = existsSync(file);
     restoreModel(model);
     return model.forward(tokens, inputs);
   };
   expect((await complete({})).status).toBe(200);
-  expect(isAnswered).toBe(true);
+  expect(seen.isAnswered).toBe(true);
   await child!.exited;
   expect(await Bun.file(file).json()).toEqual([200, 404, 401, 413, 401, 403]);
   const figures = await (await fetch(`${server.url}/metrics`, { headers: authorization })).text();
