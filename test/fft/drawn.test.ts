@@ -139,7 +139,8 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   });
 
   // Rows and columns are transformed as lanes of vectors, whose last ones may have none.
-  test.if(backend === "cpu")(`each short length of each kind, in batches of short axes, seed ${seed}`, () => {
+  if (backend !== "cpu") return;
+  test(`each short length of each kind, in batches of short axes, seed ${seed}`, () => {
     const random = new Random(seed);
     for (let n = 1; n <= 40; n++)
       for (const kind of kinds) {

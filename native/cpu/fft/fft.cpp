@@ -116,8 +116,8 @@ public:
       typename ScratchParts<T>::Part work(works);
       for (int64_t group = begin; group < end; group++) {
         const int64_t first = group * lanes;
-        const Lines<T> lines = {x_ + first * in, out_ + first * out, in, out, std::min(lanes, rows_ - first),
-                                inverse_, scale_};
+        const Lines<T> lines = {x_ + first * in, out_ + first * out, in, out, std::min(lanes, rows_ - first), inverse_,
+                                scale_};
         (to_real ? kernels_.rows_of_spectra : kernels_.spectra_of_rows)(real, lines, work.data());
       }
     });

@@ -470,10 +470,9 @@ template <class T> void rows_of_spectra(const RealPasses<T> &real, const Lines<T
 }
 
 template <class T>
-constexpr FftKernels<T> kernels = {lanes<T>,         rows<T>,       columns<T>,  chirped_rows<T>,
-                                   split_columns<T>, split_rows<T>, chirp_in<T>, chirp_between<T>,
-                                   chirp_out<T>,     unpack<T>,     pack<T>,
-                                   spectra_of_rows<T>, rows_of_spectra<T>, planes<T>};
+constexpr FftKernels<T> kernels = {
+    lanes<T>,         rows<T>,      columns<T>, chirped_rows<T>, split_columns<T>,   split_rows<T>,      chirp_in<T>,
+    chirp_between<T>, chirp_out<T>, unpack<T>,  pack<T>,         spectra_of_rows<T>, rows_of_spectra<T>, planes<T>};
 
 } // namespace
 
