@@ -61,7 +61,7 @@ describe("counts", () => {
     const report =
       '<testsuite name="a"><testcase name="one" classname="a" file="a.test.ts" assertions="1" />\n' +
       '<testcase name="exp &lt; on reference" classname="a &gt; b" file="a.test.ts">\n  <skipped />\n</testcase>\n' +
-      '<testcase name="a forked child starts its threads again" classname="" file="a.test.ts"><skipped /></testcase>\n' +
+      '<testcase name="a forked child starts its threads again" classname="" file="a.ts"><skipped /></testcase>\n' +
       '<testcase name="curve" classname="" file="a.test.ts"><skipped /></testcase>\n' +
       '<testcase name="bad" classname="" file="a.test.ts"><failure type="E" /></testcase></testsuite>';
     expect(skippedTests(report)).toEqual([
