@@ -65,7 +65,7 @@ import { compute } from "./compute";
 
 const source = import.meta.resolve("${name}").replace(/^file:\\/\\/|index\\.js$/g, "");
 const loaded = Object.keys(require.cache).filter((path) => path.startsWith(source));
-if (loaded.length > 6) throw new Error("expected the library in one file, got " + loaded.join());
+if (loaded.length > 7) throw new Error("expected the library in one file, got " + loaded.join());
 using items = await data.openWorkerDataset<number>(new URL("./items.ts", import.meta.url));
 if ((await items.get(1)) !== 10 || Tensor.name !== "Tensor") throw new Error("expected item 1 to be 10");
 console.log(compute());
