@@ -195,8 +195,8 @@ exec ${quoted(swiftc)} "$@" $darwin
 
 /**
  * SwiftPM compiles build plugins with the compiler for manifests, without the flags of `swift build`. This wrapper adds
- * the flags that plugins need to import Apple's modules. `os` becomes `Orchardos`, the module's name on Linux. Files that
- * run `xcrun` are replaced by copies that run the stand-in for it.
+ * the flags that plugins need to import Apple's modules. `os` becomes `Orchardos`, the module's name on Linux. Files
+ * that run `xcrun` are replaced by copies that run the stand-in for it.
  */
 const pluginScript = (compiler: string, flags: readonly string[], tool: string): string => `#!/bin/sh
 for word; do

@@ -72,8 +72,8 @@ private:
       step_lanes<width>(partials[vector], x + i);
     add_rest<width / 2>(partials[vectors - 1], x + i, count - i);
     for (int lane = 0; lane < width; lane++)
-      merged[lane] = F::merge(F::merge(partials[0][lane], partials[2][lane]),
-                              F::merge(partials[1][lane], partials[3][lane]));
+      merged[lane] =
+          F::merge(F::merge(partials[0][lane], partials[2][lane]), F::merge(partials[1][lane], partials[3][lane]));
   }
 
   // Fewer than 2 · size elements, in vectors of half the length each time.
