@@ -26,6 +26,9 @@ template <class T> constexpr T most() {
 
 struct FoldFacts {
   explicit FoldFacts(const ReductionFacts &facts) : facts(facts) {}
+  // Whether `step_vectors` and `merge_vectors` do the same to vectors: compilers vectorize comparisons in short loops
+  // only then.
+  static constexpr bool has_vectors = false;
   const ReductionFacts &facts;
 };
 
@@ -54,6 +57,9 @@ template <class C> struct Product : FoldFacts {
 
 template <class C> struct Largest : FoldFacts {
   using FoldFacts::FoldFacts;
+  static constexpr bool has_vectors = !std::is_same_v<C, bool>;
+  template <class V> static V merge_vectors(V a, V x) { return (a >= x) | (a != a) ? a : x; }
+  template <class V> static V step_vectors(V a, V x) { return merge_vectors(a, x); }
   using State = C;
   static State identity() { return least<C>(); }
   State step(State a, C x) const { return larger(a, x); }
@@ -63,6 +69,9 @@ template <class C> struct Largest : FoldFacts {
 
 template <class C> struct Smallest : FoldFacts {
   using FoldFacts::FoldFacts;
+  static constexpr bool has_vectors = !std::is_same_v<C, bool>;
+  template <class V> static V merge_vectors(V a, V x) { return (a <= x) | (a != a) ? a : x; }
+  template <class V> static V step_vectors(V a, V x) { return merge_vectors(a, x); }
   using State = C;
   static State identity() { return most<C>(); }
   State step(State a, C x) const { return smaller(a, x); }
@@ -115,11 +124,13 @@ template <class C> struct NormInf : Largest<C> {
   using Largest<C>::Largest;
   static C identity() { return 0; }
   C step(C a, C x) const { return larger(a, C(std::fabs(x))); }
+  template <class V> static V step_vectors(V a, V x) { return Largest<C>::merge_vectors(a, V(x < 0 ? -x : x)); }
 };
 
 template <class C> struct NormNegInf : Smallest<C> {
   using Smallest<C>::Smallest;
   C step(C a, C x) const { return smaller(a, C(std::fabs(x))); }
+  template <class V> static V step_vectors(V a, V x) { return Smallest<C>::merge_vectors(a, V(x < 0 ? -x : x)); }
 };
 
 } // namespace orchard::ORCHARD_ISA

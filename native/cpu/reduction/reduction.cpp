@@ -19,8 +19,9 @@ constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task
 constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
 constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
-// Longer rows than `short_row` that are reduced as columns, in smaller blocks. A column's sum has as many roundings as
-// the row has elements, which only float64 would show: other floats are summed in float64.
+// Longer rows than `short_row` that are reduced as columns, in smaller blocks, by kernels without `lines` for many. A
+// column's sum has as many roundings as the row has elements, which only float64 would show: other floats are summed in
+// float64.
 constexpr int64_t longest_row = 96, long_rows = 32;
 static_assert(longest_row * long_rows <= short_row_elements && longest_row * long_rows <= short_rows * short_row);
 
@@ -226,7 +227,7 @@ void reduce(const ReduceBlock &block, Operands operands) {
   Call call{kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, out, index};
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
   bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
-  int64_t longest = from == DType::float64 ? short_row : longest_row;
+  int64_t longest = from == DType::float64 || kernel.has_lines ? short_row : longest_row;
   bool is_short = call.facts.count > 0 && call.facts.count <= longest && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);
   else if (is_short) reduce_short_rows(call);

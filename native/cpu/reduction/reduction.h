@@ -19,6 +19,7 @@ struct ReductionFacts {
 // The functions of one operation for one dtype. The size of a state is `state_bytes`.
 struct ReductionKernel {
   size_t state_bytes;
+  bool has_lines; // whether `lines` reduces several lines together
   // Reduces elements [begin, end) of a nest.
   void (*row)(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
   // Reduces all elements of `count` lines, which are adjacent, to adjacent states. The first elements of lines are

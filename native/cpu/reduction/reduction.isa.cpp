@@ -22,8 +22,7 @@ template <class F> struct Fold : F {
   template <class C> void add(State &state, const C *x, int64_t count, int64_t) const {
     State partials[width];
     add_lanes(partials, x, count);
-    for (int half = width / 2; half > 0; half /= 2)
-      for (int lane = 0; lane < half; lane++) partials[lane] = F::merge(partials[lane], partials[lane + half]);
+    merge_halves([&](auto merge) { merge(partials); });
     state = F::merge(state, partials[0]);
   }
 
@@ -32,10 +31,9 @@ template <class F> struct Fold : F {
   template <class Line> void add_lines(State *states, int64_t lines, Line line_of, int64_t count) const {
     alignas(64) State partials[lines_at_once][width];
     for (int64_t line = 0; line < lines; line++) add_lanes(partials[line], line_of(line), count);
-    for (int half = width / 2; half > 0; half /= 2)
-      for (int64_t line = 0; line < lines; line++)
-        for (int lane = 0; lane < half; lane++)
-          partials[line][lane] = F::merge(partials[line][lane], partials[line][lane + half]);
+    merge_halves([&](auto merge) {
+      for (int64_t line = 0; line < lines; line++) merge(partials[line]);
+    });
     for (int64_t line = 0; line < lines; line++) states[line] = F::merge(states[line], partials[line][0]);
   }
 
@@ -51,12 +49,48 @@ template <class F> struct Fold : F {
   void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
 
 private:
+  // At most as many states as an instruction handles.
+  template <int size> struct Lanes {
+    static constexpr int count = std::min(size, int(vector_bytes / sizeof(State)));
+    typedef State Vector __attribute__((vector_size(count * sizeof(State))));
+    static Vector load(const State *from) {
+      Vector vector;
+      std::memcpy(&vector, from, sizeof vector);
+      return vector;
+    }
+    static void store(const Vector &vector, State *to) { std::memcpy(to, &vector, sizeof vector); }
+  };
+
   template <int size, class C> void step_lanes(State *partials, const C *x) const {
-    for (int lane = 0; lane < size; lane++) partials[lane] = F::step(partials[lane], x[lane]);
+    using Part = Lanes<size>;
+    if constexpr (F::has_vectors && size > 1)
+      for (int at = 0; at < size; at += Part::count)
+        Part::store(F::step_vectors(Part::load(partials + at), Part::load(x + at)), partials + at);
+    else
+      for (int lane = 0; lane < size; lane++) partials[lane] = F::step(partials[lane], x[lane]);
+  }
+  template <int size> void merge_lanes(State *a, const State *b) const {
+    using Part = Lanes<size>;
+    if constexpr (F::has_vectors && size > 1)
+      for (int at = 0; at < size; at += Part::count)
+        Part::store(F::merge_vectors(Part::load(a + at), Part::load(b + at)), a + at);
+    else
+      for (int lane = 0; lane < size; lane++) a[lane] = F::merge(a[lane], b[lane]);
+  }
+  // Merges the second half of the lanes into the first, then a quarter into another, until one lane is left.
+  template <class Use, int half = width / 2> void merge_halves(Use &&use) const {
+    if constexpr (F::has_vectors && half > 0) {
+      use([&](State *lanes) { merge_lanes<half>(lanes, lanes + half); });
+      merge_halves<Use &, half / 2>(use);
+    } else if constexpr (!F::has_vectors) // a loop whose length is not known is vectorized, and not unrolled
+      for (int count = half; count > 0; count /= 2)
+        use([&](State *lanes) {
+          for (int lane = 0; lane < count; lane++) lanes[lane] = F::merge(lanes[lane], lanes[lane + count]);
+        });
   }
 
-  // Reduces elements to `width` partial states.
-  template <class C> void add_lanes(State (&merged)[width], const C *x, int64_t count) const {
+  // Reduces elements to `width` partial states. Not inlined: two functions of every operation and dtype call it.
+  template <class C> [[gnu::noinline]] void add_lanes(State (&merged)[width], const C *x, int64_t count) const {
     constexpr int vectors = 4, lanes = vectors * width;
     State partials[vectors][width];
     for (auto &vector : partials)
@@ -71,9 +105,10 @@ private:
     for (int vector = 0; vector < vectors - 1 && i + width <= count; vector++, i += width)
       step_lanes<width>(partials[vector], x + i);
     add_rest<width / 2>(partials[vectors - 1], x + i, count - i);
-    for (int lane = 0; lane < width; lane++)
-      merged[lane] =
-          F::merge(F::merge(partials[0][lane], partials[2][lane]), F::merge(partials[1][lane], partials[3][lane]));
+    merge_lanes<width>(partials[0], partials[2]);
+    merge_lanes<width>(partials[1], partials[3]);
+    merge_lanes<width>(partials[0], partials[1]);
+    std::copy_n(partials[0], width, merged);
   }
 
   // Fewer than 2 · size elements, in vectors of half the length each time.
@@ -286,7 +321,7 @@ void finish(const void *states, int64_t step, int64_t count, const ReductionFact
 }
 
 template <class Op, class T, bool is_indexed = false> constexpr ReductionKernel kernel() {
-  return {sizeof(typename Op::State), row<Op, T>, lines<Op, T>, columns<Op, T>, rows<Op, T>, merge<Op>,
+  return {sizeof(typename Op::State), has_lines<Op>, row<Op, T>, lines<Op, T>, columns<Op, T>, rows<Op, T>, merge<Op>,
           finish<Op, is_indexed>};
 }
 
