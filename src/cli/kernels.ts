@@ -8,6 +8,7 @@ import { ArgumentError, KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 // These modules define the enumerations and structs that kernels include.
+import "../linalg/index.ts";
 import "../ops/index.ts";
 import "../optim/primitive.ts";
 import "../quant/primitive.ts";

@@ -39,6 +39,12 @@ test("a folder is searched, and all its files are reported in order", () => {
   expect(check(join(folder, "all", "good.metal")).exitCode).toBe(0);
 });
 
+// Other tests load every module that defines generated headers; the command alone must too.
+test("each kernel of the package has its generated headers", () => {
+  const { out, exitCode } = check("--jobs", "1", "kernels");
+  expect([exitCode, out.match(/not found/)]).toEqual([0, null]);
+});
+
 test("a folder without kernels, and a missing file, are failures", () => {
   mkdirSync(join(folder, "empty"), { recursive: true });
   expect(check(join(folder, "empty"))).toMatchObject({ exitCode: 1, err: expect.stringContaining("no .metal file") });
