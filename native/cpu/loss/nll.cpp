@@ -1,9 +1,9 @@
 // The function "nllLoss": the negative log likelihood of classes.
+#include "nll.h"
 #include "../functions.h"
 #include "../indexing/indices.h"
 #include "../memory.h"
 #include "../parallel.h"
-#include "../slices.h"
 
 using namespace orchard;
 using orchard::ORCHARD_ISA::load;
@@ -12,25 +12,13 @@ namespace {
 
 constexpr int64_t task_slices = 4096;
 
-// The result has the compute type: a number per slice, or if `is_summed`, their sum, divided by that of the targets'
-// class weights if `is_mean`.
-struct NllBlock {
-  DTypeField dtype;       // of the log probabilities; a float
-  DTypeField index_dtype; // of the targets
-  Whole ignore_index;     // this target is ignored
-  Flag has_factors;       // class weights in the compute type
-  Whole factors_offset;
-  Flag is_summed, is_mean;
-  SlicesBlock<3> slices; // log probabilities, targets, result
-};
-
 struct Sum {
   double losses, factors;
 };
 
 // Sums of tasks are added in order, so they do not depend on the number of threads.
 template <class T, class Index>
-Sum losses_of(const NllBlock &block, const Slices<3> &slices, const T *x, const Index *targets,
+Sum losses_of(const NllLossBlock &block, const Slices<3> &slices, const T *x, const Index *targets,
               const Compute<T> *factors, Compute<T> *out) {
   const int64_t classes = slices.length, along = slices.along[0], ignored = block.ignore_index;
   const int64_t steps[] = {slices.nest.run_stride(0), slices.nest.run_stride(1), slices.nest.run_stride(2)};
@@ -61,7 +49,7 @@ Sum losses_of(const NllBlock &block, const Slices<3> &slices, const T *x, const 
   return total;
 }
 
-template <class T> void nll_of(const NllBlock &block, const Operands &operands) {
+template <class T> void nll_of(const NllLossBlock &block, const Operands &operands) {
   using C = Compute<T>;
   const Slices<3> slices = block.slices;
   const T *x = operands.inputs<T>(0, slices.offsets[0], slices.extent(0));
@@ -73,7 +61,7 @@ template <class T> void nll_of(const NllBlock &block, const Operands &operands) 
   });
 }
 
-void nll_loss(const NllBlock &block, Operands operands) {
+void nll_loss(const NllLossBlock &block, Operands operands) {
   switch (DType(block.dtype)) {
   case DType::float64: return nll_of<double>(block, operands);
   case DType::float32: return nll_of<float>(block, operands);
@@ -83,6 +71,6 @@ void nll_loss(const NllBlock &block, Operands operands) {
   }
 }
 
-ORCHARD_FUNCTION("nllLoss", nll_loss, NllBlock, 4)
+ORCHARD_FUNCTION("nllLoss", nll_loss, NllLossBlock, 4)
 
 } // namespace
