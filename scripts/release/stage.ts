@@ -30,6 +30,9 @@ const common = {
   engines: packageFile.engines,
 };
 
+/** Files in the copied folders that only a clone needs. */
+const forContributors = ["kernels/.clang-format", "docs/decisions", "docs/adding-an-operation.md"];
+
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /**
@@ -44,7 +47,7 @@ export async function stageMain(folder: string): Promise<void> {
   await compile(folder);
   const copied = ["kernels", "swift/Package.swift", "swift/Sources", "docs", "README.md", "LICENSE", "CHANGELOG.md"];
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
-  await rm(join(folder, "kernels", ".clang-format"), { force: true });
+  for (const path of forContributors) await rm(join(folder, path), { recursive: true });
   for (const page of pages) await copyPage(page, folder);
   await pruneDeclarations(folder);
   await removePictures(folder);

@@ -115,7 +115,7 @@ export function marginRankingLoss(...values: unknown[]): Tensor {
   const operation = "marginRankingLoss";
   checkNoBools(operation, { x1, x2, target });
   const operands = [x1, x2, target] as const;
-  const loss = (a: Tensor, b: Tensor, t: Tensor): Tensor => relu(add(asFloat(mul(t, sub(b, a))), margin));
+  const loss = (a: Tensor, b: Tensor, t: Tensor): Tensor => relu(add(asFloat(mul(neg(t), sub(a, b))), margin));
   if (!isFloat(x1.dtype) || operands.some(({ dtype }) => dtype !== x1.dtype))
     return plainLoss({ operation, reduction }, operands, (a, b, t) => loss(a, b, t));
   checkBroadcast(operation, { x1, x2, target });
