@@ -231,7 +231,7 @@ class Front {
     while (this.server.pendingRequests > 0 && performance.now() < deadline) await Bun.sleep(10);
     await Promise.race([this.server.stop(), Bun.sleep(FLUSH / 5)]);
     await this.server.stop(true);
-    this.relay!.stop();
+    await this.relay!.stop(FLUSH);
     self.postMessage({ kind: "stopped" });
   }
 }

@@ -95,10 +95,8 @@ export class Relay {
         port = server.localPort!;
         this.connections.set(port, relayed);
       });
-      server.on("close", () => {
-        this.connections.delete(port);
-        this.sockets.delete(client);
-      });
+      server.on("close", () => this.connections.delete(port));
+      client.on("close", () => this.sockets.delete(client));
     });
   }
 
@@ -121,9 +119,17 @@ export class Relay {
     return this.connections.get(port ?? 0);
   }
 
-  /** Accepts no more connections, and closes those that are open. */
-  stop(): void {
+  /**
+   * Accepts no more connections, and closes those that are open. The server has closed its side of them: clients first
+   * get the bytes that it has sent.
+   *
+   * @param milliseconds how long a client may take to receive them
+   */
+  async stop(milliseconds: number): Promise<void> {
     this.server.close();
+    const deadline = performance.now() + milliseconds;
+    const isSending = (client: Socket) => !client.destroyed && !client.writableFinished;
+    while ([...this.sockets].some(isSending) && performance.now() < deadline) await Bun.sleep(5);
     for (const client of this.sockets) client.destroy();
   }
 }

@@ -58,11 +58,11 @@ const errorOf = (promise: Promise<unknown>): Promise<ArgumentError> =>
 
 describe("rejects", () => {
   test("all operations that can't be written, at once", async () => {
-    const module = of((x) => library.lgamma(library.linalg.inv(x!)).add(x!.erfinv()));
+    const module = of((x) => library.nextafter(library.linalg.inv(x!), x!));
     const error = await errorOf(io.saveOnnx(module as never, { x: randn([3, 3]) }));
     expect(error).toBeInstanceOf(ArgumentError);
     expect(error.code).toBe("unsupported");
-    expect(error.message).toContain("erfinv; lgamma; solve");
+    expect(error.message).toContain("nextafter; solve");
   });
 
   test("random numbers, and constants that depend on a size that varies", async () => {
