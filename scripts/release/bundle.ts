@@ -225,8 +225,8 @@ const requiring = (text: string): string =>
   text.replaceAll("__require(", "require(").replace(/^\/\/ @bun\n/, "// The library, for every engine.\n");
 
 /**
- * Makes a source map a fifth as large: it keeps only the first position of each line, which a stack shows, without its
- * column, and no contents, since the sources are next to the bundle.
+ * Makes a source map a quarter as large: it keeps only the first position of each line, which a stack shows, and no
+ * contents, since the sources are next to the bundle.
  */
 async function shortened(path: string): Promise<void> {
   const map = (await Bun.file(path).json()) as { readonly sources: readonly string[]; readonly mappings: string };
@@ -236,9 +236,10 @@ async function shortened(path: string): Promise<void> {
         const before = segments[at - 1];
         return before === undefined || before[1] !== segment[1] || before[2] !== segment[2];
       })
-      .map(([column, source, line]): SourceMapSegment => [column, source!, line!, 0]),
+      .map((segment) => segment.slice(0, 4) as SourceMapSegment),
   );
-  await Bun.write(path, JSON.stringify({ ...map, names: [], sourcesContent: undefined, mappings: encode(lines) }));
+  const sourcesContent = map.sources.map(() => null);
+  await Bun.write(path, JSON.stringify({ ...map, names: [], sourcesContent, mappings: encode(lines) }));
 }
 
 /** An import from another module of the library: `import { a, b } from "./c.js";`. */

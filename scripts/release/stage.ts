@@ -31,7 +31,12 @@ const common = {
 };
 
 /** Files in the copied folders that only a clone needs. */
-const forContributors = ["kernels/.clang-format", "docs/decisions", "docs/adding-an-operation.md"];
+const forContributors = [
+  "kernels/.clang-format",
+  ...["decisions", "adding-an-operation.md", "architecture.md", "gallery.md", "performance.svg"].map(
+    (name) => `docs/${name}`,
+  ),
+];
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 

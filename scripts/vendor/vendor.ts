@@ -121,7 +121,7 @@ async function bundleCopies(copies: string, wanted: readonly (readonly [string, 
     files: Object.fromEntries(entries),
     target: "bun",
     splitting: true,
-    minify: { whitespace: true, syntax: true }, // keeps the names of classes
+    minify: { whitespace: true }, // keeps the names of classes
     naming: { entry: "[name].[ext]", chunk: "shared_[hash].[ext]" },
     outdir: copies,
     metafile: true,
