@@ -60,9 +60,6 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
         // Programs that tests start inherit this environment, without the variables that preload.ts sets in
         // process.env. With the usual limit of the cache, they would evict the suite's kernels.
         ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
-        // Tests call most code a few times: JavaScriptCore's last tier costs more to compile than it saves. Tests of
-        // time have all tiers.
-        ...(isParallel ? { BUN_JSC_useFTLJIT: "0" } : {}),
         ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}),
         ...environment,
       },
