@@ -60,7 +60,7 @@ function linkedTo(file: string, files: readonly string[], options: CheckOptions)
   return { ...options, link: [...(options.link ?? []), ...others], library: options.library && isFirst };
 }
 
-/** Most files call no functions of others, so the others are read only if a definition is missing. */
+/** Few files call functions of another file, so the other files are read only if a definition is missing. */
 function check(file: string, options: CheckOptions): FileResult {
   const start = performance.now();
   const { link, library, ...alone } = options;

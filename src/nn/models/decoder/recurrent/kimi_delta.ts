@@ -1,4 +1,4 @@
-/** The delta attention of Kimi Linear, in which each element of a key decays at its own rate. */
+/** The delta attention of Kimi Linear, in which the elements of a key decay at different rates. */
 import { tupleOf } from "../../../../core/tuples.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
