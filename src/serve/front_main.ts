@@ -143,7 +143,8 @@ class Front {
     if (most === undefined) return this.forwarded(request, path, new Uint8Array(), connection);
     this.admitted++;
     try {
-      return await this.forwarded(request, path, await readBytes(request, most, bodySeconds), connection);
+      const body = await readBytes(request, most, bodySeconds, connection);
+      return await this.forwarded(request, path, body, connection);
     } catch (error) {
       this.admitted--;
       throw error;

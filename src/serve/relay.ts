@@ -10,6 +10,9 @@ const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 /** Milliseconds before the first one, and between two. */
 const [FIRST, AGAIN] = [20, 1000];
 
+/** Milliseconds in which the bytes of a client that has ended its sending side reach the server. */
+const GRACE = 1000;
+
 /** Milliseconds in which a client may read an answer that came before its request was complete. */
 const LINGER = 5000;
 
@@ -19,6 +22,8 @@ export class Relayed {
   isEnded = false;
   /** Adds a comment to an answer that is a stream. */
   comment: (() => void) | undefined;
+  /** Ends the reading of a body: the server has everything that the client will ever send. */
+  sentAll: (() => void) | undefined;
   /** Whether bytes came for which no answer is complete. */
   private isWaiting = false;
   /** Whether the server handles a request, and whether it has sent a part of the answer. */
@@ -47,8 +52,15 @@ export class Relayed {
 
   private ended(): void {
     this.isEnded = true;
-    if (!this.isWaiting) this.client.destroy();
-    else this.probe(FIRST);
+    if (!this.isWaiting) {
+      this.client.destroy();
+      return;
+    }
+    this.probe(FIRST);
+    setTimeout(() => {
+      this.sentAll?.();
+      if (this.isWaiting && !this.isOpen) this.client.destroy(); // no complete head came
+    }, GRACE).unref();
   }
 
   /** Sends bytes without meaning until the answer is complete. A client that disconnected resets the connection. */

@@ -221,12 +221,13 @@ const raw = (bytes: string) =>
   });
 
 test("bytes that are not HTTP, and a server that continues after all of it", async () => {
-  for (const bytes of [
-    "\0\0\0",
-    "GET",
-    "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{",
-  ])
-    expect(await raw(bytes)).not.toContain("200 OK");
+  const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n";
+  const [bytes, method, cut, body] = await Promise.all(
+    ["\0\0\0", "GET", `${head}Content-Le`, `${head}Content-Length: 99\r\n\r\n{`].map(raw),
+  );
+  expect(bytes).toMatch(/^HTTP\/1\.1 400 /);
+  expect([method, cut]).toEqual(["", ""]); // closed, since no more can come
+  expect(body).toMatch(/HTTP\/1\.1 400 [\s\S]*expected a complete body, got an interrupted one/);
   const response = await post(paths[1], JSON.stringify(requests[paths[1]]));
   expect(response.status).toBe(200);
   const answer = (await response.json()) as { usage: { completion_tokens: number } };
