@@ -8,6 +8,7 @@ import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError, 
 import { forgetWarnings, warnOnce } from "../core/warn.ts";
 import { type ObservedCall, type Observer, observer } from "../observe/observer.ts";
 import { within } from "../observe/within.ts";
+import { batched, levelsOf } from "../tensor/batched.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { type AllocationHint, checkStorage, type Memory } from "../tensor/memory.ts";
 import { reserve } from "../tensor/reserve.ts";
@@ -220,6 +221,22 @@ export function allocate(byteLength: number, hint: AllocationHint = {}, operatio
 /** Allocates a tensor with undefined contents, for an operation that writes them. */
 export function empty<D extends DType>(shape: Shape, dtype: D, hint?: AllocationHint, operation?: string): Tensor<D> {
   return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, operation)), dtype, shape);
+}
+
+/**
+ * Allocates memory that copies of these operands will fill, for all their examples under vmap. Memory of one example
+ * would have to be copied to all of them before anything is written.
+ */
+export function emptyFor<D extends DType>(
+  operands: readonly Tensor[],
+  shape: Shape,
+  dtype: D,
+  operation: string,
+): Tensor<D> {
+  if (!operands.some(({ storage }) => storage.batch)) return empty(shape, dtype, {}, operation);
+  const levels = [...new Set(operands.flatMap(levelsOf))].sort((one, other) => one.id - other.id);
+  const all: Tensor = empty([...levels.map(({ size }) => size), ...shape], dtype, {}, operation);
+  return levels.reduce((x, level) => batched(x, 0, level), all) as Tensor<D>;
 }
 
 /** Adds the user's operation to a failure, since allocators do not know it. */

@@ -1,21 +1,14 @@
 /** Batch norm, rotary embeddings, bags of embeddings, distances and losses under vmap: one call for all examples. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import type { Tensor } from "../../src/index.ts";
 import * as orchard from "../../src/index.ts";
 import { places } from "../linalg/run.ts";
+import { usually } from "../support/repeats.ts";
 import { seed } from "../support/some.ts";
 import { type Call, COUNT, compare } from "./compare.ts";
 
 const { add, manualSeed, mul, rand, randint, randn, square, sum, tensor, transforms, withBackend } = orchard;
-
-// Before `cat` writes parts that differ between the examples, each example gets a copy of the result, which holds
-// nothing yet. If an earlier file left the checker on, it notes that copy, and nothing else.
-afterAll(() => {
-  if (!places.some(({ backend }) => backend === "metal")) return;
-  const { findings } = metalContext().report({ clear: true });
-  expect(findings.filter(({ kind }) => kind !== "uninitialized-read")).toEqual([]);
-});
 
 /** Every combination of operands that have examples, except none. */
 const combinations = (count: number): (0 | null)[][] =>
@@ -40,6 +33,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   const of = (shape: number[]): Tensor => randn([COUNT, ...shape], { dtype });
   const on = (body: () => void) => () => {
     manualSeed(seed);
+    if (backend === "metal") metalContext().configure("check", true);
     withBackend(backend, body);
   };
 
@@ -48,11 +42,12 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
       `batchNorm, ${training ? "training" : "evaluation"}`,
       on(() => {
         const positive = (shape: number[]): Tensor => add(rand([COUNT, ...shape], { dtype }), 0.5) as Tensor;
-        for (const shape of [
+        const shapes = [
           [4, 2],
           [3, 2, 5],
           [2, 3, 2, 2],
-        ]) {
+        ];
+        for (const shape of usually(shapes, ({ length }) => backend !== "metal" || length === 3)) {
           const channels = shape[1]!;
           const f: Call = (x, weight, bias, mean, variance) => {
             const running = training ? {} : { runningMean: mean!, runningVar: variance! };

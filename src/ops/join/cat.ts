@@ -1,5 +1,5 @@
 import { needsGradient, record } from "../../autograd/record.ts";
-import { empty } from "../../backend/dispatch.ts";
+import { emptyFor } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -59,7 +59,7 @@ function joined<D extends DType>(
     total += size;
   }
   const shape = plainList(model.shape).with(axis, total);
-  const output = empty(shape, commonDType(tensors), {}, operation) as Tensor<D>;
+  const output = emptyFor(tensors, shape, commonDType(tensors), operation) as Tensor<D>;
   for (const [index, x] of tensors.entries()) {
     if (x.size === 0) continue;
     const offset = starts[index]! * plainList(output.strides)[axis]!;

@@ -1,5 +1,5 @@
 import { needsGradient, record } from "../../autograd/record.ts";
-import { checkElements, empty, execute, underName } from "../../backend/dispatch.ts";
+import { checkElements, emptyFor, execute, underName } from "../../backend/dispatch.ts";
 import type { NameOf } from "../../backend/enumeration.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { firstBackend } from "../../backend/registry.ts";
@@ -124,7 +124,7 @@ const isWrittenInPlace = (x: Tensor): boolean =>
 /** Copies x into the result, then its borders along each axis, from the last axis to the first. */
 function bordered(x: Tensor, leads: Sizes, tails: Sizes, mode: Border): Tensor {
   const sizes = x.shape;
-  const output = empty(checkShape("pad", paddedSizes(x, leads, tails)), x.dtype, {}, "pad");
+  const output = emptyFor([x], checkShape("pad", paddedSizes(x, leads, tails)), x.dtype, "pad");
   if (x.size === 0) return output;
   /** The part of the result that is complete along the axes from `end` on. */
   const within = (end: number): Tensor =>
@@ -243,7 +243,7 @@ function padded<D extends DType>(
 
 /** Fills the result or its border, and copies x into it. */
 function filledAround<D extends DType>(x: Tensor<D>, shape: Shape, before: Sizes, filling: Tensor): Tensor<D> {
-  const output = empty(shape, x.dtype, {}, "pad");
+  const output = emptyFor([x], shape, x.dtype, "pad");
   const inputShape = x.shape;
   tidy(() => {
     if (isFilledWhole(output, inputShape)) copyInto(output, filling);

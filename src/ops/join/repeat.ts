@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { empty } from "../../backend/dispatch.ts";
+import { emptyFor } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -96,7 +96,7 @@ function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[
 
 /** Copies in one launch: each element of the output is written once. */
 function atOnce<D extends DType>(operation: string, x: Tensor<D>, shape: Shape, loop: LoopNest): Tensor<D> {
-  const output = empty(shape, x.dtype, {}, operation);
+  const output = emptyFor([x], shape, x.dtype, operation);
   using to = new Tensor(output.storage, x.dtype, loop.shape, loop.strides[0]);
   using from = new Tensor(x.storage, x.dtype, loop.shape, loop.strides[1], x.offset);
   if (output.size > 0) copyInto(to, from);

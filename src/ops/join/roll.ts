@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { empty } from "../../backend/dispatch.ts";
+import { emptyFor } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axes as axesKind, either, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -67,7 +67,7 @@ const rollParameters = parameters("roll", {
 
 /** Rolls each axis by its shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
-  const output = empty(x.shape, x.dtype, {}, "roll");
+  const output = emptyFor([x], x.shape, x.dtype, "roll");
   tidy(() => noGrad(() => copyRolled(output, x, shifts, 0)));
   const back = shifts.map((shift) => -shift);
   record("roll", [x], [output], [], ([gradient]) => [rolled(gradient, back)]);
