@@ -8,6 +8,7 @@ import { join } from "node:path";
 import packageFile from "../package.json";
 import { packageRoot } from "../src/core/paths.ts";
 import { testFolder } from "./support/folder.ts";
+import { bunWords } from "./support/program.ts";
 import { examplesOf, programsOf, promisedText, writeBooks } from "./support/readme.ts";
 
 const examples = (document: string) =>
@@ -39,7 +40,7 @@ const documents = [
 
 describe.each(documents)("%s", (document) => {
   test.each(examples(document))("$title", ({ program, promised }) => {
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+    const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_BACKEND: "cpu" },
     });
@@ -59,7 +60,7 @@ describe("docs/training.md", () => {
 
   test.each(programs)("$title", async (example) => {
     await writeBooks(folder);
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", example.program], {
+    const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", example.program], {
       cwd: folder,
       env: { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "cache") },
     });

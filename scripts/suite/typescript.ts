@@ -5,6 +5,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { type FileTime, noTests } from "../counts.ts";
 import { runTestFiles, type TestRun } from "./bun_test.ts";
 import { classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
+import { packModules } from "./modules.ts";
 import type { SuiteOptions } from "./options.ts";
 import { drawnTimes, inOrderOf, measuredTimings, shareOf } from "./order.ts";
 import type { Outcomes } from "./outcomes.ts";
@@ -39,8 +40,12 @@ function allTests(): string[] {
   return all.filter((file) => !left.some((glob) => glob.match(file)));
 }
 
-/** Full sweeps: see test/support/repeats.ts. */
-const environmentOf = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<string, string>> =>
+/** Full sweeps (`test/support/repeats.ts`) load every module from its source, usual runs from a pack. */
+const environmentOf = async ({ isFull }: Pick<Selection, "isFull">): Promise<Readonly<Record<string, string>>> =>
+  isFull ? { ORCHARD_TEST_ALL: "1" } : { ORCHARD_TEST_MODULES: await packModules() };
+
+/** A single process must not wait for a pack. */
+const environmentOfChosen = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<string, string>> =>
   isFull ? { ORCHARD_TEST_ALL: "1" } : {};
 
 /** Runs the tests that do not depend on load in several processes, except those with remembered outcomes. */
@@ -60,7 +65,7 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
       report: join(reportFolder(), "bun.xml"),
       isParallel: true,
       ...(isDrawn ? { times: drawnTimes(seed, timings) } : {}),
-      environment: environmentOf(selection),
+      environment: await environmentOf(selection),
     });
     times = run.files;
     const passed = run.hasOuterErrors ? [] : run.files.filter(({ failed }) => failed === 0);
@@ -81,7 +86,7 @@ export async function testClasses({ files, shard, ...rest }: Selection): Promise
     if (chosen.length === 0) continue;
     const result = await runPart(`Tests of class ${name}`, () =>
       runClassFiles(chosen, async (file, report) => {
-        const run = await runTestFiles([file], { report, environment: environmentOf(rest) });
+        const run = await runTestFiles([file], { report, environment: await environmentOf(rest) });
         times.push(...run.files);
         return run;
       }),
@@ -101,7 +106,7 @@ export async function testChosen(selection: Selection, words: readonly string[])
     console.log(describeOrder(selection.seed));
     const patterns = ignored().map((glob) => `--path-ignore-patterns=${glob}`);
     const report = join(reportFolder(), "bun.xml");
-    const options = { report, words: [...patterns, ...words], environment: environmentOf(selection) };
+    const options = { report, words: [...patterns, ...words], environment: environmentOfChosen(selection) };
     return (await runTestFiles(files, options)).counts;
   });
 }

@@ -9,6 +9,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { add } from "../../src/ops/elementwise/arithmetic.ts";
 import { exp } from "../../src/ops/elementwise/exponential.ts";
+import { bunWords } from "../support/program.ts";
 
 beforeEach(() => {
   setBackend("cpu");
@@ -125,7 +126,7 @@ function compute(environment: Record<string, string>, body = "exp(tensor([1, 2])
     import { tensor, exp, mul, codepaths } from "./src/index.ts";
     const result = ${body};
     console.log(JSON.stringify({ result, ways: codepaths() }));`;
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "-e", program], {
     cwd: packageRoot,
     env: { ...process.env, ...environment },
   });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { metalFix } from "../../src/cli/doctor.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 /** Creates a cache folder whose toolchain's `swiftc` is the given shell script; without one it is empty. */
 function machine(swiftc?: string) {
@@ -21,7 +22,7 @@ function machine(swiftc?: string) {
 
 /** Returns the doctor's output, with no Swift on PATH and a missing dylib. */
 function doctor(cache: string, library = join(cache, "missing.so"), environment: Record<string, string> = {}) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", "doctor"], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "src/cli/orchard.ts", "doctor"], {
     cwd: packageRoot,
     env: { HOME: cache, XDG_CACHE_HOME: cache, PATH: cache, ORCHARD_LIBRARY: library, ...environment },
   });

@@ -6,6 +6,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { metalContext } from "../../src/index.ts";
 import { withoutAnnouncement } from "../support/child.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const software = metalContext().isSoftware;
 const { path: folder } = testFolder("run");
@@ -30,7 +31,7 @@ process.exit(Number(process.argv[3] ?? 0));
 );
 
 function run(options: readonly string[], ...words: string[]) {
-  const orchard = [process.execPath, join(packageRoot, "src/cli/orchard.ts"), "metal", "run", ...options];
+  const orchard = [...bunWords, join(packageRoot, "src/cli/orchard.ts"), "metal", "run", ...options];
   const { stdout, stderr, exitCode } = Bun.spawnSync([...orchard, process.execPath, program, ...words], {
     cwd: folder,
     env: { ...process.env, ORCHARD_METAL_CHECK: undefined },
@@ -80,7 +81,7 @@ test.if(software)("SARIF, JSON and JUnit, into a file", () => {
 });
 
 test("a missing program, and a file that can't be written, are one sentence", () => {
-  const orchard = [process.execPath, join(packageRoot, "src/cli/orchard.ts"), "metal", "run"];
+  const orchard = [...bunWords, join(packageRoot, "src/cli/orchard.ts"), "metal", "run"];
   const missing = Bun.spawnSync([...orchard, "no-such-program"]);
   expect([missing.stderr.toString(), missing.exitCode]).toEqual(["There is no program no-such-program.\n", 127]);
   const file = Bun.spawnSync([...orchard, "--format", "json", "--output", join(folder, "no", "file"), "true"]);

@@ -7,6 +7,7 @@ import { repairMoved, scratchOf, tooOld } from "../../src/cli/swift_package.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const folder = testFolder("swift-package");
 
@@ -107,7 +108,7 @@ test.skipIf(!hasSwift)("a dependency with a URL resolves to a folder that is its
     ["tag", "1.0.0"],
   ])
     expect(git(...words)).toEqual([0, ""]);
-  const orchard = [process.execPath, join(packageRoot, "src/cli/orchard.ts"), "swift", "package"];
+  const orchard = [...bunWords, join(packageRoot, "src/cli/orchard.ts"), "swift", "package"];
   const mirror = ["config", "set-mirror", "--original", url, "--mirror", folder.file("numbers")];
   expect(run("user", ...orchard, ...mirror)).toEqual([0, ""]);
   expect(run("user", ...orchard, "resolve")).toEqual([0, ""]);

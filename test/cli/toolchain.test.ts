@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { toolchainName } from "../../src/cli/toolchain/packages.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: root } = testFolder("install");
 
@@ -14,7 +15,7 @@ function install(cache: string, release = join(root, "none")) {
     import { runInstall } from ${JSON.stringify(join(packageRoot, "src/cli/toolchain/command.ts"))};
     const [folder, release] = process.argv.slice(1);
     process.exitCode = await runInstall({ folder, release });`;
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program, toolchains(cache), release], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "-e", program, toolchains(cache), release], {
     env: { HOME: cache, XDG_CACHE_HOME: cache, PATH: root },
   });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };

@@ -13,6 +13,7 @@ import { type CrossoverTable, defaultScoresShare, dimClasses, headClasses } from
 import { readTable, type TableFile } from "../../src/ops/attention/crossover_file.ts";
 import { crossoverFrom, type TuneStep, tune, tunedBackends } from "../../src/ops/attention/tune.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: root } = testFolder("tune");
 
@@ -74,7 +75,7 @@ test("the table is formatted as text", () => {
 /** The command with a temporary cache folder. */
 function orchard(cache: string, words: readonly string[], environment: Record<string, string> = {}) {
   const { ORCHARD_ATTENTION_TABLE: _, ORCHARD_LINALG_TABLE: __, ...others } = process.env;
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "src/cli/orchard.ts", ...words], {
     cwd: packageRoot,
     env: { ...others, XDG_CACHE_HOME: cache, ...environment },
   });

@@ -16,6 +16,7 @@ import { textParts } from "../../src/data/read.ts";
 import { data } from "../../src/index.ts";
 import { withVariables } from "../support/environment.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const root = testFolder("dataset");
 const cacheFolder = root.file("cache");
@@ -330,7 +331,7 @@ describe("without data, the declarations of TypeScript", () => {
       const options = { tokenizer: new data.ByteTokenizer(), contextLength: 8, cacheFolder };
       const opened = await data.openTextDataset(options).catch(({ message }) => ({ message }));
       console.log(JSON.stringify({ report: opened.report, message: opened.message }));`;
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd });
+    const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], { cwd });
     expect(stderr.toString()).toBe("");
     return JSON.parse(stdout.toString()) as { report?: data.DataReport; message?: string };
   }

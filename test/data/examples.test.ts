@@ -1,6 +1,7 @@
 /** The programs of docs/data.md run as written, and print the output in their comments. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
+import { bunWords } from "../support/program.ts";
 import { examplesOf } from "../support/readme.ts";
 
 const examples = examplesOf("docs/data.md").filter(({ program }) => program.includes("import "));
@@ -11,7 +12,7 @@ test("examples with imports are programs that print something", () => {
 });
 
 test.each(examples)("$title", ({ program, promised }) => {
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { ArgumentError, data } from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const folder = testFolder("progress").path;
 
@@ -11,7 +12,7 @@ const folder = testFolder("progress").path;
 async function run(body: string): Promise<{ readonly lines: string[]; readonly output: string }> {
   const path = join(folder, `${Bun.hash(body)}.ts`);
   await Bun.write(path, `import { data } from ${JSON.stringify(join(packageRoot, "src", "index.ts"))};\n${body}`);
-  const program = Bun.spawn([process.execPath, path], { stdout: "pipe", stderr: "pipe" });
+  const program = Bun.spawn([...bunWords, path], { stdout: "pipe", stderr: "pipe" });
   const [errors, output] = await Promise.all([program.stderr.text(), program.stdout.text()]);
   expect(await program.exited).toBe(0);
   return { lines: errors.split("\n").filter(Boolean), output };

@@ -7,6 +7,8 @@ import { fromJson } from "./json.ts";
 
 export { type Installation, mpich, openMpi, openMpi5, standardAbi } from "./installations.ts";
 
+import { bunWords } from "../support/program.ts";
+
 /** Permits root and more ranks than processors, as in tests; Open MPI 4 and 5 read different names. */
 const permissions = {
   OMPI_ALLOW_RUN_AS_ROOT: "1",
@@ -36,7 +38,7 @@ export const localCommand = (
   words: readonly string[],
   options: readonly string[] = [],
 ): Command => ({
-  words: [launcher, ...options, "-n", String(ranks), process.execPath, ...words],
+  words: [launcher, ...options, "-n", String(ranks), ...bunWords, ...words],
   environment,
 });
 

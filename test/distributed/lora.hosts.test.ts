@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { writeModel } from "../serve/folder.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { openMpi, programWords, resultsIn, runProgram, saidBy, spawn } from "./launch.ts";
 
 const { path: folder } = testFolder("lora-ranks");
@@ -23,7 +24,7 @@ beforeAll(async () => {
   await writeModel(join(folder, "model"));
   const lines = Array.from({ length: 24 }, (_, at) => JSON.stringify(chat(at)));
   await Bun.write(join(folder, "chats.jsonl"), lines.join("\n"));
-  const words = [process.execPath, ...programWords("lora.ts", folder)];
+  const words = [...bunWords, ...programWords("lora.ts", folder)];
   const { text, status } = await saidBy(spawn({ words, environment: {} }));
   expect([status, status === 0 ? "" : text]).toEqual([0, ""]);
   [alone] = resultsIn<Results>(folder, 1) as [Results];

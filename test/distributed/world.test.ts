@@ -6,6 +6,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { handlesOf } from "../../src/distributed/abi.ts";
 import { candidates, launchOf } from "../../src/distributed/locate.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder, file } = testFolder("world");
 const source = join(packageRoot, "src/index.ts");
@@ -15,7 +16,7 @@ function run(lines: string, environment: Readonly<Record<string, string>> = {}) 
   const program = file("program.ts");
   writeFileSync(program, `import * as o from ${JSON.stringify(source)};\nconst d = o.distributed;\n${lines}`);
   const env = { PATH: process.env["PATH"], HOME: folder, ORCHARD_BACKEND: "reference", ...environment };
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program], { cwd: folder, env });
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, program], { cwd: folder, env });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 

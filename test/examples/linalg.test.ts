@@ -4,13 +4,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("examples");
 
 /** The output of an example, and the size of its picture. */
 function run(name: string, ...words: string[]) {
   const picture = join(folder, `${name}.png`);
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, picture, ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, `examples/${name}.ts`, picture, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

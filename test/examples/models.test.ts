@@ -5,10 +5,11 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { folderOf } from "../nn/tasks/models.ts";
 import { writeModel } from "../serve/folder.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("examples");
 const lines = (name: string, input = "", words: readonly string[] = [folder]): string[] => {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, `examples/${name}.ts`, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
     stdin: Buffer.from(input),

@@ -4,12 +4,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("networks");
 
 /** The output of a program, and the losses in it. */
 function run(...words: readonly string[]): { readonly out: string; readonly losses: readonly number[] } {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

@@ -4,13 +4,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("onnx-examples");
 const isPresent = (...names: readonly string[]): boolean =>
   names.every((name) => existsSync(join(packageRoot, "build", "packages", name)));
 
 function printed(name: string, ...words: readonly string[]): string[] {
-  const { stdout, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, ...words], {
+  const { stdout, exitCode } = Bun.spawnSync([...bunWords, `examples/${name}.ts`, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

@@ -1,9 +1,10 @@
 /** The example, as a user runs it: it learns from real digits, reports it, and fails if it did not learn enough. */
 import { describe, expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
+import { bunWords } from "../support/program.ts";
 
 function perceptron(environment: Record<string, string>, ...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/perceptron.ts", ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "examples/perceptron.ts", ...words], {
     cwd: packageRoot,
     env: { ...process.env, ...environment },
   });

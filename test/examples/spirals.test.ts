@@ -4,12 +4,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("spirals");
 
 test("the spirals are separated, and the picture shows the progress", () => {
   const picture = join(folder, "spirals.svg");
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/spirals.ts", picture], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "examples/spirals.ts", picture], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

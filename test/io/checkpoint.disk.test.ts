@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { io, tensor } from "../../src/index.ts";
 import { gaps, writeGaps } from "../ops/run.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const root = testFolder("full-disk");
 const saver = join(import.meta.dir, "saver.ts");
@@ -19,7 +20,7 @@ interface Failed {
 
 /** Runs a saver in a shell until a save fails, and returns its error. */
 function failedSaver(shell: readonly string[], folder: string, elements: number): { saved: number; failed: Failed } {
-  const command = [...shell, process.execPath, saver, folder, "1", String(elements), "1000"];
+  const command = [...shell, ...bunWords, saver, folder, "1", String(elements), "1000"];
   const { stdout, stderr } = Bun.spawnSync(command);
   expect(stderr.toString()).toBe("");
   const lines = stdout.toString().trim().split("\n");
@@ -43,7 +44,7 @@ test.if(hasNamespaces)("a full disk is an error, and the last checkpoint is used
   mkdirSync(folder);
   const count = `status=$?; ls -A ${folder} | grep -c tmp; exit $status`;
   const mount = `mount -t tmpfs -o size=8m tmpfs ${folder} && "$@"; ${count}`;
-  const command = [...namespace, "bash", "-c", mount, "bash", process.execPath, saver, folder, "1", "300000", "1000"];
+  const command = [...namespace, "bash", "-c", mount, "bash", ...bunWords, saver, folder, "1", "300000", "1000"];
   const lines = Bun.spawnSync(command).stdout.toString().trim().split("\n");
   const failed = JSON.parse(lines.at(-2)!) as Failed;
   expect(failed).toMatchObject({ name: "FileError", code: "diskFull", step: lines.length - 2 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { io, tensor } from "../../src/index.ts";
 import { Random } from "../ops/samples.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { repeats } from "../support/repeats.ts";
 
 const root = testFolder("kill");
@@ -18,7 +19,7 @@ const LONGEST_MILLISECONDS = 60;
  * Starts a saver, kills it some time after its first checkpoint, and returns the last step that it reported as saved.
  */
 async function killedSaver(folder: string, first: number, milliseconds: number): Promise<number> {
-  const child = Bun.spawn([process.execPath, saver, folder, String(first), "400000", "2"], {
+  const child = Bun.spawn([...bunWords, saver, folder, String(first), "400000", "2"], {
     stdout: "pipe",
     stderr: "inherit",
   });

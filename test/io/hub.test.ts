@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type PullOptions, pull } from "../../src/io/hub/pull.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const folder = testFolder("hub");
 const COMMIT = "0123456789abcdef0123456789abcdef01234567";
@@ -264,7 +265,7 @@ describe("the command", () => {
     const { XDG_CACHE_HOME: _, ...others } = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !name.startsWith("HF_")),
     );
-    const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", "pull", ...words], {
+    const child = Bun.spawn([...bunWords, "src/cli/orchard.ts", "pull", ...words], {
       ...{ cwd: packageRoot, env: { ...others, ...environment }, stdout: "pipe", stderr: "pipe" },
     });
     const [out, error] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);

@@ -10,6 +10,7 @@ import { pull } from "../../src/io/hub/pull.ts";
 import { parseReference } from "../../src/io/hub/reference.ts";
 import { type HubSettings, hubSettings } from "../../src/io/hub/settings.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { checksum, type Fault, HubServer, type Repository } from "./hub_server.ts";
 
 const folder = testFolder("hub-models");
@@ -290,7 +291,7 @@ test("drawn repositories with drawn faults arrive complete, and leave no partial
 test("several processes download each file once", async () => {
   put({ ...usual, "model.safetensors": randomBytes(3_000_000) });
   const environment = { HF_ENDPOINT: server.endpoint, HF_HUB_CACHE: settings.cache, HF_HUB_OFFLINE: "0" };
-  const command = [process.execPath, "src/cli/orchard.ts", "pull", "owner/name"];
+  const command = [...bunWords, "src/cli/orchard.ts", "pull", "owner/name"];
   const runs = [1, 2, 3].map(() =>
     Bun.spawn(command, { cwd: packageRoot, env: { ...process.env, ...environment }, stdout: "pipe", stderr: "ignore" }),
   );
@@ -316,7 +317,7 @@ test.if(hasNamespaces)("a disk that becomes full is an error, and no half file r
   writeFileSync(path, script.replace("./src", join(packageRoot, "src")));
   const list = `find ${settings.cache} -name "*.incomplete" -o -name "*.tmp" -o -type f -size +5000k`;
   const mount = `mount -t tmpfs -o size=8m tmpfs ${settings.cache} && "$@"; ${list}`;
-  const child = Bun.spawn([...namespace, "bash", "-c", mount, "bash", process.execPath, path], { stdout: "pipe" });
+  const child = Bun.spawn([...namespace, "bash", "-c", mount, "bash", ...bunWords, path], { stdout: "pipe" });
   expect(await new Response(child.stdout).text()).toBe("FileError diskFull\n");
 });
 

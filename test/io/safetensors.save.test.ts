@@ -10,6 +10,7 @@ import { elementCount } from "../../src/tensor/shape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { tested } from "../ops/run.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { bytesIn, tensorOf } from "./bytes.ts";
 
 const folder = testFolder("save");
@@ -134,13 +135,7 @@ describe("a writer that fails", () => {
     const path = folder.file("limited", "model.safetensors");
     await io.saveSafetensors(path, { a: zeros([3]) });
     const before = readFileSync(path);
-    const { stdout } = Bun.spawnSync([
-      "bash",
-      "-c",
-      'ulimit -f 1000; exec "$0" -e "$1"',
-      process.execPath,
-      program(path),
-    ]);
+    const { stdout } = Bun.spawnSync(["bash", "-c", 'ulimit -f 1000; exec "$0" -e "$1"', ...bunWords, program(path)]);
     expect(stdout.toString()).toStartWith("FileError fileTooLarge [saveSafetensors]");
     expect(stdout.toString()).toContain("(EFBIG); nothing was written, and an existing file is unchanged");
     expect(readFileSync(path).equals(before)).toBe(true);

@@ -8,6 +8,7 @@ import { stack } from "../../src/ops/join/cat.ts";
 import { expand } from "../../src/ops/view/expand.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
+import { bunWords } from "../support/program.ts";
 import { usually } from "../support/repeats.ts";
 import { residualOf } from "./eigenvectors.ts";
 import { matrix, rounded, symmetricFamilies } from "./matrices.ts";
@@ -95,7 +96,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
             console.log(residualOf(a, result, "float32", ""), family, size);
           });
         }`;
-    const child = Bun.spawn([process.execPath, "-e", program], {
+    const child = Bun.spawn([...bunWords, "-e", program], {
       env: { ...process.env, ...changes },
       stderr: "inherit",
     });

@@ -20,6 +20,7 @@ import { zeros } from "../../src/ops/creation/full.ts";
 import { add } from "../../src/ops/elementwise/arithmetic.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { on } from "./run.ts";
 
 const folder = testFolder("linalg-table");
@@ -78,7 +79,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
       withBackend("metal", () => linalg.solveTriangular(linalg.cholesky(eye(65)), zeros([65, 2]), { upper: false }));
       const where = codepaths().filter(({ operation }) => /cholesky|solveTri/.test(operation));
       console.log(where.map(({ operation, backend }) => operation + " " + backend).sort().join(", "));`;
-    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], {
+    const { stdout } = Bun.spawnSync([...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_LINALG_TABLE: path },
     });

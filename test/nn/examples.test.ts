@@ -3,6 +3,7 @@
  */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
+import { bunWords } from "../support/program.ts";
 import { examplesOf } from "../support/readme.ts";
 
 const examples = examplesOf("docs/nn.md");
@@ -13,7 +14,7 @@ test("each example prints something", () => {
 });
 
 test.each(examples)("$title", ({ program, promised }) => {
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { OpenedTrace } from "../support/open-trace.ts";
+import { bunWords } from "../support/program.ts";
 import { child, hasMetal, newFolder, record, recordsIn } from "../support/recorded.ts";
 
 interface TraceEvent {
@@ -136,7 +137,7 @@ describe("a reader of the format", () => {
   test("in Chrome's developer tools shows the process, its thread and its operations, in their order", () => {
     const { path, spans, events } = trace(work);
     const program = join(import.meta.dir, "..", "support", "open-trace.ts");
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, program, path]);
+    const { stdout, stderr } = Bun.spawnSync([...bunWords, program, path]);
     expect(stderr.toString()).toBe("");
     const { processes, tracks } = JSON.parse(stdout.toString()) as OpenedTrace;
     expect(processes).toEqual([`orchard ${events[0]!.pid}`]);

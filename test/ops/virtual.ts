@@ -1,5 +1,6 @@
 /** Calls of every operation with tensors of 2⁵² elements that occupy no memory. */
 import { packageRoot } from "../../src/core/paths.ts";
+import { bunWords } from "../support/program.ts";
 
 export interface Ended {
   readonly ends: string;
@@ -12,7 +13,7 @@ const TIMEOUT = 500_000;
 
 /** Runs the operations in a separate process; `last` is its last complete line, and `problem` the mistake in it. */
 export function virtualCalls(backend: string) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "test/support/virtual-calls.ts", backend], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "test/support/virtual-calls.ts", backend], {
     cwd: packageRoot,
     timeout: TIMEOUT,
   });

@@ -10,12 +10,13 @@ import { ChatSession } from "../../src/serve/chat_session.ts";
 import { loadServed } from "../../src/serve/load.ts";
 import { WordWrap } from "../../src/serve/word_wrap.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { waitFor } from "../support/wait.ts";
 
 const { path: folder } = testFolder("serve");
 const model = join(folder, "tiny-llama");
 const start = (...words: string[]) =>
-  Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
+  Bun.spawn([...bunWords, "src/cli/orchard.ts", ...words], {
     ...({ stdin: "pipe", stdout: "pipe", stderr: "pipe" } as const),
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },

@@ -7,6 +7,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { inParallel } from "../../scripts/parallel.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { bunWords } from "../support/program.ts";
 import { repeats } from "../support/repeats.ts";
 import { seed } from "../support/some.ts";
 import { within } from "../support/wait.ts";
@@ -44,7 +45,7 @@ function problemOf({ isComplete }: DrawnRequest, answer: string): string | undef
 }
 
 test(`${COUNT} requests that seed ${seed} draws`, async () => {
-  const child = Bun.spawn([process.execPath, "test/serve/drawn_server.ts"], {
+  const child = Bun.spawn([...bunWords, "test/serve/drawn_server.ts"], {
     ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe", cwd: packageRoot } as const),
   });
   const errors = new Response(child.stderr).text();

@@ -9,6 +9,7 @@ import { loadAnyServed, loadServed } from "../../src/serve/load.ts";
 import { ModelServer } from "../../src/serve/server.ts";
 import { folderOf } from "../nn/tasks/models.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { start } from "./served.ts";
 
 const folder = testFolder("encoders");
@@ -87,7 +88,7 @@ test("orchard embed writes the vectors of a file's lines", async () => {
   const [file, out] = [folder.file("texts.txt"), folder.file("vectors.npy")];
   writeFileSync(file, `${texts.join("\n")}\n`);
   const words = ["embed", file, "--model", folder.file("classify"), "--out", out, "--batch", "2"];
-  const run = () => Bun.spawnSync([process.execPath, "src/cli/orchard.ts", ...words], { cwd: packageRoot });
+  const run = () => Bun.spawnSync([...bunWords, "src/cli/orchard.ts", ...words], { cwd: packageRoot });
   expect(run().stdout.toString()).toBe(`wrote 3 vectors of 16 numbers to ${out}\n`);
   const wanted = await nn.embed(embedder!.encoder, texts);
   expect(Array.from(io.loadNpy(out).dataSync(), Number)).toEqual(Array.from(wanted.dataSync()));

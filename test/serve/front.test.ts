@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type nn, setBackend } from "../../src/index.ts";
 import type { ModelServer } from "../../src/serve/server.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { holdAfter, randomLlama, restoreModel, showsFigures, start } from "./served.ts";
 
 const { path: folder } = testFolder("serve-front");
@@ -45,7 +46,7 @@ test("health and errors of access and size are answered while the main thread co
   let child: Bun.Subprocess | undefined;
   const seen = { isAnswered: false };
   model.forward = (tokens, inputs) => {
-    child ??= Bun.spawn([process.execPath, "-e", program, server.url, file], {
+    child ??= Bun.spawn([...bunWords, "-e", program, server.url, file], {
       stdio: ["ignore", "inherit", "inherit"],
     });
     for (let waited = 0; !existsSync(file) && waited < 60_000; waited += 20) Bun.sleepSync(20);

@@ -8,6 +8,7 @@ import { printable } from "../../src/core/printable.ts";
 import { runChatLoop } from "../../src/serve/chat_loop.ts";
 import type { ChatSession } from "../../src/serve/chat_session.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { writeModel } from "./folder.ts";
 
 /** Whether a text has control characters, by Unicode's categories; tabs and line ends are allowed. */
@@ -54,7 +55,7 @@ test("orchard generate prints control characters as escapes", async () => {
   let escapes = 0;
   for (const seed of ["1", "2", "3"]) {
     const words = ["generate", join(path, "tiny"), "--prompt", "the", "--tokens", "120", "--seed", seed];
-    const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
+    const child = Bun.spawn([...bunWords, "src/cli/orchard.ts", ...words], {
       ...({
         cwd: packageRoot,
         stdout: "pipe",

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { waitFor } from "../support/wait.ts";
 import { writeModel } from "./folder.ts";
 
@@ -16,7 +17,7 @@ test.each([
 ] as const)("%s lets answers finish, %s after it ends the server at once", async (first, second) => {
   const model = join(folder, "tiny-llama");
   await writeModel(model);
-  const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", "serve", model, "--port", "0"], {
+  const child = Bun.spawn([...bunWords, "src/cli/orchard.ts", "serve", model, "--port", "0"], {
     ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe", cwd: packageRoot } as const),
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });

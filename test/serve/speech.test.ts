@@ -10,6 +10,7 @@ import type { ServedSpeech } from "../../src/serve/speech.ts";
 import { cases, writeCtcModel } from "../nn/speech/ctc_oracle.ts";
 import { audio, fixture, writeModel } from "../nn/speech/oracle.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { start } from "./served.ts";
 
 const folder = testFolder("speech");
@@ -161,7 +162,7 @@ test("a CTC model is served", async () => {
 
 test("orchard transcribe writes a transcript with the times of words", async () => {
   const run = (...words: string[]) => {
-    const command = [process.execPath, "src/cli/orchard.ts", "transcribe", file, "--model", folder.file("whisper")];
+    const command = [...bunWords, "src/cli/orchard.ts", "transcribe", file, "--model", folder.file("whisper")];
     const { stdout, stderr, exitCode } = Bun.spawnSync([...command, ...words], { cwd: packageRoot });
     return [exitCode, stdout.toString(), stderr.toString()];
   };

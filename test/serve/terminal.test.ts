@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { packageRoot } from "../../src/core/paths.ts";
 import { printable } from "../../src/core/printable.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { waitFor } from "../support/wait.ts";
 
 const folder = testFolder("chat-terminal");
@@ -29,7 +30,7 @@ class Terminal {
   constructor(words: readonly string[] = [], calls?: number) {
     const held = calls === undefined ? [] : ["--preload", "./test/serve/held_chat.ts"];
     const chat = ["src/cli/orchard.ts", "chat", model, "--temperature", "0", ...words];
-    this.child = Bun.spawn([process.execPath, ...held, ...chat], {
+    this.child = Bun.spawn([...bunWords, ...held, ...chat], {
       cwd: packageRoot,
       env: {
         ...{ ...process.env, ORCHARD_BACKEND: "cpu", TERM: "xterm", NODE_ENV: undefined },

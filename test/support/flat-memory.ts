@@ -3,6 +3,7 @@ import { expect } from "bun:test";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type MemoryPoint, POINTS } from "./memory-point.ts";
+import { bunWords } from "./program.ts";
 
 let free = Math.min(availableParallelism(), 2);
 const waiting: (() => void)[] = [];
@@ -22,7 +23,7 @@ async function inTurn<Result>(body: () => Promise<Result>): Promise<Result> {
 
 async function pointsOf(program: string, words: readonly string[]): Promise<MemoryPoint[]> {
   const path = join(import.meta.dir, program);
-  const child = Bun.spawn([process.execPath, path, ...words], { stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([...bunWords, path, ...words], { stdout: "pipe", stderr: "pipe" });
   const [text, errors, status] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   expect([status, errors]).toEqual([0, ""]);
   return text

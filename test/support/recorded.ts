@@ -5,6 +5,7 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { withoutAnnouncement } from "./child.ts";
 import { testFolder } from "./folder.ts";
+import { bunWords } from "./program.ts";
 
 /** Whether Metal is tested: false with `ORCHARD_SKIP_METAL=1`. */
 export const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
@@ -21,7 +22,7 @@ const prelude = `
 /** Command and environment of a program that runs on the cpu backend, unless it sets another. */
 export function child(program: string, folder: string, settings: Record<string, string>) {
   return {
-    command: [process.execPath, "-e", prelude + program],
+    command: [...bunWords, "-e", prelude + program],
     options: {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_BACKEND: "cpu", TMPDIR: folder, ...settings },

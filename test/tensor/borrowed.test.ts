@@ -15,6 +15,7 @@ import {
   tensor,
   withBackend,
 } from "../../src/index.ts";
+import { bunWords } from "../support/program.ts";
 
 const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
 const backends = backendNames.filter((name) => name !== "metal" || hasMetal);
@@ -124,7 +125,7 @@ test("a process whose buffers disappear between all calls ends normally", () => 
     }
     console.log(errors);
   `;
-  const { exitCode, signalCode, stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program]);
+  const { exitCode, signalCode, stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program]);
   expect([exitCode, signalCode ?? null, stdout.toString().trim(), stderr.toString()]).toEqual([0, null, "6", ""]);
 });
 

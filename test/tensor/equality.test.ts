@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { deepStrictEqual } from "node:assert";
 import { packageRoot } from "../../src/core/paths.ts";
 import { mul, nn, noGrad, sum, tensor, zeros } from "../../src/index.ts";
+import { bunWords } from "../support/program.ts";
 
 const [one, other] = [() => tensor([1, 2, 3]), () => tensor([1, 2, 4])];
 const { NaN: nan } = Number;
@@ -110,7 +111,7 @@ test("outside of tests, a tensor's only enumerable property prevents cloning", (
         '{"compared":"by contents","contents":{"dtype":"float32","shape":[1],"elements":[1]}}]',
     ],
   ]) {
-    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], {
+    const { stdout } = Bun.spawnSync([...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, NODE_ENV },
     });

@@ -2,9 +2,10 @@
 import { expect } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
 import { tested } from "../ops/run.ts";
+import { bunWords } from "../support/program.ts";
 
 export const MB = 2 ** 20;
-export const filler = [process.execPath, "test/support/memory-filler.ts"];
+export const filler = [...bunWords, "test/support/memory-filler.ts"];
 export const options = (environment: Record<string, string>) => ({
   cwd: packageRoot,
   env: { ...process.env, ORCHARD_MEMORY_LIMIT: "", ...environment },

@@ -16,6 +16,7 @@ import {
 import { memory, reclaimMemory } from "../../src/tensor/usage.ts";
 import { tested } from "../ops/run.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { inGroup1, inGroup2, systemRoot } from "../support/system-root.ts";
 import { combinations, expectLimit, filled, filler, MB, options } from "./filling.ts";
 
@@ -171,10 +172,7 @@ test("temporary memory of an operation is under the limit too, and the message s
       try { for (let size = 1; ; size++) sort(ones([size * ${MB}])).values.dispose(); }
       catch (error) { console.log(error instanceof OutOfMemoryError, error.code, error.message); }
     });`;
-  const { stdout, stderr } = Bun.spawnSync(
-    [process.execPath, "-e", program],
-    options({ ORCHARD_MEMORY_LIMIT: "64000000" }),
-  );
+  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], options({ ORCHARD_MEMORY_LIMIT: "64000000" }));
   expect(stderr.toString()).toBe("");
   expect(stdout.toString()).toMatch(
     /^true memoryLimit \[sort\] .* bytes are refused: .* 64000000 \(ORCHARD_MEMORY_LIMIT\)\n$/,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { waitFor } from "../support/wait.ts";
 
 export const tiny = [
@@ -25,7 +26,7 @@ export function trainingCommands() {
   const environment = { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "cache") };
 
   const start = (words: readonly string[]) =>
-    Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
+    Bun.spawn([...bunWords, "src/cli/orchard.ts", ...words], {
       ...({ stdout: "pipe", stderr: "pipe" } as const),
       cwd: packageRoot,
       env: environment,
@@ -78,5 +79,5 @@ export async function reaches(run: string, step: number, child: Child): Promise<
 export function limited(kilobytes: number, environment: Record<string, string | undefined>, ...words: string[]) {
   const script = `ulimit -f ${kilobytes}; trap "" XFSZ; exec "$0" "$@"`;
   const options = { cwd: packageRoot, env: environment };
-  return Bun.spawnSync(["bash", "-c", script, process.execPath, "src/cli/orchard.ts", ...words], options);
+  return Bun.spawnSync(["bash", "-c", script, ...bunWords, "src/cli/orchard.ts", ...words], options);
 }

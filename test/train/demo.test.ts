@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { presets } from "../../src/train/settings.ts";
 import { terminalCurve } from "../../src/train/terminal_curve.ts";
+import { bunWords } from "../support/program.ts";
 import { trainingCommands } from "./command.ts";
 
 const { environment, text, newRun } = trainingCommands();
@@ -20,7 +21,7 @@ test("a run of the demo's preset in 80 columns", async () => {
   };
   const run = newRun();
   const few = ["--steps", "12", "--context", "16", "--width", "32", "--sample-tokens", "8", "--out", run];
-  const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", "train", text, "--preset", "demo", ...few], {
+  const child = Bun.spawn([...bunWords, "src/cli/orchard.ts", "train", text, "--preset", "demo", ...few], {
     cwd: packageRoot,
     env: environment,
     terminal: { cols: 80, rows: 24, data },

@@ -10,6 +10,7 @@ import { JsonLog, LOG_FILE } from "../../src/train/listeners/log.ts";
 import { Pace } from "../../src/train/pace.ts";
 import { progressLine } from "../../src/train/progress_line.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 import { startEvent, stepEvent } from "./events.ts";
 
 const { path: folder } = testFolder("listeners");
@@ -43,7 +44,7 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
       { kind: "checkpoint", step: 1, file: "a.safetensors" }, { kind: "end", step: 1, reason: "finished" }])
       bar.on(event);
     bar.close();`;
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot });
   expect([stdout.toString(), exitCode]).toEqual(["", 0]);
   const shown = stderr.toString();
   expect(shown).toContain("1/400 │ 5.000 bits/byte │ held out 4.568 │ 45.7K tokens/s │ 1 min 1 s left │ 3.0 MB │ cpu");
@@ -89,7 +90,7 @@ describe("the line of progress", () => {
       for (let step = 1; step <= 4; step++) { bar.on(stepEvent(step)); await Bun.sleep(150); }
       bar.on({ kind: "evaluation", step: 4, loss: 9, bitsPerByte: 4.5678 });
       bar.on({ kind: "end", step: 4, reason: "finished" });`;
-    const child = Bun.spawn([process.execPath, "-e", program], {
+    const child = Bun.spawn([...bunWords, "-e", program], {
       cwd: packageRoot,
       terminal: { cols, rows: 24, data },
     });
@@ -117,7 +118,7 @@ test("the sample of the last step is left to the summary", () => {
       bar.on({ kind: "sample", step, prompt: "text ", text: \`of \${step}\` });
     }
     bar.on({ kind: "end", step: 400, reason: "finished" });`;
-  const { stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+  const { stderr } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot });
   expect(stderr.toString()).toContain("text of 399");
   expect(stderr.toString()).not.toContain("text of 400");
 });

@@ -7,6 +7,7 @@ import { forgetWarnings } from "../../src/core/warn.ts";
 import { LOCK_FILE, type LockSystem, lockFolder } from "../../src/io/lock.ts";
 import { makeRunFolder } from "../../src/train/folder.ts";
 import { testFolder } from "../support/folder.ts";
+import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("lock");
 let folders = 0;
@@ -103,7 +104,7 @@ describe("a folder", () => {
       }
       console.log(JSON.stringify([held, broken]));`;
     const children = Array.from({ length: 4 }, (_, number) =>
-      Bun.spawn([process.execPath, "-e", program, `${number}`], { stdout: "pipe", stderr: "inherit" }),
+      Bun.spawn([...bunWords, "-e", program, `${number}`], { stdout: "pipe", stderr: "inherit" }),
     );
     const counts = await Promise.all(children.map(async ({ stdout }) => JSON.parse(await stdout.text()) as number[]));
     expect(counts).toEqual(Array.from({ length: 4 }, () => [100, 0]));

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
+import { bunWords } from "../support/program.ts";
 import { waitFor } from "../support/wait.ts";
 import { type Child, lossesOf, outputOf, reaches, tiny, trainingCommands } from "./command.ts";
 
@@ -57,7 +58,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
       const { runBuilt } = await import("./scripts/built.ts");
       await runBuilt(["src/cli/orchard.ts"], process.argv.slice(1));`;
     const child = await started(run, (command) =>
-      Bun.spawn([process.execPath, "-e", program, ...command], {
+      Bun.spawn([...bunWords, "-e", program, ...command], {
         ...({ stdout: "pipe", stderr: "pipe" } as const),
         cwd: packageRoot,
         env: { ...environment, ORCHARD_BLAS: "none" }, // skips the setup of a BLAS
@@ -79,7 +80,7 @@ describe("in a terminal", () => {
     };
     const options = { cwd: packageRoot, env: environment, terminal: { cols: 80, rows: 24, data } };
     const command = ["train", text, ...tiny, "--out", run, ...words];
-    const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", ...command], options);
+    const child = Bun.spawn([...bunWords, "src/cli/orchard.ts", ...command], options);
     const isUnderWay = () => {
       if (child.exitCode !== null) throw new Error(`the run ended with ${child.exitCode}:\n${shown}`);
       return readLog(run).some(({ step }) => step === 3);
@@ -110,7 +111,7 @@ describe("in a terminal", () => {
       process.stderr.write("\\x1b[?25l");
       setInterval(() => console.error("working", interrupt.signal.aborted), 50);
       await new Promise(() => undefined);`;
-    const child = Bun.spawn([process.execPath, "-e", program], { cwd: packageRoot, terminal: { data } });
+    const child = Bun.spawn([...bunWords, "-e", program], { cwd: packageRoot, terminal: { data } });
     const until = (text: string) =>
       waitFor(`the terminal to show "${text}"`, () => shown.includes(text), { state: () => shown });
     await until("working");

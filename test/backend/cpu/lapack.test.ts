@@ -11,6 +11,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { definiteFamilies, difference, norm1, product, transposed } from "../../linalg/matrices.ts";
 import { ratio, THRESHOLD, toTensor } from "../../linalg/run.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const { native } = cpuLibrary();
 const libraries = defaultBlas().join("\n");
@@ -69,7 +70,7 @@ describe("LAPACK of the cpu backend", () => {
       import { eye, linalg, mul, withBackend } from "./src/index.ts";
       const l = withBackend("cpu", () => linalg.cholesky(mul(eye(200), 9)).sum().item());
       console.log(JSON.stringify([l, cpuInfo(cpuLibrary().native).lapack]));`;
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+    const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_BLAS: "none" },
     });

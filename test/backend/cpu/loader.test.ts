@@ -12,6 +12,7 @@ import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const { path: folder } = testFolder("cpu-loader");
 const failure = (path: string): BackendError => {
@@ -30,7 +31,7 @@ function infoWith(environment: Record<string, string>) {
     import { cpuLibrary } from "./src/backend/cpu/loader.ts";
     import { cpuInfo } from "./src/backend/cpu/report.ts";
     console.log(JSON.stringify(cpuInfo(cpuLibrary().native)));`;
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
     cwd: packageRoot,
     env: { ...process.env, ...environment },
   });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 import { mayMakeGroups, spawnInGroup } from "../../support/real-group.ts";
 import { inGroup1, inGroup2, systemRoot } from "../../support/system-root.ts";
 
@@ -66,7 +67,7 @@ describe.if(onLinux)("the number of threads matches the processors that the proc
     2: { "cpu.max": "90000 100000" },
   };
   test.if(mayMakeGroups("cpu", quota))("under a quota of this system", () => {
-    const child = spawnInGroup("cpu", quota, [process.execPath, "-e", program], options({}));
+    const child = spawnInGroup("cpu", quota, [...bunWords, "-e", program], options({}));
     expect(JSON.parse(child!.stdout)).toEqual(computes(1));
   });
 

@@ -5,6 +5,7 @@ import { environment } from "../../../src/core/environment.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 import { repeats } from "../../support/repeats.ts";
 
 const program = "test/backend/cpu/storm/child.ts";
@@ -22,7 +23,7 @@ const [calls = 0, seed = 1] = (environment("ORCHARD_CPU_STORM") ?? usual).split(
 test(`${calls} hostile calls with seed ${seed}`, async () => {
   const progress = file("progress");
   await Bun.write(progress, new Float64Array(1));
-  const child = Bun.spawn([process.execPath, program, `${seed}`, "0", `${calls}`, progress], {
+  const child = Bun.spawn([...bunWords, program, `${seed}`, "0", `${calls}`, progress], {
     cwd: packageRoot,
     stdout: "pipe",
     stderr: "pipe",

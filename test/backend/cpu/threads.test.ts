@@ -5,6 +5,7 @@ import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 /** Far longer than any test takes: a process that does not end is killed, and the test fails. */
 const timeout = 300_000;
@@ -32,7 +33,7 @@ describe("threads of the cpu backend", () => {
       convertCall("test", values, [new Float32Array(count).fill(2), out]);
       console.log(out.every((value) => value === 2));
       ${last}`;
-    const { exitCode, stdout, signalCode } = Bun.spawnSync([process.execPath, "-e", program], {
+    const { exitCode, stdout, signalCode } = Bun.spawnSync([...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_CPU_THREADS: "8" },
       timeout: timeout,

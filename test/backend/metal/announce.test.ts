@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { metalContext } from "../../../src/index.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { bunWords } from "../../support/program.ts";
 
 const software = metalContext().isSoftware;
 const program = (body: string, index = "i + 1") => `
@@ -18,7 +19,7 @@ const once = () => copy.run({ from: x(), to: x() }, { grid: 60, threadgroup: 60 
 ${body}`;
 
 function run(check: string | undefined, text: string) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", text], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "-e", text], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_METAL_CHECK: check },
   });

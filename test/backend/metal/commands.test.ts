@@ -6,6 +6,7 @@ import { packageRoot } from "../../../src/core/paths.ts";
 import { metalContext } from "../../../src/index.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const { path: folder } = testFolder("commands");
 
@@ -14,7 +15,7 @@ function run(...words: string[]) {
 }
 
 function runWith(environment: Record<string, string>, ...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ...environment },
   });

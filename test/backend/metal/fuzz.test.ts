@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { declarations } from "../../../src/backend/metal/abi.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { bunWords } from "../../support/program.ts";
 import { repeats } from "../../support/repeats.ts";
 
 /** The program's output: the status of close, the buffers left before it, and how often each status was returned. */
@@ -19,7 +20,7 @@ describe(`${calls} random calls from two threads`, () => {
   test.each([1, 20261])(
     "seed %p: no crash or leak, every call returns a status, and every function is called",
     async (seed) => {
-      const child = Bun.spawn([process.execPath, "test/support/random-calls.ts", String(seed), String(calls), "2"], {
+      const child = Bun.spawn([...bunWords, "test/support/random-calls.ts", String(seed), String(calls), "2"], {
         cwd: root,
         stdout: "pipe",
         stderr: "pipe",

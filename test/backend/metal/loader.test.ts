@@ -7,6 +7,7 @@ import { cachedToolchains } from "../../../src/cli/toolchain.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const { path: folder } = testFolder("loader");
 const failure = (path: string): BackendError => {
@@ -39,7 +40,7 @@ describe("the dylib is found, and its version is checked", () => {
     await Bun.write(join(installed, "src", "core", "packaged.ts"), packagedModule("orchard-metal"));
     const program = `import { libraryCandidates } from "./src/backend/metal/loader.ts";
       console.log(JSON.stringify(libraryCandidates({}).map(({ origin, path }) => [origin, path])));`;
-    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: installed });
+    const { stdout } = Bun.spawnSync([...bunWords, "-e", program], { cwd: installed });
     const candidates = JSON.parse(stdout.toString()) as [string, string][];
     expect(candidates.map(([origin]) => origin)).toEqual(["platform package", "bundled"]);
     expect(candidates[0]?.[1]).toEndWith(join("node_modules", name, file));

@@ -6,6 +6,7 @@ import { formatResults, parseDiagnostics } from "../../../src/cli/diagnostics.ts
 import { packageRoot } from "../../../src/core/paths.ts";
 import { metalContext } from "../../../src/index.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const software = metalContext().isSoftware;
 const { path: folder } = testFolder("check");
@@ -18,10 +19,9 @@ function file(name: string, text: string): string {
 }
 
 function check(...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync(
-    [process.execPath, "src/cli/orchard.ts", "metal", "check", ...words],
-    { cwd: packageRoot },
-  );
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "src/cli/orchard.ts", "metal", "check", ...words], {
+    cwd: packageRoot,
+  });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 

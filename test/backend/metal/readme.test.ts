@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { bunWords } from "../../support/program.ts";
 import { examplesOf } from "../../support/readme.ts";
 
 const documents = ["README.md", "docs/overrides.md"];
@@ -10,7 +11,7 @@ test.each(documents)(
   "the kernel in %s runs as written, imported from the package by name, and prints the documented output",
   (path) => {
     const { program, promised } = examplesOf(path).find(({ program }) => program.includes("metalKernel"))!;
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+    const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot });
     expect(promised[0]).toMatch(/^(Float32Array\(2\) )?\[ /);
     expect(withoutAnnouncement(`${stdout}${stderr}`).replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
   },
@@ -37,7 +38,7 @@ describe("docs/kernels.md", () => {
 
   test.each(here)("$index: $title", ({ program, promised }) => {
     const env = { ...process.env, ORCHARD_METAL_CHECK: "1" };
-    const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
+    const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot, env });
     expect(promised).not.toEqual([]);
     expect(stdout.toString().replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
     // The checker's findings are printed as well, and the process fails.

@@ -5,19 +5,17 @@ import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const { path: folder } = testFolder("swift");
 
 function runProgram(source: string, environment: Record<string, string> = {}, ...words: string[]) {
   const path = join(folder, "program.swift");
   writeFileSync(path, source);
-  const { stdout, stderr, exitCode } = Bun.spawnSync(
-    [process.execPath, "src/cli/orchard.ts", "swift", path, ...words],
-    {
-      cwd: packageRoot,
-      env: { ...process.env, ...environment },
-    },
-  );
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "src/cli/orchard.ts", "swift", path, ...words], {
+    cwd: packageRoot,
+    env: { ...process.env, ...environment },
+  });
   return { out: stdout.toString(), err: withoutAnnouncement(stderr.toString()), exitCode };
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { BackendError, DeviceBuffer, MetalContext, metalKernel, OutOfMemoryError } from "../../../src/index.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { bunWords } from "../../support/program.ts";
 
 const doubling = `#include <metal_stdlib>
 kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }`;
@@ -73,7 +74,7 @@ describe("a process that ends with work in flight ends cleanly", () => {
         metalContext().commit();
         console.log("left");
         ${ending}`;
-      const child = Bun.spawn([process.execPath, "-e", script], {
+      const child = Bun.spawn([...bunWords, "-e", script], {
         stdout: "pipe",
         stderr: "pipe",
         cwd: `${import.meta.dir}/../../..`,

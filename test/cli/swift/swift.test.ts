@@ -12,6 +12,7 @@ import { cachedToolchain, cachedToolchains, findSwift } from "../../../src/cli/t
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withVariables } from "../../support/environment.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const command = join(packageRoot, "src", "cli", "orchard.ts");
 const { path: folder } = testFolder("swift");
@@ -20,7 +21,7 @@ const hasSwift = process.env["ORCHARD_SKIP_METAL"] !== "1" && findSwift() !== un
 
 /** `orchard swift …` in a folder. */
 function swift(cwd: string, ...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, command, "swift", ...words], { cwd });
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, command, "swift", ...words], { cwd });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 

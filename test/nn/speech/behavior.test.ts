@@ -15,6 +15,7 @@ import {
 } from "../../../src/index.ts";
 import { addWords, type TimedWord, type WordSegment } from "../../../src/nn/speech/words.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 import { programsOf, promisedText } from "../../support/readme.ts";
 import { errorOf, weight } from "../models/encoder/oracle.ts";
 import { audio, fixture, loadSpeech } from "./oracle.ts";
@@ -244,7 +245,7 @@ test("quantized weights", async () => {
 });
 
 test.each(programsOf("docs/speech.md"))("docs/speech.md: $title", (example) => {
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", example.program], {
+  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", example.program], {
     ...{ cwd: packageRoot, env: { ...process.env, ORCHARD_BACKEND: "cpu" } },
   });
   expect([stdout.toString().trimEnd(), stderr.toString()]).toEqual([promisedText(example).trimEnd(), ""]);

@@ -13,6 +13,7 @@ import {
   writeTable,
 } from "../../../src/ops/attention/crossover_file.ts";
 import { testFolder } from "../../support/folder.ts";
+import { bunWords } from "../../support/program.ts";
 
 const { path: root } = testFolder("crossovers");
 
@@ -142,7 +143,7 @@ function attend(environment: Record<string, string>, between = "") {
     console.log(codepaths().some(({ operation }) => operation === "attentionForward"));`;
   const { ORCHARD_ATTENTION_TABLE: _, ...others } = process.env;
   const env = { ...others, ...environment };
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
+  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot, env });
   const [reason, ranKernel] = stdout.toString().split("\n");
   return { reason, ranKernel, warnings: stderr.toString().trim().split("\n").filter(Boolean) };
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import type { FarResults } from "../../support/far-attention.ts";
+import { bunWords } from "../../support/program.ts";
 import { tested } from "../run.ts";
 
 const program = join(import.meta.dir, "..", "..", "support", "far-attention.ts");
@@ -12,7 +13,7 @@ const program = join(import.meta.dir, "..", "..", "support", "far-attention.ts")
 function farResults(backend: BackendName): FarResults[] {
   const unlimited = String(2 ** 44);
   const env = { ...process.env, ORCHARD_METAL_MEMORY_LIMIT: unlimited, ORCHARD_MEMORY_LIMIT: unlimited };
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program, backend], { env });
+  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, program, backend], { env });
   expect([exitCode, exitCode === 0 ? "" : stderr.toString()]).toEqual([0, ""]);
   return stdout
     .toString()

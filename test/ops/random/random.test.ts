@@ -13,6 +13,7 @@ import { philox } from "../../../src/random/philox.ts";
 import { type DType, dtypes, type FloatDType, isFloat } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { backendsOf, bytesOf, on, tested } from "../../random/backends.ts";
+import { bunWords } from "../../support/program.ts";
 import { place, Random, rounder } from "../samples.ts";
 
 const floats: readonly FloatDType[] = ["float64", "float32", "float16", "bfloat16"];
@@ -144,7 +145,7 @@ describe("every backend draws the same bytes", () => {
         { ORCHARD_METAL_CONTRACT: "1" },
         { ORCHARD_METAL_CONTRACT: "1", ORCHARD_METAL_DENORMALS: "flush" },
       ]) {
-        const child = Bun.spawn([process.execPath, "-e", program], {
+        const child = Bun.spawn([...bunWords, "-e", program], {
           env: { ...process.env, ...changes },
           stderr: "inherit",
         });

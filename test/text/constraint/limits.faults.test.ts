@@ -5,6 +5,7 @@ import { packageRoot } from "../../../src/core/paths.ts";
 import { text } from "../../../src/index.ts";
 import { EngineProcess, Lost } from "../../../src/text/constraint/engine.ts";
 import { HeldForm } from "../../../src/text/constraint/held.ts";
+import { bunWords } from "../../support/program.ts";
 import { repeats } from "../../support/repeats.ts";
 import { waitFor } from "../../support/wait.ts";
 import { accepts, bytes, drawn, regex } from "./held_to.ts";
@@ -154,7 +155,7 @@ test("a process ends itself at its limit: the task fails, later ones are lost, o
 const program = (body: string) =>
   Bun.spawn(
     [
-      process.execPath,
+      ...bunWords,
       "-e",
       `import { data, text } from "./src/index.ts";
        import { HeldForm } from "./src/text/constraint/held.ts";

@@ -8,6 +8,7 @@ import { mergeModel } from "../../../src/train/tuning/merge.ts";
 import { writeGguf } from "../../nn/models/loading/gguf_of.ts";
 import { errorOf, folderOf, numbers } from "../../nn/models/loading/oracle.ts";
 import { writeModel } from "../../serve/folder.ts";
+import { bunWords } from "../../support/program.ts";
 import { lossesOf, trainingCommands } from "../command.ts";
 
 const { folder, environment, orchard } = trainingCommands();
@@ -66,7 +67,7 @@ test("a run trains, resumes, generates, chats, and merges", async () => {
   expect(chatTemplate).toBeDefined();
 
   const words = ["chat", model, "--adapter", adapter, "--temperature", "0", "--tokens", "6"];
-  const chatting = Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
+  const chatting = Bun.spawn([...bunWords, "src/cli/orchard.ts", ...words], {
     ...({ stdout: "pipe", stderr: "pipe" } as const),
     ...{ cwd: packageRoot, env: environment, stdin: Buffer.from("the 3\n") },
   });

@@ -10,6 +10,7 @@ import { kernelVersions } from "../../../../src/backend/metal/kernel_files.ts";
 import { installedGpuCompiler } from "../../../../src/cli/toolchain/gpu.ts";
 import { environmentFlag } from "../../../../src/core/environment.ts";
 import { cacheFolder, packageRoot } from "../../../../src/core/paths.ts";
+import { bunWords } from "../../../support/program.ts";
 import { isExhaustive } from "../../../support/repeats.ts";
 import { seed, someOf } from "../../../support/some.ts";
 import { buildStandin } from "./standin.ts";
@@ -35,18 +36,15 @@ function findAssembler(): string | undefined {
 /** Compiles functions of the files (all: 0), and returns the paths of their PTX. */
 async function compile(files: readonly string[], count: number): Promise<string[]> {
   const target = mkdtempSync(join(folder, "modules-"));
-  const child = Bun.spawnSync(
-    [process.execPath, join(import.meta.dir, "compiled.ts"), `${count}`, `${seed}`, ...files],
-    {
-      env: {
-        ...process.env,
-        ORCHARD_METAL_DEVICE: "nvidia",
-        ORCHARD_METAL_CUDA: await buildStandin(folder),
-        STANDIN_LOG: join(folder, "log"),
-        STANDIN_PTX: target,
-      },
+  const child = Bun.spawnSync([...bunWords, join(import.meta.dir, "compiled.ts"), `${count}`, `${seed}`, ...files], {
+    env: {
+      ...process.env,
+      ORCHARD_METAL_DEVICE: "nvidia",
+      ORCHARD_METAL_CUDA: await buildStandin(folder),
+      STANDIN_LOG: join(folder, "log"),
+      STANDIN_PTX: target,
     },
-  );
+  });
   expect(child.stderr.toString()).toBe("");
   const paths = readdirSync(target).map((name) => join(target, name));
   expect(paths.length).toBeGreaterThan(0);

@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
+import { bunWords } from "../../../support/program.ts";
 
 /** Compiles the library into the folder, and returns its path. */
 export async function buildStandin(folder: string): Promise<string> {
@@ -53,7 +54,7 @@ export function runOnStandin(
   words: readonly string[] = [],
 ): Outcome {
   const log = join(folder, `log${runs++}`);
-  const child = Bun.spawnSync([process.execPath, join(import.meta.dir, program), ...words], {
+  const child = Bun.spawnSync([...bunWords, join(import.meta.dir, program), ...words], {
     env: {
       ...process.env,
       ORCHARD_METAL_DEVICE: "nvidia",

@@ -6,6 +6,7 @@ import { packageRoot } from "../../../../src/core/paths.ts";
 import type { nn as Nn } from "../../../../src/index.ts";
 import { nn } from "../../../../src/index.ts";
 import { testFolder } from "../../../support/folder.ts";
+import { bunWords } from "../../../support/program.ts";
 import { load, type Model, models, writeModel } from "./oracle.ts";
 
 const folder = testFolder("texts");
@@ -96,7 +97,7 @@ test("T5: tasks of the config have prefixes and defaults", async () => {
 test("orchard translate prints the translation of each line", async () => {
   const path = await folderOf("m2m_100", { "generation_config.json": { max_length: 6 } });
   const run = (input: string, ...words: string[]) =>
-    Bun.spawnSync([process.execPath, "src/cli/orchard.ts", "translate", path, ...words], {
+    Bun.spawnSync([...bunWords, "src/cli/orchard.ts", "translate", path, ...words], {
       ...{ cwd: packageRoot, stdin: Buffer.from(input) },
     });
   const wanted = await nn.translate(await load(path), texts, { source: "en", target: "de" });
