@@ -76,7 +76,7 @@ function entryOf(modules: readonly string[]): string {
 async function bundle(options: Bun.BuildConfig): Promise<Bun.BuildOutput> {
   const built = await Bun.build({
     ...options,
-    ...({ target: "bun", packages: "external", throw: false } as const),
+    ...({ target: "bun", throw: false } as const),
     root: packageRoot,
     plugins: [
       {
