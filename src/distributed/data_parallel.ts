@@ -99,7 +99,7 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   private launched: Bucket[] = [];
   private pausing = 0;
   /** @internal */ owners = NO_OWNERS;
-  /** Whether ranks hold means of only their parameters that were not cleared yet. */
+  /** Whether each rank has only the means of the parameters that it owns, and no later pass has started. */
   private hasShares = false;
   private readonly rank: number;
   private readonly end = (isComplete: boolean): void => this.endPass(isComplete);

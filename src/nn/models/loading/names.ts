@@ -349,7 +349,7 @@ const llamaCpp = (name: ArchitectureName): Names => ({
     tokenEmbedding: ["token_embd"],
     positionEmbedding: ["position_embd"],
     embeddingNorm: ["token_embd_norm"],
-    finalNorm: ["output_norm", "token_embd_norm"], // LFM2's is the latter
+    finalNorm: ["output_norm", "token_embd_norm"], // LFM2 uses the second name
     head: ["output"],
   },
   prefixes: (index) => [`blk.${index}.`],
