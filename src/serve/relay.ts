@@ -7,7 +7,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** An interim response (RFC 9110, 15.2.1), which clients skip. */
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
-/** Milliseconds before the first one, and between two. */
+/** Milliseconds before the first interim response, and between two of them. */
 const [FIRST, AGAIN] = [20, 1000];
 
 /** Milliseconds in which a client may read an answer that came before its request was complete. */
@@ -19,7 +19,7 @@ export class Relayed {
   isEnded = false;
   /** Adds a comment to an answer that is a stream. */
   comment: (() => void) | undefined;
-  /** Whether bytes came for which no answer is complete. */
+  /** Whether the client has sent bytes to which there is no complete answer yet. */
   private isWaiting = false;
   /** Whether the server handles a request, and whether it has sent a part of the answer. */
   private isOpen = false;

@@ -28,7 +28,7 @@ export interface StepRoom {
 
 /** Location of a sequence in the rooms. */
 export interface StepSequence {
-  /** Index of its room, and of its batch in that room. */
+  /** The index of the sequence's room, and of its batch in that room. */
   readonly room: number;
   readonly batch: number;
   /** The position of the first new token. */
