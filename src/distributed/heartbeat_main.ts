@@ -16,7 +16,7 @@ export type Order =
       readonly interval: number;
       /** Maximum number of silent intervals. */
       readonly silentIntervals: number;
-      /** By rank: 1 once it has been silent for longer. */
+      /** For each rank: 1 once it has been silent for longer than the limit. */
       readonly silent: Int32Array;
     };
 

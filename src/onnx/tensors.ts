@@ -34,7 +34,7 @@ const smallFloat = (name: string): ElementType => {
   return { name, dtype: "float32", bits, values };
 };
 
-/** By the number in TensorProto.DataType. */
+/** The element types by their numbers in TensorProto.DataType. */
 const elementTypes: Readonly<Record<number, ElementType>> = {
   1: { name: "float", dtype: "float32", bits: 32 },
   2: { name: "uint8", dtype: "uint8", bits: 8 },

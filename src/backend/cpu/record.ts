@@ -35,7 +35,7 @@ const mostBytes = 2 ** 28;
 
 interface Operand {
   readonly place: number;
-  /** Its address modulo {@link alignment}. */
+  /** The operand's address modulo {@link alignment}. */
   readonly shift: number;
   readonly bytes: number;
   readonly contents: Uint8Array;

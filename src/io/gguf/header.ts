@@ -36,7 +36,7 @@ export interface GgufHeader {
   readonly version: number;
   readonly alignment: number;
   readonly metadata: Readonly<Record<string, GgufValue>>;
-  /** In the order of the file. */
+  /** The tensors, in the order of the file. */
   readonly tensors: ReadonlyMap<string, GgufEntry>;
 }
 

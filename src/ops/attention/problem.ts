@@ -211,7 +211,7 @@ export interface AttentionProblem extends Omit<AttentionAttributes, "inputs" | "
   readonly dim: number;
   readonly valueDim: number;
   readonly inputs: Operands<InputName, "q" | "k" | "v">;
-  /** Empty if outputs are not allocated yet, as in `unsupported`. */
+  /** The outputs; empty if they are not allocated yet, as in `unsupported`. */
   readonly outputs: Operands<OutputName, never>;
 }
 

@@ -50,9 +50,9 @@ export type Change =
 export interface Place {
   /** The path of the layer in the model: `blocks.0.attention.query`. */
   readonly path: string;
-  /** Its possible names; a checkpoint has one of them. */
+  /** The possible names of the layer; a checkpoint has one of them. */
   readonly names: readonly string[];
-  /** How its weight is converted. */
+  /** How the layer's weight is converted. */
   readonly change?: Change | undefined;
   /** Whether `change` applies only to the weight, not to the bias. Default false. */
   readonly plainBias?: boolean | undefined;
