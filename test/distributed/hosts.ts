@@ -17,7 +17,7 @@ export interface Host {
 }
 
 export class Hosts implements Disposable {
-  /** Why there are none. */
+  /** Why there are no hosts; undefined if there are. */
   readonly missing: string | undefined;
   readonly first: Host;
   readonly second: Host;

@@ -42,7 +42,7 @@ test("efficiency counts the time that backward does not hide", () => {
   const work = { bytes: 2e9, seconds: 4, overlap: 0.5 };
   const free = { name: "free", latency: 0, bandwidth: 1e9 }; // two ranks: 2 s, all hidden
   expect(efficiency(2, work, free)).toBe(1);
-  expect(efficiency(2, work, { ...free, bandwidth: 0.5e9 })).toBeCloseTo(4 / 6, 12); // 4 s, of which 2 are hidden
+  expect(efficiency(2, work, { ...free, bandwidth: 0.5e9 })).toBeCloseTo(4 / 6, 12); // 4 s, of which 2 s are hidden
 });
 
 test("latency and bandwidth match the line through two times", () => {

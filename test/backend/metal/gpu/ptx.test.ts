@@ -53,7 +53,7 @@ async function compile(files: readonly string[], count: number): Promise<string[
   return paths;
 }
 
-/** Returns what ptxas says about a module, for an architecture: "" if it is right. */
+/** Returns what ptxas says about a module, for an architecture: "" if the module is right. */
 function assemble(ptxas: string, path: string, architecture: string): string {
   const words = [ptxas, `-arch=${architecture}`, "-O1", "-o", "/dev/null", path];
   return Bun.spawnSync(words).stderr.toString();
