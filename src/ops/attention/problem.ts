@@ -155,7 +155,7 @@ export interface Dropout {
   /** The probability to drop, in (0, 1). */
   readonly p: number;
   readonly key: PhiloxKey;
-  /** Words below it are dropped: an integer in [1, 2³²). */
+  /** Pairs whose random word is below this integer in [1, 2³²) are dropped. */
   readonly threshold: number;
   /** 1 / (1 − p). */
   readonly keepScale: number;
