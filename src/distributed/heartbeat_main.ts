@@ -52,7 +52,7 @@ function beat(order: Extract<Order, { kind: "start" }>): void {
       try {
         socket!.send(datagram, port, host);
       } catch {
-        // unreachable now; its silence is detected anyway
+        // the rank can't be reached now; its silence is detected anyway
       }
   // Counts intervals instead of time, so that time in which this process was stopped does not count.
   for (const [rank, count] of quiet) {

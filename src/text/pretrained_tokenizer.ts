@@ -78,7 +78,7 @@ export interface EncodedPair {
 export interface EncodedInputs extends EncodedPair {
   /** The text (0 or 1) of each token, and the token's index in it; null for special tokens. */
   readonly origins: readonly (readonly [text: 0 | 1, index: number] | null)[];
-  /** Returns where the tokens of a text are in it. */
+  /** Returns the position of each token within its text. */
   spans(text: 0 | 1): TextSpan[];
 }
 

@@ -80,7 +80,7 @@ function run(body: () => unknown, batchWork: number) {
   return { results, largestWork, commandBuffers, dispatches };
 }
 
-afterEach(() => metalContext().close()); // the next context does not have these settings
+afterEach(() => metalContext().close()); // the next context does not have this test's settings
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too long for a command buffer", () => {
   test.each(Object.entries({ ...operations, ...composed }))("%s", (_, body) => {

@@ -103,7 +103,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const right = calls[operation](operands);
   const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
-  if (operation.endsWith("_")) return { codes, problems }; // the operation does not accept a leaf
+  if (operation.endsWith("_")) return { codes, problems }; // operations in place do not accept a leaf
   const leaves = tensorsIn(right).reduce<unknown>(
     (list, tensor) => (isFloat(tensor.dtype) ? replaced(list, tensor, leafOf(tensor)) : list),
     right,

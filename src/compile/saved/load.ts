@@ -42,7 +42,7 @@ import {
 /** A function from {@link loadProgram}. */
 export interface LoadedProgram {
   (...values: unknown[]): unknown;
-  /** Frees its memory. Later calls throw an error. */
+  /** Frees the program's memory. Later calls throw an error. */
   dispose(): void;
 }
 

@@ -23,7 +23,7 @@ export interface TranscriptionSegment {
   readonly compressionRatio: number;
   /** The probability that the window has no speech. */
   readonly noSpeechProbability: number;
-  /** The words with their times; only with `wordTimestamps`. */
+  /** The words with their times; present only with the option `wordTimestamps`. */
   readonly words?: readonly WordTime[];
 }
 

@@ -181,7 +181,7 @@ function layerOf(context: Context, index: number): LayerDescription {
       // the converter splits the fused weight of experts
       fused: Boolean(row.fused) && !row.plain && !experts,
       ...{ bias: has("ffn_down.bias") || has("ffn_down_exps.bias"), experts },
-      // llama.cpp has no settings for these
+      // llama.cpp has no settings for a clamped gate
       clamped: row.clampedGate ? { alpha: 1.702, limit: 7 } : undefined,
     },
   };

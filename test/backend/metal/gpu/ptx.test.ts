@@ -80,7 +80,7 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
     }
   }, 3_600_000);
 
-  // Without these the product would be right, but many times slower.
+  // Without tensor cores and registers the product would be right, but many times slower.
   test("products of half use tensor cores, and keep matrices in registers", async () => {
     const tiled = await compile([join(import.meta.dir, "tiles.metal")], 0);
     const texts = await Promise.all(tiled.map((path) => Bun.file(path).text()));
