@@ -166,7 +166,7 @@ test("methods of every class answer hostile arguments with a result or a typed e
   for (const [name, value] of exported) {
     if (!isClass(value) || notConstructed.has(name)) continue;
     const make = () => new value(...rightOf(name));
-    if ((await failureOf(make)) !== undefined) continue; // constructed by functions
+    if ((await failureOf(make)) !== undefined) continue; // only functions construct this class
     for (const [method, call] of methodsOf(value)) {
       if (seen.has(call) || givesBack.has(`${name}.${method}`)) continue;
       seen.add(call);

@@ -350,7 +350,8 @@ for (const { backend, dtype } of places) {
           expect([p.dtype, l.dtype, u.dtype]).toEqual([short, short, short]);
           const [own, ...factors] = [exact, p, l, u].map((x) => matricesIn(stack([toDType(x, "float32")]))[0]!);
           const residual = norm1(difference(product(product(factors[0]!, factors[1]!), factors[2]!), own!));
-          expect(residual / norm1(own!)).toBeLessThan(short === "float16" ? 2 ** -11 : 2 ** -8); // a single rounding
+          // the result is rounded only once
+          expect(residual / norm1(own!)).toBeLessThan(short === "float16" ? 2 ** -11 : 2 ** -8);
           expect([...toDType(inv(exact), "float32").dataSync()].every(Number.isFinite)).toBe(true);
         }
       });

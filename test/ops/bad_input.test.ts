@@ -152,7 +152,8 @@ function byRow(index: Tensor<"int64">, call: (row: Tensor<"int64">) => Tensor): 
 /** Statistics count every buffer of Metal, and on the cpu blocks of 64 KB and more. */
 const sizes: Readonly<Record<BackendName, number>> = { metal: 10, cpu: 130, reference: 10 };
 
-const warnings = spyOn(console, "warn").mockImplementation(() => undefined); // fallbacks due to lack of memory
+// hides warnings of fallbacks due to lack of memory
+const warnings = spyOn(console, "warn").mockImplementation(() => undefined);
 afterAll(() => warnings.mockRestore());
 
 test("every operation has invalid calls", () => {

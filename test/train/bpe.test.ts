@@ -18,7 +18,7 @@ describe("a run with a trained tokenizer", () => {
     expect(exitCode).toBe(0);
     expect(out).toMatch(/^tokens +300, trained on the text; \d\.\d\d bytes each$/m);
     expect((await train(parted, "--steps", "5", "--warmup", "2", ...words)).exitCode).toBe(0);
-    expect(lossesOf(parted)).not.toEqual(lossesOf(whole).slice(0, 5)); // the schedules differ
+    expect(lossesOf(parted)).not.toEqual(lossesOf(whole).slice(0, 5)); // the schedules of learning rates differ
 
     const same = newRun();
     await train(same, "--steps", "10", ...words);

@@ -82,7 +82,7 @@ class Recorder {
     };
   }
 
-  /** The same for functions of rows. If all rows ran, each is recorded as a call. */
+  /** Wraps a function of rows in the same way. If all rows ran, each is recorded as a call. */
   wrapRows(run: RunRows): RunRows {
     return (ordinal, blocks, blockBytes, count, addresses) => {
       const { operands, name } = this.functions[ordinal]!;

@@ -5,7 +5,7 @@ import type { WordTime } from "./words.ts";
 export interface TranscriptionSegment {
   /** The number of the segment, from 0. */
   readonly id: number;
-  /** The start of the window that it was decoded in, in frames of 10 ms. */
+  /** The start of the window in which the segment was decoded, in frames of 10 ms. */
   readonly seek: number;
   /** When the segment begins, in seconds. */
   readonly start: number;

@@ -179,7 +179,7 @@ function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
   return [...(layerInputs ? Object.entries(layerInputNames) : []), ...numbered.flat()].map(at);
 }
 
-/** The same in GGUF files, where a tensor holds all streams. */
+/** These places in GGUF files, where a tensor holds all streams. */
 function ggufTops({ layerInputs, streams }: DecoderDescription): Place[] {
   const inputs = layerInputs ? Object.entries(ggufLayerInputs) : [];
   return [

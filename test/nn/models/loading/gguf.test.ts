@@ -89,7 +89,7 @@ describe("the table of docs/models.md", () => {
   const rows = table!
     .split("\n")
     .filter((line) => line.startsWith("| `"))
-    .slice(1) // the head
+    .slice(1) // without the head of the table
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
   test("lists every architecture, under its name in files", async () => {
