@@ -19,7 +19,7 @@ export interface SwiftToolchain {
   readonly environment: Record<string, string>;
   /** Flags of `swift build` for compiling and linking C and C++. */
   readonly buildFlags: readonly string[];
-  /** The same for `swiftc`. */
+  /** Flags of `swiftc` for the linker and the development files. */
   readonly compilerFlags: readonly string[];
   /** Further flags of `swift build` for programs that load the toolchain's libraries when they run, such as tests. */
   readonly programFlags: readonly string[];

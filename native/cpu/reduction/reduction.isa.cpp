@@ -26,8 +26,8 @@ template <class F> struct Fold : F {
     state = F::merge(state, partials[0]);
   }
 
-  // The same for several lines, whose states have been `identity`: the lanes of all lines are merged together, since
-  // the merges of one line depend on each other.
+  // Reduces several lines, whose states have been `identity`: the lanes of all lines are merged together, since the
+  // merges of one line depend on each other.
   template <class Line> void add_lines(State *states, int64_t lines, Line line_of, int64_t count) const {
     alignas(64) State partials[lines_at_once][width];
     for (int64_t line = 0; line < lines; line++) add_lanes(partials[line], line_of(line), count);

@@ -262,7 +262,7 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
 }
 
-/** Convolutions have an axis of size 1, and Kimi Linear's decays three. */
+/** Weights of convolutions have an axis of size 1, and Kimi Linear's decays have three axes. */
 const recurrentChange = (path: string): Change | undefined =>
   /^mixer\.(\w*[cC]onvolution|logDecay)$/.test(path) ? { kind: "reshaped" } : undefined;
 
