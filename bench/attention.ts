@@ -105,8 +105,8 @@ const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
 
 /**
- * Returns the median time of each, in alternating order after a warm-up round, and the median of the ratios within a
- * round.
+ * Returns the median time of each call, in alternating order after a warm-up round, and the median of the ratios within
+ * a round.
  */
 async function measure(runs: readonly Run[], rounds: number) {
   const samples: number[][] = [];

@@ -143,7 +143,7 @@ const rows = cases.map(({ name, source, input, output, run }) => {
   return row(name, plain, checked);
 });
 
-/** The fastest time of each, which other programs disturb least. */
+/** The fastest time of each build, which other programs disturb least. */
 function row(name: string, plain: Measured | undefined, checked: Measured | undefined) {
   const ratio = (checked?.fastest ?? Number.NaN) / (plain?.fastest ?? Number.NaN);
   return [name, plain?.fastest.toFixed(2) ?? "", checked?.fastest.toFixed(2) ?? "", ratio.toFixed(1)] as const;

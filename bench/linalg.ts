@@ -179,8 +179,8 @@ const median = (values: readonly number[]): number =>
 const settling = 30;
 
 /**
- * Returns the median time of each, in alternating order after a warm-up round, and the medians of the ratios to the
- * first within a round.
+ * Returns the median time of each call, in alternating order after a warm-up round, and the medians of the ratios to
+ * the first within a round.
  */
 async function measure(runs: readonly Run[], rounds: number) {
   const samples: number[][] = [];

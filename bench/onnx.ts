@@ -95,7 +95,7 @@ async function measure(name: string, item: (typeof packageModels)[string]): Prom
 
 const ratios: number[] = [];
 try {
-  await other.hear(); // it is ready
+  await other.hear(); // the other library is ready
   const rows: (readonly (string | number)[])[] = [];
   for (const [name, item] of Object.entries(packageModels))
     if (positionals.length === 0 || positionals.some((word) => name.includes(word)))

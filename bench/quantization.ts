@@ -223,7 +223,7 @@ async function printTable(): Promise<void> {
   const atOnce = Math.max(1, Math.min(wanted.length, Math.floor(availableParallelism() / 2)));
   const work = async (name: string) => {
     done.set(name, await computeApart(name, Math.max(1, Math.floor(availableParallelism() / atOnce))));
-    console.error(`${name}: ${done.get(name)!.loss.toFixed(4)}`); // a row takes some time
+    console.error(`${name}: ${done.get(name)!.loss.toFixed(4)}`); // shows progress, since a row takes some time
   };
   await inParallel(wanted, work, atOnce);
   const exact = done.get("float32")!.loss;

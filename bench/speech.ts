@@ -1,7 +1,7 @@
 // Runs Whisper base with random weights on a window of 30 s, here, in transformers on PyTorch, and in CTranslate2, the
 // engine of faster-whisper: `bun bench/speech.ts [--tokens 100] [--rounds 3] [--python PROGRAM]`.
 //
-// Each round computes the encoder and as many greedy tokens, in float32 on the same number of threads
+// Each round computes the encoder and the given number of greedy tokens, in float32 on the same number of threads
 // (ORCHARD_CPU_THREADS). Features and the rules of timestamps are not measured. The programs run in turn. The best turn
 // of each counts, in wall time and in CPU time, which other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";

@@ -20,7 +20,7 @@ const camelCase = (name: string): string =>
 
 const namesOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
 
-/** The names in the paragraphs that begin with these words. */
+/** The names in the paragraphs that begin with the given words. */
 const listed = (part: string, words: string): string[] =>
   [...part.matchAll(new RegExp(`^${words}: (.*?)\\.$`, "gms"))].flatMap(([, names]) => namesOf(names!));
 

@@ -9,7 +9,7 @@ import { methods } from "../src/ops/methods.ts";
 
 interface Declaration {
   readonly name: string;
-  /** The source before it, up to the end of its comment; undefined if it has none. */
+  /** The source before the declaration, up to the end of its comment; undefined if it has no comment. */
   readonly comment: string | undefined;
 }
 

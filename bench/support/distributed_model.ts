@@ -20,7 +20,7 @@ export interface Work {
   readonly bytes: number;
   /** Seconds of a step without an exchange. */
   readonly seconds: number;
-  /** The fraction of these seconds in which gradients can be exchanged: backward from its first bucket on. */
+  /** The fraction of `seconds` in which gradients can be exchanged: backward from its first bucket on. */
   readonly overlap: number;
 }
 

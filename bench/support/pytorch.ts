@@ -14,7 +14,7 @@ export class LineProcess {
     this.#lines = linesOf(this.#process.stdout);
   }
 
-  /** Returns its next line. */
+  /** Returns the next line of the program. */
   async hear(): Promise<string> {
     const { value, done } = await this.#lines.next();
     if (done) throw new Error("the other process ended before it answered; its output is above");
@@ -45,8 +45,8 @@ export interface PyTorchOptions {
 /** PyTorch or another library: a Python program of this folder. */
 export class PyTorch extends LineProcess {
   /**
-   * Starts it; returns undefined if neither `bun run fixtures` nor `python3` provides PyTorch. For another library,
-   * pass the pins that install it and its module name.
+   * Starts the program. Returns undefined if neither `bun run fixtures` nor `python3` provides PyTorch. For another
+   * library, pass the pins that install it and its module name.
    */
   static start(
     program: string,

@@ -115,7 +115,8 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
         ahead.read(keys + first_key * a.k.row, a.k, values + first_key * a.v.row, a.v, thread_index);
     }
     for (int key = first_key; key < range.end; key += KEYS) {
-        // The condition is the same in all lanes; simd_any is evaluated again at each use (forward.metal).
+        // The condition is the same in all lanes. simd_any is evaluated again at each use, for the reason given in
+        // forward.metal.
         const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         bool is_nonfinite;

@@ -15,9 +15,9 @@ struct Cholesky {
     uint upper;  // 1: the upper triangles, replaced by the transposed factors; 0: the lower triangles
 };
 
-// The same for matrices of up to N rows, 16 or 32. Each lane has one row in registers, so that a SIMD-group computes
-// one matrix or two. Padding rows and columns are taken from an identity matrix. It needs neither threadgroup memory
-// nor barriers. The operands are the same as for `cholesky` below. Threadgroups have SMALL_THREADS threads.
+// The Cholesky factor of matrices of up to N rows, 16 or 32. Each lane has one row in registers, so that a SIMD-group
+// computes one matrix or two. Padding rows and columns are taken from an identity matrix. It needs neither threadgroup
+// memory nor barriers. The operands are the same as for `cholesky` below. Threadgroups have SMALL_THREADS threads.
 template <int N>
 kernel void cholesky_small(
     device const float *a [[buffer(0)]],

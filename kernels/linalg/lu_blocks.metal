@@ -192,7 +192,7 @@ kernel void lu_rows(
     x[(first + at.y) * problem.columns + at.x] = b[(first + order[first + at.y]) * problem.columns + at.x];
 }
 
-// The same with the identity matrix as B.
+// Permutes the rows as `lu_rows` does, with the identity matrix as B.
 kernel void lu_unit_rows(
     device const int *order [[buffer(0)]],
     device float *x [[buffer(1)]],

@@ -215,7 +215,7 @@ kernel void quant_tiled(
         simdgroup_index, lane);
 }
 
-// The same for two matrices; a tile has COLUMNS / 2 rows of each. Buffers 0 to 2 are the gate, and 3 to 5 `up`; each
+// Multiplies by two matrices; a tile has COLUMNS / 2 rows of each. Buffers 0 to 2 are the gate, and 3 to 5 `up`; each
 // has a bias.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN>
 kernel void quant_gated_tiled(

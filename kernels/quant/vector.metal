@@ -168,7 +168,7 @@ kernel void quant_vector(
         w, w, x, bias, bias, out, product, bytes, x_tile, totals, group, thread_index, simdgroup_index, lane);
 }
 
-// The same for two matrices: buffers 0 to 2 are the gate, and 3 to 5 `up`; each has a bias.
+// Multiplies by two matrices: buffers 0 to 2 are the gate, and 3 to 5 `up`; each has a bias.
 template <typename T>
 kernel void quant_gated_vector(
     GATED_ARGUMENTS(T),

@@ -18,7 +18,7 @@ inline uint float_key(uint bits) {
     return bits == magnitude ? bits | 0x80000000 : ~bits;
 }
 
-// The same for float16, in 16 bits.
+// The key of a float16, in 16 bits.
 inline uint half_key(ushort bits) {
     ushort magnitude = bits & 0x7fff;
     if (magnitude > 0x7c00) {

@@ -49,8 +49,8 @@ template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
   return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
 }
 
-// The same for up to `most` adjacent columns. In a block of rows, the exponentials are summed in type C, since they are
-// positive; the sums of blocks are added in float64.
+// The sums of exponentials of up to `most` adjacent columns. In a block of rows, the exponentials are summed in type C,
+// since they are positive; the sums of blocks are added in float64.
 template <class C, int64_t most> class ExponentialColumns {
 public:
   explicit ExponentialColumns(int64_t width) : width_(width) {

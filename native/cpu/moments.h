@@ -34,7 +34,7 @@ inline Moments moments_of(const C *x, int64_t count, Meanwhile meanwhile = {}) {
   return {double(count), mean, squares_around(mean, x, count, meanwhile)};
 }
 
-// The same for up to `most` adjacent columns. The deviations in a block of rows are computed in registers.
+// Computes the moments of up to `most` adjacent columns. The deviations in a block of rows are computed in registers.
 template <class C, int64_t most> class MomentColumns {
 public:
   explicit MomentColumns(int64_t width) : width_(width) {}

@@ -15,8 +15,8 @@ namespace orchard {
 constexpr int64_t longest_short = 256, short_unit = 16, short_elements = 4096, most_short_slices = 256;
 static_assert(longest_short * short_unit <= short_elements, "a unit of the longest slices fits in a block");
 
-// Whether slices are computed in blocks. Loops over whole units of `sum_lanes` elements (lanes.h) have no remainder:
-// such slices are as fast one after the other if they are not that short.
+// Whether slices are computed in blocks. If the length is a whole number of units of `sum_lanes` elements (lanes.h),
+// loops have no remainder: all but the shortest of such slices are as fast one after the other.
 inline bool are_short(int64_t length, int64_t count) {
   constexpr int64_t unit = 32, fast_from = 128;
   return length > 0 && length <= longest_short && (length < fast_from || length % unit != 0) && count >= short_unit;

@@ -47,8 +47,8 @@ export interface CpuBuild {
    */
   readonly sets?: readonly string[];
   /**
-   * Whether it neither uses nor stores objects of other clones, because it compiles modified sources. A quick build
-   * then optimizes them even less: -O1 takes half of the time of -O2.
+   * Whether the build neither uses nor stores objects of other clones, because it compiles modified sources. A quick
+   * build then optimizes them even less: -O1 takes half of the time of -O2.
    */
   readonly isApart?: boolean;
 }

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { fileOf } from "./serve.ts";
 
 interface Page {
-  /** Its path below the site's base, as in links: `api/`, `start`. */
+  /** The page's path below the site's base, as in links: `api/`, `start`. */
   readonly path: string;
   readonly ids: ReadonlySet<string>;
-  /** The targets of its links and resources, as written. */
+  /** The targets of the page's links and resources, as written. */
   readonly links: ReadonlySet<string>;
 }
 

@@ -149,7 +149,7 @@ const MOST_OBJECTS = 6;
 /** Compiles the kernel, or those that include the header, with the strict typing pass. */
 async function checkKernels(copy: Copy, file: string): Promise<string | undefined> {
   const kernels = file.endsWith(".metal") ? [file] : kernelsWith(copy, file);
-  // Any kernel compiles at the newest version that one of them requires.
+  // Kernels also compile at newer versions than they require, so all are compiled at the newest required one.
   const version = kernels.map((kernel) => kernelVersions[kernel.slice("kernels/".length)]).find(Boolean) ?? "3.1";
   const command = [process.execPath, "src/cli/orchard.ts", "metal", "check", `--std=metal${version}`, ...kernels];
   const { status, output } = await copy.run(command, CHECK_SECONDS);

@@ -12,7 +12,7 @@ import { type LanguageName, languageOf } from "./sites.ts";
 export type Verdict =
   | { readonly end: "killed"; readonly by: string }
   | { readonly end: "survived"; readonly ran: readonly TestFile[] }
-  /** It does not compile. */
+  /** The mutant does not compile. */
   | { readonly end: "not counted"; readonly why: string };
 
 export interface JudgeOptions {
@@ -205,7 +205,7 @@ interface FirstFailure {
 }
 
 interface Outcome {
-  /** Undefined if everything passed. */
+  /** The first failure; undefined if everything passed. */
   readonly failure: FirstFailure | undefined;
   /** Whether the pattern skipped every test. */
   readonly isEmpty: boolean;

@@ -2,9 +2,9 @@
 
 export interface LimitedRun {
   readonly status: number;
-  /** Both streams, in order of arrival. */
+  /** Standard output and standard error, in order of arrival. */
   readonly output: string;
-  /** Whether the time limit was exceeded; it was then killed with all its child processes. */
+  /** Whether the program exceeded the time limit. Then it was killed with all its child processes. */
   readonly isOver: boolean;
 }
 

@@ -93,8 +93,8 @@ export async function mutate(words: readonly string[], root: string = packageRoo
   };
   let started = skip;
   for (;;) {
-    // The next mutant replaces one that does not count only once that is known, so that the seed alone decides which
-    // mutants are judged.
+    // If a mutant does not count, another one replaces it. The replacement is chosen only once this is known, so that
+    // the seed alone decides which mutants are judged.
     const left = count - counted(judged).length - running.size;
     if (left > 0 && running.size < jobs && (!isChecked || queue.length === 0)) {
       queue = [...queue, ...take(Math.min(left, TOGETHER) - queue.length)];

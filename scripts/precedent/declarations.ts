@@ -7,7 +7,7 @@ import { casts, keywords, spaces, specifiers } from "./vocabulary.ts";
 /** `device const float *x [[buffer(0)]]` */
 export interface Declaration {
   readonly start: number;
-  /** The index of its name. */
+  /** The index of the declared name. */
   readonly name: number;
   /** The index after the name, the array sizes and the attributes. */
   readonly end: number;

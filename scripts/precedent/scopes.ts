@@ -13,7 +13,7 @@ export interface Signature {
 
 interface Scope {
   readonly names: Map<string, Entry>;
-  /** The struct whose braces these are. */
+  /** The struct to which the braces belong; undefined for other braces. */
   readonly struct: string | undefined;
 }
 

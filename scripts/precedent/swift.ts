@@ -56,7 +56,7 @@ function interpolated(text: string, line: number): SwiftToken[] {
 /** A construct in a file, and its line. */
 export interface SwiftUse {
   readonly construct: string;
-  /** Its name, which the project may declare. */
+  /** The construct's name, which the project may declare. */
   readonly name: string;
   readonly line: number;
 }

@@ -26,7 +26,7 @@ const [main, ...others] = ["index.js", "test.js"] as const;
 /** A namespace of the library that is also an entry, such as `orchard-metal/nn`. */
 interface Namespace {
   readonly name: string;
-  /** Its module in a clone, such as `./src/nn/index.ts`. */
+  /** The namespace's module in a clone, such as `./src/nn/index.ts`. */
   readonly path: string;
 }
 

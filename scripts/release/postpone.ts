@@ -16,7 +16,7 @@ const postponedNames: readonly string[] = ["data", "diffusion", "distributed", "
 /** A namespace of the second bundle. */
 export interface Postponed {
   readonly name: string;
-  /** Its module in `src`, such as `./nn/index.js`. */
+  /** The namespace's module in `src`, such as `./nn/index.js`. */
   readonly from: string;
 }
 

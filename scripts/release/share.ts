@@ -10,7 +10,7 @@ import { imported, loadedByPath } from "./compact.ts";
 export interface SharedModule {
   readonly path: string;
   readonly exports: readonly string[];
-  /** Whether the library loads it immediately, rather than on first use. */
+  /** Whether the library loads the module immediately, rather than on first use. */
   readonly isEager: boolean;
 }
 

@@ -71,7 +71,7 @@ export async function replay(job: Job, progress: (done: number, total: number) =
 /** A line of the output for a call whose status differs from the recorded one. */
 const otherStatus = /^record (\d+) \((.*?)\): (.*)\n/gm;
 
-/** Returns the first few such calls, and the number of others. */
+/** Returns the first few calls whose status differs, and the number of others. */
 function otherStatuses(output: string): Finding[] {
   const all = [...output.matchAll(otherStatus)].map(([, number, name, report]) => ({
     calls: [`${number} (${name})`],

@@ -77,7 +77,7 @@ async function replayUnder(
   return withSpinner(`Replaying with ${title}`, (progress) => runAll(jobs, progress));
 }
 
-/** Each uses several threads, so half as many as there are processors run at once, but at least two. */
+/** Each job uses several threads, so that half as many jobs as there are processors run at once, but at least two. */
 async function runAll(jobs: readonly Job[], progress: (text: string) => void): Promise<Result[]> {
   const results: Result[] = [];
   const shares = jobs.map(() => 0);

@@ -10,7 +10,7 @@ import { parseSync } from "oxc-parser";
 export interface Import {
   readonly from: string;
   readonly to: string;
-  /** Whether it imports a value, so that `to` runs before `from`. Types and `import()` do not. */
+  /** Whether the import is of a value, so that `to` runs before `from`. Types and `import()` do not. */
   readonly runsFirst: boolean;
 }
 

@@ -15,7 +15,7 @@ export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
   await copyHeaders();
   const stamp = Bun.file(join(buildFolder, `${libraryName}.sources.json`));
   const source = await hashOf(built);
-  // By content: a copied or restored folder has new times.
+  // Files are compared by content, because a copied or restored folder has new times.
   if (await isCopy(target, source, stamp)) return target;
   const draft = `${target}.${process.pid}`;
   await copyFile(built, draft);

@@ -7,9 +7,9 @@ import { Failure } from "../failure.ts";
 export interface VendoredPackage {
   readonly name: string;
   readonly version: string;
-  /** Its SPDX expression. */
+  /** The SPDX expression of the package's license. */
   readonly license: string;
-  /** The texts of its licenses and notices, by file name. */
+  /** The texts of licenses and notices, by file name. */
   readonly texts: Readonly<Record<string, string>>;
 }
 

@@ -11,9 +11,9 @@ export interface Assumption {
   readonly identifier: string;
   readonly risk: Risk;
   readonly text: string;
-  /** The consequence if it does not hold. */
+  /** The consequence if the assumption does not hold. */
   readonly consequence: string;
-  /** The page's description of its check; `by hand: …` if no command checks it. */
+  /** The page's description of the check; `by hand: …` if no command checks the assumption. */
   readonly checkedBy: string;
 }
 

@@ -188,7 +188,7 @@ function gradientTarget(input: Tensor): GradientTarget {
 /** A tensor that backward needs. It retains the storage, so the caller may dispose of the tensor. */
 class SavedTensor {
   private readonly version: number;
-  /** A hash of elements in memory that the caller can change without a new version; null for other memory. */
+  /** A hash of the elements if the caller can change their memory without a new version; otherwise null. */
   private readonly hash: bigint | null;
   private readonly leaf: Tensor | null;
   private readonly edge: GraphEdge | null;

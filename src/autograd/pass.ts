@@ -39,7 +39,7 @@ export interface InternalPassOptions extends BackwardOptions {
  * The callbacks of a pass. Callbacks that receive gradients return whether they keep the tensor.
  */
 export interface PassCallbacks {
-  /** Adds two gradients of one tensor; an operation, which this folder can't import. */
+  /** Adds two gradients of one tensor. The operation is passed in, because this folder can't import operations. */
   readonly add: (a: Tensor, b: Tensor) => Tensor;
   /** Sums the gradients of the examples of a `vmap`. */
   readonly addExamples: (gradient: Tensor, level: BatchLevel) => Tensor;

@@ -15,7 +15,7 @@ export class AnomalyError extends OrchardError {
 }
 
 interface Anomaly {
-  /** Message texts: the anomaly, and operands without it. */
+  /** Parts of messages: the name of the anomaly, and a phrase for operands without it. */
   readonly words: readonly [found: string, without: string];
   is(value: number): boolean;
 }

@@ -12,7 +12,7 @@ export interface TicketRange extends ObservedTickets {
 /** A backend: allocates memory, makes operands resident and runs operations. */
 export interface Backend {
   readonly name: BackendName;
-  /** Returns why it can't be used on this machine, in one sentence; undefined if it can. Called once. */
+  /** Returns why the backend can't be used on this machine, in one sentence; undefined if it can. Called once. */
   unavailable(): string | undefined;
   /** Allocates memory with undefined contents for results. @throws {OutOfMemoryError} */
   allocate(byteLength: number, hint: AllocationHint): Memory;
@@ -56,7 +56,7 @@ export interface Implementation<
   Outputs extends readonly Tensor[] = readonly Tensor[],
   Result extends Launched = Launched,
 > {
-  /** Returns why it can't run this call (dtype, shape, memory), in a few words; undefined if it can. */
+  /** Returns why the implementation can't run this call (dtype, shape, memory), in a few words; undefined if it can. */
   unsupported?(call: Omit<OperationCall<Attributes, Inputs>, "outputs">): string | undefined;
   /**
    * Computes all elements of the outputs. It must not change inputs, so that a failed call can run elsewhere. On a
@@ -87,7 +87,7 @@ export interface Missing {
 /** An operation that backends run. Gradients are defined elsewhere: see `autograd/record.ts`. */
 export interface Primitive<Attributes = undefined> {
   readonly name: string;
-  /** Its folder in `src/ops`, for `route`. */
+  /** The primitive's folder in `src/ops`, for `route`. */
   readonly family: string;
   readonly implementations: Implementations<Attributes>;
 }

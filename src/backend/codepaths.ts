@@ -22,7 +22,7 @@ interface Count {
 
 /** The codepaths of one operation. */
 interface Paths {
-  /** By backend and reason. */
+  /** Codepaths by backend and reason. */
   readonly counts: Map<string, Count>;
   /** The last codepath. The next call usually has the same one and needs no lookup. */
   last: Count | undefined;

@@ -327,7 +327,8 @@ function runOn<Attributes>(
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
-  const operands = operandsOn(backend); // before the outputs: if memory is short, an allocation may move operands
+  // must run before `makeResident`: if memory is short, allocating outputs may move inputs
+  const operands = operandsOn(backend);
   const { inputs, outputs } = operands;
   try {
     for (const input of inputs) backend.makeResident(input);

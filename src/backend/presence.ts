@@ -19,5 +19,6 @@ const missing: Readonly<Record<BackendName, () => string | undefined>> = {
 if (packaged) {
   const name = getBackend();
   const why = missing[name]();
-  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`); // as in dispatch, so it is printed once
+  // the same text as in dispatch, so that it is printed only once
+  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`);
 }

@@ -131,7 +131,7 @@ export function includedTexts(path: string, folders: readonly string[] = []): Te
         const real = realpathSync(found);
         const known = nameOf(real);
         if (!files.includes(real)) {
-          files.push(real); // it may include itself
+          files.push(real); // before it is read, since a file may include itself
           headers[known] = read(real);
         }
         return `${start}"${known}"`;

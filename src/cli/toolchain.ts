@@ -13,13 +13,13 @@ export interface SwiftToolchain {
   readonly swift: string;
   readonly swiftc: string;
   readonly version: string;
-  /** The C and C++ development files installed with it, on a machine that had none. */
+  /** The C and C++ development files installed with the compiler, on a machine that had none. */
   readonly sysroot: string | undefined;
-  /** Environment variables that its programs need. */
+  /** Environment variables that the toolchain's programs need. */
   readonly environment: Record<string, string>;
   /** Flags of `swift build` for compiling and linking C and C++. */
   readonly buildFlags: readonly string[];
-  /** The same for `swiftc`. */
+  /** Flags of `swiftc` for the linker and the development files. */
   readonly compilerFlags: readonly string[];
   /** Further flags of `swift build` for programs that load the toolchain's libraries when they run, such as tests. */
   readonly programFlags: readonly string[];
@@ -132,7 +132,7 @@ export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(s
   return ["-use-ld=lld", ...(hasSysroot ? ["-sdk", sysroot, "-Xclang-linker", `--sysroot=${sysroot}`] : [])];
 }
 
-/** The same for `swift build`, and for C++. */
+/** The same flags for `swift build`, and for C++. */
 function buildFlags(folder: string): string[] {
   const option = `--sysroot=${sysrootOf(folder)}`;
   const forSwift = compilerFlags(folder).flatMap((word) => ["-Xswiftc", word]);

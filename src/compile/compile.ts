@@ -112,11 +112,11 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
   }) as CompiledFunction<readonly unknown[], unknown>;
 }
 
-/** Whether calls of the cpu dylib are recorded for `check:sanitize`, which does not know programs. */
+/** Whether calls of the cpu dylib are recorded for `check:sanitize`, which cannot replay compiled programs. */
 const isRecorded = environment("ORCHARD_CPU_RECORD") !== undefined;
 
 class Compiled {
-  /** The most recently used one first. */
+  /** The variants, the most recently used one first. */
   variants: Variant[] = [];
   /** Why calls ran plainly or were recorded, with the number of calls. */
   readonly reasons = new Map<string, number>();
@@ -154,7 +154,7 @@ class Compiled {
     return this.state.unsupported();
   }
 
-  /** Returns the variant for these arguments, which may be new; a reason if there can be none. */
+  /** Returns the variant for these arguments, and creates it if necessary. Returns a reason if they cannot have one. */
   private variantFor(values: readonly unknown[], modes: number): Variant | string {
     const [latest] = this.variants;
     let why = latest?.mismatch(values, modes);
@@ -177,7 +177,7 @@ class Compiled {
       isFused: this.options.fuse,
       dump: this.options.dump,
     });
-    made.mismatch(values, modes); // finds the tensors
+    made.mismatch(values, modes); // mismatch also finds the tensors in values
     for (const dropped of this.variants.slice(this.options.variants - 1)) dropped.dispose();
     this.variants = [made, ...this.variants].slice(0, this.options.variants);
     return made;

@@ -7,9 +7,9 @@ import type { RecordedCall } from "./recording.ts";
 
 /** An operand of a part. */
 export interface LinkOperand {
-  /** The index of its offset in the block. */
+  /** The index of the operand's offset in the block. */
   readonly offset: number;
-  /** Its recorded offset. */
+  /** The offset that was recorded. */
   readonly start: number;
   /** Elements from one unit to the next: 0 if all units read the same ones. */
   readonly step: number;
@@ -87,8 +87,8 @@ function nestIn(block: Float64Array, at: number, operands: number): Nest {
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /**
- * An elementwise call in units of `width` elements. Each operand is dense or has one element along the last axes, which
- * have `width` elements together, and likewise along the other axes.
+ * An elementwise call in units of `width` elements, as many as the last axes have together. Along these axes, each
+ * operand is dense or has a single element; the same holds along all other axes.
  */
 function byUnits(call: RecordedCall, { shape, strides }: Nest, width: number): Link | undefined {
   const units = product(shape) / width;

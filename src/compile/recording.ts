@@ -174,7 +174,7 @@ export class Recording extends Tracking {
       );
   }
 
-  /** Returns the entry of a result's storage, which calls need not access. */
+  /** Returns the entry of a result's storage, even if no recorded call accesses it. */
   adopt(storage: Storage): Entry {
     const known = this.byStorage.get(storage);
     if (known) return known;

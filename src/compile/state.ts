@@ -49,7 +49,8 @@ export class State {
     const given = new Set<Tensor>();
     const visit = (value: unknown, depth: number): void => {
       if (Array.isArray(value) && depth < MOST_DEPTH) {
-        for (let at = 0; at < value.length; at++) visit(value[at], depth + 1); // stops at a hole
+        // a hole of a sparse array is rejected like any other wrong value
+        for (let at = 0; at < value.length; at++) visit(value[at], depth + 1);
       } else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
       else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value as StateOptimizer);
       else if (Tensor.isTensor(value)) given.add(value);

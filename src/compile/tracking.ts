@@ -1,4 +1,4 @@
-/** Common parts of all recordings: generators, steps of optimizers, and refusals. */
+/** What all recordings track: generators, steps of optimizers, and reasons why calls can't be replayed. */
 import type { Capture, CapturedCall, CapturedDispatch } from "../observe/capture.ts";
 import type { Slot } from "../optim/slot.ts";
 import { Generator, type GeneratorState } from "../random/generator.ts";
@@ -75,7 +75,7 @@ export abstract class Tracking implements Capture {
     const [first, second] = key as PhiloxKey;
     const ahead = offset - 1n - start.offset;
     const known = this.keys.get(first)?.draw;
-    if (known?.generator === generator && known.ahead === ahead) return; // a checkpoint draws a number again
+    if (known?.generator === generator && known.ahead === ahead) return; // a checkpoint repeats an earlier draw
     if (known) this.unstable ??= "two generators have the same seed";
     const draw: Draw = { generator, ahead, places: [] };
     this.draws.push(draw);
@@ -122,7 +122,7 @@ export abstract class Tracking implements Capture {
     });
   }
 
-  /** The rows of {@link live}, computed for the parameters of a dispatch. Only devices have them. */
+  /** Called if a dispatch has parameters that are computed from the rows of {@link live}. Only devices call it. */
   liveParameters(_bytesOf: (rows: readonly never[]) => Uint8Array): void {
     this.liveRows = null;
   }

@@ -42,7 +42,7 @@ export class Variant {
   private recordings = 0;
   private last: Taken | null = null;
   private replay: Replay | null = null;
-  /** The recording that {@link replay} was made of. */
+  /** The recording that {@link replay} was made from. */
   private compiled: Taken | null = null;
   private readonly layouts: readonly Layout[];
   private readonly parameters: readonly Tensor[];
@@ -108,7 +108,8 @@ export class Variant {
   // ------------------------------------------------------------------ recording
 
   private record(values: readonly unknown[]): unknown {
-    if (this.last && this.hasChangedSince(this.last)) this.recordings = 1; // a difference may not be the function's
+    // the next recording may differ because of the caller's change
+    if (this.last && this.hasChangedSince(this.last)) this.recordings = 1;
     if (this.recordings >= MOST_RECORDINGS) throw this.unstableError();
     const taken = this.take(values);
     this.recordings++;

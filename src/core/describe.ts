@@ -30,7 +30,8 @@ function described(value: unknown, depth: number): string {
 function describedObject(value: object, depth: number): string {
   if (Array.isArray(value)) return describedList(value, depth);
   const { describe } = value as { describe?: unknown };
-  const described: unknown = typeof describe === "function" ? describe.call(value) : undefined; // tensors define it
+  // tensors define this method
+  const described: unknown = typeof describe === "function" ? describe.call(value) : undefined;
   if (typeof described === "string") return described;
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
   if (ArrayBuffer.isView(value) && "length" in value) return `a ${String(name)} of ${String(value.length)}`;

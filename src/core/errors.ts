@@ -34,7 +34,7 @@ export class LinAlgError extends OrchardError {
   override readonly name = "LinAlgError";
   /** The index of the matrix along each batch axis; empty if there is one matrix. */
   readonly batch: readonly number[];
-  /** The pivot, diagonal element or minor at which it failed, counted from 1. */
+  /** The pivot, diagonal element or minor at which the operation failed, counted from 1. */
   readonly pivot: number;
 
   constructor(operation: string, message: string, batch: readonly number[], pivot: number) {

@@ -247,7 +247,8 @@ function parse(plan: Plan, values: readonly unknown[]): Record<string, unknown> 
   const { positional, operation, operands } = plan;
   const result = { ...plan.defaults };
   let count = values.length;
-  while (count > 0 && values[count - 1] === undefined) count--; // forwarded optional arguments
+  // a caller may forward optional arguments that it was not given
+  while (count > 0 && values[count - 1] === undefined) count--;
   const options = count > operands ? optionsOf(values[count - 1]) : undefined;
   if (options !== undefined) count--;
   let given = count;

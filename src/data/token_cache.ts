@@ -41,7 +41,7 @@ export function markUsed(folder: string, key: string, maxBytes: number): void {
 interface Entry {
   readonly names: string[];
   bytes: number;
-  /** The latest modification time of its files. */
+  /** The latest modification time of the entry's files. */
   used: number;
 }
 

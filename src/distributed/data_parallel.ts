@@ -87,7 +87,7 @@ const NO_OWNERS: Owners = new Map();
 export class DataParallel<M extends ParallelModel = ParallelModel> {
   readonly model: M;
   private readonly connection: Connection | undefined;
-  /** Set if there is a connection. */
+  /** How gradients are exchanged; undefined without a connection. */
   private readonly exchange: Exchange | undefined;
   private readonly worldSize: number;
   private readonly parameters: readonly Tensor[];
@@ -99,7 +99,7 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   private launched: Bucket[] = [];
   private pausing = 0;
   /** @internal */ owners = NO_OWNERS;
-  /** Whether ranks hold means of only their parameters that were not cleared yet. */
+  /** Whether each rank has only the means of the parameters that it owns, and no later pass has started. */
   private hasShares = false;
   private readonly rank: number;
   private readonly end = (isComplete: boolean): void => this.endPass(isComplete);
@@ -167,7 +167,7 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     for (const parameter of this.parameters) if (exchanging.get(parameter) === this) exchanging.delete(parameter);
   }
 
-  /** @internal From now on, each of these gradients is sent only to its owner. */
+  /** @internal From now on, each parameter's gradient is sent only to the rank that owns it. */
   shareOut(owners: Owners): void {
     this.owners = new Map([...this.owners, ...owners]);
     this.layout = undefined;

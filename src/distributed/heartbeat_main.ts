@@ -16,7 +16,7 @@ export type Order =
       readonly interval: number;
       /** Maximum number of silent intervals. */
       readonly silentIntervals: number;
-      /** By rank: 1 once it has been silent for longer. */
+      /** For each rank: 1 once it has been silent for longer than the limit. */
       readonly silent: Int32Array;
     };
 
@@ -52,7 +52,7 @@ function beat(order: Extract<Order, { kind: "start" }>): void {
       try {
         socket!.send(datagram, port, host);
       } catch {
-        // unreachable now; its silence is detected anyway
+        // the rank can't be reached now; its silence is detected anyway
       }
   // Counts intervals instead of time, so that time in which this process was stopped does not count.
   for (const [rank, count] of quiet) {

@@ -3,7 +3,7 @@ import { DistributedError } from "./errors.ts";
 
 /** A part of a call that is in progress: a request of MPI, or work on a GPU. */
 export interface Pending {
-  /** Lets it make progress. Returns whether it is complete. @throws {DistributedError} */
+  /** Lets the request make progress. Returns whether it is complete. @throws {DistributedError} */
   test(): boolean;
 }
 
@@ -17,14 +17,14 @@ export class Job<Result = unknown> {
   private request: Pending | undefined;
   private outcome: { readonly value: Result } | { readonly error: unknown } | undefined;
   private started: number | undefined;
-  /** Details for traces. */
+  /** Details of the call, for traces. */
   details: Readonly<Record<string, unknown>> | undefined;
   private readonly settled = Promise.withResolvers<void>();
 
   constructor(
     readonly operation: string,
     private readonly body: () => Steps<Result>,
-    /** Whether its input is available: a device may still compute it. */
+    /** Whether the call's input is available: a device may still compute it. */
     readonly isReady: () => boolean = () => true,
     /** The request of the check, and the verification of its answer; undefined if nothing is checked. */
     private readonly check?: { readonly request: Pending; readonly verify: () => void },
@@ -50,7 +50,7 @@ export class Job<Result = unknown> {
     });
   }
 
-  /** Advances as far as its requests are complete. */
+  /** Advances the call as far as its requests are complete. */
   workOn(): void {
     this.guarded(() => {
       if (this.request?.test()) this.advance();
@@ -89,12 +89,12 @@ export class Job<Result = unknown> {
     this.settled.resolve();
   }
 
-  /** Settles when it is done, with or without an error. */
+  /** Settles when the call is done, with or without an error. */
   get whenDone(): Promise<void> {
     return this.settled.promise;
   }
 
-  /** The result, once it is done. @throws its error */
+  /** The result, once the call is done. @throws its error */
   get result(): Result {
     if (this.outcome === undefined)
       throw new DistributedError(this.operation, "notDone", "the call is still in progress");

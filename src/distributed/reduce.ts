@@ -54,7 +54,7 @@ function into(x: Tensor, result: Tensor, isThere: boolean): Tensor {
   return x;
 }
 
-/** Whether elements are compared by their keys, which is so for floats. */
+/** Whether elements are replaced by integer keys for the comparison, as floats are. */
 const hasKeys = (x: Tensor, reduction: Reduction): boolean => reduction !== "sum" && isFloat(x.dtype);
 
 const toWire = (x: Tensor, reduction: Reduction): void => {

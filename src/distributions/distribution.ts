@@ -281,7 +281,7 @@ export abstract class Distribution {
     return exp(this.entropy());
   }
 
-  /** Returns the class and its shapes. */
+  /** Returns the name of the class, with the shapes and the dtype. */
   toString(): string {
     return `${this.name}: batch ${formatShape(this.batchShape)}, event ${formatShape(this.eventShape)}, ${this.dtype}`;
   }

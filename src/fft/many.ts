@@ -62,7 +62,7 @@ function spectrumMany(operation: string, { x, s, dim, norm }: Parsed, inverse: b
   );
 }
 
-/** The inverse: the last axis has half of a spectrum. */
+/** The inverse transform to real numbers: the last axis of x has half of a spectrum. */
 function realMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boolean): Tensor {
   const lines = linesOf(operation, x, s, dim);
   const { axis } = lastOf(operation, lines);

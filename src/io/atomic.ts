@@ -116,7 +116,7 @@ export function removeIfPossible(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It was never created, or the same failure prevents its removal.
+    // The file was never created, or the same failure prevents its removal.
   }
 }
 

@@ -122,6 +122,6 @@ function readHolder(path: string): Holder | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Holder;
   } catch {
-    return undefined; // not written yet, or removed
+    return undefined; // the file is not written yet, or was removed
   }
 }

@@ -47,30 +47,34 @@ export interface Capture {
   call(call: CapturedCall, run: () => number, block: () => Float64Array): number;
   /** Records a dispatch that is about to be encoded. */
   dispatched(dispatch: CapturedDispatch): void;
-  /** JavaScript is about to read or write the elements of a storage. */
+  /** Called before JavaScript reads or writes the elements of a storage. */
   accessed(storage: object): void;
-  /** A generator has returned a key. */
+  /** Called after a generator has returned a key. */
   drew(generator: object, key: object): void;
-  /** A generator is about to continue from another state. */
+  /** Called before a generator continues from another state. */
   seeded(generator: object, state: { readonly seed: bigint; readonly offset: bigint }): void;
-  /** An optimizer has counted a step of these slots. */
+  /** Called after an optimizer has counted a step of these slots. */
   stepped(optimizer: object, slots: readonly object[]): void;
-  /** The next call of the function `name` has rows of values that each replay recomputes by `rows`. */
+  /** Announces that the next call of the function `name` has rows of values that each replay recomputes by `rows`. */
   live(name: string, rows: () => readonly object[]): void;
   /**
-   * A storage that was created during the recording holds one number, a float64 or a float32, that each replay
+   * Announces that a storage created during the recording holds one number, a float64 or a float32, that each replay
    * recomputes for the last step.
    */
   liveScalar(storage: object, isDouble: boolean, value: () => number): void;
-  /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */
+  /**
+   * Announces that the next dispatch has parameters for the rows of {@link live}.
+   *
+   * @param bytesOf returns the parameters of rows
+   */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**
-   * A kernel writes the position of the first invalid element, which the host checks after the call.
+   * Announces that a kernel writes the position of the first invalid element, which the host checks after the call.
    *
    * @param errorAt returns the error for a position; undefined if there is none
    */
   checked(position: object, errorAt: (position: number) => Error | undefined): void;
-  /** The function can't be replayed, so its calls run plainly. */
+  /** Announces that the function can't be replayed, so that its calls run plainly. */
   unsupported(why: string): void;
 }
 

@@ -183,7 +183,7 @@ function attributeValue(proto: AttributeProto, known: (name: string) => boolean,
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** Indexed by the number in AttributeProto.AttributeType. */
+/** The kinds of attributes, indexed by the number in AttributeProto.AttributeType. */
 const readers: Readonly<
   Record<number, (proto: AttributeProto, known: (name: string) => boolean, context: Context) => AttributeValue>
 > = {

@@ -11,9 +11,9 @@ import type { TensorFile } from "../io/tensor_file.ts";
 export const RANGE_FIELD = 0x0f_ff_ff_ff;
 const RAW_DATA = 9;
 
-/** A message, as far as it may contain tensors. */
+/** A type of message, with the fields through which it may contain tensors. */
 interface Message {
-  /** The messages in its fields, by number. */
+  /** The types of the messages in these fields, by field number. */
   readonly inner: Readonly<Record<number, () => Message>>;
   readonly isTensor?: true;
 }
@@ -133,7 +133,7 @@ const header = (number: number, length: number): Uint8Array =>
 const rangeField = (position: number, length: number): Uint8Array =>
   Buffer.concat([header(RANGE_FIELD, 16), new Uint8Array(Float64Array.of(position, length).buffer)]);
 
-/** Reads a file through one page. */
+/** Reads a file through a buffer of one page. */
 class FilePages {
   private page: Uint8Array = new Uint8Array(0);
   private start = 0;

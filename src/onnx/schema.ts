@@ -17,7 +17,7 @@ export interface TensorProto {
   doubles: number[];
   strings: Uint8Array[];
   raw: Uint8Array | undefined;
-  /** The bytes of the model's file that are its `raw`, in an outline of the file. */
+  /** In an outline of a file: the position in the model's file of the bytes of `raw`. */
   range: FileRange | undefined;
   external: StringEntry[];
   isExternal: boolean;
@@ -42,7 +42,7 @@ interface StringEntry {
 
 export interface AttributeProto {
   name: string;
-  /** The attribute of the enclosing function whose value it takes. */
+  /** The name of the enclosing function's attribute from which this attribute takes its value. */
   reference: string;
   type: number;
   float: number;
@@ -87,7 +87,7 @@ export interface TypeProto {
   tensor: { elementType: number; shape: ShapeProto | undefined } | undefined;
   sequence: { element: TypeProto | undefined } | undefined;
   optional: { element: TypeProto | undefined } | undefined;
-  /** Whether its kind is not supported: a map, a sparse tensor, an opaque type. */
+  /** Whether the type is not supported: a map, a sparse tensor, or an opaque type. */
   isOther: boolean;
 }
 

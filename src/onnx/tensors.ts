@@ -34,7 +34,7 @@ const smallFloat = (name: string): ElementType => {
   return { name, dtype: "float32", bits, values };
 };
 
-/** By the number in TensorProto.DataType. */
+/** The element types by their numbers in TensorProto.DataType. */
 const elementTypes: Readonly<Record<number, ElementType>> = {
   1: { name: "float", dtype: "float32", bits: 32 },
   2: { name: "uint8", dtype: "uint8", bits: 8 },
@@ -101,7 +101,7 @@ export class OpenFiles implements Disposable {
 /** The location of a model: the file that errors name, and the folder of its external data. */
 export interface FilePlace {
   readonly path: string;
-  /** Undefined if the model came as bytes: it then has no external data. */
+  /** The folder of the model's file; undefined if the model was passed as bytes, and so has no external data. */
   readonly folder?: string | undefined;
   readonly files?: OpenFiles | undefined;
 }
@@ -250,7 +250,10 @@ function externalPart(proto: TensorProto, place: FilePlace): StoredPart {
   return { file, position, length, isExternal: true };
 }
 
-/** Whether the file stores elements as a tensor of the dtype does. Any other byte than 0 is true. */
+/**
+ * Whether the file stores elements in the same form as a tensor does. Bools differ: in a file, any nonzero byte is
+ * true.
+ */
 const isUnchanged = (type: ElementType): boolean => !isKept(type) && type.dtype !== "bool";
 
 /** External data is mapped where it is large and aligned; the file of a model may be replaced while it is in use. */

@@ -167,7 +167,7 @@ export class NAdam extends AdamVariant<NAdamOptions> {
 
   protected override ruleOf = (): RuleName => "nadam";
 
-  /** Π after each step, keyed by the options that it depends on. */
+  /** The product of momentum factors up to each step, keyed by the options that determine the factors. */
   readonly #products = new Map<string, number[]>();
 
   /** `stepSize` is the factor of m; g has `momentum` times that factor. */

@@ -137,7 +137,7 @@ class Shares {
     };
   }
 
-  /** Returns the state of a slot, which its owner sends. */
+  /** Returns the state of a slot on every rank: its owner sends it. */
   private stateOf({ group, parameter, state }: Slot<LearningRate>, owner: number): [string, Tensor][] {
     const names = this.optimizer.stateNames(group, parameter);
     return names.map((name) => {

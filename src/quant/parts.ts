@@ -30,7 +30,7 @@ export interface AffineOptions extends Omit<AffineFormat, "symmetric"> {
 
 /** Options of {@link quantizedFromParts}. */
 export interface FromPartsOptions {
-  /** The dtype that it dequantizes to. Default the dtype of scales; float32 for blocks. */
+  /** The dtype to which the tensor is dequantized. Default the dtype of scales; float32 for blocks. */
   dtype?: ScaleDType | undefined;
 }
 

@@ -52,7 +52,7 @@ export class QuantizedTensor implements Disposable {
     return typeof value === "object" && value !== null && #parts in value;
   }
 
-  /** @internal The tensors that it consists of. */
+  /** @internal The tensors that store the values, the scales and the biases. */
   get parts(): QuantizedParts {
     return this.#parts;
   }
@@ -82,7 +82,7 @@ export class QuantizedTensor implements Disposable {
     return this.size === 0 ? 0 : (this.byteLength * 8) / this.size;
   }
 
-  /** Whether it was disposed of. */
+  /** Whether the tensor was disposed of. */
   get isDisposed(): boolean {
     return this.#parts.packed.isDisposed;
   }
@@ -98,7 +98,7 @@ export class QuantizedTensor implements Disposable {
     return `${formatName(this.format)}[${this.shape.join(", ")}]`;
   }
 
-  /** Describes it for error messages, with what to do if a tensor is expected. */
+  /** Describes the tensor for error messages, with the fix if an ordinary tensor is expected. */
   describe(): string {
     return `a quantized ${this.name} (dequantize() converts it to ${this.dtype})`;
   }

@@ -10,7 +10,7 @@ export interface Part {
   readonly choice: number;
   readonly text: string;
   readonly tokens: readonly GeneratedToken[];
-  /** Set in the last part. */
+  /** Why the text ended; present only in the last part. */
   readonly finishReason?: FinishReason;
 }
 

@@ -1,4 +1,4 @@
-/** The server's side of its front, the thread that accepts connections (`front_main.ts`). */
+/** The main thread's side of the front. The front is the thread that accepts connections (`front_main.ts`). */
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { ArgumentError } from "../core/errors.ts";
 import { moduleFile } from "../core/place.ts";
@@ -30,7 +30,7 @@ export class Front {
   private readonly idle = Promise.withResolvers<void>();
   private readonly stopped = Promise.withResolvers<void>();
 
-  /** Resolved in the turn of the event loop in which the last request so far starts. */
+  /** Resolves when the last request so far starts. Each request starts in a separate turn of the event loop. */
   private turn: Promise<void> = Promise.resolve();
 
   private constructor(private readonly handlers: Handlers) {

@@ -23,7 +23,7 @@ const FLUSH = 500;
 interface Pending {
   readonly respond: (response: Response) => void;
   readonly connection: Relayed | undefined;
-  /** Whether the model answers. */
+  /** Whether the model computes the answer. */
   readonly isAdmitted: boolean;
   stream?: ReadableStreamDefaultController<Uint8Array>;
 }
@@ -44,7 +44,7 @@ class Front {
   private readonly server: Bun.Server<undefined>;
   private readonly pending = new Map<number, Pending>();
   private answered = new Map<string, Map<number, number>>();
-  /** The number of requests being answered, and of those among them that the model answers. */
+  /** The number of requests being answered, and how many of them the model answers. */
   private open = 0;
   private admitted = 0;
   private lastId = 0;

@@ -7,7 +7,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** An interim response (RFC 9110, 15.2.1), which clients skip. */
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
-/** Milliseconds before the first one, and between two. */
+/** Milliseconds before the first interim response, and between two of them. */
 const [FIRST, AGAIN] = [20, 1000];
 
 /** Milliseconds in which the bytes of a client that has ended its sending side reach the server. */
@@ -24,7 +24,7 @@ export class Relayed {
   comment: (() => void) | undefined;
   /** Ends the reading of a body: the server has everything that the client will ever send. */
   sentAll: (() => void) | undefined;
-  /** Whether bytes came for which no answer is complete. */
+  /** Whether the client has sent bytes to which there is no complete answer yet. */
   private isWaiting = false;
   /** Whether the server handles a request, and whether it has sent a part of the answer. */
   private isOpen = false;

@@ -57,7 +57,7 @@ const format = z.discriminatedUnion("type", [
     name: z.string().optional(),
     description: optional(z.string()),
     schema: z.record(z.string(), z.unknown()),
-    strict: optional(z.boolean()), // always strict
+    strict: optional(z.boolean()), // without effect: schemas are always strict
   }),
 ]);
 

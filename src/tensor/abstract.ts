@@ -30,7 +30,7 @@ class AbstractMemory implements Memory {
     return null;
   }
   release(): void {
-    // It holds nothing.
+    // An abstract tensor has no memory to release.
   }
 }
 

@@ -22,13 +22,13 @@ export interface Memory {
    *  Whether the memory is gone because its device context was closed or the caller transferred or resized its buffer.
    */
   readonly isClosed?: boolean;
-  /** For closed memory, why it is gone. */
+  /** Why closed memory is gone. */
   readonly closing?: Closing;
   /** Whether the caller shares the memory and may change it at any time. */
   readonly isBorrowed?: true;
-  /** Whether it has no elements: see `abstract.ts`. */
+  /** Whether the memory has no elements: see `abstract.ts`. */
   readonly isAbstract?: boolean;
-  /** Whether it belongs to a batched tensor: see `batched.ts`. */
+  /** Whether the memory belongs to a batched tensor: see `batched.ts`. */
   readonly isBatched?: boolean;
   /** Returns the bytes for the CPU. Waits for the device if it still uses them. */
   hostBuffer(): ArrayBuffer;
@@ -154,7 +154,7 @@ export class BorrowedMemory implements Memory {
     return null;
   }
   release(): void {
-    // The caller owns it.
+    // The caller owns the memory.
   }
 }
 

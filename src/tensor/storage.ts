@@ -81,7 +81,7 @@ export class Storage {
     return this.current?.isBorrowed === true;
   }
 
-  /** Whether it has a size but no elements: see `abstract.ts`. */
+  /** Whether the storage has a size but no elements: see `abstract.ts`. */
   get isAbstract(): boolean {
     return this.current?.isAbstract === true;
   }

@@ -150,7 +150,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return isRowMajor(this.shape, this.strides);
   }
 
-  /** @internal Its origin in the graph; null for leaves and tensors that require no gradient. */
+  /** @internal The tensor's origin in the graph; null for leaves and tensors that require no gradient. */
   get edge(): GradientEdge | null {
     return this.#edge;
   }
@@ -168,7 +168,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#hooks = value;
   }
 
-  /** @internal Whether `tidy` keeps it; see {@link keep}. */
+  /** @internal Whether `tidy` keeps the tensor; see {@link keep}. */
   get isKept(): boolean {
     return this.#isKept;
   }
@@ -210,7 +210,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#grad = value;
   }
 
-  /** Whether it was created by the user or requires no gradient. */
+  /** Whether the tensor was created by the user or requires no gradient. */
   get isLeaf(): boolean {
     return this.edge === null;
   }
@@ -219,7 +219,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return this.#disposed;
   }
 
-  /** @internal Checks that it is not disposed. @throws {DisposedError} */
+  /** @internal Checks that the tensor is not disposed. @throws {DisposedError} */
   checkAlive(operation: string): void {
     if (this.#disposed)
       throw new DisposedError(operation, "disposed", `a tensor ${this.describe()} was used after dispose()`);

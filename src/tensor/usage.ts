@@ -10,7 +10,7 @@ export interface LiveMemory {
    * counted.
    */
   readonly liveBytes: number;
-  /** The number of these blocks. */
+  /** The number of blocks in `liveBytes`. */
   readonly blocks: number;
 }
 

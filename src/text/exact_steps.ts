@@ -27,7 +27,7 @@ const IDEOGRAPHS =
   "[\u{3400}-\u{4DBF}\u{4E00}-\u{9FFF}\u{F900}-\u{FAFF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}" +
   "\u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{2F800}-\u{2FA1F}]";
 
-/** JavaScript lowercases it differently at the end of a word. */
+/** JavaScript lowercases Σ to ς at the end of a word. */
 const SIGMA = replace("Σ", "σ");
 
 /** For each type of step, the function that returns the steps to use instead. */

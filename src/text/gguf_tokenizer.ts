@@ -166,7 +166,7 @@ function unigram(vocabulary: Vocabulary): TokenizerJson {
       type: "Unigram",
       unk_id: unknownOf(vocabulary),
       vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]]),
-      byte_fallback: false, // the splitter implements it
+      byte_fallback: false, // the splitter implements byte fallback
     },
   };
 }

@@ -78,7 +78,7 @@ export interface EncodedPair {
 export interface EncodedInputs extends EncodedPair {
   /** The text (0 or 1) of each token, and the token's index in it; null for special tokens. */
   readonly origins: readonly (readonly [text: 0 | 1, index: number] | null)[];
-  /** Returns where the tokens of a text are in it. */
+  /** Returns the position of each token within its text. */
   spans(text: 0 | 1): TextSpan[];
 }
 
@@ -360,8 +360,8 @@ function truncated(counts: readonly number[], room: number): number[] {
 
 function partsOf(json: TokenizerJson, config: TokenizerConfig) {
   if (json.model?.type === "Unigram" && json.model["byte_fallback"]) throw noByteFallback();
-  // Clean-up changes the text, for display only.
-  const { Tokenizer } = require("@huggingface/tokenizers") as typeof import("@huggingface/tokenizers"); // on first use
+  // The package is loaded on first use. Clean-up changes the text, for display only.
+  const { Tokenizer } = require("@huggingface/tokenizers") as typeof import("@huggingface/tokenizers");
   const encoder = new Tokenizer(withExactSteps(json), { ...config, clean_up_tokenization_spaces: false });
   const added = Array.from(json.added_tokens ?? [], ({ id, content, special }) => ({ id, content, special }));
   return { encoder, spelling: spellingOf(json.decoder), added };

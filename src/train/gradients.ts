@@ -41,7 +41,7 @@ export interface Exchange {
   readonly team: Team;
   /** The factor of this rank's losses. */
   readonly weight: number;
-  /** The number of targets in all batches of all ranks, if batches differ in it. */
+  /** The number of targets in all batches of all ranks; only if batches have different numbers of targets. */
   readonly targets?: number | undefined;
 }
 

@@ -166,7 +166,7 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
   const found = encoder as unknown as TuningCheckpoint;
   if (found.extra?.tuning) {
     refuseCompiled(flags);
-    await team.together(); // all ranks load it before the first one writes another
+    await team.together(); // all ranks load this checkpoint before the first rank writes another one
     return await TuningSession.resume(found, tuningSettings(flags, found.extra.tuning), team);
   }
   const checkpoint = await loadRun(checkpointsIn(folder));

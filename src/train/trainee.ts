@@ -16,7 +16,7 @@ export interface Trainee {
   readonly clip: number;
   /** The factor of the learning rate in a step, counted from 0. */
   schedule(step: number): number;
-  /** The ranks that train it; by default this process alone. */
+  /** The ranks that train the model; by default this process alone. */
   readonly team?: Team;
   /** Windows of text per pass over all ranks. */
   readonly batch?: number;

@@ -98,7 +98,7 @@ const vmapParameters = parameters("vmap", {
 });
 
 interface Mapped {
-  /** Its position among the tensors of the arguments. */
+  /** The tensor's position among all tensors of the arguments. */
   readonly at: number;
   readonly leaf: Tensor;
   readonly axis: number;

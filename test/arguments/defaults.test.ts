@@ -141,7 +141,7 @@ describe("PyTorch's defaults", () => {
 
 /** Returns the options of an interface, each with the default that its documentation states. */
 interface Documented {
-  /** Whether it belongs to a function in `src/ops` rather than to a class. */
+  /** Whether the interface belongs to a function in `src/ops` rather than to a class. */
   readonly isOfFunction: boolean;
   readonly bases: readonly string[];
   readonly defaults: ReadonlyMap<string, unknown>;

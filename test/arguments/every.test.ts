@@ -45,7 +45,10 @@ const notConstructed = new Set([
   ...["data.HeldOutWindows", "data.Progress", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
   ...["nn.LanguageModel", "nn.Module", "distributions.Distribution", "distributions.Transform"],
 ]);
-/** Pass the arguments after the model to its `forward`, or those after the function to it. */
+/**
+ * Functions that pass the arguments after the model to its `forward`, or the arguments after a function to that
+ * function.
+ */
 const passesOn = new Set(["nn.summary", "transforms.linearize", "transforms.vjp"]);
 /** Closes the resources that the other calls depend on. */
 const ending = new Set(["distributed.finalize"]);
@@ -163,7 +166,7 @@ test("methods of every class answer hostile arguments with a result or a typed e
   for (const [name, value] of exported) {
     if (!isClass(value) || notConstructed.has(name)) continue;
     const make = () => new value(...rightOf(name));
-    if ((await failureOf(make)) !== undefined) continue; // constructed by functions
+    if ((await failureOf(make)) !== undefined) continue; // only functions construct this class
     for (const [method, call] of methodsOf(value)) {
       if (seen.has(call) || givesBack.has(`${name}.${method}`)) continue;
       seen.add(call);

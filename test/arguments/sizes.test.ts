@@ -164,7 +164,7 @@ describe("compiled constraints", () => {
     await ask("more"); // the first key is the one that is evicted
     await ask(keys[1]!);
     expect(made.splice(0)).toEqual(["more"]);
-    await ask(keys[0]!); // replaces the third
+    await ask(keys[0]!); // replaces the constraint of the third key
     await ask(keys[1]!);
     expect(made.splice(0)).toEqual([keys[0]!]);
     await ask(keys[2]!);
@@ -184,7 +184,7 @@ describe("compiled constraints", () => {
         return ends.at(-1)!.promise;
       });
     const forms = Array.from({ length: 16 }, (_, at) => start(`${at}`));
-    const again = start("3"); // is being compiled
+    const again = start("3"); // this constraint is being compiled already
     await expect(start("more")).rejects.toMatchObject({ status: 429, message: expect.stringContaining("too many") });
     ends[5]!.resolve(form);
     expect(await forms[5]).toBe(form);

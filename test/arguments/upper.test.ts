@@ -55,7 +55,7 @@ const exempt = new Set([
   ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
   ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
   ...["distributions.Distribution", "distributions.Transform"],
-  // constructed by functions
+  // classes that only functions construct
   ...[
     "data.HeldOutWindows",
     "data.TrainingWindows",

@@ -9,7 +9,7 @@ import { bunWords } from "../support/program.ts";
 
 const { path: root } = testFolder("install");
 
-/** Runs it with no Swift on PATH and this cache folder. */
+/** Runs the command with no Swift on PATH and this cache folder. */
 function install(cache: string, release = join(root, "none")) {
   const program = `
     import { runInstall } from ${JSON.stringify(join(packageRoot, "src/cli/toolchain/command.ts"))};

@@ -265,7 +265,8 @@ describe("sizes", () => {
       true,
     ]);
     expect([Math.min(...ratios) < 0.7, Math.max(...ratios) > 1.4]).toEqual([true, true]);
-    // No part of 80 % is three times as wide as high: the largest of that ratio, in the middle.
+    // No crop with 80 % of the area is three times as wide as high. The largest crop of that ratio, in the middle,
+    // replaces it.
     const never = t.randomResizedCrop([20, 60], { scale: [0.8, 0.9], ratio: [3, 4], mode: "nearest" });
     expect(listOf(never(own, { epoch: 0, seed: 1n }))[0]!.map(([y]) => y!)).toEqual(
       Array.from({ length: 20 }, (_, y) => y + 10),

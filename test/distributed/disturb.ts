@@ -27,7 +27,7 @@ export interface Disturbing {
   readonly survivors?: readonly number[] | undefined;
   /** The ranks that must receive the error; then they and the launcher are killed. */
   readonly learners?: readonly number[] | undefined;
-  /** Called after that: kills the remaining processes. */
+  /** Called once the survivors have ended, or the learners have received the error: kills the remaining processes. */
   readonly afterwards?: () => Promise<void> | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface Host {
 }
 
 export class Hosts implements Disposable {
-  /** Why there are none. */
+  /** Why the two hosts can't be created; undefined if they exist. */
   readonly missing: string | undefined;
   readonly first: Host;
   readonly second: Host;
@@ -94,7 +94,7 @@ exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' 
     ip("-n", this.second.namespace, "link", "set", this.second.link, "down");
   }
 
-  /** Reconnects it. */
+  /** Reconnects the second host. */
   mend(): void {
     ip("-n", this.second.namespace, "link", "set", this.second.link, "up");
   }
@@ -122,6 +122,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it has already ended
+    // the process has already ended
   }
 }

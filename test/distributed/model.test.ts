@@ -32,7 +32,7 @@ test.each([2, 3, 8])("a ring of %d ranks sums in as many steps and messages as t
 test("halving and doubling sends as many bytes, in fewer messages", () => {
   let [sent, messages] = [0, 0];
   for (let part = 512; part >= 1; part /= 2) {
-    sent += 2 * part; // once while halving, once while doubling
+    sent += 2 * part; // each part is sent once while halving and once while doubling
     messages += 2;
   }
   expect(halving(1024, 1024e6, network)).toBeCloseTo((sent * 1e6) / 2e9 + messages * 3e-6, 9);
@@ -40,9 +40,9 @@ test("halving and doubling sends as many bytes, in fewer messages", () => {
 
 test("efficiency counts the time that backward does not hide", () => {
   const work = { bytes: 2e9, seconds: 4, overlap: 0.5 };
-  const free = { name: "free", latency: 0, bandwidth: 1e9 }; // two ranks: 2 s, all hidden
+  const free = { name: "free", latency: 0, bandwidth: 1e9 }; // with two ranks the exchange takes 2 s, all of it hidden
   expect(efficiency(2, work, free)).toBe(1);
-  expect(efficiency(2, work, { ...free, bandwidth: 0.5e9 })).toBeCloseTo(4 / 6, 12); // 4 s, of which 2 are hidden
+  expect(efficiency(2, work, { ...free, bandwidth: 0.5e9 })).toBeCloseTo(4 / 6, 12); // 4 s, of which 2 s are hidden
 });
 
 test("latency and bandwidth match the line through two times", () => {

@@ -86,7 +86,7 @@ struct Header {
   int32_t type, operation, root;
 };
 
-// What the ranks of a communicator share.
+// State that the ranks of a communicator share.
 struct Shared {
   std::atomic<uint64_t> arrived;
   char slots[];

@@ -48,7 +48,7 @@ for (const installation of [openMpi, standardAbi])
       const { status, learned, text } = await fault(() => hosts.fail(hosts.second));
       expect(status).not.toBe(0);
       expect(learned[1]).toBeUndefined();
-      // Open MPI reports it, and names the host unless its daemon there was the last to end
+      // Open MPI reports the loss, and names the host unless its daemon on that host was the last to end
       if (installation === openMpi) expect(text).toMatch(/10\.77\.0\.2|daemon|MPI_ABORT/);
     });
   });

@@ -101,7 +101,7 @@ for (const [installation, ranks] of [
         const of = (step: number) => events.slice(events.indexOf(`step ${step}`) + 1);
         expect(of(0).slice(0, 2)).toEqual(["first layer", "exchange"]);
         for (const step of [1, 2, 3, 4]) expect(of(step).slice(0, 2)).toEqual(["exchange", "first layer"]);
-        expect(events[0]).toBe("first layer"); // from the pass without an exchange
+        expect(events[0]).toBe("first layer"); // this event is from the pass without an exchange
       }
     });
 

@@ -62,10 +62,11 @@ for (const [installation, ranks] of [
           if (step === 4) expect([got.slice(2), Number.isFinite(got[1]!)]).toEqual([want.slice(2), false]);
           else expect({ step, isClose: areClose([got, want]) }).toEqual({ step, isClose: true });
           expect({ step, isClose: areClose(results[`weights ${step}`] as Numbers) }).toEqual({ step, isClose: true });
-          expect(results[`weights ${step}`]).toEqual(all[0]![`weights ${step}`]); // the same on every rank
+          // the weights are the same on every rank
+          expect(results[`weights ${step}`]).toEqual(all[0]![`weights ${step}`]);
         }
       const weights = [3, 4].map((step) => all[0]![`weights ${step}`] as Numbers);
-      expect(weights[1]).toEqual(weights[0]!); // the overflow was not a step
+      expect(weights[1]).toEqual(weights[0]!); // no step is taken after an overflow
     });
 
     test("are exchanged by reduceScatter alone, and use a rank's share of the memory", () => {

@@ -99,7 +99,8 @@ describe("transforms", () => {
     const matrix = jacobian(transform, x);
     const determinant = transform.logAbsDetJacobian(x, y);
     if (transform.domainDims === 0) return expectClose(determinant, linalg.diagonal(matrix).abs().log(), 1e-9);
-    // n + 1 parts have n degrees of freedom; matrices those on and below the diagonal.
+    // n + 1 parts that add up to 1 have n degrees of freedom; a triangular matrix has its elements on and below the
+    // diagonal.
     const kept = name === "stick breaking" ? [0, 1, 2, 3, 4] : [0, 3, 4, 6, 7, 8];
     const square = numbersOf(matrix).filter(
       (_, at) => kept.includes(Math.floor(at / matrix.shape[1]!)) && kept.includes(at % matrix.shape[1]!),

@@ -33,7 +33,7 @@ test.skipIf(!isPresent("silero-vad==6.2.3", "mespeak@2.0.2"))("speech is located
   expect(numbers).toHaveLength(2);
   const [first, second] = numbers as [number[], number[]];
   expect(Math.abs(first[0]! - 1)).toBeLessThan(0.2);
-  expect(first[1]).toBeLessThan(second[0]! - 2); // noise and music are between
+  expect(first[1]).toBeLessThan(second[0]! - 2); // noise and music are between the two sentences
 });
 
 test.skipIf(!isPresent("rapidocr-onnxruntime==1.4.4"))("the text of a drawn picture is read", async () => {

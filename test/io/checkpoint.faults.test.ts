@@ -45,7 +45,7 @@ test(`after each of ${KILLS} kills at random moments the last checkpoint is vali
     expect(leftovers(folder).length).toBeLessThan(2);
     const { step, model, rejected, extra } = await io.loadCheckpoint(folder);
     expect(rejected).toEqual([]);
-    expect([said, said + 1]).toContain(step); // it may be killed after the rename and before its report
+    expect([said, said + 1]).toContain(step); // the process may be killed after the rename and before its report
     expect(extra).toBe(step);
     for (const each of Object.values(model)) expect([...new Set<number | bigint>(each.dataSync())]).toEqual([step]);
     saved = step;

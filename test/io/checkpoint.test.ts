@@ -139,7 +139,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
         name: "ArgumentError",
         message: expect.stringContaining("expected extra to be nested at most 1000 deep, got more"),
       });
-    // In a file of another program the bigint of the deepest list is an object: one level more.
+    // In a file, a bigint is an object, and so one level deeper than its list.
     const written = (depth: number) => {
       const lists = `${"[".repeat(depth)}{"$bigint":"1"}${"]".repeat(depth)}`;
       const state = `{"step":1,"model":{},"extra":${lists}}`;

@@ -143,7 +143,7 @@ test("a model of sentence-transformers that lacks a module in the cache is compl
   expect(existsSync(join(snapshot, "1_Pooling/config.json"))).toBe(true);
   const before = server.seen.length;
   expect(await locate("owner/name")).toBe(snapshot);
-  expect(server.seen.length).toBe(before); // normalization has no files
+  expect(server.seen.length).toBe(before); // the module of normalization has no files to request
 });
 
 describe("GGUF", () => {

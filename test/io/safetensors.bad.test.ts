@@ -348,7 +348,7 @@ describe("a file with", () => {
     using file = io.openSafetensors(path);
     expect(() => file.tensor("a")).toThrow(DTypeError);
     expect(() => file.tensor("a")).toThrow(/expected tensor "a" to be one of .*, got F2_E1/);
-    expect(file.tensor("b").toArray()).toEqual([0]); // its offset is not aligned to a float32
+    expect(file.tensor("b").toArray()).toEqual([0]); // the offset of b is not a multiple of a float32's size
   });
 });
 

@@ -207,7 +207,7 @@ for (const { backend, dtype } of places) {
         for (const size of [2, 5, 8, 17, 33, 64]) {
           if (backend === "reference" && size > 33) continue;
           const noise = symmetricFamilies.random!(size, 5);
-          const scale = (i: number): number => 10 ** (-12 * (((i * 7) % size) / size)); // magnitudes in no order
+          const scale = (i: number): number => 10 ** (-12 * (((i * 7) % size) / size)); // the magnitudes are not sorted
           const a = inDType(
             matrix(
               size,
@@ -325,7 +325,7 @@ test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size)
     on("cpu", true, () => checkBatch(matrices, dtype, "large batch"));
 });
 
-// elements past the rank are rounding errors, as large as their neighbors
+// past the rank, elements are rounding errors, as large as the elements next to them
 test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const rank of [1, 2, 3, 5]) {

@@ -10,7 +10,10 @@ import { reshape } from "../../src/ops/view/reshape.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 import { randomNumbers } from "./random.ts";
 
-/** A fifth of it keeps the cores of a GPU busy; with fewer threadgroups, work counts for more. */
+/**
+ * The number of matrices. A fifth of them keeps the cores of a GPU busy; a dispatch with fewer threadgroups counts as
+ * more work.
+ */
 const BATCH = 320;
 const defaultWork = 2 ** 36;
 
@@ -77,7 +80,7 @@ function run(body: () => unknown, batchWork: number) {
   return { results, largestWork, commandBuffers, dispatches };
 }
 
-afterEach(() => metalContext().close()); // the next context does not have these settings
+afterEach(() => metalContext().close()); // the next context does not have this test's settings
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too long for a command buffer", () => {
   test.each(Object.entries({ ...operations, ...composed }))("%s", (_, body) => {

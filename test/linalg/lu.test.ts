@@ -200,8 +200,8 @@ for (const { backend, dtype } of places) {
     });
 
     test("after rows have been swapped, ties still choose the first pivot", () => {
-      // row i is ±1 in one column: the pivot of each column is the first remaining row of this kind, or 0 if none
-      // remains
+      // Each row has ±1 in one drawn column. The pivot of a column is its first remaining row with ±1 there. If there
+      // is none, nothing is swapped.
       for (const size of [3, 16, 17, 33, 50, 64, 100]) {
         const draws = families["random"]!(size, 1, size).values;
         const columnOf = Array.from(draws, (draw) => Math.abs(Math.trunc(draw * 1e6)) % size);
@@ -350,7 +350,8 @@ for (const { backend, dtype } of places) {
           expect([p.dtype, l.dtype, u.dtype]).toEqual([short, short, short]);
           const [own, ...factors] = [exact, p, l, u].map((x) => matricesIn(stack([toDType(x, "float32")]))[0]!);
           const residual = norm1(difference(product(product(factors[0]!, factors[1]!), factors[2]!), own!));
-          expect(residual / norm1(own!)).toBeLessThan(short === "float16" ? 2 ** -11 : 2 ** -8); // a single rounding
+          // the result is rounded only once
+          expect(residual / norm1(own!)).toBeLessThan(short === "float16" ? 2 ** -11 : 2 ** -8);
           expect([...toDType(inv(exact), "float32").dataSync()].every(Number.isFinite)).toBe(true);
         }
       });

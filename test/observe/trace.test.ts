@@ -37,7 +37,7 @@ describe("the events", () => {
       ORCHARD_BACKEND: "metal",
       ORCHARD_LIBRARY: "/nowhere/metal",
     });
-    expect(lines).toHaveLength(1); // metal is skipped
+    expect(lines).toHaveLength(1); // the only line says that metal is skipped
     expect(spans.map(({ name }) => name)).toEqual(["fill", "fill", "matmul"]);
     const { cat, args, ts, dur } = spans[2]!;
     expect(cat).toBe("cpu");

@@ -74,7 +74,7 @@ test("another tensor in place of a weight is used by the next run", async () => 
   const run = async () => ((await loaded.run({ x })) as { y: Tensor }).y.toArray();
   const names = [...loaded.weights.keys()];
   expect(names.length).toBeGreaterThan(1);
-  for (let round = 0; round < 3; round++) await run(); // a plan is kept
+  for (let round = 0; round < 3; round++) await run(); // after these runs, the model keeps a plan
   for (const name of names) {
     const before = await run();
     const weight = loaded.weights.get(name)!;

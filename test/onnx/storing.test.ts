@@ -78,7 +78,7 @@ describe.each(["float16", "bfloat16"] as const)("models stored in %s", (dtype) =
     expect(loaded.weights.get("weight")?.dtype).toBe(dtype);
     const x = tensor(new Float32Array(2060).fill(3), { shape: [1030, 2] });
     const { y } = await loaded.run({ x });
-    expect((y as Tensor).describe()).toBe("float32[515, 1]"); // a half of 1030 in bfloat16 is 516
+    expect((y as Tensor).describe()).toBe("float32[515, 1]"); // 1030 / 2 = 515, which bfloat16 rounds to 516
     expect(numbersIn(y as Tensor).every((value) => value === 3)).toBe(true);
   });
 

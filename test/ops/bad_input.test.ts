@@ -103,7 +103,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const right = calls[operation](operands);
   const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
-  if (operation.endsWith("_")) return { codes, problems }; // the operation does not accept a leaf
+  if (operation.endsWith("_")) return { codes, problems }; // operations in place do not accept a leaf
   const leaves = tensorsIn(right).reduce<unknown>(
     (list, tensor) => (isFloat(tensor.dtype) ? replaced(list, tensor, leafOf(tensor)) : list),
     right,
@@ -152,7 +152,8 @@ function byRow(index: Tensor<"int64">, call: (row: Tensor<"int64">) => Tensor): 
 /** Statistics count every buffer of Metal, and on the cpu blocks of 64 KB and more. */
 const sizes: Readonly<Record<BackendName, number>> = { metal: 10, cpu: 130, reference: 10 };
 
-const warnings = spyOn(console, "warn").mockImplementation(() => undefined); // fallbacks due to lack of memory
+// hides warnings of fallbacks due to lack of memory
+const warnings = spyOn(console, "warn").mockImplementation(() => undefined);
 afterAll(() => warnings.mockRestore());
 
 test("every operation has invalid calls", () => {

@@ -60,18 +60,21 @@ export interface OperationRow<Options = undefined> {
    */
   readonly sumLength?: (inputs: readonly Block[], options: Options) => number;
   /**
-   * Whether it computes each element separately, from operands that are broadcast. The gradient of a broadcast operand
-   * is then the sum over its repetitions, with the error of any sum: see `sumLength`.
+   * Whether the operation computes each element separately, from operands that are broadcast. The gradient of a
+   * broadcast operand is then the sum over its repetitions, with the error of any sum: see `sumLength`.
    */
   readonly elementwise?: boolean;
-  /** Whether it has a gradient, checked in float64 by finite differences and then on each backend against float64. */
+  /**
+   * Whether the operation has a gradient, checked in float64 by finite differences and then on each backend against
+   * float64.
+   */
   readonly gradient: boolean;
   /**
    * The error that gradients may have by analysis, in rounding errors of the largest one, like `roundings` of a result.
    * A list for each operand has the error of each element, in rounding errors of that element.
    */
   readonly gradientRoundings?: (inputs: readonly Block[], options: Options) => number | readonly (readonly number[])[];
-  /** Backends and dtypes that lack it on purpose, with the reason; they are listed at the end of the run. */
+  /** Backends and dtypes that lack the operation on purpose, with the reason; they are listed at the end of the run. */
   readonly lacks?: Partial<Record<BackendName, { readonly dtypes?: readonly DType[]; readonly reason: string }>>;
 }
 

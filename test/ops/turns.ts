@@ -38,7 +38,7 @@ export function samplesOn(
     if (turn > 0 && turns.length > 1 && (at + turn) % 2 === 1) return [];
     if (group.length < TURNS) return group;
     const count = Math.min(TURNS, turns.length);
-    const round = turn === 0 ? at : at >> 1; // counts the groups that the dtype runs
+    const round = turn === 0 ? at : at >> 1; // the number of earlier groups that the dtype runs
     return group.filter((_, index) => (index + round + turn) % count === 0);
   });
 }

@@ -28,7 +28,7 @@ export class Oracle {
   private readonly options: Required<OracleOptions>;
   private readonly beta1: number;
   private readonly beta2: number;
-  /** 1 - βᵗ for both. */
+  /** 1 - βᵗ for the first and the second moment. */
   private corrections = { first: 0, second: 0 };
 
   /**

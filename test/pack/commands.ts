@@ -7,7 +7,7 @@ export interface CommandLine {
   /** Texts that standard output and standard error together must contain. */
   readonly says: RegExp;
   readonly exitCode?: number;
-  /** Its standard input. */
+  /** The standard input of the command. */
   readonly input?: string;
 }
 

@@ -89,7 +89,7 @@ test("a client that ends its sending side gets its answer, whole or streamed, ho
   const goOn = holdAfter(model, 0);
   const answers = [halfClosed({ max_tokens: 8 }), halfClosed({ max_tokens: 8, stream: true })];
   await showsFigures(server, /requests_in_flight 3\n/, authorization);
-  await Bun.sleep(100); // so that the server has seen the ends
+  await Bun.sleep(100); // so that the server has seen both clients end their sending side
   goOn();
   const [whole, streamed] = await Promise.all(answers);
   expect(whole).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[\s\S]*"finish_reason":"length"/);
@@ -109,7 +109,8 @@ test.each([false, true])(
     if (stream) await asked;
     controller.abort();
     await asked;
-    await showsFigures(server, /requests_in_flight 1\n/, authorization); // only the request for these figures
+    // only the request for these figures is in flight
+    await showsFigures(server, /requests_in_flight 1\n/, authorization);
     goOn();
     expect(await showsFigures(server, /texts_active 0\n/, authorization)).toContain(`outcome="left"} ${left + 1}\n`);
   },

@@ -232,7 +232,7 @@ test("bytes that are not HTTP, and a server that continues after all of it", asy
   expect(response.status).toBe(200);
   const answer = (await response.json()) as { usage: { completion_tokens: number } };
   expect(answer.usage.completion_tokens).toBe(2);
-  await showsFigures(server, /requests_in_flight 1\n/); // the request for these figures itself
+  await showsFigures(server, /requests_in_flight 1\n/); // only the request for these figures is in flight
 });
 
 test("no tensor outlives its request", async () => {

@@ -171,7 +171,8 @@ test("used parameters change the answer", async () => {
   expect(await seeded(5)).toBe(await seeded(5));
   expect(await seeded(5)).not.toBe(await seeded(6));
   const pushed = { logit_bias: { 66: 100 }, temperature: 0 };
-  expect(textOf(await ask({ ...pushed, frequency_penalty: 2 }))).toBe("BBBBBBBB"); // each "B" takes 2 of the 100
+  // each "B" reduces the bias of 100 by 2
+  expect(textOf(await ask({ ...pushed, frequency_penalty: 2 }))).toBe("BBBBBBBB");
   expect(textOf(await ask({ ...pushed, logit_bias: { 66: 100, 67: 97 }, frequency_penalty: 2 }))).toInclude("C");
   expect(await ask({ stream_options: { include_usage: true } })).toMatchObject({ error: { param: "stream_options" } });
 });

@@ -1,6 +1,7 @@
-// Products of many rows of x in 8 bits by AMX's tiles, in plain C++, beside the same by AVX512_VNNI: every format, 32
-// to 100 rows of x, odd numbers of rows of weights, whole and in pieces. Prints how many were compared, and which had
-// other bits. It is compiled for x86-64-v4, and runs where the processor has AVX512_VNNI.
+// Compares products of many rows of x in 8 bits by AMX's tiles, emulated in plain C++, with products by AVX512_VNNI:
+// for every format, 32 to 100 rows of x, and odd numbers of rows of weights, whole and in pieces. Prints how many
+// products were compared, and which had different bits. The program is compiled for x86-64-v4, and runs if the
+// processor has AVX512_VNNI.
 #include "plain_tiles.h"
 
 #include "../../native/cpu/quant/few_rows.h"
@@ -36,7 +37,7 @@ uint32_t random_bits() {
   return uint32_t(state >> 32);
 }
 float random_number() { return float(int32_t(random_bits())) * 0x1p-31f; }
-// Of 2^-5 to 2^3 and any sign.
+// A number of any sign with a magnitude from 2^-5 to 2^3.
 uint16_t random_half() { return uint16_t((random_bits() & 0x83ff) | (10 + random_bits() % 8) << 10); }
 
 std::vector<uint8_t> random_bytes(int64_t count) {

@@ -80,7 +80,7 @@ const backwardAttributes: AttentionAttributes = {
   outputs: ["gradQ", "gradK", "gradV", "gradBias"],
 };
 
-/** Both passes, with the layouts of operands and results by `make`. */
+/** Computes both passes. `make` gives operands and results their layouts. */
 function results(make: Make, queries: number): Pick<FarResults, "far" | "offset"> {
   const generator = new Generator(3);
   const drawn = (rows: number, columns: number, dtype: DType = "float16"): Tensor => {

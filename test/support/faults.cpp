@@ -22,7 +22,7 @@ template <class T> const T *first_of(Operands operands, int index, int64_t count
   return operands.inputs<T>(index, 0, Extent(count));
 }
 
-// Nothing is wrong with it.
+// A function without a fault.
 void sum(const CountBlock &block, Operands operands) {
   const auto *x = first_of<int8_t>(operands, 0, block.count);
   int64_t total = 0;
@@ -30,7 +30,8 @@ void sum(const CountBlock &block, Operands operands) {
   sink = total;
 }
 
-// Refuses a call whose first and second operand are not `count` bytes 1, 2, 3, … in one place, `shift` from 64 bytes.
+// Rejects a call unless the first and second operand are the same memory, `shift` bytes after a multiple of 64, and
+// contain the numbers 1 to `period`, repeated.
 struct PlacedBlock {
   Whole count, shift, period;
 };

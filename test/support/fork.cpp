@@ -19,7 +19,7 @@ struct Ordinals {
   double float32, float64;
 };
 
-// By the function "convert", with its block: from, to, offsets, count, and the bytes of both operands.
+// Calls the function "convert" with its block: from, to, offsets, count, and the bytes of both operands.
 bool computes(Run run, const Ordinals &ordinals) {
   const int count = 1 << 20;
   std::vector<float> in(count, 1.5f);
@@ -31,7 +31,7 @@ bool computes(Run run, const Ordinals &ordinals) {
   return true;
 }
 
-// 0 where the system does not tell.
+// Returns the number of threads of the process; 0 if the system does not report it.
 long thread_count() {
   DIR *folder = opendir("/proc/self/task");
   if (!folder) return 0;

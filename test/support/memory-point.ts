@@ -5,7 +5,7 @@ import { memory } from "../../src/tensor/usage.ts";
 export interface MemoryPoint {
   readonly step: number;
   readonly residentBytes: number;
-  /** Outside JavaScript's memory, by tensors. */
+  /** Bytes that tensors use outside JavaScript's memory. */
   readonly liveBytes: number;
   readonly blocks: number;
   readonly loss: number;

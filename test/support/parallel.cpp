@@ -1,5 +1,6 @@
-// Runs works of many sizes on several numbers of threads, from several callers, with and without sleep between them,
-// and checks that each block ran once, whole, and was done when parallel_for returned. Prints how many were wrong.
+// Runs parallel loops of many sizes on several numbers of threads, from several callers, with and without sleep between
+// them. Checks that each block ran exactly once, and completely, before parallel_for returned. Prints how many were
+// wrong.
 //
 // With the word "time" it prints instead what fork and join take: the nanoseconds from the call until all threads have
 // met in the body and the call returned.
@@ -39,7 +40,7 @@ int wrong_works(int rounds) {
   return wrong;
 }
 
-// Each block waits for the one before it, and a thread inside a body is on its own.
+// Each block waits for the one before it. Inside a body, parallel_for uses a single thread.
 int wrong_chains(int rounds) {
   int wrong = 0;
   for (int round = 0; round < rounds; round++) {
@@ -56,7 +57,7 @@ int wrong_chains(int rounds) {
   return wrong;
 }
 
-// Blocks that take long, as many as threads and more: the caller waits for those that others are at.
+// As many long blocks as threads, and a few more: the caller waits for blocks that other threads are running.
 int wrong_waits(int rounds) {
   int wrong = 0;
   for (int round = 0; round < rounds; round++) {

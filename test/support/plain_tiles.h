@@ -1,5 +1,5 @@
-// AMX's tiles in plain C++, as the manual of the instructions has them: for machines without AMX. What the processor
-// takes for an invalid instruction ends the program.
+// AMX's tiles in plain C++, as the instruction set's manual specifies them, for machines without AMX. An instruction
+// that the processor would reject as invalid ends the program.
 #pragma once
 
 #include "../../native/cpu/amx.h"

@@ -4,7 +4,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 
 /** A program in a document, with its expected output according to its comments. */
 export interface Example {
-  /** The heading above it. */
+  /** The heading above the program. */
   readonly title: string;
   readonly program: string;
   readonly promised: readonly string[];

@@ -1,5 +1,6 @@
 /**
- * `{ storage }`: honored by all functions that create tensors, one by one and by default, and shown by `storageMode`.
+ * The option `{ storage }`: every function that creates tensors honors it, given in the call or set as the default, and
+ * `storageMode` shows it.
  */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../src/backend/dispatch.ts";

@@ -95,7 +95,7 @@ test("reshape keeps the order, and copies exactly if no strides describe the res
     ),
     { numRuns: 1000 },
   );
-  expect(Math.min(copies, views)).toBeGreaterThan(20); // both were tried
+  expect(Math.min(copies, views)).toBeGreaterThan(20); // both copies and views were tried
 });
 
 test("isRowMajor tells whether the elements are contiguous", () => {

@@ -101,7 +101,7 @@ describe("with host and token right", () => {
       expect(answer).toMatch(/^referrer-policy: no-referrer\r$/im);
       expect(answer).toMatch(/^cache-control: no-store\r$/im);
       expect(answer).toMatch(/^content-security-policy: default-src 'none';.*frame-ancestors 'none'/im);
-      expect(answer).not.toMatch(/<script[^>]* src=|<link[^>]* href=/); // nothing else is requested
+      expect(answer).not.toMatch(/<script[^>]* src=|<link[^>]* href=/); // the page requests no other files
     }
   });
 

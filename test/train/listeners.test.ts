@@ -100,7 +100,7 @@ describe("the line of progress", () => {
     const drawn = rows.filter((row) => row.includes("/400"));
     expect(drawn.length).toBeGreaterThan(3);
     for (const row of drawn) expect(row.length).toBeLessThan(cols);
-    expect(shown.trimEnd().split("\n")).toHaveLength(1); // everything fits the first row
+    expect(shown.trimEnd().split("\n")).toHaveLength(1); // everything fits in one row
     expect(drawn.at(-1)).toContain("4/400 │ 2.000 bits/byte");
     expect(drawn.at(-1)!.includes("held out 4.568")).toBe(cols >= 80);
     expect(drawn.at(-1)!.includes("│ cpu")).toBe(cols >= 120);

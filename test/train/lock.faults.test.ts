@@ -37,7 +37,8 @@ describe("a run that a process is training", () => {
     await reaches(run, 8, first);
     first.kill("SIGKILL");
     await first.exited;
-    expect(JSON.parse(readFileSync(join(run, LOCK_FILE), "utf8"))).toMatchObject({ pid: first.pid }); // it is unlocked
+    // the file remains, but is unlocked
+    expect(JSON.parse(readFileSync(join(run, LOCK_FILE), "utf8"))).toMatchObject({ pid: first.pid });
     const both = [start(["train", "--resume", run]), start(["train", "--resume", run])];
     const results = await Promise.all(both.map(outputOf));
     expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);

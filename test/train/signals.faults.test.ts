@@ -117,7 +117,7 @@ describe("in a terminal", () => {
     await until("working");
     child.terminal!.write("\x03");
     await until("press Ctrl-C again to end at once");
-    await Bun.sleep(150); // input that arrives at once is the same key press
+    await Bun.sleep(150); // input that arrives at the same time counts as one key press
     expect(child.exitCode).toBe(null);
     child.terminal!.write("\x03");
     expect(await child.exited).toBe(130);

@@ -29,9 +29,9 @@ export interface Trained {
 }
 
 export interface Disturbance {
-  /** Before any computation with the model. */
+  /** Called before any computation with the model. */
   readonly atStart?: (session: Session) => void;
-  /** Before each step, counted from 0. */
+  /** Called before each step; steps are counted from 0. */
   readonly beforeStep?: (step: number) => void;
 }
 

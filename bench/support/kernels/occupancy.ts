@@ -65,7 +65,10 @@ const productNeeds = (): Needs[] =>
     })),
   );
 
-/** Rows of float32 for which a thread holds `count` elements, in this many arrays; teams exchange sums in 128 bytes. */
+/**
+ * Kernels that process float32 rows: a thread holds `count` elements in each of several arrays, and teams exchange sums
+ * in 128 bytes.
+ */
 const rowNeeds = (): Needs[] =>
   (
     [

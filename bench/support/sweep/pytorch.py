@@ -61,7 +61,7 @@ def einsum(equation, *operands):
     return torch.einsum(equation, *operands)
 
 
-#: What PyTorch has no function for, in the operations that PyTorch's users write.
+#: Functions that PyTorch lacks, composed of operations as PyTorch's users write them.
 COMPOSED = {
     function.__name__: function
     for function in (to_dtype, swiglu, add_layer_norm, add_rms_norm, index_put_value, einsum)
@@ -135,7 +135,7 @@ def layer(case, operands):
     return with_gradients(lambda: made(*operands), [*inputs, *made.parameters()] if inputs else [])
 
 
-#: These have a faster form that takes all parameters at once.
+#: Optimizers with a faster form that takes all parameters at once.
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
 
 

@@ -1,5 +1,5 @@
 // The functions "attentionStep" and "attentionStepMany": a few new tokens of each sequence attend to one another and to
-// earlier tokens, whose keys and values are in the cache's rooms.
+// earlier tokens, whose keys and values are in rooms: preallocated rows of a cache.
 //
 // q and k are rotated by their positions, k and v are written to their rows of the room, and out is the attention of q
 // to the rows up to its position.

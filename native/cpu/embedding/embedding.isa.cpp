@@ -67,7 +67,7 @@ template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double
   return counted;
 }
 
-// The same for rows of adjacent elements that are shorter than a vector: their sums are in registers.
+// Adds rows of adjacent elements that are shorter than a vector, with their sums in registers.
 template <class T, int columns = lanes<double> - 1> int64_t add_narrow_rows(const BagColumns &bag, double *sums) {
   if constexpr (columns > 1)
     if (bag.columns < columns) return add_narrow_rows<T, columns - 1>(bag, sums);
@@ -84,7 +84,7 @@ template <class T, int columns = lanes<double> - 1> int64_t add_narrow_rows(cons
   return counted;
 }
 
-// The same for rows that are not adjacent elements.
+// Adds rows whose elements are not adjacent.
 template <class T> int64_t add_strided_rows(const BagColumns &bag, double *sums) {
   int64_t counted = 0;
   for (int64_t i = 0; i < bag.count; i++) {

@@ -21,7 +21,8 @@ void check_sizes(std::initializer_list<int64_t> sizes) {
     if (size < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected sizes of at least 0, got " + std::to_string(size));
 }
 
-// Whether lanes are matrices instead of adjacent columns, which are few. As vectors, matrices must fit into a cache.
+// Whether a vector holds an element of several matrices instead of several adjacent columns: if there are few columns,
+// and the matrices fit into a cache as vectors.
 bool columns_of_matrices(const FftBlock &block, int64_t lanes) {
   constexpr int64_t largest = 4096;
   const int64_t outer = block.outer, inner = block.inner, groups = (outer + lanes - 1) / lanes;

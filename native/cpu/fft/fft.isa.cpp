@@ -154,7 +154,7 @@ template <class T> void store_numbers(const T *from, const Lines<T> &lines, int6
       lines.out[lane * lines.out_stride + at] = from[at * lanes<T> + lane];
 }
 
-// The same for `length` complex elements.
+// Load and store rows of `length` complex elements.
 template <class T> void load_rows(const Lines<T> &lines, int64_t length, T *to) { load_numbers(lines, 2 * length, to); }
 template <class T> void store_rows(const T *from, const Lines<T> &lines, int64_t length) {
   store_numbers(from, lines, 2 * length);
@@ -201,7 +201,7 @@ template <class T> inline void store_complex(Pair<T> x, T *to) {
 }
 #endif
 
-// The same for up to as many complex numbers as a vector has lanes; the others are 0.
+// Load and store up to as many complex numbers as a vector has lanes; loaded lanes beyond them are 0.
 template <class T> inline Pair<T> load_some_complex(const T *from, int64_t count) {
   if (count >= lanes<T>) return load_complex(from);
   T numbers[element<T>] = {};

@@ -37,7 +37,8 @@ struct MaskedScatterBlock {
   NestBlock<3> nest;
 };
 
-// Whether each of `count` elements is not zero, as 0 or 1; returns how many are not. Elements are `stride` apart.
+// Writes whether each of `count` elements is not zero, as 0 or 1. Returns the number of ones. Elements are `stride`
+// apart.
 struct MaskKernels {
   int64_t (*flags[dtype_count])(const void *x, int64_t stride, int64_t count, uint8_t *flags);
 };

@@ -59,7 +59,7 @@ template <class T> void eliminate_one(T *a, int64_t n, int64_t k, T *column) {
   }
 }
 
-// The same for a 2 x 2 block, scaled by its off-diagonal element, which is the largest.
+// A -= L D Lᵀ for a 2 x 2 block, scaled by its off-diagonal element, which is the largest.
 template <class T> void eliminate_two(T *a, int64_t n, int64_t k, T *first, T *second) {
   const T off = a[(k + 1) * n + k], lower = a[(k + 1) * (n + 1)] / off, upper = a[k * (n + 1)] / off;
   const T scale = 1 / (lower * upper - 1) / off;

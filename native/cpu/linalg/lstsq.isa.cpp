@@ -157,7 +157,7 @@ template <class T> void solve_upper(const RowMajor<T> &r, int64_t size, const Ro
   }
 }
 
-// The same for Rᵀ X = B.
+// Replaces the first rows of B by X of Rᵀ X = B.
 template <class T> void solve_transposed(const RowMajor<T> &r, int64_t size, const RowMajor<T> &b) {
   for (int64_t i = 0; i < size; i++) {
     for (int64_t k = 0; k < i; k++) subtract_multiple(b.row(i), b.row(k), r(k, i), b.columns);

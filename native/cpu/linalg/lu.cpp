@@ -101,7 +101,8 @@ template <class T> bool is_in_place(const LuProblem<T> &problem) {
          problem.columns == padded(problem.columns);
 }
 
-// Returns the scratch size if not: the elements of the matrix and its right-hand sides, in rows of whole vectors.
+// Returns the scratch size of a matrix that cannot be eliminated in place: its elements and its right-hand sides, in
+// rows of whole vectors.
 template <class T> int64_t small_elements(const LuProblem<T> &problem) {
   return is_in_place(problem) ? 0 : padded(problem.rows) * (padded(problem.columns) + padded(problem.right));
 }

@@ -218,8 +218,9 @@ inline void follow(const Elimination<T> &elimination, const Panel<T> &panel, int
                       elimination.rows - first - steps, right, steps, width);
 }
 
-// The same for few rows. Rows to the right are swapped as they are read: for the first panel from the input, if it is
-// stored elsewhere, otherwise in place. A row that a pivot displaces moves to the pivot's previous position.
+// Updates the columns to the right of an eliminated panel of few rows. Rows are swapped as they are read: for the first
+// panel from the input, if it is stored elsewhere, otherwise in place. A row that a pivot displaces moves to the
+// pivot's previous position.
 template <class T, int rows>
 inline void follow(const Elimination<T> &elimination, FewRows<T, rows> &panel, int64_t first, int64_t steps) {
   const int64_t width = elimination.width, right = width - first - panel_columns;

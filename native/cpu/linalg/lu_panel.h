@@ -49,7 +49,7 @@ template <class T> inline uint64_t equal_lanes(Vector<T> a, Vector<T> b) {
 #endif
 }
 
-// The inverse: returns a mask of the lanes whose bits are set.
+// Returns a mask of the lanes whose bits are set.
 template <class T> inline MaskOf<T> lanes_with(uint64_t bits) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) return (MaskOf<T>)_mm512_movm_epi32(__mmask16(bits));

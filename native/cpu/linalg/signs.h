@@ -46,7 +46,7 @@ inline int64_t oriented_columns(int64_t rows) {
   return std::max(elements_of_task / std::max<int64_t>(1, rows) / whole_lines * whole_lines, whole_lines);
 }
 
-// The same for all columns, on all threads.
+// Orients all columns, on all threads.
 template <class T> void orient_columns(T *columns, int64_t rows, int64_t count, T *signs) {
   parallel_for(count, oriented_columns(rows),
                [&](int64_t first, int64_t last) { orient_columns(columns, rows, count, first, last, signs); });

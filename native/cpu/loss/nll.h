@@ -5,8 +5,8 @@
 
 namespace orchard {
 
-// The result has the compute type: a number per slice, or if `is_summed`, their sum, divided by that of the targets'
-// class weights if `is_mean`.
+// The result has the compute type. It is a number per slice, their sum if `is_summed`, or with `is_mean` the sum
+// divided by the sum of the targets' class weights.
 struct NllLossBlock {
   DTypeField dtype;       // of the log probabilities; a float
   DTypeField index_dtype; // of the targets

@@ -21,7 +21,7 @@ template <class T, class S> inline void load_row(const S *in, T *out, int64_t co
     for (int64_t i = 0; i < count; i++) out[i] = static_cast<T>(in[i]);
 }
 
-// The same for elements at any stride.
+// Converts elements at any stride to the accumulator's type.
 template <class T, class S> inline void load_row(const S *in, int64_t stride, T *out, int64_t count) {
   if (stride == 1) return load_row<T>(in, out, count);
   for (int64_t i = 0; i < count; i++) load_row<T>(in + i * stride, out + i, 1);

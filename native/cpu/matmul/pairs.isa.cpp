@@ -48,7 +48,8 @@ void pack_panel_of_pairs(const MatrixProduct &p, int64_t column, int64_t steps, 
   }
 }
 
-// The same for columns with adjacent numbers: reads whole pairs, in squares that it transposes.
+// Packs columns of b with adjacent numbers, as pack_panel_of_pairs does: reads whole pairs, in squares that it
+// transposes.
 void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps, Pair *out) {
   const int64_t even = p.k / 2, count = std::min(side, p.n - column);
   pack_panel<float, side>(reinterpret_cast<const float *>(element_of<BFloat16>(p.b, 0, column)), p.b.column_stride / 2,
@@ -78,7 +79,7 @@ void pack_rows(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out
   }
 }
 
-// The same if the numbers of a column are adjacent: transposes squares of pairs, each from two columns.
+// Packs rows of a if the numbers of a column are adjacent: transposes squares of pairs, each from two columns.
 void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   const int64_t count = std::min(side, p.m - row);
   Pair square[pairs * side];

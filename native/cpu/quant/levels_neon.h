@@ -43,7 +43,7 @@ inline uint8x16_t where_set(const uint8_t *two, uint8_t value) {
   const uint8x16_t spread = vcombine_u8(vdup_n_u8(two[0]), vdup_n_u8(two[1]));
   return vandq_u8(vtstq_u8(spread, bits), vdupq_n_u8(value));
 }
-// The same with bit `bit` of each of the 16 bytes.
+// Returns `value` where bit `bit` of the 16 bytes is set, else 0.
 inline uint8x16_t where_set(const uint8_t *bytes, int bit, uint8_t value) {
   return vandq_u8(vtstq_u8(vld1q_u8(bytes), vdupq_n_u8(uint8_t(1 << bit))), vdupq_n_u8(value));
 }

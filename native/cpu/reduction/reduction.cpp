@@ -19,9 +19,9 @@ constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task
 constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
 constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
-// Longer rows than `short_row` that are reduced as columns, in smaller blocks, by kernels without `lines` for many. A
-// column's sum has as many roundings as the row has elements, which only float64 would show: other floats are summed in
-// float64.
+// Rows longer than `short_row`, up to this length, are also reduced as columns, in smaller blocks, by kernels without
+// `lines` for many rows. A column's sum has as many roundings as the row has elements. Only float64 would show this,
+// since other floats are summed in float64.
 constexpr int64_t longest_row = 96, long_rows = 32;
 static_assert(longest_row * long_rows <= short_row_elements && longest_row * long_rows <= short_rows * short_row);
 

@@ -23,9 +23,10 @@ struct ReductionKernel {
   // Reduces elements [begin, end) of a nest.
   void (*row)(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
   // Reduces all elements of `count` lines, which are adjacent, to adjacent states. The first elements of lines are
-  // `step` apart. Has the results of `row`.
+  // `step` apart. The results equal those of `row`.
   void (*lines)(const void *in, int64_t step, int64_t count, const ReductionFacts &, void *states);
-  // The same for each of `width` adjacent columns; the state of column j is `step` states after that of column j - 1.
+  // Reduces elements [begin, end) of each of `width` adjacent columns; the state of column j is `step` states after
+  // that of column j - 1.
   void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
                   const ReductionFacts &, void *states, int64_t step);
   // Reduces all elements of the nest, at most `short_row`, for each of `width` results, at most `short_rows`, whose

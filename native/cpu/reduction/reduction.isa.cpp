@@ -26,8 +26,8 @@ template <class F> struct Fold : F {
     state = F::merge(state, partials[0]);
   }
 
-  // The same for several lines, whose states have been `identity`: the lanes of all lines are merged together, since
-  // the merges of one line depend on each other.
+  // Reduces several lines, whose states have been `identity`: the lanes of all lines are merged together, since the
+  // merges of one line depend on each other.
   template <class Line> void add_lines(State *states, int64_t lines, Line line_of, int64_t count) const {
     alignas(64) State partials[lines_at_once][width];
     for (int64_t line = 0; line < lines; line++) add_lanes(partials[line], line_of(line), count);
@@ -101,7 +101,7 @@ private:
         __builtin_prefetch(x + i + line + ahead<C>, 0, 2);
       for (int vector = 0; vector < vectors; vector++) step_lanes<width>(partials[vector], x + i + vector * width);
     }
-    // The rest by vectors too: of 100 elements they are a third.
+    // The remaining elements are processed by vectors too: of 100 elements they are a third.
     for (int vector = 0; vector < vectors - 1 && i + width <= count; vector++, i += width)
       step_lanes<width>(partials[vector], x + i);
     add_rest<width / 2>(partials[vectors - 1], x + i, count - i);
@@ -111,7 +111,7 @@ private:
     std::copy_n(partials[0], width, merged);
   }
 
-  // Fewer than 2 · size elements, in vectors of half the length each time.
+  // Adds fewer than 2 · size elements, by vectors of half the length each time.
   template <int size, class C> void add_rest(State *partials, const C *x, int64_t count) const {
     if constexpr (size > 0) {
       const bool has_vector = count >= size;

@@ -200,7 +200,7 @@ const deviceFence: Probe = () => {
   return `1024 threads read each other's elements after a barrier, ${rounds} times`;
 };
 
-/** Memory that happens to contain zeros proves nothing. */
+/** Shows that threadgroup memory may contain earlier data. If it happens to contain zeros, nothing is shown. */
 const threadgroupContents: Probe = () => {
   const words = 4096;
   const fill = `threadgroup uint tile[${words}];

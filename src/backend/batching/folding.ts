@@ -60,7 +60,7 @@ const asGroups =
     };
   };
 
-/** The number of leading axes that have a number of elements; further axes of size 1 make no difference. */
+/** Returns the number of leading axes whose sizes multiply to `elements`. */
 function axesOf(shape: Shape, elements: number): number {
   let product = 1;
   let axes = 0;

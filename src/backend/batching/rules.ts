@@ -25,7 +25,7 @@ const broadcasting: Rule = (operands, [result], attributes) => ({
 /** Operations on the last axes of any number of leading ones. */
 const leading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands), attributes });
 
-/** The same for primitives that read dense memory. */
+/** Like the rule above, for primitives that read dense memory. */
 const denseLeading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands).map(dense), attributes });
 
 /** Operations along axes: the index of each axis increases by one. */

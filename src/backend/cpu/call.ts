@@ -180,7 +180,7 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
       ? constantsOf(field, fixed[field.name]).map((number, at) => `block[${field.offset + at}] = ${number};`)
       : [`write${index}(block, ${field.offset}, values.${field.name}, ordinals);`],
   );
-  // Sizes last, since a recursive call may have written to the block.
+  // Sizes are written last, since a recursive call may have written to the block.
   const sizes = operands.map(
     (_, index) => `block[${length + index}] = bytes${index} === block ? ${LEFT_OUT} : bytes${index}.byteLength;`,
   );

@@ -35,7 +35,7 @@ const mostBytes = 2 ** 28;
 
 interface Operand {
   readonly place: number;
-  /** Its address modulo {@link alignment}. */
+  /** The operand's address modulo {@link alignment}. */
   readonly shift: number;
   readonly bytes: number;
   readonly contents: Uint8Array;
@@ -82,7 +82,7 @@ class Recorder {
     };
   }
 
-  /** The same for functions of rows. If all rows ran, each is recorded as a call. */
+  /** Wraps a function of rows in the same way. If all rows ran, each is recorded as a call. */
   wrapRows(run: RunRows): RunRows {
     return (ordinal, blocks, blockBytes, count, addresses) => {
       const { operands, name } = this.functions[ordinal]!;

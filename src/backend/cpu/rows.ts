@@ -49,7 +49,7 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   const run = (rows: readonly CpuRow<ValuesOf<Fields>>[], ordinal: number): number => {
     write ??= compileRow(description);
     const stride = description.length + operands.length;
-    // First, since accessing a device's memory may recompute an operation and use this call recursively.
+    // Must come first, since accessing a device's memory may recompute an operation and use this call recursively.
     held = rows.flatMap((row) => row.operands.map((operand) => bytesOf(operand, leftOut)));
     try {
       if (blocks.length < rows.length * stride) {

@@ -13,7 +13,7 @@ export function slices(operands: number): Field<Slices> {
   };
   const { members, length } = cpuMembers(fields);
   const writeNest = fields.nest.cpu!.write;
-  // A loop over the members would take longer than the writes.
+  // Writes the members one by one: a generic loop over `members` would take longer than the writes.
   const write: CpuField<Slices>["write"] = (block, at, slices, ordinals) => {
     block[at] = slices.length;
     for (let operand = 0; operand < operands; operand++) {

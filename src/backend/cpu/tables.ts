@@ -9,7 +9,7 @@ export interface NativeFunction {
   /** Size of the block without the operands' byte lengths that follow it. */
   readonly blockBytes: number;
   readonly operands: number;
-  /** Whether `orchard_cpu_run_rows` can call it too. */
+  /** Whether `orchard_cpu_run_rows` can call the function too. */
   readonly takesRows: boolean;
 }
 

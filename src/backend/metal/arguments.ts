@@ -104,7 +104,7 @@ export class BoundArguments<Bindings> {
     const bytes = bytesOf(tensor.dtype);
     const { first, count } = reachOf(tensor);
     const [offset, length] = [first * bytes, count * bytes];
-    if (access !== "read") tensor.storage.version++; // like an in-place operation
+    if (access !== "read") tensor.storage.version++; // counts as an in-place change
     this.buffers.push({ buffer: memory.handle, offset, length, index, access: Access[access] });
   }
 

@@ -443,7 +443,8 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
       : null;
     const found = report?.findings ?? [];
     const ready = this.compiled();
-    ready.findings.push(...found.filter(isAboutSource)); // for kernels compiled without the checker
+    // kernels compiled without the checker get these findings only now
+    ready.findings.push(...found.filter(isAboutSource));
     const ofSource = this.context.isChecked ? ready.findings : [];
     const findings = [...ofSource, ...found.filter(({ kernel }) => kernel === this.name)];
     return { outputs: bound.readOutputs(), counters, findings };

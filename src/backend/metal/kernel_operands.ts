@@ -97,6 +97,7 @@ function encoded(
     const message = `argument ${name}: expected int, uint, long or ulong for it in the kernel, got ${has}`;
     throw new ArgumentError(operation, "invalidArgument", message);
   }
-  const least = Math.max(1, dataSize / make([0]).BYTES_PER_ELEMENT); // also for rank 0 and vectors of three
+  // pads a scalar to one element, and a vector of three to four
+  const least = Math.max(1, dataSize / make([0]).BYTES_PER_ELEMENT);
   return make([...values, ...new Array<number>(Math.max(0, least - values.length)).fill(0)]);
 }

@@ -21,8 +21,8 @@ export interface KernelVmapInfo<Values> {
 /** Options of `metalKernel` for transformations. */
 export interface KernelRules<Values, Results extends string> {
   /**
-   * The tangents of the results by name, from those of the tensor arguments, the arguments and the results, each by
-   * name. Required for `transforms.jvp` if `backward` is not differentiable.
+   * Returns the tangents of the results, given the tangents of the tensor arguments, the arguments, and the results:
+   * all by name. Required for `transforms.jvp` if `backward` is not differentiable.
    */
   jvp?: (
     tangents: Readonly<Record<string, Tensor>>,

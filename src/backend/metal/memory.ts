@@ -64,7 +64,7 @@ export class MetalMemory implements Memory {
     this.moveToHost();
     const { lastTicket } = this.info();
     waitForTicket(this.context, lastTicket === this.firstTicket ? 0 : lastTicket);
-    // If the device failed, the storage has been given other memory, which it reads instead.
+    // If the device failed, the storage has been given other memory, which it reads instead of this buffer.
     if (this.released) return this.anchor;
     this.checkMove();
     return this.contents();

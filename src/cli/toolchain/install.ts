@@ -79,7 +79,8 @@ async function install(parent: string, final: string, machine: Machine, progress
   await requireSpace(parent);
   const work = join(parent, `.${toolchainName}.partial`);
   const root = join(work, "root");
-  await rm(root, { recursive: true, force: true }); // a killed set-up leaves it half unpacked; keeps downloads
+  // removes what a killed set-up has unpacked, but keeps its downloads
+  await rm(root, { recursive: true, force: true });
   await mkdir(root, { recursive: true });
   const needsSysroot = !(await hasDevelopmentFiles(machine));
 

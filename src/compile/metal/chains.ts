@@ -18,7 +18,7 @@ const MAX_INSTRUCTIONS = 32;
 export interface Head {
   readonly call: Planned;
   readonly tiled: TiledCall;
-  /** Its result, which the chain reads from registers. */
+  /** The result of the product, which the chain reads from registers. */
   readonly output: Place;
   /** Whether the result is also written to memory. */
   readonly isStored: boolean;

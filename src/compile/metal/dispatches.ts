@@ -12,7 +12,7 @@ import type { RowsPlan } from "./rows.ts";
 
 /** A dispatch of a program. */
 export interface Planned extends DeviceCall {
-  /** The indices of the recorded dispatches that it replaces. */
+  /** The indices of the recorded dispatches that this one replaces. */
   readonly from: readonly number[];
   /** The computation of a generated kernel, if another product may follow it. */
   readonly rows?: RowsPlan;
@@ -120,7 +120,7 @@ export interface Generated {
   readonly grid: Size;
   readonly gridKind: keyof typeof GridKind;
   readonly threadgroup: Size;
-  /** The dispatches that it replaces. */
+  /** The dispatches that the generated kernel replaces. */
   readonly replaces: readonly Planned[];
 }
 

@@ -119,7 +119,7 @@ function firstConflicts(calls: readonly Planned[]): number[] {
       for (const before of earlier)
         if (before.index < index && (isWritten || before.isWritten))
           conflicts[before.index] = Math.min(conflicts[before.index]!, index);
-      // an access before a write is never the first conflict with later dispatches
+      // all earlier accesses conflict with this write, so later dispatches need not be compared with them
       const kept = isWritten ? earlier.filter((before) => before.index === index) : earlier;
       accesses.set(entry, [...kept, { index, isWritten }]);
     }

@@ -156,7 +156,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     throw writesError(ownsKnown ? `argument ${ownsKnown.index}` : undefined, this.calls[call - 1]);
   }
 
-  /** @param isWritten whether kernels write it before they read it */
+  /** @param isWritten whether kernels write the storage before they read it */
   private add(storage: Storage, memory: Memory, first: number, isWritten: boolean): Entry {
     if (!(memory instanceof MetalMemory)) this.unsupported("a tensor is in the memory of another device");
     const known = this.known.get(memory);

@@ -156,7 +156,8 @@ class MetalReplay extends Replay {
     }
     this.exchange(targets);
     const results = [...created].flatMap(([{ id }, storage]) => (this.isCheck(id) ? [] : [storage]));
-    for (const storage of results) storage.retain(); // the journal may drop them before tensors own them
+    // keeps their memory: the journal may drop it before tensors own it
+    for (const storage of results) storage.retain();
     this.note(found, results, this.checkLater(created));
     const result = this.finish(found, created);
     for (const storage of results) storage.release();

@@ -140,7 +140,7 @@ export function slotBytes({ slots, arenaBytes, results }: SavedJson, sizes: Size
   });
 }
 
-/** Reads instructions, whose format `orchard_cpu_program.h` has. */
+/** Reads instructions in the format of `orchard_cpu_program.h`. */
 class Words {
   private at = 0;
 

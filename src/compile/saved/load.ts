@@ -42,7 +42,7 @@ import {
 /** A function from {@link loadProgram}. */
 export interface LoadedProgram {
   (...values: unknown[]): unknown;
-  /** Frees its memory. Later calls throw an error. */
+  /** Frees the program's memory. Later calls throw an error. */
   dispose(): void;
 }
 
@@ -135,7 +135,7 @@ class Loaded {
     this.slots = this.bindFixed(constants);
   }
 
-  /** Sets the addresses of fixed memory. Returns the slots of the others. */
+  /** Sets the addresses of memory that stays the same in each run. Returns the slots of inputs and results. */
   private bindFixed(constants: readonly Uint8Array[]) {
     const slots = { input: [] as { slot: number; index: number }[], result: [] as { slot: number; index: number }[] };
     const base = this.arena ? ptr(this.arena.hostBytes()) : 0;
@@ -241,7 +241,7 @@ const layoutFrom = ({ dtype, shape, strides, offset }: SavedLayout): Layout => (
   ...{ dtype, shape, strides, offset, start: 0, count: 0 },
 });
 
-/** Returns a tree with other leaves, and its values from their text. */
+/** Returns a copy of a tree with converted leaves. Other values are parsed from their text. */
 function withValues<From, To>(tree: Tree<From>, leafOf: (leaf: From) => To): Tree<To> {
   if (tree.kind === "leaf") return { kind: "leaf", leaf: leafOf(tree.leaf) };
   if (tree.kind === "value") return { kind: "value", value: valueFrom(tree.value as string) };

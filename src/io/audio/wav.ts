@@ -9,14 +9,14 @@ export interface Sound {
 /** Throws a typed error. */
 export type Fail = (code: string, message: string) => Error;
 
-/** How samples are encoded. */
+/** The encoding of the samples. */
 interface Encoding {
   readonly bytes: number;
   readonly read: (view: DataView, at: number) => number;
 }
 
 const MOST_CHANNELS = 256;
-/** Above any recorder's. Filters for conversion to other rates grow with the rate. */
+/** A higher rate than any recorder has. The filters that convert to another rate grow with the rate. */
 const MOST_RATE = 2 ** 20;
 
 /** The encodings by format and bits. 1: integers, 3: floats, 6: A-law, 7: μ-law. */

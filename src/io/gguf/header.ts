@@ -36,15 +36,15 @@ export interface GgufHeader {
   readonly version: number;
   readonly alignment: number;
   readonly metadata: Readonly<Record<string, GgufValue>>;
-  /** In the order of the file. */
+  /** The tensors, in the order of the file. */
   readonly tensors: ReadonlyMap<string, GgufEntry>;
 }
 
 /** The limit of the format's specification for a key or a name. */
 const MAX_NAME_BYTES = 65_535;
-/** An empty key, its type, and a value of one byte. */
+/** The fewest bytes of a metadata entry: an empty key, its type, and a value of one byte. */
 const LEAST_FIELD_BYTES = 13;
-/** An empty name, no axes, type and offset. */
+/** The fewest bytes of a tensor's description: an empty name, no axes, a type and an offset. */
 const LEAST_TENSOR_BYTES = 24;
 /** The limit of nested arrays. */
 const MAX_DEPTH = 16;

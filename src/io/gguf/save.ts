@@ -75,7 +75,7 @@ async function writePadded(file: FileWriter, tensor: Tensor, alignment: number):
 
 interface Layout {
   readonly header: Uint8Array;
-  /** The tensors to write after it, in this order. */
+  /** The tensors that follow the header, in this order. */
   readonly parts: readonly Tensor[];
 }
 
@@ -90,7 +90,7 @@ function layOut(
 ): Layout {
   const fields = new Map<string, GgufValue>();
   for (const [key, value] of Object.entries(metadata)) fields.set(key, typed(operation, key, value));
-  fields.delete(ALIGNMENT_KEY); // the option sets it
+  fields.delete(ALIGNMENT_KEY); // the option `alignment` takes precedence
   if (alignment !== DEFAULT_ALIGNMENT) fields.set(ALIGNMENT_KEY, { type: "uint32", value: alignment });
   const parts: Tensor[] = [];
   const written: WrittenTensor[] = [];

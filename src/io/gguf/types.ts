@@ -174,7 +174,7 @@ export const tensorTypes: ReadonlyMap<number, TensorType> = new Map<number, Tens
     Number(type),
     { name, values, bytes, as: null },
   ]),
-  // Last, because f16 and bf16 are plain tensors in a file.
+  // These entries must come last: f16 and bf16 are also block formats, but plain tensors in a file.
   ...Object.entries(plain).map(([type, [name, bytes, dtype]]): [number, TensorType] => [
     Number(type),
     { name, values: 1, bytes, as: dtype && { dtype } },

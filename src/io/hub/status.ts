@@ -19,7 +19,7 @@ const withoutAccess = ({ endpoint, name, hasToken }: Asked): string =>
 const missing = ({ name, hasToken }: Asked): string =>
   `the hub has no model ${name}${hasToken ? " that the token may read" : `; if it is private, ${TOKEN}`}`;
 
-/** Indexed by the header `x-error-code`, in which the hub distinguishes a private model from a missing file. */
+/** Advice by the value of the header `x-error-code`, which distinguishes a private model from a missing file. */
 const byCode: Readonly<Record<string, (asked: Asked) => string>> = {
   GatedRepo: withoutAccess,
   RepoNotFound: missing,

@@ -27,7 +27,7 @@ export interface Header {
   /** The position in the file where the header ends. */
   readonly end: number;
   readonly metadata: Readonly<Record<string, string>>;
-  /** In the order of their bytes. */
+  /** The tensors, in the order of their bytes. */
   readonly tensors: ReadonlyMap<string, TensorEntry>;
 }
 

@@ -75,7 +75,7 @@ function entryOf({ format, dtype }: QuantizedTensor): Json {
 export interface FormatEntry {
   readonly format: QuantizedFormat;
   readonly dtype?: ScaleDType | undefined;
-  /** Set if MLX packs a block format differently: levels in words, and exponents as scales. */
+  /** Present if MLX packs a block format differently: levels in words, and exponents as scales. */
   readonly mode?: "mxfp4" | undefined;
 }
 

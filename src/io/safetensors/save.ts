@@ -64,7 +64,7 @@ const saveParameters = parameters("saveSafetensors", {
 /** @internal The contents of a file before it is written. */
 export interface Layout {
   readonly header: Buffer;
-  /** In the order of their bytes. */
+  /** Tensors in the order of their bytes in the file. */
   readonly tensors: readonly Tensor[];
 }
 

@@ -202,7 +202,7 @@ export function permuteRows(x: Tensor, pivots: Tensor<"int32">, inverse: boolean
 
 function permutation(pivots: Tensor<"int32">, rows: number, inverse: boolean): Tensor<"int32"> {
   const shape = [...pivots.shape.slice(0, -1), rows];
-  const row = unsqueeze(pivots, -2); // matrices with one row
+  const row = unsqueeze(pivots, -2); // the primitive expects matrices, so each vector becomes a matrix with one row
   return execute(permutationPrimitive, [dense(row)], shape, "int32", { inverse }, "lu");
 }
 

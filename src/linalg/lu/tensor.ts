@@ -14,7 +14,7 @@ import { solve } from "./solve.ts";
 
 /** Options of {@link tensorSolve}. */
 export interface TensorSolveOptions {
-  /** Axes of `a` to move to its end first. */
+  /** Axes of `a` to move behind its other axes, before the equation is solved. */
   dims?: number | readonly number[];
 }
 

@@ -87,7 +87,7 @@ export class AttentionCache implements Disposable {
   private store: TokenStore | null = null;
   /** The states of a recurrent layer, which has no keys and values. */
   private readonly states = new Map<string, Tensor>();
-  /** Sorted by `from`. */
+  /** The shifts, sorted by `from`. */
   private shifts: readonly Shift[] = [];
 
   /** @throws {ArgumentError} for a limit or a window below 1, and an unknown format. */
@@ -197,7 +197,7 @@ export class AttentionCache implements Disposable {
   }
 
   /**
-   * @internal Whether it can be truncated to `length` tokens: everything that the next token attends to is still
+   * @internal Whether the cache can be truncated to `length` tokens: everything that the next token attends to is still
    * cached. The state of a recurrent layer can't be truncated, because it summarizes all tokens.
    */
   canTruncate(length: number): boolean {

@@ -18,7 +18,7 @@ export interface TokenChance {
 export interface GeneratedToken {
   /** The token id. */
   readonly token: number;
-  /** ln of its probability; present if the option `logProbabilities` is set. */
+  /** The logarithm of the token's probability; present if the option `logProbabilities` is set. */
   readonly logProbability?: number;
   /** The most likely tokens in descending order, as many as `logProbabilities` says. */
   readonly likeliest?: readonly TokenChance[];

@@ -76,7 +76,10 @@ export class Slot {
     return Math.max(0, (this.job?.placed?.length ?? 0) - this.tokens.length);
   }
 
-  /** Returns the number of pending tokens to compute together: about `most`, and all of an image that needs it. */
+  /**
+   * Returns the number of pending tokens to compute together: about `most`, but never a part of an image whose tokens
+   * must be computed together.
+   */
   partOf(most: number): number {
     let count = Math.min(this.pending.length, most);
     while (this.job?.placed?.isJoined(this.tokens.length + count)) count++;

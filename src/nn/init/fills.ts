@@ -75,7 +75,7 @@ const normalParameters = parameters("init.normal_", {
 export interface TruncNormalOptions extends GeneratorOptions {
   /** The mean of the normal distribution before it is cut. Default 0. */
   mean?: number | undefined;
-  /** Its standard deviation. Default 1. */
+  /** The standard deviation of this normal distribution. Default 1. */
   std?: number | undefined;
   /** The smallest value. Default −2. */
   a?: number | undefined;

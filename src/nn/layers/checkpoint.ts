@@ -142,7 +142,7 @@ const again = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: 
     return all.map((_, at) => (needs[at] ? (gradients.shift() ?? null) : null));
   });
 
-/** Like {@link again}, and records a graph to the gradient and to the history of the inputs. */
+/** Like {@link again}, and also records the gradient, so that it can be differentiated. */
 const recorded = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: Again, gradient: Tensor) =>
   withNumbersOf(state, () => {
     const inputs = saved.map((input, at) => (needs[at] ? aliasOf(input) : input));

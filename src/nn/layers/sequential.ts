@@ -15,7 +15,7 @@ type After<S, X extends Tensor> = S extends { readonly method: "same" }
       ? ReturnType<S>
       : Tensor;
 
-/** The result of steps, one after the other; of any dtype if their number is unknown. */
+/** The result type of all steps, applied in order. If the number of steps is unknown, the dtype is unknown too. */
 type ResultOf<Steps extends readonly Step[], X extends Tensor = Tensor> = Steps extends readonly [
   infer First,
   ...infer Others extends readonly Step[],

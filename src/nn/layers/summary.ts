@@ -12,9 +12,9 @@ const rightAligned = ["numbers", "bytes"];
 
 /** @internal A module in the table, with the tensors that it directly holds. */
 export interface SummaryLayer {
-  /** Empty for the model itself. */
+  /** The module's name; empty for the model itself. */
   readonly name: string;
-  /** The name of its class. */
+  /** The name of the module's class. */
   readonly kind: string;
   readonly tensors: readonly (readonly [name: string, tensor: State])[];
 }

@@ -188,7 +188,7 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
   }
 
   rightInverse(value: Tensor): Tensor {
-    return value; // forward returns it unchanged if its largest singular value is 1
+    return value; // forward returns this value unchanged if its largest singular value is 1
   }
 
   /** Returns the weight as a matrix, [outputs, everything else]. */

@@ -51,15 +51,15 @@ export interface QuantizeModelOptions {
 
 /** A layer in the report of {@link quantizeModel}. */
 export interface QuantizedLayer {
-  /** Its path in the model. */
+  /** The layer's path in the model. */
   readonly name: string;
-  /** The shape of its weight. */
+  /** The shape of the layer's weight. */
   readonly shape: readonly number[];
   /** The format after quantization; null if the layer was left unquantized. */
   readonly format: string | null;
-  /** Bytes of its weight before quantization. */
+  /** Bytes of the weight before quantization. */
   readonly bytesBefore: number;
-  /** Bytes of its weight after quantization. */
+  /** Bytes of the weight after quantization. */
   readonly bytesAfter: number;
   /** √(Σ (W − Ŵ)² / Σ W²); 0 if the layer was left unquantized. */
   readonly relativeError: number;

@@ -27,7 +27,7 @@ import type { WordTime } from "./words.ts";
 const [WINDOW, OVERLAP] = [30, 5];
 /** @internal The number of samples in a window. */
 export const WINDOW_SAMPLES: number = WINDOW * SAMPLE_RATE;
-/** A segment ends at a pause of the first length, or before it exceeds the second, in seconds. */
+/** A pause of `PAUSE` seconds ends a segment. No segment is longer than `LONGEST` seconds. */
 const [PAUSE, LONGEST] = [0.6, 15];
 
 /** Samples of a recording. Only the frames from `first` to before `end` are used. */

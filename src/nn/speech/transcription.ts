@@ -5,7 +5,7 @@ import type { WordTime } from "./words.ts";
 export interface TranscriptionSegment {
   /** The number of the segment, from 0. */
   readonly id: number;
-  /** The start of the window that it was decoded in, in frames of 10 ms. */
+  /** The start of the window in which the segment was decoded, in frames of 10 ms. */
   readonly seek: number;
   /** When the segment begins, in seconds. */
   readonly start: number;
@@ -23,7 +23,7 @@ export interface TranscriptionSegment {
   readonly compressionRatio: number;
   /** The probability that the window has no speech. */
   readonly noSpeechProbability: number;
-  /** The words with their times; only with `wordTimestamps`. */
+  /** The words with their times; present only with the option `wordTimestamps`. */
   readonly words?: readonly WordTime[];
 }
 

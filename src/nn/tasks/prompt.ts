@@ -42,7 +42,7 @@ function hasImages(value: unknown): value is ImagePrompt {
 /** @internal A prompt in the form that generation uses. */
 export interface ReadPrompt {
   readonly tokens: number[];
-  /** Its images and their places, if it has any. Disposing of it frees their features. */
+  /** The images of the prompt and their places, if it has any. Disposing of them frees their features. */
   readonly placed: PlacedPrompt | undefined;
 }
 

@@ -94,7 +94,7 @@ export async function promptedMasks(
   return found;
 }
 
-/** The features of one image; only SAM 2 has finer ones. */
+/** The features of one image. Only SAM 2 has features of finer levels too. */
 type Features = Pick<Sam2Features, "embedding"> & Partial<Sam2Features>;
 
 const featuresOf = (model: Sam | Sam2, pixels: Tensor): Features =>

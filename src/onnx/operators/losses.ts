@@ -34,7 +34,7 @@ function crossEntropy(call: Call): Results {
   return new Results(likelihoodLoss(call, logProbabilities), logProbabilities);
 }
 
-/** A generator from the seed attribute, which is a float; without one, the library's. */
+/** A generator from the seed attribute, which is a float; without that attribute, the library's generator. */
 const generatorOf = (call: Call): { generator: Generator } | Record<string, never> =>
   call.attributes.has("seed") ? { generator: new Generator(Math.abs(Math.trunc(call.attributes.number("seed")))) } : {};
 

@@ -18,7 +18,7 @@ import { convolve } from "./windows.ts";
 
 type Activation = (x: Tensor, alpha: number, beta: number) => Tensor;
 
-/** By the name in the attribute. */
+/** The activations by their names in the attribute. */
 const activations: Readonly<Record<string, Activation>> = {
   "": (x) => x,
   Clip: (x, min, max) => ops.clamp(x, { min, max }),
@@ -60,7 +60,9 @@ const fusedGemm = (call: Call): Tensor =>
 
 const orNone = (value: number): number | undefined => (Number.isNaN(value) ? undefined : value);
 
-/** A softmax over all axes from `axis` on of the sum with a bias, which is broadcast over inner or outer axes. */
+/**
+ * Computes a softmax of x plus a bias over `axis` and all later axes. The bias is broadcast over inner or outer axes.
+ */
 function biasSoftmax(call: Call): Tensor {
   const [x, bias] = [call.tensor(0), call.tensor(1)];
   const axis = axisOf(call.attributes.number("axis", 1), x.rank);
@@ -87,8 +89,8 @@ function qLinearWhere(call: Call): Tensor {
 }
 
 /**
- * Takes slices of a tensor with a scale and a zero point for each block along an axis. Bytes without a type of 4 bits
- * hold two elements along the last axis, or one of 8 bits.
+ * Takes slices of a tensor that is quantized with a scale and a zero point for each block along an axis. A uint8 tensor
+ * holds one 8-bit element in each byte, or two 4-bit elements, adjacent along the last axis.
  */
 function gatherBlockQuantized(call: Call): Tensor {
   const [data, scales, zeros] = [call.tensor(0), call.tensor(2), call.optional(3)];

@@ -4,7 +4,7 @@ import { type Edit, standardStep } from "./edit.ts";
 import { constant, type Match, match, node, type Pattern, scalarOf, variable } from "./pattern.ts";
 import type { PlannedStep } from "./plan.ts";
 
-/** The node that replaces expressions, and the expressions. */
+/** Patterns of expressions, and the node that replaces them. */
 interface Rule {
   readonly patterns: readonly ReturnType<typeof node>[];
   /** Returns undefined if the expression has to stay. */
@@ -30,7 +30,7 @@ const bounded = node("Clip", [add(x, c(3)), c(0), c(6)]);
 const isHardswishSlope = ({ attributes }: PlannedStep): boolean =>
   Math.abs(attributes.number("alpha", 0.2) - 1 / 6) < 1e-6 && attributes.number("beta", 0.5) === 0.5;
 
-/** 1 + erf(x / √2), which Φ is half of. */
+/** 1 + erf(x / √2) = 2 Φ(x) */
 const twicePhi = [div(x, c(Math.SQRT2)), mul(x, c(Math.SQRT1_2))].map((scaled) => add(node("Erf", [scaled]), c(1)));
 const cubes = [node("Pow", [x, c(3)]), mul(mul(x, x), x)];
 /** 1 + tanh(√(2/π) (x + 0.044715 x³)) */

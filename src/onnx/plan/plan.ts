@@ -27,7 +27,7 @@ export interface Slot {
   /** The value, if it is the same in each run. */
   readonly fixed?: Value;
   readonly isFixed: boolean;
-  /** Of a tensor. */
+  /** The shape, if the value is a tensor. */
   readonly shape?: Shape | undefined;
   readonly dtype?: DType | undefined;
   /** The element type of an input, if it has no dtype. */
@@ -38,7 +38,7 @@ export interface Slot {
 export interface Watched {
   readonly name: string;
   readonly tensor: Tensor;
-  /** The version of its storage; undefined if no value of the plan was computed from it. */
+  /** The version of the tensor's storage; undefined if no value of the plan was computed from the tensor. */
   readonly version: number | undefined;
 }
 

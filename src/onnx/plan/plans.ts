@@ -11,17 +11,17 @@ import { planFor, planKey } from "./trace.ts";
 const MOST_PLANS = 16;
 /** Maximum number of plans that keep a native program, with memory for its intermediate results. */
 const MOST_PROGRAMS = 4;
-/** The number of keys to remember. A plan is made when its key occurs again. */
+/** The number of keys to remember. A plan is made when a key occurs for the second time. */
 const MOST_KEYS = 256;
 
 /**
- * How many of a model's first runs keep the cache of free blocks small. Later ones may be of as many shapes, and are
- * faster with a cache.
+ * The number of runs, from the first on, that keep the cache of free blocks small. Later runs may also have many
+ * different shapes, but a larger cache makes them faster.
  */
 const BOUNDED_RUNS = 2;
 
 export class Plans {
-  /** In order of last use. `null` for inputs that have no plan. */
+  /** The plans in order of last use; `null` for inputs that have no plan. */
   readonly #plans = new Map<string, Plan | null>();
   readonly #seen = new Set<string>();
   #runs = 0;

@@ -141,7 +141,7 @@ class Trace {
     return outputs;
   }
 
-  /** Computes a step's results, and frees what the step computed besides. */
+  /** Computes a step's results, and frees all other tensors that the step has created. */
   #valuesOf(step: Step, given: readonly Value[], outer: Scope): readonly Value[] {
     const scope = new TidyScope();
     const results = tidyScope.run(scope, () => valuesOf(step, given, outer));

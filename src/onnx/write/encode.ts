@@ -13,7 +13,7 @@ export type WrittenAttribute = number | Float | string | readonly number[] | rea
 export interface WrittenNode {
   readonly operator: string;
   readonly name?: string | undefined;
-  /** Empty for an input that is left out. */
+  /** Names of values; empty for an input that is left out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes?: Readonly<Record<string, WrittenAttribute>> | undefined;

@@ -24,9 +24,9 @@ export interface Recording {
 /** The recordings: with the first sizes, with each varying size changed alone, and with all of them changed. */
 export interface Recordings {
   readonly first: Recording;
-  /** In the order of the varying sizes. */
+  /** A recording for each varying size, in the order of the sizes. */
   readonly others: readonly Recording[];
-  /** Verifies the result of the other recordings. */
+  /** A further recording, which verifies what the others imply. */
   readonly last: Recording | undefined;
 }
 

@@ -59,7 +59,8 @@ export function hardtanhAs<D extends DType>(
       `expected minVal to be at most maxVal ${maxVal}, got ${minVal}`,
     );
   const dtype = operandDType(operation, x.dtype, "numbers");
-  for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation); // throws if the dtype can't represent it
+  // throws if the dtype can't represent the bound
+  for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation);
   return clampAs(operation, x, { min: minVal, max: maxVal }, insideOnly) as Tensor<D>;
 }
 

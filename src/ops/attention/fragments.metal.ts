@@ -10,7 +10,7 @@ export interface FragmentTile {
   readonly kernel: TiledKernel;
   /** Bytes of an element of q. */
   readonly bytes: 2 | 4;
-  /** The largest D and E that it supports. */
+  /** The largest D and E that the kernel supports. */
   readonly width: number;
   readonly down: number;
   readonly columns: number;

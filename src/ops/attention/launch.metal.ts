@@ -20,10 +20,10 @@ export function unsupportedReason(operation: Parameters<typeof problemOf>[0]): s
 /** How a tiled kernel is launched. */
 export interface TiledLaunch {
   readonly kernel: TiledKernel;
-  /** Operands that it reads and writes, as names or tensors, in the order of its buffers. */
+  /** Operands that the kernel reads and writes, as names or tensors, in the order of its buffers. */
   readonly reads: readonly (OperandName | "sequences" | Tensor)[];
   readonly writes: readonly OperandName[];
-  /** The operands that it reads tile by tile. */
+  /** The operands that the kernel reads tile by tile. */
   readonly streams: readonly OperandName[];
   /**
    * Returns the threadgroups, given the rows each holds and the columns (rows of the other side) it reads at a time.

@@ -155,7 +155,7 @@ export interface Dropout {
   /** The probability to drop, in (0, 1). */
   readonly p: number;
   readonly key: PhiloxKey;
-  /** Words below it are dropped: an integer in [1, 2³²). */
+  /** Pairs whose random word is below this integer in [1, 2³²) are dropped. */
   readonly threshold: number;
   /** 1 / (1 − p). */
   readonly keepScale: number;
@@ -211,7 +211,7 @@ export interface AttentionProblem extends Omit<AttentionAttributes, "inputs" | "
   readonly dim: number;
   readonly valueDim: number;
   readonly inputs: Operands<InputName, "q" | "k" | "v">;
-  /** Empty if outputs are not allocated yet, as in `unsupported`. */
+  /** The outputs; empty if they are not allocated yet, as in `unsupported`. */
   readonly outputs: Operands<OutputName, never>;
 }
 

@@ -1,7 +1,8 @@
 /**
  * A decoding step as one operation: a few new tokens of each sequence attend to earlier tokens, whose keys and values
- * are in rooms, and to one another. The result is bitwise equal to `rope`, copies into the rooms and `flashAttention`,
- * without the overhead of separate calls. q8_0 blocks are unpacked one tile at a time rather than all at each step.
+ * are in rooms (preallocated rows of a cache), and to one another. The result is bitwise equal to `rope`, copies into
+ * the rooms and `flashAttention`, without the overhead of separate calls. q8_0 blocks are unpacked one tile at a time
+ * rather than all at each step.
  */
 import { searchedFor } from "../../backend/anomaly.ts";
 import { empty, executeInto } from "../../backend/dispatch.ts";
@@ -28,7 +29,7 @@ export interface StepRoom {
 
 /** Location of a sequence in the rooms. */
 export interface StepSequence {
-  /** Index of its room, and of its batch in that room. */
+  /** The index of the sequence's room, and of its batch in that room. */
   readonly room: number;
   readonly batch: number;
   /** The position of the first new token. */

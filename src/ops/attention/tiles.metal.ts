@@ -23,7 +23,7 @@ export interface Tile {
   readonly family: Family;
   /** Bytes of an element of q. */
   readonly bytes: 2 | 4;
-  /** The largest D and E that it supports; the first row that fits is used. */
+  /** The largest D and E that this row supports; the first row that fits a call is used. */
   readonly width: number;
   readonly down: number;
   readonly across: number;

@@ -197,8 +197,8 @@ const areWeightQuads = (windows: Windows, weight: Tensor): boolean =>
   [weight.offset, windows.weightRow, windows.weightGroup].every((elements) => Number(elements) % 4 === 0);
 
 /**
- * Whether the same holds for four positions of y's gradient: they are in one image, and parts start at multiples of
- * four.
+ * Whether four consecutive positions of y's gradient can be read by one vector load: they are in one image, and parts
+ * start at multiples of four.
  */
 const areGradientQuads = (windows: Windows, gradient: Tensor): boolean =>
   [gradient.offset, elementCount(windows.grid), windows.splits === 1 ? 0 : windows.splitLength].every(

@@ -104,7 +104,7 @@ export function tensor(...given: unknown[]): Tensor {
     );
   const dtype = options.dtype ?? dtypeOf(elements);
   const { storage } = options;
-  const hint = { label: options.label, storage: "shared" } as const; // the host has written it
+  const hint = { label: options.label, storage: "shared" } as const; // shared, because the host writes the elements
   const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, shape);
   fill(result, elements);
   captureConstant(result);

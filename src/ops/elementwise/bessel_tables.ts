@@ -6,15 +6,15 @@
 
 /** The coefficients of one order. */
 export interface Tables {
-  /** J and Y from 5 on: P = pp / pq and Q = qp / qq in (5/x)², of which `qq` lacks the leading 1. */
+  /** J and Y from 5 on: P = pp / pq and Q = qp / qq in (5/x)². The leading 1 of `qq` is omitted. */
   readonly pp: readonly number[];
   readonly pq: readonly number[];
   readonly qp: readonly number[];
   readonly qq: readonly number[];
-  /** J up to 5 without its first two zeros, in x²; `rq` lacks the leading 1. */
+  /** J up to 5 without its first two zeros, in x². The leading 1 of `rq` is omitted. */
   readonly rp: readonly number[];
   readonly rq: readonly number[];
-  /** Y up to 5 without the logarithm, in x²; `yq` lacks the leading 1. */
+  /** Y up to 5 without the logarithm, in x². The leading 1 of `yq` is omitted. */
   readonly yp: readonly number[];
   readonly yq: readonly number[];
   /** K up to 2 without the logarithm, and K from 2 on: Chebyshev coefficients in x² − 2 and 8/x − 2. */

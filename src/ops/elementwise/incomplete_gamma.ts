@@ -78,7 +78,8 @@ function share(a: Tensor, x: Tensor, isUpper: boolean): Tensor {
   const largeX = where(isSmall, 1, safeX);
   const { sigma, whole } = gammaIntegrals(safeA, largeX, { hasMoment: false });
   const part = mul(weightedDensity(safeA, largeX), whole);
-  const isOther = isUpper ? lt(sigma, 0) : ge(sigma, 0); // the integral covers the other side
+  // whether the integral covers the side of x that was not asked for
+  const isOther = isUpper ? lt(sigma, 0) : ge(sigma, 0);
   const large = where(isOther, sub(1, part), part);
   const value = where(isSmall, isUpper ? sub(1, small) : small, large);
   return withLimits(a, x, where(isInside, value, Number.NaN), isUpper);

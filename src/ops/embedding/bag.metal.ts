@@ -146,7 +146,8 @@ function checkOffsetsLater(offsets: Tensor, total: number): TicketRange {
       const at = (index: number) => Number(storage.array(dtype)[offset + index]);
       const value = at(position);
       const isRight = position === 0 ? value === 0 : value >= at(position - 1) && value <= total;
-      return isRight ? undefined : offsetsError(position, value, total); // recomputed meanwhile: see checkRangeLater
+      // undefined if recovery has recomputed the offset: see checkRangeLater
+      return isRight ? undefined : offsetsError(position, value, total);
     },
   );
 }

@@ -72,9 +72,9 @@ export interface IndexRange {
   readonly index: Tensor;
   /** Valid indices are 0 to size − 1. */
   readonly size: number;
-  /** The axes of the caller's index, if it was broadcast along others. */
+  /** The axes of the index that the caller passed, if it was broadcast along further axes. */
   readonly axes?: readonly number[] | undefined;
-  /** Whether `size` was added to negative indices, so that the caller's range is −size to size − 1. */
+  /** Whether `size` was added to negative indices. The caller may then pass −size to size − 1. */
   readonly isSigned?: boolean | undefined;
   /** Whether negative indices count from the end. */
   readonly wraps?: boolean | undefined;

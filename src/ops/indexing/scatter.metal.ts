@@ -57,11 +57,11 @@ function launchSorted(kernel: Kernel, { index, ...operands }: Operands, attribut
   using keys = scratchTensor(indices.shape, indices.dtype);
   using order = scratchTensor(indices.shape, "int64");
   if (indices.size > 0) launchSort(indices, keys, order, { dim, descending: false });
-  // The span includes the sort, which is encoded between the two.
+  // The sort was encoded between the check and this kernel, so the range of tickets includes it.
   return spanOf([check, launchRuns(kernel, { ...operands, keys, order }, dim)]);
 }
 
-/** {@link distinct} on the other axes only: along `dim` every element of the source is scattered. */
+/** Returns {@link distinct} of all axes but `dim`, along which every element of the source is scattered. */
 const distinctBut = (index: Tensor, dim: number): Tensor => {
   using once = distinct(index);
   return new Tensor(index.storage, index.dtype, once.shape.with(dim, index.shape[dim]!), index.strides, index.offset);

@@ -147,7 +147,9 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
   return reshape(mask, [...mask.shape, ...new Array<number>(rank - end).fill(1)]) as Tensor<"bool">;
 }
 
-/** Returns the vector of indices into the first axis beside whole axes, the usual index: rows need no other shape. */
+/**
+ * If the only index is a vector for the first axis, which is the usual case, returns the vector: it selects whole rows.
+ */
 function onlyVector([first, ...others]: readonly Step[]): Tensor<IndexDType> | undefined {
   const index = first !== undefined && "list" in first ? first.list : undefined;
   if (index === undefined || index.dtype === "bool" || index.rank !== 1) return undefined;

@@ -177,7 +177,7 @@ function coordinatesIn(operation: string, view: Tensor, axis: number, mask: Tens
  * Integer tensors combined into one index into rows. The indexed axes are moved first and merged into one axis of rows.
  */
 export interface Rows {
-  /** [rows, …others]. */
+  /** The view with the indexed axes merged into one: [rows, …others]. */
   readonly rows: Tensor;
   /** For each element of the index, its row in row-major order. */
   readonly places: Tensor<"int64">;

@@ -117,7 +117,10 @@ function withoutCopies(gradient: Tensor, attributes: PadAttributes): Tensor {
   return output;
 }
 
-/** Whether borders can be copied within the result. A device may have to repeat a copy, after its source changed. */
+/**
+ * Whether borders are copied from the result itself. A device can't do this: it may have to repeat a copy after the
+ * copied elements have changed.
+ */
 const isWrittenInPlace = (x: Tensor): boolean =>
   firstBackend() !== "metal" && !needsGradient(x) && !isComplex(x.dtype) && liftingOf([x], undefined) === undefined;
 

@@ -34,7 +34,7 @@ const nllCpu: Implementation<NllAttributes, readonly [Tensor, Tensor, ...Tensor[
   run({ operation, inputs, outputs: [output], attributes: { axis, ignoreIndex, reduction } }) {
     const [x, targets, factors] = inputs;
     const isSummed = reduction !== "none";
-    // a sum has no axes: its place in the layout is the targets', without strides
+    // a sum has no axes, so it gets the targets' shape with strides of 0
     using place = isSummed
       ? new Tensor(
           output.storage,

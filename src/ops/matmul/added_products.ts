@@ -151,7 +151,8 @@ export function baddbmm(...values: unknown[]): Tensor {
   checkInput("baddbmm", input, [batch, m, n]);
   checkScale("baddbmm", { beta, alpha }, a.dtype);
   return underName("baddbmm", () => {
-    // a recorded product with an input is one of two matrices
+    // ONNX has a node for a product plus an input only for two matrices, so that a captured call computes both
+    // separately
     if (!isComplex(a.dtype) && !liftingOf([input, a, b], undefined) && capturing() === undefined)
       return productWithInput(input, a, b, { alpha, beta });
     return tidy(() => {

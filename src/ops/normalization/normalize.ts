@@ -58,7 +58,7 @@ export function normalize(call: NormalizationCall): Normalized {
   const inputs = present(operands);
   const { out, sum, mean, scale } = forward(call, inputs);
   if (needsGradient(...inputs.tensors)) recordRows(call, inputs, { out, sum, mean, scale });
-  mean?.dispose(); // the graph holds references
+  mean?.dispose(); // if a gradient is needed, the graph holds a reference
   scale.dispose();
   return { out, sum };
 }

@@ -25,7 +25,7 @@ export interface AxisMap {
   readonly lengths: readonly number[];
   /** The weights of all windows in order; undefined if all are 1. */
   readonly weights?: readonly number[] | undefined;
-  /** Undefined if all are 1. */
+  /** The divisors of all windows in order; undefined if all are 1. */
   readonly divisors?: readonly number[] | undefined;
   readonly factors?: readonly number[] | undefined;
 }

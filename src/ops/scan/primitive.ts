@@ -22,7 +22,7 @@ export type ScanName = NameOf<typeof scans>;
 
 export interface ScanAttributes {
   readonly axis: number;
-  /** Whether it runs from the last element to the first. */
+  /** Whether the scan runs from the last element to the first. */
   readonly reverse: boolean;
 }
 

@@ -104,7 +104,7 @@ const total = (x: Tensor, axis: number): Tensor => (x.rank === 0 ? x : sum(x, { 
 function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   const output = run("softmaxGradient", [g, y], axis);
   record("softmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result], needs) => {
-    if (!needs[1]) return [softmaxGradient(h, result, axis), null]; // as a linear map of g, it is symmetric
+    if (!needs[1]) return [softmaxGradient(h, result, axis), null]; // as a linear map of g, the gradient is symmetric
     const inner = total(mul(h, result), axis);
     const outer = total(mul(incoming, result), axis);
     return [mul(result, sub(h, inner)), sub(mul(h, sub(incoming, outer)), mul(incoming, inner))];

@@ -11,7 +11,7 @@ export interface ProductLaunch {
   readonly attributes: RowsAttributes;
   readonly x: Tensor;
   readonly matrices: readonly (readonly Tensor[])[];
-  /** In the order of the matrices. */
+  /** The bias of each matrix, in the same order. */
   readonly biases: readonly (Tensor | undefined)[];
   /** The ordinal of a gate's activation; 0 if there is none. */
   readonly activation: number;

@@ -138,7 +138,8 @@ export class Alternatives {
     const key = keyOf(terms);
     const known = this.possible.get(key);
     if (known !== undefined) return known;
-    this.possible.set(key, true); // a recursive schema is possible unless another part is not
+    // a recursive reference counts as possible: only the other parts of a schema can make it impossible
+    this.possible.set(key, true);
     const possible = this.shapes(terms).some((shape) => shape.types.some((type) => this.mayBe(type, shape)));
     this.possible.set(key, possible);
     return possible;

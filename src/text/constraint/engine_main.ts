@@ -37,7 +37,7 @@ async function addVocabulary(id: number, bytes: Uint8Array, ends: Uint32Array): 
     Array.from(bytes.subarray(ends[token - 1] ?? 0, end), (byte) => byteCharacters[byte]!).join(""),
   );
   const [{ GrammarCompiler, TokenizerInfo }] = await loaded;
-  const [size, stop] = [tokens.length + 1, tokens.length]; // an additional token that ends texts
+  const [size, stop] = [tokens.length + 1, tokens.length]; // a token added to the vocabulary, which ends texts
   const info = await TokenizerInfo.createTokenizerInfo([...tokens, ""], "byte_level", false, size, [stop]);
   // Disables XGrammar's cache, which would keep every compiled constraint. The program caches instead.
   compilers.set(id, await GrammarCompiler.createGrammarCompiler(info, false));
@@ -108,7 +108,8 @@ async function answerOf({ task, seconds }: Request): Promise<Answer> {
 function refusalOf(cause: unknown): Refusal {
   if (cause instanceof OrchardError)
     return { code: cause.code, message: cause.message.replace(/^\[[^\]]*\] /, ""), isLast: false };
-  const isTrap = cause instanceof WebAssembly.RuntimeError || cause instanceof RangeError; // stack or memory
+  // RangeError: the stack overflowed, or memory ran out
+  const isTrap = cause instanceof WebAssembly.RuntimeError || cause instanceof RangeError;
   if (!isTrap) throw cause;
   const reason = said.find((line) => line.startsWith("[FATAL]"))?.replace(/^\[FATAL\] \S+: /, "") ?? cause.message;
   return { code: "unsupported", message: `the constraint is not supported: ${reason}`, isLast: true };
@@ -123,6 +124,6 @@ process.on("message", (request: Request) => {
   });
 });
 process.on("disconnect", () => process.exit());
-process.on("SIGINT", () => undefined); // the program handles it, and ends this process when it ends
+process.on("SIGINT", () => undefined); // the program handles the signal; when it ends, this process ends too
 // If the system runs out of memory, this process is killed before its program.
 if (process.platform === "linux") writeFile("/proc/self/oom_score_adj", "1000").catch(() => undefined);

@@ -5,7 +5,7 @@ import type { Multiple, Pattern } from "./pattern.ts";
 
 export interface Term {
   readonly id: number;
-  /** Whether it matches the empty text. */
+  /** Whether the term matches the empty text. */
   readonly isNullable: boolean;
   readonly node: Node;
 }

@@ -350,7 +350,11 @@ const dependent = (name: string): Keyword => {
 /** Matches non-objects, and objects without a property. */
 const absent = (reading: Reading, key: string): Branches => [...others("object"), without(reading, key)];
 
-/** Returns all combinations of one branch from each. @throws {ArgumentError} `invalidSchema` for too many */
+/**
+ * Returns all combinations of branches that have one from each list.
+ *
+ * @throws {ArgumentError} `invalidSchema` for too many
+ */
 function product({ path }: Reading, all: readonly Branches[]): Branches {
   let combined: Branches = [{}];
   for (const next of all) {

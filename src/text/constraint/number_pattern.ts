@@ -6,11 +6,11 @@ import { both, choice, empty, literal, not, nothing, type Pattern, repeat, seque
 export interface NumberFacts {
   readonly least: number;
   readonly most: number;
-  /** Values of which it must be a multiple. */
+  /** The number must be a multiple of each of these. */
   readonly multiples: readonly number[];
-  /** Values of which it must not be a multiple. */
+  /** The number must not be a multiple of any of these. */
   readonly nonMultiples: readonly number[];
-  /** Excluded values. */
+  /** Values that the number must not have. */
   readonly excluded: readonly number[];
 }
 

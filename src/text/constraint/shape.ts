@@ -13,7 +13,7 @@ export const MOST_SHAPES = 256;
 export interface ListFacts {
   readonly prefix: readonly Term[];
   readonly rest: Term | undefined;
-  /** Whether it comes from a negated schema, which `unevaluatedItems` ignores. */
+  /** Whether the conditions come from a negated schema, which `unevaluatedItems` ignores. */
   readonly isDenied?: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ObjectFacts {
   readonly patterns: readonly (readonly [pattern: Pattern, term: Term])[];
   /** The term of all other properties. */
   readonly others: Term | undefined;
-  /** Whether it comes from a negated schema, which `unevaluatedProperties` ignores. */
+  /** Whether the conditions come from a negated schema, which `unevaluatedProperties` ignores. */
   readonly isDenied?: boolean;
 }
 

@@ -7,7 +7,7 @@ import type { CodePoints, Range } from "./code_points.ts";
 /** A range of a byte, and the alternatives that may follow. No two alternatives start with the same byte. */
 export interface ByteBranch {
   readonly bytes: readonly Range[];
-  /** Empty if the character ends. */
+  /** The state after the byte; empty if the character ends with it. */
   readonly next: readonly ByteBranch[];
 }
 

@@ -12,7 +12,7 @@ export const PieceType = { normal: 1, unknown: 2, control: 3, ofUser: 4, unused:
 /** A piece of the vocabulary. */
 export interface Piece {
   readonly text: string;
-  /** ln of its probability, or its priority. A float32. */
+  /** The logarithm of the piece's probability, or the piece's priority. A float32. */
   readonly score: number;
   readonly type: number;
 }

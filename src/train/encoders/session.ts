@@ -204,7 +204,8 @@ export class EncoderSession<T = unknown> implements Trainable {
 }
 
 async function startEmbedding(settings: EncoderSettings): Promise<EncoderSession<PairRecord>> {
-  const records = splitRecords(readPairs(settings.data), settings.heldOut); // fails before weights load
+  // before weights are loaded, so that errors appear immediately
+  const records = splitRecords(readPairs(settings.data), settings.heldOut);
   const path = await locateModel("loadModel", settings.model);
   const loaded = await loadModel<Encoder>(path, { dtype: "float32" });
   checkEncoder(loaded.model, path);

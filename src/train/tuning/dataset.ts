@@ -13,7 +13,7 @@ export interface ExamplesReport {
   readonly tokens: number;
   /** Number of tokens to train on. */
   readonly targets: number;
-  /** The bytes of these tokens. */
+  /** The bytes of the tokens to train on. */
   readonly targetBytes: number;
   /** Number of examples truncated to the context. */
   readonly truncated: number;

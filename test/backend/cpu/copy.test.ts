@@ -57,7 +57,7 @@ const swapped = ({ shape, from, to }: Copy): Copy => ({ shape, from: to, to: fro
 
 const reversed = ({ shape, from, to }: Copy): Copy => ({ shape, from: from.map((stride) => -stride), to });
 
-/** Each element of a matrix, repeated along a third axis, into a part of a larger tensor. */
+/** Copies each element of a matrix, repeated along a third axis, into a part of a larger tensor. */
 const fillRows = (width: number): Copy => ({
   shape: [7, 9, width],
   from: [11, 1, 0],

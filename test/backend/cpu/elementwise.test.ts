@@ -60,7 +60,7 @@ const count = 83;
 const x = Float32Array.of(...uniform(40, 0.1, 9), ...uniform(count - 40, -9, 9));
 const y = uniform(count, -3, 3);
 
-/** Quotients so little below a whole number that division rounds them up to it, and their neighbors. */
+/** Quotients just below a whole number, which division rounds up to it, and their neighbors. */
 function belowWholeNumbers(pairs: number): { a: Float32Array; b: Float32Array } {
   const b = uniform(pairs, 0.5, 4);
   const products = b.map((divisor) => divisor * random.integer(1, 2 ** 24 - 1));

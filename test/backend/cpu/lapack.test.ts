@@ -99,7 +99,7 @@ describe("LAPACK of the cpu backend", () => {
 describe("a BLAS", () => {
   const folder = testFolder("lapack");
 
-  /** A library with the symbols that follow the products of every BLAS. */
+  /** Compiles a library that has a BLAS's products and the functions in `source`. */
   async function library(name: string, source: string): Promise<string> {
     const path = folder.file(`${name}.so`);
     const { command } = await findCompiler();

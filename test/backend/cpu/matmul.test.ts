@@ -251,7 +251,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux use the dylib, or a BLAS i
   }
 });
 
-// Both operands, one, or neither are read in place. There are enough rows for each thread to have a panel, or not.
+// Both operands, one, or neither are read in place. Some products have too few rows for each thread to have a panel.
 test.each([
   { size: [250, 1100, 530], lies: ["rows", "columns"] },
   { size: [550, 200, 800], lies: ["rows", "columns"] },

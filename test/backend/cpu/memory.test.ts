@@ -103,7 +103,7 @@ describe("limits", () => {
     const blocks = [1, 1, 1, 4].map((size) => allocateBlock(native, size * megabyte, "test"));
     for (const block of blocks.slice(0, 3)) block.release();
     expect(statistics().cachedBytes).toBe(2 * megabyte);
-    blocks[3]?.release(); // larger than the limit: returned at once, after all older ones
+    blocks[3]?.release(); // larger than the limit, so it is returned to the system at once, after all older blocks
     expect(statistics()).toMatchObject({ cachedBytes: 0, cachedBlocks: 0 });
   });
 

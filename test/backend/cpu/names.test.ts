@@ -11,7 +11,7 @@ import { flagsOf, setsOf } from "../../../scripts/cpu/objects.ts";
 import { enumerations } from "../../../src/backend/enumeration.ts";
 import { run } from "../../../src/cli/run.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
-import "../../../src/index.ts"; // defines them
+import "../../../src/index.ts"; // defines the enumerations
 import { testFolder } from "../../support/folder.ts";
 import { seed, someOf } from "../../support/some.ts";
 

@@ -28,7 +28,7 @@ test("setting constants by name compiles only the kernel in use of a large libra
     for (const [name, negate, expected] of [
       ["k7", true, -2.5],
       ["k7", false, 9.5],
-      ["k6", false, 8.5], // in the part that is already compiled
+      ["k6", false, 8.5], // k6 is in the part of the library that is already compiled
     ] as const) {
       using kernel = metalKernel({ name, source, constants: { negate, width: 2.5 }, context });
       expect(kernel.run({ y: new Float32Array(1) }, { grid: 1 }).outputs.y).toEqual(new Float32Array([expected]));

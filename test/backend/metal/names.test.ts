@@ -38,7 +38,9 @@ interface Formula {
   readonly constant: string;
 }
 
-/** The formulas that a file's switches require: each struct that is a template over names, for each group. */
+/**
+ * The formulas that a file's switches require: each struct that a switch names needs one for each name of its group.
+ */
 function formulasIn(file: string, text: string): Formula[] {
   return included.flatMap(({ type, names, groups }) =>
     Object.entries({ names, ...groups }).flatMap(([group, members]) => {

@@ -1,4 +1,4 @@
-/** Calls of kernels on tensors that are rejected, failures, and the absence of leaks. */
+/** Kernels called with tensors: rejected arguments, failures of Metal, and that nothing leaks. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import {

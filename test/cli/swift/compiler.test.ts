@@ -92,7 +92,8 @@ test("Bundle.module is the folder of .metal files that the manifest does not dec
   expect(second).toBe(mac.replace("os(macOS)", "swift(>=5)"));
   mkdirSync(join(folder, `module ${count}`, "Shaders"), { recursive: true });
   writeFileSync(join(folder, `module ${count}`, "Shaders", "a.metal"), "");
-  expect(readInstead("import Foundation\nlet bundle = Bundle.module\n")).toBeUndefined(); // also runs on Linux
+  // this file also runs on Linux
+  expect(readInstead("import Foundation\nlet bundle = Bundle.module\n")).toBeUndefined();
 });
 
 const mac = "#if os(macOS)\nlet system = 1\n#elseif os(iOS)\nlet system = 2\n#endif\n";
@@ -128,7 +129,7 @@ test("type parameters need not be classes, if the compiler rejects a protocol of
     expect(readInstead(text)).toEqual([
       "import Metal\nprotocol Block: AnyObject { associatedtype Wrapped }\nfunc f<T, U>(_ t: T) {}\n",
     ]);
-    writeFileSync(printer, `${listing}exit 1\n`); // for another reason
+    writeFileSync(printer, `${listing}exit 1\n`); // the compiler fails for another reason
     expect(readInstead(text)).toBeUndefined();
   } finally {
     writeFileSync(printer, listing);

@@ -84,7 +84,7 @@ test("the names of weight norms in earlier versions", async () => {
   await writeCtcModel(folder.file("older"), cases[0]!, {}, older);
   const { model } = await nn.loadModel<nn.Wav2Vec2>(folder.file("older"), { dtype: "float32" });
   const logits = noGrad(() => model.forward(weight("samples", [2, 330])));
-  // names are seeds of the weights, and these weights are the first model's
+  // the weights are drawn by their present names, so they are those of the first model
   expect(errorOf(logits, answers["0.logits"]!)).toBeLessThan(CLOSE);
 });
 

@@ -19,7 +19,7 @@ import { checkCase, testCases } from "./run.ts";
 
 describe("attention", () => {
   testCases("options alone", alone);
-  testCases("triples", triples(11)); // they contain every pair, and run in every dtype
+  testCases("triples", triples(11)); // triples contain every pair, and run in every dtype
   if (isExhaustive) {
     for (const name of optionNames)
       if (pairsWith(name).length > 0) testCases(`pairs with ${name}`, pairsWith(name), ["float32"]);

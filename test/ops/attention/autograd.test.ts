@@ -84,7 +84,8 @@ describe.each(ways)("on $name", (way) => {
       const out = run();
       const cotangent = randn(out.shape, { generator: new Generator(1) });
       const once = grad(out, operands, { gradOutputs: [cotangent], retainGraph: true }).map(numbers);
-      expect(operands.map((operand) => operand.grad)).toEqual([null, null, null]); // `grad` does not change them
+      // `grad` does not change `operand.grad`
+      expect(operands.map((operand) => operand.grad)).toEqual([null, null, null]);
       const expectTimes = (times: number) => {
         for (const [at, operand] of operands.entries())
           for (const [index, value] of numbers(operand.grad!).entries())

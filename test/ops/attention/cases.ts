@@ -26,7 +26,10 @@ export interface Options {
   readonly scale?: number;
   readonly softcap?: number;
   readonly dropout?: number;
-  /** Its axes among batch, heads, queries and keys. Other axes have size 1, or are omitted if they are leading ones. */
+  /**
+   * The operand's axes among batch, heads, queries and keys. Other axes have size 1, or are omitted if they are leading
+   * ones.
+   */
   readonly mask?: string;
   readonly bias?: string;
   readonly sinks?: boolean;

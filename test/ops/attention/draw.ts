@@ -133,7 +133,7 @@ function keepOf(
 ): Pairs {
   const state = generator.getState();
   const dropout = dropoutOf(p, generator.nextKey());
-  generator.setState(state); // the call uses the same key
+  generator.setState(state); // so that the call uses the same key
   const sequences = packed && sequencesOf(packed);
   const kept = withBackend("reference", () => dropoutMask({ dropout, packed: sequences }, shape).dataSync());
   return { shape, values: Array.from(kept, (value) => value / (1 - p)) };

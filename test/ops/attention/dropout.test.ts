@@ -103,7 +103,7 @@ describe.each(ways)("on $name", (way) => {
     [5, 9],
     [21, 40],
   ])("probabilities of %d queries and %d keys are dropped by the mask, forward and backward", (queries, keys) => {
-    /** Head, query and key of each, row-major. */
+    /** The head, query and key of each probability, row-major. */
     const pairs = range(heads * queries * keys).map(
       (at) => [Math.floor(at / (queries * keys)), Math.floor(at / keys) % queries, at % keys] as const,
     );

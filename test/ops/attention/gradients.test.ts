@@ -119,7 +119,7 @@ const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((total, value, at) => total + value * b[at]!, 0);
 
 describe.each(ways)("in float32 on $name", (way) => {
-  const isSlow = way.backend === "metal"; // usually every other combination there
+  const isSlow = way.backend === "metal"; // on metal, a usual run skips every other combination
   test.each(isSlow ? usually(rows, (_, at) => at % 2 === 0) : rows)(
     "with %s, along a direction halfway between the gradient and a random one",
     (_, names) => {

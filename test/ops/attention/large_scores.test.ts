@@ -40,7 +40,7 @@ interface Operands {
 interface Case extends Sizes {
   readonly options?: FlashAttentionOptions;
   readonly attends?: (i: number, j: number) => boolean;
-  /** Equal columns of queries are 0, and this is added to their scores instead. */
+  /** If set, the columns of queries that make scores large are 0, and this number is added to the scores instead. */
   readonly bias?: number;
   /** Added to the large part of the scores. */
   readonly sink?: number;

@@ -194,9 +194,9 @@ describe.if(hasMetal)("attention on metal", () => {
   });
 
   describe("queries of heads that share keys, as teams of rows", () => {
-    // Teams of 1 to 8 rows, one team and several, full and partly filled, elements by fours, by twos and one by one,
-    // and a D for which a lane has space for only four rows; keys in one part, and in two: usually one size in each
-    // dtype.
+    // Teams of 1 to 8 rows: one team and several, full and partly filled. Elements are read by fours, by twos and one
+    // by one; with one D, a lane has space for only four rows. Keys are in one part or in two. A usual run has one size
+    // in each dtype.
     const sizes = [
       { heads: 1, kvHeads: 1, queries: 1, dim: 128, valueDim: 64, names: [] },
       { heads: 2, kvHeads: 1, queries: 1, dim: 64, valueDim: 128, names: ["sinks"] },

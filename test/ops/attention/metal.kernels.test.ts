@@ -213,7 +213,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
       measureTraffic({ dtype: "float16", length, dim, causal }).map(({ operations }) => operations);
     const [forward, queries, keys] = counted(false) as [number, number, number];
     expect([forward, queries + keys]).toEqual([4 * length * length * dim, 14 * length * length * dim]);
-    // A causal tile on the diagonal is computed whole: half of a tile's rows more for each row.
+    // A causal tile on the diagonal is computed whole, which adds half of a tile's rows to each row.
     for (const [index, operations] of counted(true).entries())
       expect(operations / [forward, queries, keys][index]!).toBeLessThanOrEqual(0.5 + 32 / length);
   });

@@ -87,7 +87,7 @@ test("the same call always takes the same path, for the same reason", () => {
   const routes = Array.from({ length: 50 }, () => chooseRoute(call, chooser));
   expect(new Set(routes.map((route) => JSON.stringify(route))).size).toBe(1);
   const lengths = Array.from({ length: 500 }, (_, n) => chooseRoute({ ...call, pairs: [1, 1, 1, n + 1] }, chooser));
-  expect(new Set(lengths.map(({ reason }) => reason)).size).toBe(2); // the same reason for every length
+  expect(new Set(lengths.map(({ reason }) => reason)).size).toBe(2); // each path has one reason, whatever the length
 });
 
 test("an explicit path is taken, regardless of the table", () => {

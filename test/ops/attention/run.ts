@@ -154,10 +154,10 @@ export function runCall({ leaves, options, gradOut, gradLogSumExp }: Omit<Call, 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 
 /**
- * The error of a result's term in roundings of the computation's dtype, relative to the term: those of its score, which
- * exp makes relative, of exp and similar functions, and of the sums (Higham and Mary, as in `../run.ts`). By chance, a
- * plain computation with few results can be more accurate than that. For float64, the oracle has the same errors too,
- * which doubles them.
+ * The permitted error of a result's term, relative to the term, in roundings of the computation's dtype. It adds the
+ * roundings of the score, whose absolute error becomes a relative one by exp, those of exp and similar functions, and
+ * those of the sums (Higham and Mary, as in `../run.ts`). By chance, a plain computation with few results can be more
+ * accurate than that. For float64, the oracle has the same errors too, which doubles them.
  */
 function roundingsOf({ q, k, scale, dim, queries, keys }: Setup, dtype: DType): number {
   const most = (values: readonly number[]) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);

@@ -49,7 +49,7 @@ test("caches in q8_0 blocks", () => {
   stepCall("step", values, given);
   for (const value of given[5]!) expect(value).toBeCloseTo(Math.exp(4) / (Math.exp(4) + 2), 3);
   expect([...given[7]!.slice(0, 68)].every((byte) => byte === 0)).toBe(true);
-  expect([...given[7]!.slice(70)]).toEqual(new Array(32).fill(127)); // the levels after the scale
+  expect([...given[7]!.slice(70)]).toEqual(new Array(32).fill(127)); // the levels of the block, after its scale
   expect(() => stepCall("step", values, own(4))).toThrow(/operand 6 \(keys\): expected at least 136 bytes, got 102/);
 });
 

@@ -59,7 +59,7 @@ function drawAt({ layout, location }: Place, name: Name): Tensor {
 
 const moves = spyOn(Storage.prototype, "moveTo");
 afterEach(() => void moves.mockClear());
-afterAll(() => void moves.mockRestore()); // otherwise it would keep every storage that later tests move
+afterAll(() => void moves.mockRestore()); // otherwise the spy would keep every storage that later tests move
 
 /** Copies that the device made: between storage modes, into contiguous memory, back, through staging buffers. */
 function deviceCopies(): number {

@@ -151,7 +151,8 @@ test("gradients match explicit conversions, in the dtypes of the parameters", ()
   const expected = gradients(o.crossEntropy(o.linear(lowX, lowW, lowB).tanh().to("float32"), targets));
   expect(gradients(loss())).toEqual(expected);
   expect(expected.map(([dtype]) => dtype)).toEqual(["float32", "float32"]);
-  expect(autocast("bfloat16", () => gradients(loss()))).toEqual(expected); // backward in autocast is no different
+  // `backward` inside autocast has the same result
+  expect(autocast("bfloat16", () => gradients(loss()))).toEqual(expected);
   const checkpointed = autocast("bfloat16", () =>
     nn.checkpoint((input) => o.crossEntropy(o.linear(input, w, b).tanh(), targets), x),
   );

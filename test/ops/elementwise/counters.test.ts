@@ -42,8 +42,8 @@ function countersOf(body: () => Tensor): Counters {
 }
 
 /**
- * Every thread also reads the loop nest, which is constant: its count; and if the loop has several axes, or threads
- * compute one element, the rank, and each operand's offset and strides.
+ * The bytes of the loop nest that every thread reads in addition: the number of elements; and if the loop has several
+ * axes, or threads compute single elements, also the rank, the sizes, and each operand's offset and strides.
  */
 const parametersOf = (operands: number, rank: number, isInRuns: boolean): number =>
   isInRuns && rank === 1 ? 8 : 8 * (2 + operands + rank * (1 + operands));

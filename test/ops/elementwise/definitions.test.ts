@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { definitions } from "../../../src/ops/elementwise/define.ts";
 import { binaryOperations, ternaryOperations, unaryOperations } from "../../../src/ops/elementwise/primitive.ts";
-import "../../../src/index.ts"; // defines them
+import "../../../src/index.ts"; // defines the operations
 
 const namesOf = (operands: number): string[] =>
   [...definitions.values()].flatMap((definition) => (definition.operands === operands ? [definition.name] : []));

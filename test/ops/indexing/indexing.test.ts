@@ -314,7 +314,8 @@ testTable("indexing", [
       [[], [4]],
       [[0, 3], [3]],
     ]),
-    sumLength: ([x, mask]) => broadcast(x!.shape, mask!.shape).reduce((a, b) => a * b, 1), // in the value's gradient
+    // the gradient of the value is a sum over all elements
+    sumLength: ([x, mask]) => broadcast(x!.shape, mask!.shape).reduce((a, b) => a * b, 1),
   },
   triangle("tril", tril, (row, column, diagonal) => column <= row + diagonal),
   triangle("triu", triu, (row, column, diagonal) => column >= row + diagonal),
@@ -397,7 +398,8 @@ describe.each([...backendNames])("on %s", (backend) => {
       /\[oneHot\] expected indices of 0 to 1, got 2 at \[1, 0\]/,
     );
     expect(outcome(() => gather(x, tensor([[0n, 2n ** 62n]]), { dim: 1 }))).toMatch(/got 4611686018427387904 at/);
-    expect(outcome(() => gather(x, index, { dim: 1 }))).toMatch(/indexOutOfRange/); // reported for each call
+    // the error is reported for each call
+    expect(outcome(() => gather(x, index, { dim: 1 }))).toMatch(/indexOutOfRange/);
     if (backend === "metal") {
       metalContext().wait();
       expect(metalContext().report({ clear: true }).findings).toEqual([]);

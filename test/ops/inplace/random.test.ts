@@ -121,7 +121,7 @@ test("uniform_ and normal_ draw what uniform and normal draw, and advance the sa
 
 test("exponential_ and geometric_ are positive and finite, also where the uniform number is 0", () => {
   const size = [1 << 20];
-  const generator = () => new o.Generator(3); // one of its first 2²⁰ numbers is 0
+  const generator = () => new o.Generator(3); // one of this generator's first 2²⁰ numbers is 0
   expect(o.rand(size, { generator: generator() }).amin().item()).toBe(0);
   const x = o.zeros(size).exponential_({ generator: generator() });
   expect([x.amin().item(), Number(x.amax().item()) < 20]).toEqual([2 ** -25, true]);

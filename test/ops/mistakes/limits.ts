@@ -14,7 +14,7 @@ const noMemory = "the result can't be allocated";
 const everyElement =
   "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
   "zerosLike onesLike emptyLike randLike randnLike bernoulli isposinf isneginf";
-/** These reduce, or accept a number too. */
+/** These operations reduce, or accept a number too. */
 const others: readonly Name[] = ["ldexp", "logsumexp", "trapezoid", "mvlgamma"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),

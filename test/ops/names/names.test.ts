@@ -8,14 +8,14 @@ import { enumerations } from "../../../src/backend/enumeration.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { whyUnavailable } from "../../../src/backend/registry.ts";
-import "../../../src/index.ts"; // defines all of them
+import "../../../src/index.ts"; // defines all operations
 import { tested } from "../run.ts";
 import * as operations from "./operations.ts";
 import * as options from "./options.ts";
 import { numbersOf, type Walk } from "./walk.ts";
 import * as weights from "./weights.ts";
 
-/** For each enumeration, keyed by its type in camelCase, the walks that compute with all its names. */
+/** For each enumeration, keyed by its type in camelCase, the tables of its names: see walk.ts. */
 const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...options, ...weights };
 const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
 

@@ -61,7 +61,7 @@ export const binary: readonly Walk[] = [
     operands: () => [repeated(mixed), withNaN(drawn("binary", [60], { low: -4, high: 4 })), repeated(orders)],
     compute: (name, [a, b, order]) =>
       name === "timesPowerOfTwo"
-        ? elementwise(name, [b!, order!]) // powers are whole
+        ? elementwise(name, [b!, order!]) // the exponents of powers are whole numbers
         : elementwise(name, [name === "polygamma" ? order! : a!, b!]),
   },
   {

@@ -1,4 +1,4 @@
-/** How the names of an enumeration are walked: the result of each, for the same drawn operands. */
+/** The names of an enumeration, each with a function that computes its result for the same drawn operands. */
 
 import type { Primitive } from "../../../src/backend/backend.ts";
 import { execute } from "../../../src/backend/dispatch.ts";
@@ -17,7 +17,7 @@ export interface Walk {
   readonly compute: (name: string, operands: readonly Tensor[]) => Tensor | readonly Tensor[];
   /** Computes without any of the options. No name may give the same result, except for names in `unchanged`. */
   readonly base?: (operands: readonly Tensor[]) => readonly Tensor[];
-  /** Sets of names that are one function on these operands. */
+  /** Sets of names that compute the same function for these operands. */
   readonly same?: readonly (readonly string[])[];
   /** Names whose result equals an operand, or the result without the option. */
   readonly unchanged?: readonly string[];

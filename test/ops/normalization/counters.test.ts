@@ -112,7 +112,9 @@ const elementsRead = ({ reads, vectors }: Kind, rows: number, columns: number, i
   backward: columns * (rows * (reads[1] + (isLong ? 2 + 1 : 0)) + chunksOf(rows).backward),
 });
 
-/** Rows per chunk: in the forward pass one if there are at most this many rows, in the backward pass 2 to 4. */
+/**
+ * In the forward pass, a chunk has one row if there are at most this many rows. In the backward pass, it has 2 to 4.
+ */
 const CHUNKS = 4096;
 const chunksOf = (rows: number) => ({
   forward: Math.ceil(rows / Math.ceil(rows / CHUNKS)),

@@ -51,7 +51,8 @@ describe.each(tested)("on %s", (backend) => {
         const lone = { ...given, groups: given.shape[1] };
         if (given.shape[2] > 1) expectNear(instanceNorm(x, { weight, bias }), expectedOf(lone));
         weight.requiresGrad = true;
-        expectNear(norm(), expectedOf(given)); // computed by a product and a sum, for their gradients
+        // weight and bias are applied by a product and a sum, for their gradients
+        expectNear(norm(), expectedOf(given));
         expectNear(
           noGrad(() => groupNorm(x, given.groups, { bias })),
           expectedOf({ ...given, weight: given.weight.map(() => 1) }),

@@ -20,5 +20,5 @@ test.each(["bilinear", "bicubic"] as const)("%s, for drawn sizes", (mode) => {
     expect(whole).toEqual(byColumns);
     if (JSON.stringify(byRows) !== JSON.stringify(whole)) others++;
   }
-  expect(others).toBeGreaterThan(0); // the order matters
+  expect(others).toBeGreaterThan(0); // the order of the axes matters
 });

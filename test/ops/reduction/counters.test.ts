@@ -76,7 +76,10 @@ const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 /** Parameters are 408 bytes; which of their lines are read depends on the rank. */
 const PARAMETER_LINES = 4;
 
-/** Data lines are read from memory once, regardless of the threads; all others are parameters. */
+/**
+ * Checks that each line of data is read from memory once, regardless of the number of threads. The other lines that are
+ * read hold parameters.
+ */
 function expectLines({ cache_lines_read }: Counters, bytes: number): void {
   expect(cache_lines_read).toBeGreaterThan(linesOf(bytes));
   expect(cache_lines_read).toBeLessThanOrEqual(linesOf(bytes) + PARAMETER_LINES);

@@ -40,7 +40,7 @@ const calls: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [6, 4, 8], layout: "expanded" }, { dim: 0 }],
   [{ shape: [6, 4, 8], layout: "offset" }, { dim: 1 }],
 ];
-/** Divided among threads on the cpu: two parts and a few elements, forward and back. */
+/** Slices that the cpu backend divides among threads: two parts and a few elements, scanned forward and back. */
 const long: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [70003] }, { dim: 0 }],
   [{ shape: [2, 66000] }, { dim: 1 }],

@@ -18,8 +18,8 @@ const schemas = [{ type: "integer" }, true, {}];
 const valuesOfAnyType = [null, 1, "a", [1], { type: "nothing" }, true];
 
 /**
- * By the type of its value (JSON Schema 2020-12, and the additions of drafts 6 to 2019-09): accepted and rejected
- * values.
+ * Accepted and rejected values of keywords, grouped by the type of the keyword's value (JSON Schema 2020-12, and the
+ * additions of drafts 6 to 2019-09).
  */
 const keywords: readonly (readonly [names: string, taken: readonly unknown[], refused: readonly unknown[]])[] = [
   ["$schema $id $anchor $dynamicAnchor $comment $vocabulary title description default", valuesOfAnyType, []],

@@ -1,4 +1,4 @@
-/** Constraints that explode, and XGrammar's traps: only that constraint fails, and all others continue. */
+/** Constraints that grow without bounds, or make XGrammar trap: only that constraint fails, and all others continue. */
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { packageRoot } from "../../../src/core/paths.ts";

@@ -1,4 +1,4 @@
-/** Schemas as automata in this process: texts of bytes, without messages to another process. */
+/** Runs schemas as automata over the bytes of texts, in this process and so without messages to another one. */
 import { type CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo } from "@mlc-ai/web-xgrammar";
 import { byteCharacters } from "../../../src/data/bpe_words.ts";
 import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";

@@ -42,7 +42,7 @@ function found(): Map<string, (random: Random) => z.ZodType> {
     let format: unknown;
     try {
       format = (own as () => unknown)();
-    } catch {} // It has arguments.
+    } catch {} // the format requires arguments
     if (format instanceof Promise) format.catch(() => undefined);
     if (format instanceof z.core.$ZodStringFormat) made.set(name, own as () => z.ZodType);
   }

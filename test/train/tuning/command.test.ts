@@ -140,7 +140,7 @@ test.each(["gpt2", "phi3", "llama"])("merged, %s has its names, forms and dtypes
   const plain = numbers(logits(summed));
   for (const path of adapter.layers.keys()) {
     const { weight } = summed.namedModules().get(path) as nn.Linear;
-    noGrad(() => weight.copy_(toDType(toDType(weight, "float16"), "float32"))); // as in the merged file
+    noGrad(() => weight.copy_(toDType(toDType(weight, "float16"), "float32"))); // rounded as in the merged file
   }
   expect(numbers(logits(summed))).not.toEqual(plain);
   expect(errorOf(logits(merged), logits(summed))).toBeLessThan(1e-6);

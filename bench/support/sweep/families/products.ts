@@ -156,7 +156,7 @@ const linalgDrawings: Family = {
   },
 };
 
-/** Three of these are outside of PyTorch's module for linear algebra. */
+/** These functions are outside of PyTorch's module for linear algebra. */
 const outside = new Set(["choleskyInverse", "choleskySolve", "geqrf", "logdet"]);
 const ours: Readonly<Record<string, string>> = { tensorSolve: "linalg.tensorsolve" };
 const theirLinalg = (name: string): string => {

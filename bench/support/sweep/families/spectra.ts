@@ -2,7 +2,7 @@
 import { type Draw, operand } from "../draw.ts";
 import { at, type Drawn, each, type Family } from "../family.ts";
 
-/** A rounding error per level of a transform, of which the largest have 20. */
+/** One rounding error for each level of a transform; the largest transforms have 20 levels. */
 const SLACK = 64;
 
 const line = (draw: Draw) => {

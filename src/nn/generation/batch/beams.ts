@@ -18,7 +18,7 @@ interface Beam {
   readonly tokens: readonly number[];
   /** Σ ln p of the generated tokens. */
   readonly score: number;
-  /** The beam that it continues. */
+  /** The index of the beam that this one continues. */
   readonly from: number;
 }
 

@@ -58,7 +58,7 @@ function marianPlan(
   return isKnown ? { prefix: `${prefix} ` } : {};
 }
 
-/** T5 is told the languages by the prefix of a task. */
+/** For T5, the prefix of a task names the languages. */
 function taskPlan({ texts, description }: EncoderDecoder, source: string, target: string): LanguagePlan {
   const task = texts.tasks.get(`translation_${source}_to_${target}`);
   if (task) return task;
@@ -70,7 +70,7 @@ function taskPlan({ texts, description }: EncoderDecoder, source: string, target
   );
 }
 
-/** Returns the token of a language: its code, `__de__`, `de_DE`, or FLORES's name of a code of two letters. */
+/** Returns the token of a language: its code, `__de__`, `de_DE`, or FLORES's name for a two-letter code. */
 function tokenOf(tokenizer: PretrainedTokenizer, language: string): number {
   const names = [language, `__${language}__`, flores.get(language)];
   for (const name of names) {
@@ -94,7 +94,7 @@ const examplesOf = (tokenizer: PretrainedTokenizer): string =>
     .slice(0, 3)
     .join(", ");
 
-/** FLORES-200's names, which NLLB uses, of languages with codes of two letters (ISO 639-1). */
+/** FLORES-200's names of languages, which NLLB uses, by two-letter code (ISO 639-1). */
 const flores: ReadonlyMap<string, string> = new Map(
   (
     "af:afr_Latn am:amh_Ethi ar:arb_Arab as:asm_Beng az:azj_Latn be:bel_Cyrl bg:bul_Cyrl bn:ben_Beng bo:bod_Tibt " +

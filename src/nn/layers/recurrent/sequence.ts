@@ -14,7 +14,7 @@ import type { DirectionWeights, Recurrence, State } from "./steps.ts";
 
 /** Masks of the steps within each sequence's length. */
 export interface Extent {
-  /** For each step, bool [batch, 1]; undefined if no sequence has ended. */
+  /** The mask of each step, bool [batch, 1]; undefined if no sequence has ended. */
   readonly steps: readonly (Tensor<"bool"> | undefined)[];
   /** The masks of all steps, bool [steps, batch, 1]. */
   readonly whole: Tensor<"bool">;

@@ -154,8 +154,10 @@ export interface DeltaNetDescription {
   readonly kind: "deltaNet";
   /** Whether there are separate weights for queries, keys and values together, and for each of z, b and a. */
   readonly apart: boolean;
-  /** Whether value heads follow one another in the order of all key heads, as in GGUF files. Default: a key head serves
-   * neighbors. */
+  /**
+   * Whether value head i uses key head i mod `keyHeads`, as in GGUF files. Default: adjacent value heads share a key
+   * head.
+   */
   readonly tiled?: boolean | undefined;
   readonly keyHeads: number;
   readonly valueHeads: number;

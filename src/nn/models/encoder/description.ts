@@ -47,7 +47,7 @@ export interface EmbeddingsDescription {
   readonly width: number;
   /** Factor of the embeddings of tokens. Default 1. */
   readonly scale?: number | undefined;
-  /** Whether there is a norm of the sum. */
+  /** Whether there is a norm after the sum of the embeddings. */
   readonly norm: boolean;
   /** Positions. Default: none. */
   readonly positions?: PositionsDescription | undefined;
@@ -63,7 +63,7 @@ export interface PositionsDescription {
   readonly count: number;
   /** The row of the first position: BART's is 2. Default 0. */
   readonly first?: number | undefined;
-  /** Fixed rows instead of learned ones. Default: learned. */
+  /** Sinusoids as fixed rows. Default: the rows are learned. */
   readonly sinusoids?: SinusoidsDescription | undefined;
   /**
    * RoBERTa's positions: they count from `padding` + 1, and tokens that equal `padding` have the position `padding`.

@@ -13,7 +13,7 @@ import type { BucketsDescription, DisentangledDescription } from "./description.
 /** Default distance from which all tokens in one direction share the last bucket. */
 const LONGEST = 128;
 
-/** Which pairs of tokens have buckets. */
+/** The queries and keys whose pairs get a bucket. */
 interface BucketOptions extends Pick<BucketsDescription, "rows" | "count" | "longest"> {
   readonly queries: number;
   /** The number of keys; the last key is the last query. */

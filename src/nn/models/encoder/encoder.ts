@@ -130,7 +130,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     if (this.decoder)
       return new Map([...this.decoder.huggingFaceNames()].map(([path, name]) => [`decoder.${path}`, name]));
     const places = encoderPlaces(this.#description.architecture as EncoderName, this.#description);
-    // without a head, names have no prefix: the last choice
+    // a model without a head uses the last name, which has no prefix
     return new Map(places.map(({ path, names }) => [path, names.at(this.head ? 0 : -1)!]));
   }
 

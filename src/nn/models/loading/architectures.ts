@@ -53,7 +53,7 @@ interface LayerNormRow {
   readonly weight?: boolean;
 }
 
-/** `true`, `false`, or the field that says it. */
+/** `true`, `false`, or the name of the config field with this setting. */
 type Bias = boolean | string;
 
 /** The biases of an architecture. */

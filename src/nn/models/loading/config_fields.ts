@@ -92,7 +92,7 @@ const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_ver
 /** Keys that have no effect in one architecture, but do in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
-  // notes of OpenAI's files, which other fields repeat
+  // OpenAI's notes, which repeat other fields
   gpt_oss: ["initial_context_length", "experts_per_token"],
   // multi-token prediction, which generation does not use; and settings of training and parallelism
   deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
@@ -113,9 +113,9 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
   youtu: ["embedding_initializer_range"],
-  // it has no rotation, and multi-token prediction is not used
+  // Kimi Linear has no rotation, and generation does not use multi-token prediction
   kimi_linear: ["head_dim", "rope_theta", "rope_scaling", "mla_use_nope", "num_nextn_predict_layers", "num_mtp_layers"],
-  // the precision of a sum
+  // changes only the precision of a sum
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],

@@ -45,7 +45,7 @@ export function createModel<M extends LoadableModel = Decoder>(
 ): M;
 export function createModel(...values: unknown[]): LoadableModel {
   const { config, ...options } = readCall(values);
-  return reading("createModel", () => created(config, options)); // a config may be a proxy
+  return reading("createModel", () => created(config, options)); // a config may be a proxy whose traps throw
 }
 
 function created(config: Readonly<Record<string, unknown>>, options: LayerOptions): LoadableModel {

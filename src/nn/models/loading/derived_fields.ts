@@ -97,7 +97,7 @@ export function llama4Attention(config: Settings, index: number, isRotated: bool
   };
 }
 
-/** Whether a layer attends within chunks: as `layer_types` says; without it, layers with rotation do. */
+/** Whether a layer attends within chunks, according to `layer_types`. If it is missing, layers with rotation do. */
 function isChunked(config: Settings, index: number, isRotated: boolean): boolean {
   const types = config.get("layer_types");
   if (types === undefined) return isRotated;

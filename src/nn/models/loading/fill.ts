@@ -86,7 +86,7 @@ function reader(source: WeightSource): (step: Step) => Tensor | QuantizedTensor 
     | {
         readonly name: string;
         readonly value: Tensor | QuantizedTensor;
-        /** Whether parameters are copies of its parts. */
+        /** Whether the parameters are copies of parts of the tensor. */
         readonly isCopied: boolean;
       }
     | undefined;

@@ -51,7 +51,7 @@ export function gemma4Fields(config: Settings): Derived {
   };
 }
 
-/** The first of the last layers that have no keys and values. */
+/** The index of the first layer without keys and values; all later layers have none either. */
 const firstShared = (config: Settings): number =>
   config.whole("num_hidden_layers") - (config.wholeIfAny("num_kv_shared_layers", 0) ?? 0);
 

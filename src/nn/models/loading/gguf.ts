@@ -87,7 +87,7 @@ function describeFurther(architecture: string, context: GgufContext): Described 
   };
 }
 
-/** Adds what a config has otherwise: the scaling of rotations, and which weights are one tensor. */
+/** Adds settings that a `config.json` would state: the scaling of rotations, and which weights share one tensor. */
 function adapted(context: Context, layer: LayerDescription, index: number): LayerDescription {
   const { file, name, settings } = context;
   const has = (end: string) => file.has(`blk.${index}.${end}`);
@@ -181,7 +181,7 @@ function layerOf(context: Context, index: number): LayerDescription {
       // the converter splits the fused weight of experts
       fused: Boolean(row.fused) && !row.plain && !experts,
       ...{ bias: has("ffn_down.bias") || has("ffn_down_exps.bias"), experts },
-      // llama.cpp has no settings for these
+      // llama.cpp has no settings for a clamped gate
       clamped: row.clampedGate ? { alpha: 1.702, limit: 7 } : undefined,
     },
   };
@@ -252,7 +252,7 @@ function ofLayer(settings: Settings, name: string, index: number): number {
 }
 
 /**
- * Granite's scale is in GGUF files, Gemma's is not: its largest models scale by 1 / √(width / heads) instead of 1 /
+ * Granite's scale is in GGUF files, Gemma's is not: Gemma's largest models scale by 1 / √(width / heads) instead of 1 /
  * √headWidth.
  */
 function scaleOf({ name, settings }: Context, heads: number, headWidth: number): number | undefined {

@@ -36,7 +36,7 @@ function restored(source: WeightSource, name: string): Restored | undefined {
     const shape = [elementCount(source.describe(name).shape)];
     return { shape, from: [name], read: () => reshape(log(neg(plain(source, name))), shape) };
   }
-  // an axis of each group, or of size 1
+  // files store these vectors with an additional axis, of groups or of size 1
   if (
     /\.(ssm_d|ssm_norm\.weight|exp_probs_b\.bias)$/.test(name) &&
     source.has(name) &&

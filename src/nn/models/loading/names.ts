@@ -50,9 +50,9 @@ export type Change =
 export interface Place {
   /** The path of the layer in the model: `blocks.0.attention.query`. */
   readonly path: string;
-  /** Its possible names; a checkpoint has one of them. */
+  /** The possible names of the layer; a checkpoint has one of them. */
   readonly names: readonly string[];
-  /** How its weight is converted. */
+  /** How the layer's weight is converted. */
   readonly change?: Change | undefined;
   /** Whether `change` applies only to the weight, not to the bias. Default false. */
   readonly plainBias?: boolean | undefined;
@@ -179,7 +179,7 @@ function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
   return [...(layerInputs ? Object.entries(layerInputNames) : []), ...numbered.flat()].map(at);
 }
 
-/** The same in GGUF files, where a tensor holds all streams. */
+/** These places in GGUF files, where a tensor holds all streams. */
 function ggufTops({ layerInputs, streams }: DecoderDescription): Place[] {
   const inputs = layerInputs ? Object.entries(ggufLayerInputs) : [];
   return [
@@ -262,7 +262,7 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
 }
 
-/** Convolutions have an axis of size 1, and Kimi Linear's decays three. */
+/** Weights of convolutions have an axis of size 1, and Kimi Linear's decays have three axes. */
 const recurrentChange = (path: string): Change | undefined =>
   /^mixer\.(\w*[cC]onvolution|logDecay)$/.test(path) ? { kind: "reshaped" } : undefined;
 
@@ -349,7 +349,7 @@ const llamaCpp = (name: ArchitectureName): Names => ({
     tokenEmbedding: ["token_embd"],
     positionEmbedding: ["position_embd"],
     embeddingNorm: ["token_embd_norm"],
-    finalNorm: ["output_norm", "token_embd_norm"], // LFM2's is the latter
+    finalNorm: ["output_norm", "token_embd_norm"], // LFM2 uses the second name
     head: ["output"],
   },
   prefixes: (index) => [`blk.${index}.`],

@@ -102,7 +102,7 @@ export function kimiFields(config: Settings): Readonly<Record<string, unknown>> 
     linear_num_heads: own?.wholeIfAny("num_heads") ?? config.whole("linear_num_heads"),
     linear_conv_kernel_dim: own?.wholeIfAny("short_conv_kernel_size") ?? config.whole("linear_conv_kernel_dim"),
     ...(config.get("layer_types") === undefined && { layer_types: types }),
-    tie_word_embeddings: false, // transformers ignores it
+    tie_word_embeddings: false, // transformers ignores this setting
   };
 }
 

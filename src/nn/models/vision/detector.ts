@@ -14,7 +14,7 @@ import { VisionEncoder } from "./vision_encoder.ts";
 
 /** The results of an {@link ObjectDetector}. */
 export interface Detections {
-  /** The scores of each label, and at the end of "no object": [batch, objects, labels + 1]. */
+  /** The scores of each label, then the score of "no object": [batch, objects, labels + 1]. */
   readonly logits: Tensor;
   /** Horizontal and vertical center, width and height, as fractions of the image: [batch, objects, 4]. */
   readonly boxes: Tensor;

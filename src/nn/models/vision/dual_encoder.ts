@@ -41,7 +41,7 @@ export class SimilarityScale extends Module<[cosines: Tensor], Tensor> {
     super();
     const constant = (value: number) =>
       parameter([1], (shape, { dtype = "float32" }) => full(shape, value, { dtype }), options);
-    // The initial values of CLIP and of SigLIP.
+    // CLIP's initial values; SigLIP's if there is a bias.
     this.weight = constant(Math.log(bias ? 10 : 1 / 0.07));
     this.bias = bias ? constant(-10) : null;
   }

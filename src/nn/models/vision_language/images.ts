@@ -214,7 +214,7 @@ export class PlacedPrompt implements Disposable {
       shape: [1, count],
       images: placed,
       positions: parts,
-      // matters only after the last part: a following part states its positions
+      // used only after the last part, because every part states its positions
       next: [end === length ? next[0]! : Math.max(...parts.map((axis) => axis.at(-1)!)) + 1],
       features: within > 0 ? narrow(this.features!, 0, before, within) : undefined,
     };

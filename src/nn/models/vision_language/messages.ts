@@ -19,7 +19,7 @@ export type ContentPart =
 
 /** How a chat template reads the content of messages. */
 export interface ContentForm {
-  /** Whether it iterates over parts. Otherwise content is text with placeholders for images. */
+  /** Whether the template iterates over parts. Otherwise content is text with placeholders for images. */
   readonly isList: boolean;
   readonly placeholder: string;
 }

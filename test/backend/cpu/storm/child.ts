@@ -4,8 +4,8 @@
  *
  *     bun test/backend/cpu/storm/child.ts <seed> <first> <count> <file>
  *
- * A call is a function of the seed and its number alone. The file, of 8 bytes, contains the number of the current call.
- * A single call is printed.
+ * The seed and a call's number determine the call. The file, of 8 bytes, contains the number of the current call. A
+ * single call is printed.
  */
 import { dlopen } from "bun:ffi";
 import { ABI_VERSION, declarations, Status } from "../../../../src/backend/cpu/abi.ts";
@@ -106,7 +106,7 @@ interface Call {
   blockBytes: number;
   block: Float64Array;
   readonly addresses: number[];
-  /** The number of bytes that exist, regardless of the block. */
+  /** The number of bytes of each operand, regardless of what the block states. */
   readonly sizes: number[];
 }
 

@@ -284,7 +284,7 @@ function caches(): void {
   readAheadCall("load", { offset: 1, bytes: 9000 }, [new Uint8Array(10_000)]);
 }
 
-/** The same with caches in q8_0 blocks, tokens first. */
+/** Decoding steps with caches in q8_0 blocks, tokens first. */
 function packedSteps(): void {
   const rotation = { cycles: Float64Array.of(0.1, 0.01), magnitude: 1, interleaved: false };
   const roomOf = () => library.zeros([5, 2, 1, 68], { dtype: "uint8" }).permute([1, 2, 0, 3]);

@@ -34,7 +34,7 @@ struct Preference {
   unsigned schemes = 7, alignments[4] = {256, 256, 256, 256};
 };
 
-// What an algorithm was chosen for.
+// The problem that an algorithm was chosen for.
 struct Chosen {
   Layout a, b, c, d;
   unsigned alignments[4], bias_alignment;

@@ -235,7 +235,7 @@ int cuEventRecord(Event *event, Stream *stream) {
   if (!events.count(event) || !streams.count(stream)) return violation("an unknown event or stream is recorded");
   return *event = {stream, stream->work.size(), 0}, 0;
 }
-// Work ends with the third question.
+// Two queries report that the work is unfinished; the third one finishes it.
 int cuEventQuery(Event *event) {
   ENTER_IN_CONTEXT(cuEventQuery)
   if (!events.count(event)) return violation("a question about an unknown event");

@@ -39,7 +39,7 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
             ", ",
           ),
         );
-        expect(launches).toEqual([...wanted, ...wanted]); // shared, then private
+        expect(launches).toEqual([...wanted, ...wanted]); // with shared buffers, then with private ones
         expect(log.filter((line) => line === "module")).toHaveLength(1);
         // The stand-in copies and fills, but runs no kernel: y keeps its zeros, and x what was written.
         const zeros = count > 1 ? [0, 0] : [0];

@@ -51,7 +51,7 @@ async function compile(files: readonly string[], count: number): Promise<string[
   return paths;
 }
 
-/** Returns what ptxas says about a module, for an architecture: "" if it is right. */
+/** Returns what ptxas says about a module, for an architecture: "" if the module is right. */
 function assemble(ptxas: string, path: string, architecture: string): string {
   const words = [ptxas, `-arch=${architecture}`, "-O1", "-o", "/dev/null", path];
   return Bun.spawnSync(words).stderr.toString();
@@ -78,7 +78,7 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
     }
   }, 3_600_000);
 
-  // Without these the product would be right, but many times slower.
+  // Without tensor cores and registers the product would be right, but many times slower.
   test("products of half use tensor cores, and keep matrices in registers", async () => {
     const tiled = await compile([join(import.meta.dir, "tiles.metal")], 0);
     const texts = await Promise.all(tiled.map((path) => Bun.file(path).text()));

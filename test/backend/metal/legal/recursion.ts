@@ -82,7 +82,7 @@ export function drawCalls(random: Random, length: number): CallProgram {
   functions.sort((a, b) => Number(definedFirst.has(b.kindName)) - Number(definedFirst.has(a.kindName)));
   for (const [at, { callees }] of functions.entries())
     for (let count = random.integer(0, 2); count > 0 && at > 0; count--) callees.add(random.integer(0, at - 1));
-  // In a cycle of several, at most the first must be defined before the others call it.
+  // In a cycle of several functions, at most the first one must be defined before its callers.
   const free = functions.map((_, at) => at).filter((at) => !definedFirst.has(functions[at]!.kindName));
   const first = random.integer(0, functions.length - 1);
   const cycle = length === 0 ? [] : [first, ...free.filter((at) => at !== first).slice(0, length - 1)];

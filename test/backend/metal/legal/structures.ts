@@ -43,7 +43,7 @@ ${other} wide${index}(${type} x) { typename T${index}<${type}>::part p = typenam
   declared.functions.push({ name: `wide${index}`, result: scalar(other), parameters: [scalar(type)] });
 };
 
-/** Numbers as template arguments, a member template, and arrays with such lengths. */
+/** Numbers as template arguments, a member template, and arrays whose lengths are such numbers. */
 const sized: Declare = (declared, index, random) => {
   const type = pick(random, numbers);
   const count = random.integer(2, 5);

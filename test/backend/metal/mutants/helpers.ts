@@ -118,7 +118,7 @@ export function atomicLargest(random: Random): Program {
 }`,
     {
       bindings: () => ({
-        x: places(group * groups).map((value) => value + 1), // neither extreme is among the values
+        x: places(group * groups).map((value) => value + 1), // the values include neither 0 nor 2³² − 1
         result: new Uint32Array(1).fill(start),
       }),
       grid: group * groups,

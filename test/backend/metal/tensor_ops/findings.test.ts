@@ -44,7 +44,7 @@ interface Fault {
   readonly to: string;
   readonly kind: string;
   readonly says: string;
-  /** Text of the finding's line, if it is not that of `to`. */
+  /** The text of the line that the finding names, if it differs from `to`. */
   readonly at?: string;
   readonly severity?: "note";
 }

@@ -118,14 +118,14 @@ function types(left: string, right: string, out: string, wrong: string): Omit<Pa
   return { legal: { left, right, out }, illegal: { left, right, out: wrong } };
 }
 
-/** A destination of another operation, of these sizes. */
+/** Declares a destination of another operation, with the sizes m and n. */
 function other(m: number, n: number): string {
   return `constexpr auto shape2 = mpp::tensor_ops::matmul2d_descriptor(${m}, ${n}, 32);
   mpp::tensor_ops::matmul2d<shape2, execution_simdgroup> op2;
   auto sums = op2.get_destination_cooperative_tensor<decltype(a), decltype(b), float>(); op.run(a, b, sums);`;
 }
 
-/** Sizes and types are drawn, except those that a pair is about. */
+/** Sizes and types are drawn, except those that the case is about. */
 function complete(random: Random, own: Partial<Program>): Program {
   const drawn = { m: pick(random, [16, 32]), n: pick(random, [16, 32]), k: pick(random, [16, 32]) };
   const fixed = own.statements?.includes("shape2") ? { m: 16, n: 32, scope: "execution_simdgroup" } : {};

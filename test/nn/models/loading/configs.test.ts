@@ -92,7 +92,8 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   if (!(key in families[name].fields) && !["rope_scaling", "rope_theta"].includes(key)) return true;
   if (key === "is_encoder_decoder" || refusedFields[name]?.includes(key)) return true;
   if (!key.startsWith("rope_")) return false;
-  // the unsupported type, Qwen's type for images, GPT-2, and one setting for all layers although Gemma 3 has two kinds
+  // the type is unsupported or is Qwen's for images; GPT-2; or one setting for all layers, although Gemma 3 has two
+  // kinds
   const text = JSON.stringify(value);
   const isFlat = !text.includes("_attention") && rowOf(name).localBase !== undefined && key === "rope_parameters";
   // Youtu scales half of the elements; DeepSeek-V3, whose attention it shares, does not

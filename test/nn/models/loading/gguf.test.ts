@@ -89,7 +89,7 @@ describe("the table of docs/models.md", () => {
   const rows = table!
     .split("\n")
     .filter((line) => line.startsWith("| `"))
-    .slice(1) // the head
+    .slice(1) // without the head of the table
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
   test("lists every architecture, under its name in files", async () => {
@@ -99,7 +99,8 @@ describe("the table of docs/models.md", () => {
       const path = folder.file(`${name}.named.gguf`);
       await io.saveGguf(path, {}, { metadata: { "general.architecture": ggml! } });
       const known = await nn.loadModel(path).then(undefined, (error: Error) => error.message);
-      expect(known).toContain(`expected ${ggml}.block_count`); // the name is known, but the rest is missing
+      // the architecture is known, but its settings are missing
+      expect(known).toContain(`expected ${ggml}.block_count`);
     }
   });
 

@@ -217,7 +217,7 @@ describe("memory", () => {
     expect(error).toBeInstanceOf(OutOfMemoryError);
     expect(error.code).toBe("notEnoughMemory");
     expect(error.message).toContain(`${seen[0]!.peakBytes} bytes`);
-    await nn.loadModel(path); // mapped
+    await nn.loadModel(path); // without a conversion, weights are mapped
   });
 });
 

@@ -40,7 +40,7 @@ test("docs/models.md lists every architecture", () => {
 
 const CLOSE = 1e-5;
 const SHORT = 7;
-/** How many tokens follow a text, and follow each text of a batch. */
+/** The number of tokens that are generated after a text, and after each text of a batch. */
 const following = repeats({ usual: 16, all: 64 });
 const followingInBatch = repeats({ usual: 6, all: 16 });
 

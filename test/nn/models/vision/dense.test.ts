@@ -28,7 +28,7 @@ const folder = testFolder("dense");
 const named = cases.map((own, at) => [at, own.name, own] as const);
 const [height, width] = [13, 17]; // the size of an image
 
-/** The number of a weight, as the script fills it. */
+/** A weight, filled with the same numbers as by the script. */
 const filled = (key: string, shape: readonly number[]): Tensor => {
   if (key.endsWith("num_batches_tracked")) return zeros([], { dtype: "int64" });
   const value = weight(key, shape);
@@ -135,7 +135,7 @@ test("the names of timm's networks, and their classifier", async () => {
       .replace("shortcut.convolution", "downsample.0")
       .replace("shortcut.normalization", "downsample.1");
   const renamed = Object.keys(own.shapes).map(timm);
-  // the same as in the file of facebook/detr-resnet-50
+  // the file of facebook/detr-resnet-50 has the same names
   for (const end of ["conv1.weight", "bn1.running_var", "layer1.0.conv2.weight", "layer1.0.bn3.bias"])
     expect(renamed).toContain(`model.backbone.conv_encoder.model.${end}`);
   const shapes = { ...own.shapes, "model.backbone.conv_encoder.model.fc.weight": [2, 2] };

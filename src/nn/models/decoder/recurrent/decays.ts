@@ -15,13 +15,13 @@ export const CHUNK = 64;
 
 /** Factors by which states and contributions of tokens decay within a chunk. */
 export interface Decays {
-  /** From token j to token i ≥ j, 0 for later ones: [..., i, j]. */
+  /** Decay from token j to token i ≥ j, and 0 for i < j: [..., i, j]. */
   readonly within: Tensor;
-  /** From before the chunk to each token: [..., tokens, 1]. */
+  /** Decay from before the chunk to each token: [..., tokens, 1]. */
   readonly fromStart: Tensor;
-  /** From each token to the end of the chunk: [..., tokens, 1]. */
+  /** Decay from each token to the end of the chunk: [..., tokens, 1]. */
   readonly toEnd: Tensor;
-  /** Of the whole chunk: [..., 1, 1]. */
+  /** Decay over the whole chunk: [..., 1, 1]. */
   readonly whole: Tensor;
 }
 

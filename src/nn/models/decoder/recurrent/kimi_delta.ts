@@ -32,7 +32,7 @@ import { Parameter, States, TokenConvolution, withoutPadding } from "./mixer.ts"
 
 type Projection = Linear | QuantizedLinear | LoraLinear;
 
-/** The number of tokens that are computed together; each pair of them has a decay of each element. */
+/** The number of tokens that are computed together. The decay of each element is computed for each pair of them. */
 const CHUNK = 16;
 
 /**

@@ -19,7 +19,7 @@ export interface EncoderArchitecture {
   readonly optionalTokenTypes?: boolean;
   /** Whether norms are before attention and feed-forward, with one after the last block and none in the first. */
   readonly normsBefore?: boolean;
-  /** Whether attention has biases. Default: it has; `ifConfigured`: as `attention_bias` says. */
+  /** Whether attention has biases. Default true; `ifConfigured`: as `attention_bias` says. */
   readonly attentionBias?: false | "ifConfigured";
   /** Whether queries, keys and values are one weight. */
   readonly fused?: boolean;

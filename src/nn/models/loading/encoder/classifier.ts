@@ -80,7 +80,7 @@ function labelsOf({ id2label }: Readonly<Record<string, unknown>>): readonly str
 function initialize(model: Encoder, path: string): void {
   const name = path.slice("head.".length);
   const layer = Reflect.get(model.head!, name);
-  if (!(layer instanceof Linear)) return; // a norm has its weights already
+  if (!(layer instanceof Linear)) return; // norms keep their initial weights
   const { inputs, outputs, bias } = layer;
   const initialization = llamaInitialization(0.02);
   Reflect.set(model.head!, name, new Linear(inputs, outputs, { bias: bias !== null, initialization }));

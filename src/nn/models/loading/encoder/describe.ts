@@ -134,7 +134,9 @@ function eachOf(name: EncoderName, row: EncoderArchitecture, config: Settings, s
   return { layers, order: layers.map((_, index) => index), groupSize: undefined };
 }
 
-/** ALBERT's groups of blocks: block i is of group ⌊i / (blocks / groups)⌋, and applies all of the group's blocks. */
+/**
+ * ALBERT's groups of blocks: block i belongs to group ⌊i / (blocks / groups)⌋, and applies all of the group's blocks.
+ */
 function groupsOf(name: EncoderName, row: EncoderArchitecture, config: Settings, sizes: Sizes) {
   const [groups, inner] = [config.whole("num_hidden_groups"), config.whole("inner_group_num")];
   const layers = Array.from({ length: groups * inner }, (_, index) => layerOf(name, row, config, sizes, index));

@@ -129,7 +129,7 @@ const withoutFusion = (description: EncoderDescription): EncoderDescription => (
 /** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */
 const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);
 
-/** The metadata as a `config.json`. llama.cpp's BERT has gelu, and heads that divide the width. */
+/** The metadata as a `config.json`. llama.cpp's BERT always uses gelu, and heads of size width / heads. */
 function configOf(
   file: GgufReader,
   name: EncoderName,

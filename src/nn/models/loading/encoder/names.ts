@@ -318,7 +318,7 @@ const withoutUse = [
   /^(cls|lm_head|lm_predictions|mask_predictions|predictions|sop_classifier|classifier|qa_outputs|head|decoder)\./,
   /^(pre_classifier|vocab_transform|vocab_layer_norm|vocab_projector|distilbert\.distilbert)\./,
   /^(generator_predictions|generator_lm_head|discriminator_predictions)\./,
-  // DeBERTa's, which `transformers` ignores too: without learned positions, and without relative attention
+  // DeBERTa's tables of positions and norms that the config disables; `transformers` ignores them too
   /^(deberta\.)?embeddings\.position_embeddings\./,
   /^(deberta\.)?encoder\.LayerNorm\./,
 ];

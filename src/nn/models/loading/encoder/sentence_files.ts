@@ -93,7 +93,7 @@ function settingsIn(path: string): Settings {
   return new Settings(path, new Map(Object.entries(json)));
 }
 
-/** The keys of Pooling, in the order in which the results of several are concatenated. */
+/** The keys of Pooling's config. If several are set, their results are concatenated in this order. */
 const poolingKeys: readonly (readonly [key: string, mode: string, pooling: Pooling])[] = [
   ["pooling_mode_cls_token", "cls", "first"],
   ["pooling_mode_max_tokens", "max", "max"],

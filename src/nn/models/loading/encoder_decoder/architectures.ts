@@ -9,7 +9,7 @@ import type { Json } from "../../../../io/json.ts";
 export interface EncoderDecoderRow {
   /** Name for users. */
   readonly title: string;
-  /** Whether it is a T5: RMSNorm before each part, no biases, scores of distances, and other names of fields. */
+  /** Whether the model is a T5: RMSNorm before each part, no biases, scores of distances, and other names of fields. */
   readonly t5?: boolean;
   /** Whether each block has scores of distances. Default: all blocks share the first block's scores. */
   readonly distancesPerBlock?: boolean;

@@ -255,7 +255,7 @@ export interface DescribedDual {
   readonly description: DualDescription;
 }
 
-/** Returns a part of a config, with the changes in its older form, which take precedence. */
+/** Returns a part of a config. If an older form, `…_dict`, exists too, its fields take precedence. */
 function partOf(config: Settings, key: string): Settings {
   const [part, older] = [config.inner(key), config.inner(`${key}_dict`)];
   const entries = [...(part?.entries() ?? []), ...(older?.entries() ?? [])];

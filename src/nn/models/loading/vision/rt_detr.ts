@@ -192,7 +192,7 @@ export function rtDetrPlaces(description: RtDetrDescription): Place[] {
   ];
 }
 
-/** Queries of training, the labels of earlier blocks, and copies of heads outside of the decoder. */
+/** Unused weights: queries for training, the labels of earlier blocks, and copies of heads outside of the decoder. */
 const unused = [
   /^model\.denoising_class_embed\./,
   /^(model\.decoder\.)?class_embed\./,

@@ -127,7 +127,7 @@ export const place = (path: string, ...names: readonly string[]): Place => ({ pa
 
 const attentionParts = {
   ...{ query: ["q_proj"], key: ["k_proj"], value: ["v_proj"] },
-  output: ["out_proj", "o_proj"], // of SAM, and of SAM 2
+  output: ["out_proj", "o_proj"], // SAM's name, then SAM 2's
 } as const;
 
 const attentionPlaces = (path: string, name: string): Place[] =>

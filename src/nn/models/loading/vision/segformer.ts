@@ -17,7 +17,7 @@ const fields = {
 /** Keys without an effect on results: of training, of the size of training images, and of the layout of states. */
 const notes: ReadonlySet<string> = new Set([
   ...["drop_path_rate", "semantic_loss_ignore_index", "reshape_last_stage", "image_size", "downsampling_rates"],
-  // the code of SegFormer ignores it: its norms have PyTorch's eps
+  // SegFormer's code ignores this setting: its norms use PyTorch's default eps
   "layer_norm_eps",
 ]);
 

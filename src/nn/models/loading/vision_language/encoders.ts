@@ -150,7 +150,7 @@ function gemmaProjector(config: Settings, encoder: VisionDescription, text: Deco
   return { gather: { kind: "mean", size }, norm, bias: false, outputWidth: text.width };
 }
 
-/** @throws {FileFormatError} unless patches are a square of squares of `size` rows. */
+/** @throws {FileFormatError} unless patches are a square grid that divides into squares of `size` rows. */
 function checkSquares(config: Settings, name: string, { patches }: VisionDescription, size: number): void {
   const [rows, columns] = patches.image.map((side, axis) => Math.floor(side / patches.size[axis]!));
   if (rows === columns && rows! % size === 0) return;

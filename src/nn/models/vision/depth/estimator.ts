@@ -110,11 +110,10 @@ export class DepthEstimator extends ImageModel {
   }
 }
 
-/** The size of the next level; after the last one, twice its size. */
+/** The size of the next level; for the last level, twice its own size. */
 function sizeAfter(levels: readonly Tensor[], at: number): Grid {
   const next = levels[at + 1];
   if (next) return gridOfPlanes(next);
-  // the last sum has the size of its level
   const [rows, columns] = gridOfPlanes(levels[at]!);
   return [2 * rows, 2 * columns];
 }

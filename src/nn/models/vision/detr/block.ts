@@ -13,7 +13,7 @@ import type { DetrDescription, DetrStack } from "./description.ts";
 export interface DetrMemory {
   /** The encoder's states, [batch, places, width]. */
   readonly states: Tensor;
-  /** Their positions, [1, places, width]. */
+  /** The positions of these states, [1, places, width]. */
   readonly positions: Tensor;
 }
 

@@ -46,7 +46,7 @@ interface BlockPlace {
   readonly inputs: number;
   readonly width: number;
   readonly stride: number;
-  /** Whether it is the first block of its stage. */
+  /** Whether the block is the first one of its stage. */
   readonly isFirst: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface Anchors {
 }
 
 const [LEAST, SIDE] = [0.01, 0.05];
-/** The logits of other places. Their boxes are the whole image. */
+/** The logits of places that are not valid. Their boxes are the whole image. */
 const LARGEST = 3.4028234663852886e38;
 
 /**

@@ -15,15 +15,15 @@ export interface RtDetrDescription {
   readonly encoderWidth: number;
   /** The blocks over the places of some levels. */
   readonly encoder: DetrStack;
-  /** The levels with such blocks, by their index in `levels`. */
+  /** The levels whose places attend to one another, as indices into `levels`. */
   readonly attended: readonly number[];
-  /** The activation of these blocks. */
+  /** The activation of the blocks in `encoder`. */
   readonly encoderActivation: FeedForwardDescription["activation"];
   /** The base of the positions of places. */
   readonly temperature: number;
   /** The activation of the convolutions that combine levels. */
   readonly activation: FeedForwardDescription["activation"];
-  /** The width of these convolutions, divided by `encoderWidth`. */
+  /** The width of the convolutions that combine levels, divided by `encoderWidth`. */
   readonly expansion: number;
   /** The size of the queries' hidden states. */
   readonly width: number;

@@ -33,7 +33,10 @@ export interface SamDecoderDescription {
   readonly feedForward: FeedForwardDescription;
   /** A small number that norms add to the variance. */
   readonly eps: number;
-  /** The factors by which attention between tokens and patches narrows its heads: in blocks, and the last one. */
+  /**
+   * The factors by which attention between tokens and patches narrows its heads: in the blocks, and in the final
+   * attention.
+   */
   readonly reductions: readonly [blocks: number, last: number];
   /** The number of masks for an ambiguous prompt. There is one more mask, for unambiguous prompts. */
   readonly masks: number;
@@ -75,7 +78,10 @@ export interface HieraStageDescription {
   readonly heads: number;
   /** The side of the windows that attention is limited to, in places. */
   readonly window: number;
-  /** The factor by which the first block narrows the grid: the largest queries of each square of places. 1: none. */
+  /**
+   * The side of the squares of places whose queries the first block replaces by their maximum, which shrinks the grid.
+   * 1: none.
+   */
   readonly pool: number;
 }
 

@@ -44,7 +44,7 @@ export interface SamMasks {
   readonly masks: Tensor;
   /** The predicted quality of each mask, about its overlap with the object (IoU), up to 1: [masks]. */
   readonly scores: Tensor;
-  /** Only of SAM 2: a logit, above 0 if there is an object: [1]. */
+  /** A logit, above 0 if there is an object: [1]. Only SAM 2 computes it. */
   readonly presence?: Tensor | undefined;
 }
 

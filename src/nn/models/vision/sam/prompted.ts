@@ -1,4 +1,4 @@
-/** What models share that find the mask of an object from points and boxes. */
+/** The base class of models that find the mask of an object from points and boxes. */
 import { ShapeError } from "../../../../core/errors.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { tensor } from "../../../../ops/creation/tensor.ts";

@@ -70,7 +70,8 @@ export function describeMmproj(
   const type = projectorTypeOf(settings);
   const { family } = projectorTypes[type];
   const width = settings.wholeIfAny("vision.projection_dim", 0);
-  const isFitting = width === undefined || width === language.width || family === "llava"; // LLaVA states CLIP's width
+  // LLaVA's files have CLIP's width in this field
+  const isFitting = width === undefined || width === language.width || family === "llava";
   if (!isFitting)
     throw new ArgumentError(
       "loadModel",
