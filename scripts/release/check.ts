@@ -7,7 +7,8 @@ import { run } from "../../src/cli/run.ts";
 import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
 import { type Counts, oneFailed, onePassed, sum } from "../counts.ts";
 import { packFolders } from "./pack.ts";
-import { stageMain, stagePlatform } from "./stage.ts";
+import { stagePlatform } from "./stage.ts";
+import { stageMainOnce } from "./staged.ts";
 
 /** Stages the package and this machine's platform package with the built dylib, and checks both tarballs. */
 export async function checkPackages(): Promise<Counts> {
@@ -16,7 +17,7 @@ export async function checkPackages(): Promise<Counts> {
     const [main, platformPackage] = [packageFile.name, `${packageFile.name}-${platform}`].map((name) =>
       join(folder, name),
     ) as [string, string];
-    await stageMain(main);
+    await stageMainOnce(main);
     await stagePlatform(platformPackage, platform, [join(buildFolder, cpuLibraryName)]);
     const counts = (await packFolders([main, platformPackage], join(folder, "tarballs"))).map(checkTarball);
     return sum(await Promise.all(counts));

@@ -12,7 +12,8 @@ import {
 import { join } from "node:path";
 import packageFile from "../../package.json";
 import { packFolders } from "../../scripts/release/pack.ts";
-import { deviceTarget, stageDevice, stageMain, stagePlatform } from "../../scripts/release/stage.ts";
+import { deviceTarget, stageDevice, stagePlatform } from "../../scripts/release/stage.ts";
+import { stageMainOnce } from "../../scripts/release/staged.ts";
 import { toolchainsFolder } from "../../src/cli/toolchain.ts";
 import { buildFolder, cpuLibraryName, libraryName, platform } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
@@ -68,7 +69,7 @@ export async function packHere(): Promise<[main: string, platform: string]> {
   await Bun.write(join(project, "package.json"), '{ "name": "empty", "type": "module" }\n');
   await Bun.write(join(project, "program.ts"), program);
   const dylibs = [join(buildFolder, cpuLibraryName), ...(hasMetal ? [join(buildFolder, libraryName)] : [])];
-  await stageMain(main);
+  await stageMainOnce(main);
   await stagePlatform(platformFolder, platform, dylibs);
   return (await packFolders([main, platformFolder], join(folder, "tarballs"))) as [string, string];
 }
