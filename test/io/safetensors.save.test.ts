@@ -135,7 +135,8 @@ describe("a writer that fails", () => {
     const path = folder.file("limited", "model.safetensors");
     await io.saveSafetensors(path, { a: zeros([3]) });
     const before = readFileSync(path);
-    const { stdout } = Bun.spawnSync(["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash", ...bunWords, "-e", program(path)]);
+    const limited = ["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash"];
+    const { stdout } = Bun.spawnSync([...limited, ...bunWords, "-e", program(path)]);
     expect(stdout.toString()).toStartWith("FileError fileTooLarge [saveSafetensors]");
     expect(stdout.toString()).toContain("(EFBIG); nothing was written, and an existing file is unchanged");
     expect(readFileSync(path).equals(before)).toBe(true);
