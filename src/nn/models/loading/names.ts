@@ -179,7 +179,10 @@ function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
   return [...(layerInputs ? Object.entries(layerInputNames) : []), ...numbered.flat()].map(at);
 }
 
-/** These places in GGUF files, where a tensor holds all streams. */
+/**
+ * Places in GGUF files of the layers that only Gemma 3n and Gemma 4 have outside of the blocks. A tensor holds all
+ * streams.
+ */
 function ggufTops({ layerInputs, streams }: DecoderDescription): Place[] {
   const inputs = layerInputs ? Object.entries(ggufLayerInputs) : [];
   return [

@@ -31,7 +31,7 @@ export interface RtDetrDescription {
   readonly queries: number;
   /** The blocks over the queries. */
   readonly decoder: DetrStack;
-  /** The activation of these blocks. */
+  /** The activation of the blocks over the queries. */
   readonly decoderActivation: FeedForwardDescription["activation"];
   /** The number of places of each level that a head of a query attends to. */
   readonly points: number;
