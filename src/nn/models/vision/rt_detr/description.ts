@@ -13,7 +13,7 @@ export interface RtDetrDescription {
   readonly levels: readonly number[];
   /** The width in which levels are combined. */
   readonly encoderWidth: number;
-  /** The blocks over the places of some levels. */
+  /** The blocks that process the places of some levels. */
   readonly encoder: DetrStack;
   /** The levels whose places attend to one another, as indices into `levels`. */
   readonly attended: readonly number[];
