@@ -31,11 +31,17 @@ export interface Traffic {
   readonly tile: Tile;
   /** Device memory read and written, as counted. */
   readonly bytes: number;
-  /** Minimum: each row that a threadgroup owns once, each line that it iterates over once, and each result once. */
+  /**
+   * The minimum of bytes: each row that a threadgroup owns once, each line that it iterates over once, and each result
+   * once.
+   */
   readonly leastBytes: number;
   /** Floating-point operations of 8 × 8 products, as counted: two per multiply-accumulate. */
   readonly operations: number;
-  /** 2 · length² · dim per product, or half of it if causal, with whole tiles per SIMD-group on the diagonal. */
+  /**
+   * The minimum of operations: 2 · length² · dim per product, or half of it if causal, with whole tiles per SIMD-group
+   * on the diagonal.
+   */
   readonly mostOperations: number;
 }
 

@@ -22,7 +22,7 @@ const ddddocr = { requirement: "ddddocr==1.6.1" } as const;
 const openwakeword = { requirement: "openwakeword==0.4.0" } as const;
 const rapidocr = { requirement: "rapidocr-onnxruntime==1.4.4" } as const;
 
-/** By names for tables. */
+/** The models, by their names in tables. */
 export const packageModels: Readonly<Record<string, PackageModel>> = {
   "silero-vad": {
     ...{ ...silero, path: "silero_vad/data/silero_vad.onnx" },

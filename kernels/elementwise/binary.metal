@@ -36,7 +36,7 @@ kernel void binary(
     store_run(output, places[2], results, run.count);
 }
 
-// As above, for operations whose result is a bool.
+// The kernel for operations whose result is a bool, with the same buffers.
 template <typename T>
 kernel void binary_predicate(
     device const T *a [[buffer(0)]],

@@ -27,7 +27,7 @@ kernel void unary(device const T *input [[buffer(0)]], device T *output [[buffer
     store_run(output, places[1], results, run.count);
 }
 
-// As above, for operations whose result is a bool.
+// The kernel for operations whose result is a bool, with the same buffers.
 template <typename T>
 kernel void unary_predicate(device const T *input [[buffer(0)]], device bool *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
     const Run run = run_of(loop, position, grid);

@@ -32,7 +32,7 @@ inline float2 root_of_unity(uint k, uint n) {
     return float2(octant >= 2 && octant < 6 ? -cosine : cosine, octant >= 4 ? sine : -sine);
 }
 
-// -i x.
+// The product -i x.
 inline float2 turned(float2 x) { return float2(x.y, -x.x); }
 
 inline void transform_2(thread float2 *x) {

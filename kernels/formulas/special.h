@@ -129,7 +129,7 @@ template <typename T> inline T logaddexp(T a, T b) {
     return larger + log1p(exp(-distance));
 }
 
-// log2(2^a + 2^b), computed in the same way.
+// log2(2^a + 2^b), computed so that no exponential overflows.
 template <typename T> inline T logaddexp2(T a, T b) {
     T larger = a > b || is_nan(a) ? a : b;
     T distance = a == b ? T(0) : fabs(a - b);

@@ -35,7 +35,7 @@ template <class C> inline Vector<C> load_some(const C *from, int64_t count) {
   return vector;
 }
 
-// The same, converted to float64; at most a vector of float64.
+// Loads the first `count` elements, converted to float64; at most a vector of float64.
 template <class C> inline Vector<double> load_some_wide(const C *from, int64_t count) {
   if constexpr (std::is_same_v<C, double>) return load_some(from, count);
   else {

@@ -4,7 +4,7 @@
 export interface Mutation {
   /** Path from the root folder. */
   readonly file: string;
-  /** From 1. */
+  /** The line, counted from 1. */
   readonly line: number;
   /** The kind of mistake, such as `boundary`. */
   readonly kind: string;

@@ -5,7 +5,7 @@ import { behindClosing, behindTemplate, partsOf, type Token } from "./tokens.ts"
 import { common, isFlag, literalType, plain, promoted, shapeOf, type Type, vectorOf } from "./types.ts";
 import { casts, keywords, resultOf } from "./vocabulary.ts";
 
-/** Strongest last. */
+/** The priorities of operators, the strongest last. */
 const priorities: Readonly<Record<string, number>> = {
   "?": 2,
   "||": 3,

@@ -8,7 +8,7 @@ interface SwiftToken {
   readonly kind: "name" | "text" | "number" | "mark";
   readonly text: string;
   readonly line: number;
-  /** Preceded by a space or a new line. */
+  /** Whether a space or a new line precedes it. */
   readonly isApart: boolean;
 }
 

@@ -9,9 +9,9 @@ export interface Token {
   readonly line: number;
   /** Where it begins in the text. */
   readonly start: number;
-  /** The first token of its line. */
+  /** Whether it is the first token of its line. */
   readonly isFirst: boolean;
-  /** Directly after the previous token. */
+  /** Whether it is directly after the previous token. */
   readonly isGlued: boolean;
 }
 

@@ -23,7 +23,7 @@ export const specifiers: ReadonlySet<string> = new Set([
   ...["explicit", "friend", "virtual", "register", "typename", "coherent", "visible", "intersection", ...spaces],
 ]);
 
-/** Called like functions, with a type in angle brackets. */
+/** Casts: called like functions, with a type in angle brackets. */
 export const casts: ReadonlySet<string> = new Set([
   ...["as_type", "static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"],
 ]);

@@ -121,7 +121,7 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
     await Bun.write(join(source, "bundle", `${name}.js`), libraryEntry("./chosen.js", `library.${name}`, members));
 }
 
-/** Returns the modules that only postponed namespaces load. @param entry is written, and built */
+/** Returns the modules that only postponed namespaces load. @param entry the file to write and build for this */
 async function bundledSecond(
   source: string,
   entry: string,
@@ -178,7 +178,7 @@ async function share(source: string, bundled: ReadonlySet<string>, shared: reado
   }
 }
 
-/** Returns the names that a namespace exports. @param entry is written, and built */
+/** Returns the names that a namespace exports. @param entry the file to write and build for this */
 async function namesIn(entry: string, { name, path }: Namespace): Promise<string[]> {
   await Bun.write(entry, `export * from "${path.replace("./src/", "../").replace(/\.ts$/, ".js")}";\n`);
   const text = await (await build(entry, { naming: `${name}.js` })).text();

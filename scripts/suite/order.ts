@@ -37,7 +37,7 @@ export function inOrderOf(seed: number, files: readonly string[], timings: Timin
   return files.toSorted((left, right) => drawn(right) - drawn(left) || (left < right ? -1 : 1));
 }
 
-/** Above 0 and below 1. */
+/** Returns a number above 0 and below 1. */
 const uniform = (seed: number, file: string): number =>
   (Number.parseInt(contentKey([String(seed), file]).slice(0, 12), 16) + 0.5) / 2 ** 48;
 

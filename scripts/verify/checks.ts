@@ -6,7 +6,7 @@ import { numberProbes } from "./probes/numbers.ts";
 import { systemProbes } from "./probes/system.ts";
 import { threadProbes } from "./probes/threads.ts";
 
-/** Each runs in a separate process. */
+/** A check, which runs in a separate process. */
 export type Check =
   /** A function of {@link probes}, by the assumption's identifier. */
   | { readonly kind: "probe" }

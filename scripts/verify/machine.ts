@@ -42,7 +42,7 @@ export async function describeMachine(environment: Readonly<Record<string, strin
 
 const isMac = process.platform === "darwin";
 
-/** Such as `Mac14,2: `. */
+/** Returns the model of the machine, such as `Mac14,2: `. */
 const hardware = async (): Promise<string> => (isMac ? `${await firstLine("sysctl", "-n", "hw.model")}: ` : "");
 
 async function system(): Promise<string> {

@@ -18,7 +18,7 @@ export function searchable(source: string, env: MarkdownEnv, markdown: MarkdownR
     if (!isHeading && !isParagraph) continue;
     if (isHeading) headings++;
     else paragraphs++;
-    kept.push(...tokens.slice(at, at + 3)); // it opens, its text, it closes
+    kept.push(...tokens.slice(at, at + 3)); // the token that opens it, its text, and the token that closes it
   }
   return markdown.renderer.render(kept, markdown.options, env);
 }

@@ -16,7 +16,9 @@ export interface Backend {
   unavailable(): string | undefined;
   /** Allocates memory with undefined contents for results. @throws {OutOfMemoryError} */
   allocate(byteLength: number, hint: AllocationHint): Memory;
-  /** Makes a tensor's memory usable here: no work on the CPU; on Metal a copy to the device if it is elsewhere. */
+  /**
+   * Makes a tensor's memory usable by this backend: nothing to do on the CPU; on Metal, copies memory to the device.
+   */
   makeResident(tensor: Tensor): void;
   /** Called before an operation changes a storage that running work may still read. */
   beforeChange?(storage: Storage): void;

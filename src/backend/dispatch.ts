@@ -68,7 +68,7 @@ export function execute<Attributes, D extends DType>(
   return executeMany(primitive, inputs, [{ shape, dtype }], attributes, operation)[0];
 }
 
-/** The results of an operation: a tensor of each dtype. */
+/** The results of an operation: one tensor for each spec, of its dtype. */
 type Results<Specs extends readonly OutputSpec[]> = { -readonly [At in keyof Specs]: Tensor<Specs[At]["dtype"]> };
 
 /** Runs an operation with several results, which it allocates. @see {@link execute} */
@@ -495,7 +495,7 @@ const isRecoverable = (error: unknown): error is OrchardError =>
   (error instanceof OutOfMemoryError && error.code !== "memoryLimit") ||
   (error instanceof BackendError && error.code !== "strict");
 
-// Kinds of calls that a backend could not compile and are not tried again.
+// Kinds of calls that are not tried again on a backend that could not compile them.
 const broken = new Map<string, string>();
 
 const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[]): string =>

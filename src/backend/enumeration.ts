@@ -96,7 +96,7 @@ function headerOf(type: string, lists: Lists): Header {
   return { name: `generated/${snakeCase(type)}.h`, text };
 }
 
-/** The same enumeration for C++, with the name of each constant in TypeScript. */
+/** The C++ header of an enumeration, with the TypeScript name of each constant. */
 function cpuHeaderOf(type: string, { name, text }: Header, names: readonly string[]): Header {
   const list = names.map((each) => `"${each}"`).join(", ");
   const nameOf = `constexpr const char *names_of(${type} name) {\n  constexpr const char *names[] = {${list}};\n`;

@@ -69,7 +69,7 @@ function check(file: string, options: CheckOptions): FileResult {
     try {
       text = checkKernel(file, options) ?? "";
     } catch (error) {
-      if (!(error instanceof BackendError)) throw error; // the files exceed the size of a source together
+      if (!(error instanceof BackendError)) throw error; // together, the files exceed the maximum size of a source
     }
   return { file, text: text.trimEnd(), seconds: (performance.now() - start) / 1000 };
 }

@@ -55,7 +55,9 @@ FNR == 1 { depth = closed = 0 }
 /^[[:space:]]*#endif/ { closed -= !is_open[depth]; depth-- }
 closed == 0 && imports($0) && name ~ known && !seen[name = depth ? "guarded" : name]++ { print name }`;
 
-/** Succeeds if a module tests for macOS, names no other system, and imports no missing module if this test is true. */
+/**
+ * Succeeds if a module tests for macOS, names no other system, and imports no missing module where this test is true.
+ */
 const asksForMac = String.raw`${readImport}
 BEGIN { known = "^(${present.join("|")})$" }
 FNR == 1 { depth = mac = 0 }
@@ -85,7 +87,7 @@ mac && /^[[:space:]]*#(if|elseif)/ { gsub(/os\((macOS|OSX)\)/, "swift(>=5)") }
 tool && index($0, "${appleTool}") { gsub(/${appleTool.replaceAll("/", "\\/")}/, tool) }
 { print }`;
 
-/** Prints the folder that contains the folders of all lines. Folders of builds do not count. */
+/** Reads folders, one per line, and prints the deepest folder that contains all of them. Ignores build folders. */
 const common = String.raw`
 /\/\.build\// { next }
 folder == "" { folder = $0 }

@@ -59,7 +59,7 @@ type Plan = string[][] | { readonly problem: string };
 
 /**
  * Plans `build` and `test` of a package with targets that import frameworks of Apple for screens and media, such as
- * SwiftUI. They are left out, with a sentence for each on stderr.
+ * SwiftUI. These targets are left out; stderr has a sentence about each.
  */
 async function planOf(swift: SwiftToolchain, command: string, words: readonly string[]): Promise<Plan> {
   const whole = [[command, ...words]];

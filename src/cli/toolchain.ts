@@ -132,7 +132,7 @@ export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(s
   return ["-use-ld=lld", ...(hasSysroot ? ["-sdk", sysroot, "-Xclang-linker", `--sysroot=${sysroot}`] : [])];
 }
 
-/** The same flags for `swift build`, and for C++. */
+/** The flags for the linker and the development files in the form of `swift build`, also for C++. */
 function buildFlags(folder: string): string[] {
   const option = `--sysroot=${sysrootOf(folder)}`;
   const forSwift = compilerFlags(folder).flatMap((word) => ["-Xswiftc", word]);

@@ -154,7 +154,7 @@ function stepOf(shape: readonly number[], strides: readonly number[]): number | 
 }
 
 interface LinkFacts extends Pick<Link, "units" | "width" | "isThin"> {
-  /** The shape of the nest of all units. */
+  /** The shape of the loop nest over all units. */
   readonly sizes: readonly number[];
 }
 

@@ -24,7 +24,7 @@ export interface Entry {
   readonly storage: Storage | null;
   /** The version at the first access. */
   readonly version: number;
-  /** The contents before the first access, of `host` and `array`. */
+  /** The contents before the first access, for entries of kind `host` and `array`. */
   readonly contents: Uint8Array | null;
   /** The contents of an array after its call. */
   after: Uint8Array | null;

@@ -13,7 +13,7 @@ export async function bundlePage(entry: string): Promise<Document> {
   const textOf = async (extension: string) =>
     (await outputs.find(({ path }) => path.endsWith(extension))!.text()).trim();
   const [html, script, styles] = await Promise.all([textOf(".html"), textOf(".js"), textOf(".css")]);
-  const code = script.replaceAll("</script", "<\\/script"); // would close the element
+  const code = script.replaceAll("</script", "<\\/script"); // would close the script element
   const inlined = html
     .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${styles}</style>`)
     .replace(/<script type="module"[^>]*><\/script>/, () => `<script type="module">${code}</script>`);

@@ -35,7 +35,7 @@ export interface ScheduleOptions {
 export interface ClippingOptions {
   /** Whether predicted data are clipped to ±`clipSampleRange`. Default true. */
   clipSample?: boolean | undefined;
-  /** Default 1. */
+  /** The bound of `clipSample`. Default 1. */
   clipSampleRange?: number | undefined;
 }
 
@@ -46,9 +46,9 @@ export interface ThresholdingOptions {
    * magnitudes, from 1 to `sampleMaxValue`. Default false.
    */
   thresholding?: boolean | undefined;
-  /** Default 0.995. */
+  /** The quantile of magnitudes for `thresholding`. Default 0.995. */
   dynamicThresholdingRatio?: number | undefined;
-  /** Default 1. */
+  /** The largest threshold of `thresholding`. Default 1. */
   sampleMaxValue?: number | undefined;
 }
 
@@ -82,7 +82,7 @@ export interface EulerOptions extends ScheduleOptions {
 
 /** Options of {@link dpmSolver}. */
 export interface DpmSolverOptions extends EulerOptions, ThresholdingOptions {
-  /** 1 or 2. Default 2. */
+  /** The order of the solver, 1 or 2. Default 2. */
   solverOrder?: number | undefined;
   /** The form of the second order. Default `"midpoint"`. */
   solverType?: "midpoint" | "heun" | undefined;
@@ -103,7 +103,7 @@ export interface FlowMatchOptions {
   stochasticSampling?: boolean | undefined;
 }
 
-/** An upper bound, far above any model's. It keeps a mistaken number from exhausting memory. */
+/** Far above any model's number of steps. This limit keeps a mistaken number from exhausting memory. */
 const MOST_STEPS = 2 ** 20;
 
 /** A number of timesteps. */

@@ -32,7 +32,9 @@ declare const self: {
   postMessage(port: number): void;
 };
 
-/** Intervals since each rank was last heard. Ranks that were never heard are absent; all are if UDP is blocked. */
+/**
+ * Intervals since each rank was last heard. Without entries for ranks that were never heard; empty if UDP is blocked.
+ */
 const quiet = new Map<number, number>();
 let [expected, socket] = ["", undefined as Bun.udp.Socket<"buffer"> | undefined];
 /** Datagrams received before the token was known, since other ranks may start earlier. */

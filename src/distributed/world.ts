@@ -57,7 +57,7 @@ export interface WorldInfo {
 export interface Connection {
   readonly mpi: Mpi;
   readonly queue: Queue;
-  /** For collective calls. */
+  /** The communicator for collective calls. */
   readonly everyone: Communicator;
   /** The communicator for messages between two ranks. */
   readonly pairs: Communicator;

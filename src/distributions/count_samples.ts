@@ -35,7 +35,7 @@ import { exponential, type Source, uniform, uniformAboveZero } from "./noise.ts"
 import { deviance, portableLog, portableLog1p, stirlingError } from "./portable.ts";
 import { firstAccepted, type Proposal } from "./standard_gamma.ts";
 
-/** At means below this, events are counted whose waiting times fit into the available time. */
+/** Below this mean, samples count the events whose waiting times fit into the available time. */
 const FAR = 10;
 /** At a mean below {@link FAR}, more events than this have a negligible probability. */
 const MOST_EVENTS = 200;

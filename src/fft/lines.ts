@@ -26,7 +26,7 @@ export interface FftOptions {
   n?: number | undefined;
   /** The axis. Default −1, the last. */
   dim?: number | undefined;
-  /** Default `"backward"`. */
+  /** The normalization. Default `"backward"`. */
   norm?: FftNorm | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface FftManyOptions {
   s?: readonly number[] | undefined;
   /** The axes. Default: the last ones, as many as `s` has lengths; all without `s`. */
   dim?: number | readonly number[] | undefined;
-  /** Default `"backward"`. */
+  /** The normalization. Default `"backward"`. */
   norm?: FftNorm | undefined;
 }
 

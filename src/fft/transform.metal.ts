@@ -23,7 +23,10 @@ const LINES_FIRST = 128;
 const LINES_LAST = 256;
 const SWAP_RESULT = 512;
 
-/** One end of a transform: its elements per row in memory, the elements that are not 0 or dropped, and flags. */
+/**
+ * The input or the output of a transform: its elements per row in memory, the elements that are not 0 or dropped, and
+ * flags.
+ */
 interface End {
   readonly row: number;
   readonly length: number;

@@ -291,7 +291,7 @@ const graphFields: Readonly<Record<number, Read<GraphProto>>> = {
   15: (it, reader) => it.sparse.push(sparseTensor(reader)),
 };
 
-/** Graphs nest in attributes; a hostile file would otherwise overflow the stack. */
+/** Graphs nest in attributes; without this limit, a hostile file would overflow the stack. */
 const MOST_NESTED = 64;
 let nested = 0;
 

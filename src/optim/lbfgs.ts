@@ -186,7 +186,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     }
   }
 
-  /** Moves by the learning rate. The loss there is evaluated only if another iteration follows. */
+  /** Moves the parameters by the learning rate. Evaluates the new loss only if another iteration follows. */
   private plainStep(closure: () => Tensor, { direction, stepSize }: Memory, isLast: boolean): Step {
     this.move(stepSize, direction);
     return { point: isLast ? null : this.evaluate(closure), t: stepSize, evaluations: isLast ? 0 : 1 };

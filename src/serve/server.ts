@@ -25,7 +25,7 @@ import { type Engine, type Order, Work } from "./work.ts";
 export interface ServerOptions {
   /** The address to listen on. Default 127.0.0.1; any other requires a key. */
   readonly host?: string | undefined;
-  /** Default 8080; 0 for any free port. */
+  /** The port. Default 8080; 0 for any free port. */
   readonly port?: number | undefined;
   readonly key?: string | undefined;
   /** The origins of web pages that may send requests. Default: none. */

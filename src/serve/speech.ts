@@ -89,7 +89,7 @@ function check(name: string, speech: SpeechModel, form: SpeechForm, task: string
     throw new ApiError(400, `the model ${name} can't translate`, null, "model");
 }
 
-/** A gigabyte. */
+/** A gigabyte of float32 samples. */
 const MOST_SAMPLES = 2 ** 28;
 /** Limits the samples after conversion to 16 kHz: a small file with a low sample rate may be long. */
 const MOST_SECONDS = 16_384;

@@ -29,7 +29,7 @@ export type ConvolveMode = "full" | "same" | "valid";
 
 /** Options of {@link convolve} and {@link correlate}. */
 export interface ConvolveOptions {
-  /** Default `"full"`. */
+  /** The part of the result to return. Default `"full"`. */
   mode?: ConvolveMode | undefined;
   /**
    * `"direct"` sums products, for real signals and a second signal of one axis; `"fft"` multiplies spectra; `"auto"`

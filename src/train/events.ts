@@ -3,7 +3,7 @@
 /** One optimizer step. */
 export interface StepEvent {
   readonly kind: "step";
-  /** Counted from 1. */
+  /** The step, counted from 1. */
   readonly step: number;
   /** The mean of −log p over the tokens, or the texts, of the step, before the update, in nats. */
   readonly loss: number;
@@ -27,7 +27,7 @@ export interface StepEvent {
 export interface EvaluationEvent {
   readonly kind: "evaluation";
   readonly step: number;
-  /** In nats per token, or per text. */
+  /** The loss in nats per token, or per text. */
   readonly loss: number;
   /** The loss in bits per byte of text, which is comparable between tokenizers; undefined in runs of encoders. */
   readonly bitsPerByte?: number | undefined;

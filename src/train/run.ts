@@ -13,7 +13,7 @@ import type { StepResult } from "./trainee.ts";
 
 /** The result of an evaluation. */
 export interface HeldOut {
-  /** In nats. */
+  /** The loss in nats. */
   readonly loss: number;
   /** Other measures, as a sentence. */
   readonly note?: string;

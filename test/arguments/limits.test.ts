@@ -107,7 +107,7 @@ describe("limits of numbers", () => {
       "a number", // the operation's error has this text and more
       "a number, ±Infinity included",
       'a number, ±Infinity included or "fro"',
-      "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)", // test/random
+      "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)", // tested in test/random
     ]);
     expect(limited.length).toBeGreaterThan(300);
   });

@@ -287,7 +287,7 @@ describe("errors for text that can't be used", () => {
   });
 
   test("a text shorter than the context", async () => {
-    const folder = folderOf({ "short.txt": "12345678" }); // plus the separator
+    const folder = folderOf({ "short.txt": "12345678" }); // one token for each character, and the separator
     const error = await refused(open(folder, { contextLength: 9, heldOut: 0 }));
     expect(error.code).toBe("tooShort");
     expect(error.message).toContain("expected at least 10 training tokens, got 9 of 9");

@@ -117,7 +117,7 @@ for (const [installation, rank] of [
         });
         expect(exitCode).not.toBe(0);
         if (installation === openMpi) expect(said).toMatch(new RegExp(`process rank ${rank} .* exited on signal 9`));
-        // UCX aborts a rank that was just reading the killed one's memory, and names that one
+        // UCX aborts a rank that was just reading the killed rank's memory, and names the rank that it aborts
         else expect(said).toMatch(new RegExp(`PID ${pid} RUNNING AT|process_vm_readv\\(pid=${pid}\\b`));
         const ranks = /^ranks +2 on one host, .*: processes (\d+), (\d+)$/m.exec(said)!;
         expect(Number(ranks[rank + 1])).toBe(pid);

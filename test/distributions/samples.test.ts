@@ -187,7 +187,7 @@ test.each([0.05, 0.4, 1, 2.5, 9, 40, 300])("gamma samples have implicit gradient
   const x = new d.Gamma(concentration, wide(1)).rsample([], { generator: new Generator(12) });
   const found = numbersOf(grad(sum(x), [concentration])[0] as Tensor);
   for (const [at, own] of numbersOf(x).entries()) {
-    if (own < 1e-12) continue; // there, differences of the distribution function are too inaccurate
+    if (own < 1e-12) continue; // for such small numbers, differences of the distribution function are too inaccurate
     const expected = implicit(shape, own);
     expect(Math.abs(found[at]! - expected)).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected)));
   }

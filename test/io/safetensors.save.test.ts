@@ -147,7 +147,7 @@ describe("a writer that fails", () => {
     const path = folder.file("stale", "model.safetensors");
     mkdirSync(folder.file("stale"));
     const dead = Bun.spawnSync(["true"]).pid;
-    // The writer of the last one is alive.
+    // The process that writes the last of these files is alive.
     const others = ["notes.tmp", ".hidden", `.model.safetensors.${process.ppid}.0.tmp`];
     for (const name of [...others, `.model.safetensors.${dead}.0.tmp`, `.other.${process.pid}.9999.tmp`])
       writeFileSync(folder.file("stale", name), "half");

@@ -25,7 +25,7 @@ import { on, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 import { checked, testVariants } from "./variants.ts";
 
 const onMetal = <Result>(body: () => Result): Result => on("metal", true, body);
-/** Around the kernels' blocks of 32 columns and tiles of 64 rows. */
+/** Sizes around those of the kernels' blocks, 32 columns, and tiles, 64 rows. */
 const sizes = usually([65, 95, 96, 97, 128, 129, 161], (size) => [65, 95, 96, 129].includes(size));
 
 /** A triangle with NaN in the elements that are not read. */
@@ -109,7 +109,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
   });
 
   test("batches of small matrices that share a threadgroup", () => {
-    // Usually one, several that do not fill a threadgroup, and more than one threadgroup holds.
+    // A usual run has one matrix, several that do not fill a threadgroup, and more than a threadgroup holds.
     for (const size of [1, 2, 15, 16, 17, 31, 32, 33])
       for (const batch of usually([1, 2, 3, 7, 9, 33], (own) => [1, 7, 33].includes(own))) {
         const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random!(size, seed)));

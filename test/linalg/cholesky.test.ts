@@ -201,7 +201,7 @@ describe.each(
 
 describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by panels", (dtype) => {
   const { native } = cpuLibrary();
-  // diagonally dominant, which takes only the square of the size to construct
+  // diagonally dominant: constructing such a matrix takes time proportional to the number of its elements
   const definite = (size: number): Matrix => {
     const { values } = families.random!(size, size, size);
     const lower = (i: number, j: number) => values[Math.max(i, j) * size + Math.min(i, j)]!;

@@ -156,7 +156,7 @@ for (const { backend, dtype } of places) {
         const grade = sine ** i * (1 + (size - j) * 1e-6);
         return j < i ? 0 : i === j ? grade : -cosine * grade;
       });
-      // within a factor of √n of the smallest singular values of the leading blocks
+      // these are the smallest singular values of the leading blocks, within a factor of √n
       const least = Array.from({ length: size }, (_, k) => 1 / norm1(inverseOfUpper(leading(kahan, k + 1))));
       const diagonal = Math.abs(kahan.values.at(-1)!);
       expect(diagonal / least.at(-1)!).toBeGreaterThan(1000);

@@ -100,7 +100,7 @@ function remember(place: string, of: string, own: number): void {
   if (known === undefined || !(own <= known)) worst.set(key, own); // NaN is the worst
 }
 
-/** "cholesky.test.ts:52" */
+/** Returns the caller's line, such as "cholesky.test.ts:52". */
 const callersLine = (): string => /([\w.]+\.test\.ts:\d+)/.exec(new Error().stack ?? "")?.[1] ?? "?";
 
 if (isPrinted)

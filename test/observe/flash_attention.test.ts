@@ -168,7 +168,7 @@ describe("the counts", () => {
     );
     const ending = [0, 1, 2].map(() => Bun.spawn(command, { ...options, stderr: "ignore" }));
     const killed = Bun.spawn(command, { ...options, stderr: "ignore", env: { ...options.env, FOREVER: "1" } });
-    await killed.stdout.getReader().read(); // "done"
+    await killed.stdout.getReader().read(); // waits until it prints "done"
     killed.kill("SIGKILL");
     await Promise.all([...ending, killed].map(({ exited }) => exited));
     const counts = countsIn(folder);

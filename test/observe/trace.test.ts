@@ -106,7 +106,7 @@ describe("the events", () => {
       ["exp", [1, 1]],
       ["neg", [2, 2]],
     ]);
-    expect(spans[0]!.args["copies"]).toBe(1); // to the device
+    expect(spans[0]!.args["copies"]).toBe(1); // a copy to the device
   });
 
   test.if(hasMetal)("results that a failed command buffer lost are computed again, and shown", () => {

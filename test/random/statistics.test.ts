@@ -28,7 +28,7 @@ const expectPlausible = (statistic: number) => {
 };
 
 describe.each(["float64", "float32", "float16", "bfloat16"] as const)("%s", (dtype) => {
-  // Rounding down takes half a unit in the last place, about a quarter of epsilon of the mean.
+  // Rounding down lowers the mean by half a unit in the last place, about a quarter of epsilon.
   const cut = { float64: 0, float32: 2 ** -25, float16: 2 ** -12, bfloat16: 2 ** -9 }[dtype];
 
   test("rand is uniform", () => {

@@ -130,7 +130,7 @@ describe("licenses", () => {
     const names = [...text().matchAll(/^## (\S+) \d+\.\d+\.\d+ \(/gm)].map(([, name]) => name!);
     const direct = [...specifiers].map((own) => /^(?:@[^/]+\/)?[^/]+/.exec(own)![0]);
     expect(direct.filter((name) => !names.includes(name))).toEqual([]);
-    expect(names).toEqual(expect.arrayContaining(["d3-array", "bintrees", "emoji-regex"])); // from dependencies
+    expect(names).toEqual(expect.arrayContaining(["d3-array", "bintrees", "emoji-regex"])); // used by dependencies
     for (const name of direct) {
       const { texts } = await licenseOf(join(packageRoot, "node_modules", name, "package.json"));
       for (const [file, own] of Object.entries(texts))

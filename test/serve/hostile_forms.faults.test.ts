@@ -1,4 +1,6 @@
-/** Constraints that explode: the server answers other requests meanwhile, and says what was too large. */
+/**
+ * Constraints that would grow without bounds: the server answers other requests meanwhile, and says what was too large.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { setBackend } from "../../src/index.ts";
 import { ModelServer } from "../../src/serve/server.ts";

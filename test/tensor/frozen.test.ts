@@ -34,7 +34,7 @@ describe("arrays of the caller", () => {
       );
     });
 
-  // [a call for a vector of 4, its argument, a later change of the argument, the gradient of a weighted sum]
+  // Each row: a call for a vector of 4, its argument, a later change of the argument, the gradient of a weighted sum.
   const gradients: readonly (readonly [string, (x: Tensor, list: number[]) => Tensor, number[], number[]])[] = [
     ["repeat", (x, list) => x.repeat(list), [2, 3], [99, 99]],
     ["tile", (x, list) => orchard.tile(x, list), [3], [99]],

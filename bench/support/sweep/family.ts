@@ -5,7 +5,7 @@ import type { Draw } from "./draw.ts";
 /** A drawn call. Omitted fields have the values of most operations. */
 export interface Drawn {
   readonly operands: readonly Operand[];
-  /** Default: the operands, in order. */
+  /** The arguments. Default: the operands, in order. */
   readonly args?: readonly Argument[];
   readonly options?: Options;
   /** The operands to differentiate; `true` for all float operands. Default: none. */

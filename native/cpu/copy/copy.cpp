@@ -214,7 +214,7 @@ bool copy_planned(const Nest<2> &nest, int64_t size, const Addresses &first) {
   return true;
 }
 
-// Does the same for a call's operands.
+// Copies a call's operands without conversion. Returns false, and copies nothing, if no plan exists.
 bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operands) {
   const Nest<2> nest(block.loop.nest);
   if (nest.count() == 0) return false;

@@ -59,7 +59,8 @@ public:
   // Calls `row` on several threads for pieces that together cover the result. The pieces have equal sizes, at most
   // about `most` elements.
   void run(ElementwiseRow row, int64_t most = usual_grain) const;
-  // Does the same, and passes the row-major number of each piece's first element, which is a multiple of 4.
+  // Calls `row` on several threads for pieces that together cover the result, and passes the row-major number of each
+  // piece's first element, a multiple of 4.
   void run_placed(const PlacedRow &row) const;
 
   // Returns whether `test(elements, count)` is true for a piece of an operand.

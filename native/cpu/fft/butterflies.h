@@ -13,7 +13,7 @@ template <class T> struct Pair {
 
 template <class T> inline Pair<T> operator+(Pair<T> a, Pair<T> b) { return {a.re + b.re, a.im + b.im}; }
 template <class T> inline Pair<T> operator-(Pair<T> a, Pair<T> b) { return {a.re - b.re, a.im - b.im}; }
-// -i x.
+// The product -i x.
 template <class T> inline Pair<T> turned(Pair<T> x) { return {x.im, -x.re}; }
 // sum + x factor, for a real factor.
 template <class T> inline Pair<T> plus_scaled(Pair<T> sum, Pair<T> x, T factor) {

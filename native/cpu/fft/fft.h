@@ -64,7 +64,7 @@ template <class T> struct FftKernels {
   // Turns the transform of a row's pairs, of length h, into the first h + 1 elements of the row's spectrum, in place;
   // `roots` are e^(-πi k / h).
   void (*unpack)(const T *roots, int64_t h, bool inverse, T *row);
-  // The inverse: to[k] for k < h, whose inverse transform has the row's pairs.
+  // The inverse of `unpack`: computes to[k] for k < h, whose inverse transform has the row's pairs.
   void (*pack)(const T *roots, int64_t h, bool inverse, const T *row, T *to);
   // Transforms up to `lanes` real rows into half spectra, and back. `work` has 4 lanes numbers per element of the
   // passes, and for one more.

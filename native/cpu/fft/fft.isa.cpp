@@ -361,8 +361,9 @@ template <class T> void unpack(const T *roots, int64_t h, bool inverse, T *row) 
   row[2 * h + 1] = 0;
 }
 
-// Z[k] = (X[k] + X*[h - k]) + i e^(πi k / h) (X[k] - X*[h - k]): twice the above, since x sums both halves of the
-// spectrum. The imaginary parts of X[0] and X[h] are taken as 0. For the opposite sign, X is conjugated.
+// Z[k] = (X[k] + X*[h - k]) + i e^(πi k / h) (X[k] - X*[h - k]): twice the Z[k] of a forward transform, since x sums
+// both halves of the spectrum. The imaginary parts of X[0] and X[h] are taken as 0. For the opposite sign, X is
+// conjugated.
 template <class T> void pack(const T *roots, int64_t h, bool inverse, const T *row, T *to) {
   const T sign = inverse ? T(1) : T(-1);
   to[0] = row[0] + row[2 * h];

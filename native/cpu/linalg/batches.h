@@ -88,7 +88,7 @@ template <class T> void copy_elements(const T *from, T *to, int64_t count) {
                [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
 }
 
-// Copies elements in the same way. Returns whether all are finite.
+// Copies elements on all threads. Returns whether all are finite.
 template <class T> bool copy_finite(const T *from, T *to, int64_t count) {
   std::atomic<bool> is_finite{true};
   parallel_for(count, elements_of_pass, [&](int64_t begin, int64_t end) {

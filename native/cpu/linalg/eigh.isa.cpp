@@ -13,7 +13,7 @@ void subtract(T *__restrict x, T v, T w, const T *__restrict vs, const T *__rest
   for (int64_t j = 0; j < count; j++) x[j] -= v * ws[j] + w * vs[j];
 }
 
-// Subtracts in the same way, and returns the dot product of the new x and y.
+// x[j] -= v wⱼ + w vⱼ. Returns the dot product of the new x and y.
 template <class T>
 T subtract_dot(T *__restrict x, T v, T w, const T *__restrict vs, const T *__restrict ws, const T *__restrict y,
                int64_t count) {

@@ -55,7 +55,7 @@ void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&pr
   }
 }
 
-// The same, without `finish`.
+// Like the other `with_lapack`, without `finish`.
 template <class T, class Prepare, class Compute>
 void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&prepare, Compute &&compute) {
   with_lapack<T>(lapack, batch, prepare, compute, [](int64_t, T *) {});

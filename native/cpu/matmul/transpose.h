@@ -51,7 +51,7 @@ template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) 
   return load_parts<T>([&](int i) { return from + i * distance; });
 }
 
-// Stores 16 bytes to each of as many addresses: address(0), address(1), …
+// Stores 16 bytes to each of as many addresses as a vector has 16-byte parts: address(0), address(1), …
 template <class T, class Address> inline void store_parts(Vector<T> vector, Address &&address) {
 #if defined(__AVX512F__)
   auto store = [&](int i, __m128i part) { _mm_storeu_si128(reinterpret_cast<__m128i *>(address(i)), part); };
@@ -93,7 +93,7 @@ template <class T> inline void transpose_square(const T *in, int64_t in_stride, 
   transpose_rows<T>([&](int r) { return in + r * in_stride; }, out, out_stride, lanes<T>);
 }
 
-// The same for the first `rows` rows of `in`; the other rows are 0.
+// out[c * out_stride + r] = in[r * in_stride + c] for the first `rows` rows of `in`; the other rows are 0.
 template <class T>
 inline void transpose_part_of_square(const T *in, int64_t in_stride, int64_t rows, T *out, int64_t out_stride) {
   Vector<T> square[lanes<T>] = {};

@@ -93,7 +93,8 @@ void reduce_lines(const Call &call) {
   });
 }
 
-// Results of a block of short rows: the numbers of the first one and the one after the last, and where each begins.
+// The results of a block of short rows: the numbers of the first result and of the one after the last, and the offset
+// at which each result's row begins.
 struct RowsOfBlock {
   int64_t first, last, starts[short_rows];
 

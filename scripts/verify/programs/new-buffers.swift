@@ -5,7 +5,7 @@ let device = MTLCreateSystemDefaultDevice()!
 let queue = device.makeCommandQueue()!
 let length = 1 << 20
 
-/// Bytes of a new buffer that are not zero. Its predecessors held ones, so that memory that comes again shows.
+/// Bytes of a new buffer that are not zero. Its predecessors held ones, so that reused memory shows.
 func otherThanZero(_ mode: MTLResourceOptions) -> Int {
     for _ in 0..<8 {
         let used = device.makeBuffer(length: length, options: mode)!

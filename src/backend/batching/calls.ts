@@ -64,7 +64,7 @@ const batchedCalls: Lifting = {
 const isAt = ({ batch }: Storage, level: BatchLevel): boolean =>
   batch !== undefined && (batch as BatchedMemory).level === level;
 
-/** The latest level of the operands, and of random numbers. */
+/** Returns the latest `vmap` level of the operands and of the random numbers. */
 function latest(operands: readonly Tensor[], attributes: unknown): BatchLevel {
   let found = startsIn(attributes)?.level;
   for (const operand of operands) {
@@ -106,8 +106,8 @@ function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
 }
 
 /**
- * Returns the operand of one example. Gradients read saved statistics as dense memory from its start on, which a view
- * of an example is not, so those get a copy.
+ * Returns the operand of one example. Gradient rules read saved statistics as dense memory from its start. A view of
+ * one example does not have this layout, so saved statistics are copied.
  */
 function operandOf(primitive: string, input: Tensor, level: BatchLevel, at: number): Tensor {
   if (!isAt(input.storage, level)) return input;

@@ -1,4 +1,6 @@
-/** Calls that compute all examples of `vmap` at once by a rule of the caller: a `Function`'s or a kernel's. */
+/**
+ * Calls that compute all examples of `vmap` at once by the rule that the caller declared for a `Function` or a kernel.
+ */
 import { type BatchLevel, batchLevels, levelsOf, type Randomness } from "../../tensor/batched.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 

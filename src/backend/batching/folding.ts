@@ -1,4 +1,4 @@
-/** Rules of primitives with a batch axis or rows: the axis of examples is merged into them. */
+/** Rules of primitives with a batch axis or rows: the axis of examples is merged into the batch axis or the rows. */
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
@@ -37,7 +37,7 @@ const byCount =
  * Convolutions whose weights differ between examples, and gradients of weights: the examples become groups of channels.
  *
  * @param images the operands [batch, channels, …]; inside of another `vmap` the batch may be several axes
- * @param isImage whether the result is one too
+ * @param isImage whether the result has this layout too
  */
 const asGroups =
   (images: readonly number[], isImage: boolean): Rule =>
@@ -78,7 +78,7 @@ const firstOf =
 const named = (operands: readonly Operand[], attributes: Readonly<Record<string, unknown>>) =>
   operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at]! }));
 
-/** Attention: examples join the batch, unless an operand that broadcasts along the batch differs. */
+/** Attention: examples join the batch, unless an operand that broadcasts along the batch differs between examples. */
 const attention: Rule = (operands, results, attributes) => {
   const all = named(operands, attributes);
   if (attributes["packed"] !== undefined || attributes["dropout"] !== undefined) return null;
@@ -155,7 +155,7 @@ const crossEntropy =
     return { inputs, attributes: shifted(attributes, ["axis"]), specs, finish };
   };
 
-/** Rotary embeddings: positions are [seq] or [batch, seq], so examples with different ones join the batch. */
+/** Rotary embeddings: positions are [seq] or [batch, seq], so examples with different positions join the batch. */
 const rope: Rule = (operands, [result], attributes) => {
   const [x, positions] = operands as [Operand, Operand?];
   const count = countOf(operands);

@@ -1,5 +1,6 @@
 /**
- * Rules of normalizations: one call normalizes the rows of all examples. Examples share vectors or have separate ones.
+ * Rules of normalizations: one call normalizes the rows of all examples. Vectors such as weights are shared by all
+ * examples, or differ.
  */
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";

@@ -1,13 +1,10 @@
-/**
- * Random numbers inside of `vmap`: a separate start of the generator for each example, if examples draw different
- * numbers.
- */
+/** Random numbers inside of `vmap`: if examples draw different numbers, each has a separate start of the generator. */
 import type { BatchLevel } from "../../tensor/batched.ts";
 
 /** The start of the random numbers of each example. */
 export interface ExampleStarts {
   readonly level: BatchLevel;
-  /** The fields of the attributes that differ, for each example. */
+  /** For each example, the fields of the attributes that differ between examples. */
   readonly examples: readonly object[];
 }
 

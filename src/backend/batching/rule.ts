@@ -21,7 +21,7 @@ export interface Result {
 export interface Prepared {
   readonly inputs: readonly Tensor[];
   readonly attributes: unknown;
-  /** The results of the call. Default: those of an example, with a first axis for the examples. */
+  /** The results to allocate. Default: the results for one example, with the axis of the examples first. */
   readonly specs?: readonly OutputSpec[];
   /** Returns results with the examples along the first axis. Default: the results of the call. */
   readonly finish?: (results: readonly Tensor[]) => Tensor[];

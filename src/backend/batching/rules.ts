@@ -22,10 +22,10 @@ const broadcasting: Rule = (operands, [result], attributes) => ({
   attributes,
 });
 
-/** Operations on the last axes of any number of leading ones. */
+/** Operations on the last axes, with any number of leading axes. */
 const leading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands), attributes });
 
-/** Like the rule above, for primitives that read dense memory. */
+/** Like `leading`, for primitives that read dense memory. */
 const denseLeading: Rule = (operands, _, attributes) => ({ inputs: repeated(operands).map(dense), attributes });
 
 /** Operations along axes: the index of each axis increases by one. */

@@ -40,7 +40,7 @@ export type CpuOperand = Tensor | NodeJS.TypedArray | undefined;
 export interface CpuCall<Values> {
   (operation: string, values: Values, operands: readonly CpuOperand[]): void;
   readonly description: CpuCallDescription;
-  /** As the call itself, but returns the status instead of throwing. */
+  /** Makes the call, but returns its status instead of throwing. */
   status(values: Values, operands: readonly CpuOperand[]): number;
   /** Returns the error of a status from {@link status}. */
   error(operation: string, status: number): OrchardError;
@@ -115,7 +115,7 @@ export function describe(
   return description;
 }
 
-/** Lays out its fields on first use, since a program uses few of the calls that it imports. */
+/** Describes a call; its fields are laid out on first use, since a program uses few of the calls that it imports. */
 class Description implements CpuCallDescription {
   #layout: Pick<CpuCallDescription, "fields" | "length"> | undefined;
 
@@ -167,8 +167,8 @@ interface RunOptions {
 }
 
 /**
- * Compiles the call: names, offsets and fixed fields are constants, and fields and operands need no loop, which would
- * cost a one-element operation a fifth of its time.
+ * Compiles the call: names, offsets and fixed fields are constants, so no loop over them is needed. Loops would take a
+ * fifth of the time of a one-element operation.
  */
 function compile(description: CpuCallDescription, { block, width, fixed }: RunOptions): Run {
   const { fields, length, operands } = description;

@@ -7,13 +7,15 @@ import { check } from "./status.ts";
 const out = new Float64Array(2);
 let collector: Pointer | undefined;
 
-/** Bun's types lack the last two parameters: the deallocator and its argument, for when the buffer is collected. */
+/**
+ * Bun's types lack the last two parameters: the deallocator, which runs when the buffer is collected, and its argument.
+ */
 const wrap: (address: Pointer, offset: number, length: number, context: Pointer, deallocator: Pointer) => ArrayBuffer =
   toArrayBuffer;
 
 /** A block of the dylib's allocator as an ArrayBuffer. */
 export class NativeBlock {
-  /** The buffer. It keeps the block alive, so hold it while the block can be released. */
+  /** The buffer. It keeps the block alive: hold a reference to it as long as `release` may be called. */
   readonly buffer: ArrayBuffer;
   private readonly native: Native;
   private readonly context: Pointer;

@@ -27,7 +27,7 @@ export interface CpuRowsCall<Values> {
   readonly description: CpuCallDescription;
 }
 
-/** References to the operands' memory while native code only has their addresses. */
+/** Keeps the operands' memory alive while native code has only their addresses. */
 let held: readonly NodeJS.TypedArray[] = [];
 
 /**

@@ -76,7 +76,8 @@ export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 const encoder = new TextEncoder();
 
 /**
- *  Longer than the device's limit for a dispatch, so that its error, which names the kernel and the line, comes first.
+ *  Longer than the device's time limit for a dispatch, so that the device's error comes first: it names the kernel and
+ *  the line.
  */
 const longestWaitMs = 600_000;
 

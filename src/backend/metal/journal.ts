@@ -114,7 +114,7 @@ function recover(context: MetalContext, journal: Journal): void {
     const first = journal.entries.findIndex(({ tickets }) => firstFailed(context, tickets) !== undefined);
     journal.knownFailures = failures(context);
     const lost = first < 0 ? [] : journal.entries.splice(first);
-    // If none are lost, the caller that encoded a kernel or blit gets the error.
+    // If no operations are lost, the caller that encoded a kernel or blit gets the error.
     if (lost[0]) report(context, lost[0], lost.length);
     for (const entry of lost) computeAgain(entry);
   } finally {
@@ -168,7 +168,7 @@ function report(context: MetalContext, { tickets, isFinal }: Entry, operations: 
   warnOnce(`${reason}\n[orchard] ${what}.`, cause);
 }
 
-/** Warns once that the device dropped innocent work, which the dylib runs again. Its note has details. */
+/** Warns once that the device dropped work that was not at fault. The dylib runs it again; its note has details. */
 function reportNewQueue(context: MetalContext, journal: Journal): void {
   const queues = queuesReplaced(context);
   if (queues === journal.knownQueues) return;

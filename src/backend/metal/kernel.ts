@@ -219,7 +219,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     if (!this.declared.fallback) this.compiled();
   }
 
-  /** The context it was compiled for. */
+  /** The context that the kernel was compiled for. */
   get context(): MetalContext {
     return this.compiled().context;
   }

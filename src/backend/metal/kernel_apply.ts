@@ -140,8 +140,8 @@ function runOnMetal(host: KernelHost, call: OperationCall<KernelCall>): TicketRa
 }
 
 /**
- * Compiles the kernel; a failure is a reason to fall back. It is not remembered by name, since another kernel with this
- * name may compile.
+ * Compiles the kernel; a failure is a reason to fall back. Failures are not remembered by name, since another kernel
+ * with this name may compile.
  */
 function compiledFor({ operation, compiled, declared }: KernelHost) {
   try {

@@ -14,7 +14,7 @@ export interface KernelVmapInfo<Values> {
   readonly batchSize: number;
   /** For each argument by name, 0 if its first axis has the examples, else null. */
   readonly inDims: { readonly [Name in keyof Values]: 0 | null };
-  /** The option of `transforms.vmap`. */
+  /** The option `randomness` of `transforms.vmap`. */
   readonly randomness: Randomness;
 }
 
@@ -61,7 +61,7 @@ export function applyVmapRule(
   return Object.fromEntries(specs.map(({ name }, at) => [name, examples[at]!]));
 }
 
-/** Checks a result of the rule: that of an example with one more axis. */
+/** Checks that a result of the rule has the layout of one example's result with an additional first axis. */
 function resultOf(operation: string, results: unknown, { name, shape, dtype }: ResultSpec, size: number): Tensor {
   const result = (results as Readonly<Record<string, unknown>> | null | undefined)?.[name];
   const whole = [size, ...shape];

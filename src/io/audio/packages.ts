@@ -22,7 +22,7 @@ interface Decoded {
   readonly bitDepth?: number;
 }
 
-/** Users' bundlers accept that a package is missing only where its import handles that. */
+/** Bundlers accept a missing package only if the code around its import handles the failure. */
 const missing = (cause: unknown): never => {
   throw cause;
 };

@@ -12,7 +12,7 @@ import { folderName, type Reference } from "./reference.ts";
 export interface Cached {
   /** The folder, or the first GGUF file. */
   readonly path: string;
-  /** False if files may be missing that loading uses, such as the tokenizer; the weights are there. */
+  /** False if files that loading uses, such as the tokenizer, may be missing; the weights are there. */
   readonly isComplete: boolean;
 }
 

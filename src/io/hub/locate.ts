@@ -16,9 +16,9 @@ export const usualPatience = { stallMilliseconds: 30_000, attempts: 5, waitMilli
 export interface LocateOptions {
   /** Whether to use only the cache. Default: as `HF_HUB_OFFLINE` says. */
   readonly offline?: boolean | undefined;
-  /** Default: those of the environment. */
+  /** The hub's settings. Default: those of the environment. */
   readonly settings?: HubSettings;
-  /** Default: {@link usualPatience}. */
+  /** Timeouts and retries. Default: {@link usualPatience}. */
   readonly patience?: Pick<PullOptions, "stallMilliseconds" | "attempts" | "waitMilliseconds">;
 }
 

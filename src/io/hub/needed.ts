@@ -7,7 +7,7 @@ export const INDEX = "model.safetensors.index.json";
 export const MODULES = "modules.json";
 export const WEIGHTS = "model.safetensors";
 
-/** Configs and tokenizers. */
+/** Patterns of configs and tokenizers. */
 const small = ["*.json", "*.jinja", "*.model", "*.spm", "merges.txt", "vocab.txt"];
 const inModules = ["json", "safetensors", "txt", "model"];
 /** Weights in pickle's format, which loading rejects because it can run code. */

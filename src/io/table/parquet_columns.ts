@@ -63,7 +63,9 @@ export function columnOf(
   return (isEven ? numbersOf(name, lists.flat(), dtype, [rows, size], fail) : undefined) ?? [...values];
 }
 
-/** Makes a tensor of numbers; undefined if booleans are missing, which have no NaN. */
+/**
+ * Makes a tensor of numbers. Returns undefined if booleans are missing, since no boolean stands for a missing value.
+ */
 function numbersOf(
   name: string,
   values: Values,

@@ -10,7 +10,7 @@ export interface EventContent {
   readonly step?: number;
   readonly fileVersion?: string;
   readonly scalars?: readonly (readonly [tag: string, value: number])[];
-  /** Whether a session starts at the step: TensorBoard drops what earlier sessions logged from there on. */
+  /** Whether a session starts at the step: TensorBoard then drops the events of earlier sessions from this step on. */
   readonly startsSession?: boolean;
 }
 

@@ -74,7 +74,7 @@ export const rowsFrom = (firsts: readonly number[], tokens: number): Tensor<"int
  * It records no autograd history: use it in `noGrad`.
  */
 export class AttentionCache implements Disposable {
-  /** Maximum number of tokens that it holds. */
+  /** Maximum number of tokens that the cache holds. */
   readonly limit: number;
   readonly format: CacheFormat | undefined;
   /** Number of tokens that a token attends to, including itself. */
@@ -386,7 +386,7 @@ export class KeyValueCache implements Disposable {
     for (const layer of reluctant ? [reluctant] : this.layers) layer.truncate(length);
   }
 
-  /** Maximum number of tokens that it holds. */
+  /** Maximum number of tokens that the cache holds. */
   get limit(): number {
     return this.layers[0]!.limit;
   }

@@ -275,9 +275,9 @@ export class Softshrink extends moduleOf("Softshrink", { softshrink }) {}
 
 /** Options of {@link Threshold}. */
 export interface ThresholdOptions {
-  /** Elements above it are kept. */
+  /** The threshold: larger elements are kept. */
   threshold: number;
-  /** Replaces all other elements. */
+  /** The value that replaces all other elements. */
   value: number;
 }
 

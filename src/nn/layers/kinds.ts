@@ -20,7 +20,7 @@ export const position: Kind<number> = aNumber({
   expected: "a whole number of at least 0",
 });
 
-/** Far more than any model has. It keeps a mistaken number from exhausting memory. */
+/** Far more than any model has. This limit keeps a mistaken number from exhausting memory. */
 const MOST_LAYERS = 65_536;
 
 /** A number of layers. */

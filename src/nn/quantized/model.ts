@@ -335,7 +335,7 @@ function leftAlone(name: string, { shape, dtype }: Tensor): QuantizedLayer {
   return { name, shape: [...shape], format: null, bytesBefore: bytes, bytesAfter: bytes, relativeError: 0 };
 }
 
-/** Computed in float64, on the host. */
+/** Computes the relative error in float64, on the host. */
 function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
   const [exact, got] = tupleOf(
     tidy(() =>

@@ -34,7 +34,7 @@ export function wholeRecording(samples: Tensor, melBins: number, windowFrames: n
 
 /** A recording whose samples arrive in pieces. Features are normalized by the loudest frame so far. */
 export class LiveRecording implements Recording {
-  /** The samples from `#first` on, and room for others. */
+  /** The samples from `#first` on, and free space for more. */
   #samples = new Float32Array(2 ** 20);
   #first = 0;
   #count = 0;
@@ -61,7 +61,7 @@ export class LiveRecording implements Recording {
     this.#count += samples.length;
   }
 
-  /** Silence follows the samples. */
+  /** Ends the recording: silence follows the samples. */
   complete(): void {
     this.#isComplete = true;
   }

@@ -111,8 +111,8 @@ function placedPrompt({ points, outside, box }: SamPrompt, size: Sides, resized:
 }
 
 /**
- * Resizes logits to the image. With SAM, whose images keep their ratio of sides and are padded, they are resized to the
- * model's image size and cropped before.
+ * Resizes logits to the image. SAM's images keep their aspect ratio and are padded, so its logits are first resized to
+ * the model's image size and cropped.
  */
 function masksOf(
   model: Sam | Sam2,

@@ -26,7 +26,7 @@ export interface Recordings {
   readonly first: Recording;
   /** A recording for each varying size, in the order of the sizes. */
   readonly others: readonly Recording[];
-  /** A further recording, which verifies what the others imply. */
+  /** A further recording, which verifies the expressions derived from the others. */
   readonly last: Recording | undefined;
 }
 

@@ -158,7 +158,7 @@ function scaledFarI(graph: Formulas, order: Order, x: string): string {
   return graph.of("Div", sum, graph.of("Sqrt", graph.of("Mul", far, 2 * Math.PI)));
 }
 
-/** An odd function of x by its values for |x|, or an even one. */
+/** Computes an odd or even function of x from its values for |x|. */
 function withParity(graph: Formulas, order: Order, x: string, value: string): string {
   return order === 0 ? value : graph.where(graph.of("Less", x, 0), graph.of("Neg", value), value);
 }
@@ -223,7 +223,7 @@ const besselJ =
     return withParity(graph, order, x, value);
   };
 
-/** The values at 0 and below it. */
+/** Sets the values at 0 and below 0. */
 const withPole = (graph: Formulas, x: string, atZero: number, value: string): string =>
   graph.where(graph.of("Equal", x, 0), atZero, graph.where(graph.of("Less", x, 0), Number.NaN, value));
 
@@ -345,7 +345,7 @@ const exponent: Compute = (graph, x) => {
   return graph.where(isPlain, exact, 0);
 };
 
-/** Steps of Euclid's algorithm, which Fibonacci numbers need most of. */
+/** The maximum number of steps of Euclid's algorithm for each dtype. Fibonacci numbers need the most. */
 const steps: Readonly<Record<string, number>> = { uint8: 13, int8: 12, int32: 46, uint32: 47, int64: 92 };
 
 function greatestDivisor(graph: Formulas, a: string, b: string): string {

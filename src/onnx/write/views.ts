@@ -17,7 +17,7 @@ export type ViewStep =
       readonly axes: readonly number[];
       readonly starts: readonly number[];
       readonly ends: readonly number[];
-      /** Default: 1 for each axis. */
+      /** The step along each axis. Default: 1. */
       readonly steps?: readonly number[];
     };
 

@@ -182,7 +182,9 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   };
 }
 
-/** Rejects dropout that differs between the examples of `vmap`: one key has the numbers of a whole call. */
+/**
+ * Rejects dropout that differs between the examples of `vmap`, because one key determines all random numbers of a call.
+ */
 function sameForAll(start: RandomStart): RandomStart {
   if (!start.perExample) return start;
   throw new VmapError(

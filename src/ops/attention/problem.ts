@@ -150,7 +150,7 @@ export interface Band {
   readonly right: number;
 }
 
-/** See (8). */
+/** Dropout of probabilities: formula (8) above. */
 export interface Dropout {
   /** The probability to drop, in (0, 1). */
   readonly p: number;

@@ -60,9 +60,9 @@ export type DTypeOfValue<V> = V extends Complex
 
 /** Options of {@link tensor}: dtype, shape, location of the memory, and whether the tensor requires a gradient. */
 export interface TensorOptions<D extends DType = DType> extends AllocationHint {
-  /** Default: the typed array's dtype; of plain values: bool, int64 for bigints, float32 or complex64. */
+  /** The dtype. Default: the typed array's dtype; of plain values: bool, int64 for bigints, float32 or complex64. */
   dtype?: D;
-  /** Default: the shape of the nested arrays; `[length]` for a typed array. */
+  /** The shape. Default: the shape of the nested arrays; `[length]` for a typed array. */
   shape?: Shape;
   /** Whether the tensor requires a gradient: `backward()` then accumulates it in `grad`. */
   requiresGrad?: boolean;

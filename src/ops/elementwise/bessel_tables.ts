@@ -113,5 +113,5 @@ const orderOne: Tables = {
   ],
 };
 
-/** By order. */
+/** The tables, by the order of the function. */
 export const besselTables = [orderZero, orderOne] as const;

@@ -71,7 +71,7 @@ export interface VmapInfo {
   readonly batchSize: number;
   /** For each argument, 0 if its first axis has the examples, else null. */
   readonly inDims: readonly (0 | null)[];
-  /** The option of `transforms.vmap`. */
+  /** The option `randomness` of `transforms.vmap`. */
   readonly randomness: Randomness;
 }
 

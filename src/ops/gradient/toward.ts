@@ -164,7 +164,10 @@ function asNode(
   return results;
 }
 
-/** Computes the tangents of a node's outputs in double form: the gradient of its rule, which is applied to zeros. */
+/**
+ * Computes the tangents of a node's outputs by differentiating twice: as the gradient of its gradient rule, which is
+ * applied to zeros.
+ */
 function doubleForm(
   node: GraphNode,
   tangents: readonly (Tensor | null)[],

@@ -33,8 +33,8 @@ export const hasTriangleIndicesKernel = (): boolean => firstBackend() === "cpu" 
 export function triangleSize({ lower, rows, columns, diagonal }: TriangleIndicesAttributes): number {
   // row i has min(max(i + first, 0), columns) elements left of the edge
   const first = diagonal + (lower ? 1 : 0);
-  const begin = Math.min(Math.max(-first, 0), rows); // rows before this one have none,
-  const end = Math.min(Math.max(columns - first, begin), rows); // and rows from this one on have all
+  const begin = Math.min(Math.max(-first, 0), rows); // rows before `begin` have no elements,
+  const end = Math.min(Math.max(columns - first, begin), rows); // and rows from `end` on have all
   const growing = ((end - begin) * (begin + end - 1 + 2 * first)) / 2;
   const left = growing + (rows - end) * columns;
   return lower ? left : rows * columns - left;

@@ -31,7 +31,7 @@ const triangleOf = {
 export interface TriangleIndicesOptions<D extends DType = "int64"> {
   /** The diagonal at the edge of the triangle, included. Default 0, the main one. */
   offset?: number | undefined;
-  /** Default int64. */
+  /** The dtype of the indices. Default int64. */
   dtype?: D | undefined;
 }
 

@@ -34,7 +34,7 @@ export function inPlace(
     if (!rest.some(isInGraph) && underMethod(name, operation, () => computeInPlace(compute, x, rest))) return x;
     const result = underMethod(name, operation, () => call(x, ...rest));
     if (result === x) return x;
-    // The result is recorded exactly if an operand is.
+    // The result is recorded if and only if an operand is recorded.
     checkTarget(name, x, [result]);
     if (!sameShape(result.shape, x.shape))
       throw new ShapeError(

@@ -9,7 +9,7 @@ type Formula = (x: number, t: number, w: number, v: number) => number;
 
 interface Formulas {
   readonly value: Formula;
-  /** With respect to x and to t. */
+  /** The derivatives with respect to x and to t. */
   readonly derivatives: readonly [Formula, Formula];
 }
 

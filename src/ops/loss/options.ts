@@ -14,7 +14,7 @@ export type LossReduction = "none" | "sum" | "mean";
 
 /** Options of every loss. */
 export interface LossOptions {
-  /** Default `"mean"`. */
+  /** How the losses are reduced. Default `"mean"`. */
   reduction?: LossReduction | undefined;
 }
 

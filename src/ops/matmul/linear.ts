@@ -60,7 +60,7 @@ function ofOneRow<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor
   return reshape(row, row.shape.slice(0, -1));
 }
 
-/** Computes one product with an input: the bias, repeated for each row, is the input to which the product is added. */
+/** Computes a product plus the bias in one call: the bias, repeated for each row, is the input of `addmm`. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {
   const shape = [...plainList(x.shape).slice(0, -1), plainList(weight.shape)[0]!];
   const operands = [x, withoutHistory(weight), ...(bias ? [broadcastTo(bias, shape)] : [])];

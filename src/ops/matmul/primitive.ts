@@ -10,7 +10,7 @@ import { struct } from "../../backend/metal/struct.ts";
 /** out = alpha · a · b + beta · input */
 export interface ProductScale {
   readonly alpha: number;
-  /** Used only with an input. */
+  /** Factor of the input; used only with an input. */
   readonly beta: number;
 }
 

@@ -14,7 +14,7 @@ import type { Distribution, DistributionAttributes, RandomStart } from "./primit
 
 /** The generator option of all random functions. */
 export interface GeneratorOptions {
-  /** Default: the global generator, which `manualSeed` seeds. */
+  /** The random number generator. Default: the global one, which `manualSeed` seeds. */
   generator?: Generator | undefined;
 }
 

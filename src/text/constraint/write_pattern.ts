@@ -62,7 +62,7 @@ export class PatternRules {
     return isNothing(pattern) ? undefined : this.named(this.write(pattern, notation));
   }
 
-  /** As {@link add}, but as a deterministic automaton. */
+  /** Like {@link add}, but writes the pattern as a deterministic automaton. */
   addDeterministic(pattern: Pattern): string | undefined {
     return this.named(this.automaton(pattern, "plain"));
   }

@@ -62,7 +62,7 @@ public typealias ComplexByReal<C: SplitComplex> =
     @Sendable (
         UnsafePointer<C>, vDSP_Stride, UnsafePointer<C.Real>, vDSP_Stride, UnsafePointer<C>, vDSP_Stride, vDSP_Length
     ) -> Void
-/// The same for dense vectors.
+/// An operation of a dense real vector and a dense split complex vector.
 public typealias RealByComplex<C: SplitComplex> =
     @Sendable (UnsafePointer<C.Real>, UnsafePointer<C>, UnsafePointer<C>, vDSP_Length) -> Void
 

@@ -85,7 +85,7 @@ private func paired<T>(_ body: @escaping @Sendable (T, T) -> T) -> VectorPower<T
 /// z = x to the power of y; the exponents come first in the argument list.
 public let vvpowf: VectorPower<Float> = paired { pow($1, $0) }
 public let vvpow: VectorPower<Double> = paired { pow($1, $0) }
-/// The same with one exponent.
+/// z = x to the power of one exponent y
 public let vvpowsf: VectorPower<Float> = { z, y, x, count in
     for i in 0..<Int(count.pointee) { z[i] = pow(x[i], y.pointee) }
 }

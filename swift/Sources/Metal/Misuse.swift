@@ -6,7 +6,7 @@ func misuse(_ object: String, _ selector: String, _ text: String) {
     mrt_misuse("-[\(object) \(selector)]: failed assertion `\(text)'")
 }
 
-/// The same as an expression that is always false: `guard isOpen || refuse(…) else { return }`.
+/// Reports a misuse as an expression that is always false: `guard isOpen || refuse(…) else { return }`.
 func refuse(_ object: String, _ selector: String, _ text: String) -> Bool {
     misuse(object, selector, text)
     return false

@@ -70,7 +70,7 @@ public struct OSSignposter: Sendable {
     ) rethrows -> Result { try task() }
 }
 
-/// The older form.
+/// The older form of a signpost.
 public func os_signpost(
     _ type: OSSignpostType, dso: UnsafeRawPointer? = nil, log: OSLog, name: StaticString,
     signpostID: OSSignpostID = .exclusive

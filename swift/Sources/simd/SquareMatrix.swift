@@ -69,10 +69,10 @@ extension SquareMatrix {
 
     public static func * (left: Self, right: Self) -> Self { right.map { left * right[$0] } }
 
-    /// Computed by Gaussian elimination with pivoting.
+    /// The determinant, computed by Gaussian elimination with pivoting.
     public var determinant: Scalar { eliminated().determinant }
 
-    /// Not finite if the determinant is 0.
+    /// The inverse. Its elements are not finite if the determinant is 0.
     public var inverse: Self { eliminated().inverse }
 
     private func eliminated() -> (determinant: Scalar, inverse: Self) {

@@ -37,7 +37,7 @@ func integers(_ count: Int, _ statements: String, declarations: String = "") thr
     return out.array()
 }
 
-/// The same for floats.
+/// Returns the floats that a kernel without operands writes: `statements` may use `device float* out`.
 func floats(_ count: Int, _ statements: String, declarations: String = "") throws -> [Float] {
     let kernel = try KernelLibrary(
         """

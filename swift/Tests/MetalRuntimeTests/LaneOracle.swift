@@ -34,7 +34,7 @@ extension LaneCase {
     }
     /// Whether the function accepts only integers.
     var isOfBits: Bool { ["and", "or", "xor"].contains(name) }
-    /// The same expression for a vector.
+    /// The expression with vectors of a type instead of `int`.
     func vectorExpression(of type: String) -> String { type + expression.dropFirst("int".count) }
 }
 

@@ -245,7 +245,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux use the dylib, or a BLAS i
     const own = bitsBy(given, "own");
     expect(bitsBy(given, "blas")).not.toBe(own);
     const { symbols, close } = dlopen(blas!.path, { openblas_get_num_threads: { args: [], returns: "i32" } });
-    expect(symbols.openblas_get_num_threads()).toBe(1); // 1 again, because OpenBLAS is not computing
+    expect(symbols.openblas_get_num_threads()).toBe(1); // one thread again, because OpenBLAS is not computing
     close();
     expect(bitsBy(given, "table")).toBe(own);
   }

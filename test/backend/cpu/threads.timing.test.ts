@@ -24,5 +24,5 @@ test.if(process.platform === "linux")("threads that share a processor spend litt
     return Number(stdout.toString());
   };
   const ratios = [1, 2, 3].map(() => usedBy("2") / usedBy("1"));
-  expect(ratios.sort((a, b) => a - b)[1]).toBeLessThan(1.4); // 1.75 if waiting threads spun
+  expect(ratios.sort((a, b) => a - b)[1]).toBeLessThan(1.4); // the ratio would be 1.75 if waiting threads spun
 });

@@ -37,7 +37,7 @@ function product(
   return out.storage;
 }
 
-/** -1, 0 and 1. */
+/** Returns -1, 0 or 1: each in turn along a row and along a column. */
 const cycle = (step: number, column: number): number => ((step * 2 + column) % 3) - 1;
 
 const valuesOf = (dtype: Dtype, storage: NodeJS.TypedArray) =>
@@ -71,7 +71,7 @@ describe.each(isas)("with %s", (isa) => {
   test("float16: FMLAL adds all of k to one sum, other code sums blocks of it", () => {
     configure(native, "isa", isa);
     const large = 2 ** 12;
-    // 2^24, to which adding 1 changes nothing in float32; −2^24 at the end.
+    // The first product is 2^24, to which adding 1 changes nothing in float32; the last one is −2^24.
     const length = 1600;
     const signed = (step: number) => (step === 0 ? large : step === length - 1 ? -large : 1);
     const values = valuesOf(

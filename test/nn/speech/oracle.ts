@@ -69,7 +69,7 @@ interface Fixture {
   readonly recordings: readonly {
     readonly kind: string;
     readonly rate: number;
-    /** In base64. */
+    /** The file's bytes, in base64. */
     readonly file: string;
     readonly channels: number[][];
   }[];

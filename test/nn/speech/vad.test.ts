@@ -13,7 +13,7 @@ import { cases, writeCtcModel } from "./ctc_oracle.ts";
 import { audio, fixture, loadSpeech } from "./oracle.ts";
 
 interface Drawn {
-  /** In hundredths. */
+  /** The probabilities of speech, in hundredths. */
   readonly probabilities: readonly number[];
   readonly samples: number;
   readonly ranges: readonly (readonly [start: number, end: number])[];

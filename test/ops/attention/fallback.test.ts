@@ -207,7 +207,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
 
   test("a dtype that a GPU lacks", () => {
     const got = step(tiled, plainly, "float64");
-    const mask = { backend: "metal", reason: "preferred" } as const; // the mask has no operand in float64
+    const mask = { backend: "metal", reason: "preferred" } as const; // the mask's operation has no operand in float64
     const elsewhere = { backend: "cpu", reason: "metal: Metal has no float64" } as const;
     expect(operations.map(waysOf)).toEqual([[elsewhere], [mask], [elsewhere]]);
     const expected = withBackend("reference", () => step(tiled, plainly, "float64"));

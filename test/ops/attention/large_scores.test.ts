@@ -233,7 +233,7 @@ describe.each(ways)("on $name", (way) => {
     const gradients = on(way, () =>
       grad(sum(flashAttention(q, k, v, { scale: 1, path: way.path })), [q, k, v]).map(numbers),
     );
-    expect(largest(gradients[0]!)).toBeLessThan(100 * 2 ** -22); // 0.0394 for a row that sums to 1.0004
+    expect(largest(gradients[0]!)).toBeLessThan(100 * 2 ** -22); // 0.0394 if a row sums to 1.0004
     expect(largest(gradients[1]!)).toBeLessThan(100 * 2 ** -22);
     expect(gradients[2]!.reduce((total, own) => total + own, 0)).toBeCloseTo(1, 6);
   });
@@ -266,7 +266,7 @@ describe.each(ways)("on $name", (way) => {
       for (const [at, name] of (["q", "k", "v"] as const).entries()) {
         const want = after[name].map((value, index) => (value - before[name][index]!) / (2 * step));
         const error = largest(got[at]!.map((value, index) => value - want[index]!));
-        expect(error / largest(want), name).toBeLessThan(1e-4); // up to 0.3 if rows sum to 1.0004
+        expect(error / largest(want), name).toBeLessThan(1e-4); // the error would be up to 0.3 if rows summed to 1.0004
       }
     }
   });

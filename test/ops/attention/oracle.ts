@@ -37,7 +37,7 @@ export interface Setup {
   readonly mask?: Pairs | undefined;
   readonly bias?: Pairs | undefined;
   readonly sinks?: readonly number[] | undefined;
-  /** [heads] for each batch or packed sequence. A single entry applies to all. */
+  /** Slopes [heads] for each batch or packed sequence; if there is only one entry, it applies to all. */
   readonly slopes?: readonly (readonly number[])[] | undefined;
   readonly packed?: { readonly queries: readonly number[]; readonly keys: readonly number[] } | undefined;
   /** The factors of dropout for each probability: 0 or 1 / (1 − p). */

@@ -29,7 +29,7 @@ const floorRemainder = (a: number, b: number) => {
   const rest = a % b;
   return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
 };
-// From the remainder, since a/b may be rounded up to a whole number.
+// Computed from the remainder, since a/b may be rounded up to a whole number.
 const floorQuotient = (a: number, b: number) => {
   if (b === 0) return a / b;
   const rest = a % b;

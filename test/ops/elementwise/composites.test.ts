@@ -21,7 +21,7 @@ function bessel(n: 0 | 1, x: number): number {
   return root * scaledBessel(n, x) * root;
 }
 
-/** By logarithms, and near ½, where they cancel, by 2 Σ d^(2k + 1)/(2k + 1) with d = 2x − 1. */
+/** Computed by logarithms; near ½, where they cancel, by 2 Σ d^(2k + 1)/(2k + 1) with d = 2x − 1. */
 function logit(x: number): number {
   const d = 2 * x - 1;
   if (!(Math.abs(d) < 0.6)) return Math.log(x) - Math.log1p(-x);

@@ -49,7 +49,7 @@ test("intermediate gradients are freed once they are used: a long chain holds on
   const before = live();
   backward(made.at(-1)!, seed);
   expect(seen.map((bytes) => bytes <= before + BYTES)).toEqual(new Array(8).fill(true));
-  expect(live()).toBeLessThanOrEqual(before + BYTES); // x.grad
+  expect(live()).toBeLessThanOrEqual(before + BYTES); // only x.grad remains
   expect(seed.isDisposed).toBe(false);
   expect([x.grad!.dataSync()[0], made.length]).toEqual([1, 9]);
 });

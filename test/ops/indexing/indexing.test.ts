@@ -219,7 +219,7 @@ testTable("indexing", [
     oracle: ([x, index, source], { dim }) => {
       const axis = axisOf(dim, x!.shape.length);
       const values = [...x!.values];
-      for (const coordinates of placesOf(index!.shape)) // row-major: the last one wins
+      for (const coordinates of placesOf(index!.shape)) // row-major: the last element wins
         values[numberOf(x!.shape, coordinates.with(axis, valueAt(index!, coordinates)))] = valueAt(
           source!,
           coordinates,

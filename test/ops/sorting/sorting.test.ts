@@ -130,7 +130,7 @@ describe.each([...backendNames])("on %s", (backend) => {
   test("the bits of an element are kept: -0, and the payload of NaN", () => {
     const payload = new Float32Array(new Uint32Array([0x7fc12345, 0x80000000, 0, 0xffc54321]).buffer);
     const values = on(() => sort(tensor(payload)).values.dataSync());
-    // JavaScript has one NaN.
+    // JavaScript has only one NaN, so the reference backend can't keep a payload.
     const nans = backend === "reference" ? [0x7fc00000, 0x7fc00000] : [0x7fc12345, 0xffc54321];
     expect([...new Uint32Array(values.buffer)]).toEqual([0x80000000, 0, ...nans]);
   });

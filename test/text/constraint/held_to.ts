@@ -3,7 +3,7 @@ import { data, text } from "../../../src/index.ts";
 import type { TokenConstraint } from "../../../src/text/constraint/token_constraint.ts";
 
 export const bytes = new data.ByteTokenizer();
-/** Never occurs in UTF-8: it ends the texts. */
+/** A byte that never occurs in UTF-8: it ends the texts. */
 const END = 0xff;
 
 export const regex = (source: string): Promise<TokenConstraint> => text.compileConstraint(bytes, { regex: source });

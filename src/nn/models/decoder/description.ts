@@ -152,7 +152,7 @@ export interface StateSpaceDescription {
 /** Qwen3-Next's gated delta net. */
 export interface DeltaNetDescription {
   readonly kind: "deltaNet";
-  /** Whether there are separate weights for queries, keys and values together, and for each of z, b and a. */
+  /** Whether z, b and a each have a separate weight, besides one for queries, keys and values together. */
   readonly apart: boolean;
   /**
    * Whether value head i uses key head i mod `keyHeads`, as in GGUF files. Default: adjacent value heads share a key
@@ -386,9 +386,9 @@ export interface ExpertsDescription {
   readonly perToken: number;
   /** Whether the probabilities of the chosen experts are divided by their sum. */
   readonly normalized: boolean;
-  /** A number that is added to this sum. Default 0. */
+  /** Added to the sum of the chosen experts' probabilities. Default 0. */
   readonly epsilon?: number | undefined;
-  /** The minimum of this sum. Default: none. */
+  /** The minimum of the sum of the chosen experts' probabilities. Default: none. */
   readonly leastSum?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;

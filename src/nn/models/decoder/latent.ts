@@ -21,7 +21,7 @@ export interface LatentProjectionOptions extends LayerOptions {
 
 type Projected = readonly [q: Tensor, k: Tensor, v: Tensor];
 
-/** The eps of its norms, which no config changes. */
+/** The eps of the norms in latent attention, which no config changes. */
 const EPS = 1e-6;
 
 /**

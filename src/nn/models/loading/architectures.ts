@@ -47,9 +47,9 @@ type Activation = FeedForwardDescription["activation"];
 /** LayerNorm of an architecture. */
 interface LayerNormRow {
   readonly eps: string | number;
-  /** Default true. */
+  /** Whether the norm has a bias. Default true. */
   readonly bias?: boolean;
-  /** Default true. */
+  /** Whether the norm has a weight. Default true. */
   readonly weight?: boolean;
 }
 
@@ -177,9 +177,7 @@ export interface Architecture {
    * rotation. `layer_types` takes precedence. Default: none.
    */
   readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number; readonly first?: true };
-  /**
-   * Layers with a window rotate with another base, without scaling: the field with the base, or the base.
-   */
+  /** The base of the rotation in layers with a window, which have no scaling; or the name of its field. */
   readonly localBase?: string | number;
   /** Whether `layer_rope_theta` lists the base of each layer's rotation, or 0 for layers without rotation. */
   readonly layerThetas?: boolean;

@@ -35,7 +35,7 @@ const reordered: ReadonlySet<ArchitectureName> = new Set([
 /** Architectures whose weights of experts llama.cpp does not divide by their sum. */
 const unnormalized: ReadonlySet<ArchitectureName> = new Set(["qwen2_moe", "olmoe"]);
 
-/** Far more than any model has. */
+/** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
 
 /** The sources of a description. */

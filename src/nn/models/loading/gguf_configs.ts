@@ -115,7 +115,7 @@ function deepseek(context: GgufContext): Fields {
   return { ...all, topk_method: all["n_group"] === 1 ? "greedy" : "group_limited_greedy" };
 }
 
-/** Kimi Linear's layers with a delta net have decays, the others latent attention. */
+/** Kimi Linear's layers with a delta net have decays; the others have latent attention. */
 function kimiLinear(context: GgufContext): Fields {
   const { settings, file } = context;
   const { rope_theta: _, ...sizes } = llama(context);

@@ -1,8 +1,7 @@
 /**
- * Tensors that llama.cpp's converter splits, joins or transforms, as the checkpoint has them. A decay is stored as A =
- * −exp(logDecay), and the second projection of latent keys and values as two tensors.
- *
- * Source: llama.cpp's `convert_hf_to_gguf.py`.
+ * Restores the checkpoint's tensors where llama.cpp's converter splits, joins or transforms them. A decay is stored as
+ * A = −exp(logDecay), and the second projection of latent keys and values as two tensors. Source: llama.cpp's
+ * `convert_hf_to_gguf.py`.
  */
 import { toDType } from "../../../ops/copy/cast.ts";
 import { neg } from "../../../ops/elementwise/arithmetic.ts";

@@ -23,7 +23,7 @@ import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
 import { bloom, gpt2, gptj, mpt, opt } from "./unrotated.ts";
 
-/** Far more than any model has. */
+/** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
 
 /**

@@ -167,7 +167,7 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
   ];
 }
 
-/** Places of the layers outside of the blocks that only Gemma 3n and Gemma 4 have. */
+/** Returns the places of layers that only Gemma 3n and Gemma 4 have outside of their blocks. */
 function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
   const at = ([path, name]: readonly [string, string]) => ({
     path,
@@ -179,7 +179,10 @@ function furtherTops({ layerInputs, streams }: DecoderDescription): Place[] {
   return [...(layerInputs ? Object.entries(layerInputNames) : []), ...numbered.flat()].map(at);
 }
 
-/** These places in GGUF files, where a tensor holds all streams. */
+/**
+ * Places in GGUF files of the layers that only Gemma 3n and Gemma 4 have outside of the blocks. A tensor holds all
+ * streams.
+ */
 function ggufTops({ layerInputs, streams }: DecoderDescription): Place[] {
   const inputs = layerInputs ? Object.entries(ggufLayerInputs) : [];
   return [
@@ -381,7 +384,7 @@ const llamaCpp = (name: ArchitectureName): Names => ({
   }),
 });
 
-/** llama.cpp's names of the norm before the feed-forward that differ. */
+/** llama.cpp's names of the norm before the feed-forward, where they differ from Llama's. */
 const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string>>> = {
   ...{
     seed_oss: "post_attention_norm",

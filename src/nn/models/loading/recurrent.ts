@@ -66,7 +66,7 @@ export function deltaNetApart(config: Settings, index: number): DeltaNetDescript
   return description && { ...description, apart: true };
 }
 
-/** The activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
+/** Checks the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
 export function checkSilu(config: Settings): void {
   const got = config.textIfAny("hidden_act");
   if (got !== "silu" && got !== "swish")

@@ -12,7 +12,7 @@ type Scaling = RopeDescription["scaling"];
 /** Inputs of {@link ropeOf} besides the settings of the rotation. */
 export interface RopeContext {
   readonly config: Settings;
-  /** `localBase`: whether there are two kinds of layers. */
+  /** The architecture. Its `localBase` only has to say whether there are two kinds of layers. */
   readonly row: Omit<Architecture, "localBase"> & { readonly localBase?: string | number | boolean };
   readonly headWidth: number;
   /** Returns the base to use if the settings have none. */

@@ -108,7 +108,7 @@ export function alibiSlopes(heads: number): number[] {
   );
 }
 
-/** Returns the same slopes in MPT's order. Source: `build_mpt_alibi_tensor`. */
+/** Returns ALiBi's slopes in MPT's order. Source: `build_mpt_alibi_tensor`. */
 function mptSlopes(heads: number): number[] {
   const most = 2 ** Math.ceil(Math.log2(heads));
   const all = Array.from({ length: most }, (_, head) => 2 ** ((-8 * (head + 1)) / most));

@@ -166,7 +166,7 @@ bool Trials::agrees(const Trial &trial) const {
   return true;
 }
 
-// Compares two trials in the same way: where they differ, each must have the value that it tried.
+// Compares two trials byte by byte: where they differ, each must have the value that it tried.
 bool Trials::agree(const Trial &one, const Trial &other) const {
   const char *a = one.shared + flag_bytes, *b = other.shared + flag_bytes;
   const size_t size = shared_bytes() - flag_bytes;

@@ -242,7 +242,8 @@ SourceLines::SourceLines(const std::string &source) {
 }
 
 const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
-  // Searched from the end: text before `#line 1` is a header that the host has put before the program.
+  // Searches from the end: a header that the host has put before the program has the same file and numbers of lines,
+  // and its text comes first.
   for (auto run = runs.rbegin(); run != runs.rend(); ++run)
     if (run->file == file && number >= run->first && number - run->first < run->lines.size())
       return &run->lines[number - run->first];

@@ -271,7 +271,7 @@ private:
     if (piece.defines) defined.insert(meaning(piece));
   }
 
-  // The same for pieces that are the same, such as those of a header that both files include.
+  // Returns equal texts for equal pieces, such as those of a header that both files include.
   static std::string key(const File &file, const Piece &piece) {
     std::string text = piece.declaration ? file.program.scopes[piece.declaration->scope].path : "";
     for (uint32_t index = piece.tokens.first; index < piece.tokens.last; index++)
@@ -279,7 +279,7 @@ private:
     return text;
   }
 
-  // The same for pieces that cannot stand in one text. Templates may be overloaded and specialized.
+  // Returns equal texts for pieces that cannot be in one text together. Templates may be overloaded and specialized.
   static std::string meaning(const Piece &piece) {
     const bool is_template = piece.declaration && !piece.declaration->templates.empty();
     return is_template ? "" : piece.symbol.empty() ? piece.name : piece.symbol;

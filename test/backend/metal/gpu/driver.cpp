@@ -195,7 +195,7 @@ int cuMemcpyAsync(uintptr_t destination, uintptr_t source, size_t bytes, Stream 
                           memcpy(reinterpret_cast<void *>(destination), reinterpret_cast<void *>(source), bytes);
                         }});
 }
-// The bytes are read when the copy runs, so a change before is seen.
+// The bytes are read when the copy runs, so a change before that is seen.
 int cuMemcpyHtoDAsync_v2(uintptr_t destination, const void *source, size_t bytes, Stream *stream) {
   ENTER_IN_CONTEXT(cuMemcpyHtoDAsync_v2)
   if (!allocation_of(destination, bytes)) return violation("a copy to memory that is not allocated");

@@ -33,7 +33,7 @@ const vectors = [
   ...thread("v", "s.v", "a[1]", "a[i & 1]", "p->v", "p->list[1]", "m[1]", "w"),
   ...device("b[0]", "b[i]"),
 ];
-/** Values whose elements look the same. */
+/** Values whose elements are written in the same way, but have an address. */
 const named = [...thread("q", "pairs[1]", "(*r)"), ...device("d[0]")];
 const indexed = [...thread("f", "q.list", "r->list"), ...device("y", "d[0].list")];
 

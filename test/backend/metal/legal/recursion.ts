@@ -6,7 +6,7 @@ import type { Random } from "../../../ops/samples.ts";
 import { pick } from "./types.ts";
 
 interface Kind {
-  /** Precedes all definitions. */
+  /** A declaration, which precedes all definitions. */
   readonly declare: (name: string) => string;
   /** One or more definitions, with the calls in the body of the first. */
   readonly define: (name: string, body: string) => string;

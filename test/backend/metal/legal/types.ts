@@ -3,7 +3,7 @@ import type { Random } from "../../../ops/samples.ts";
 
 export interface Type {
   readonly scalar: string;
-  /** 1 for a scalar. */
+  /** The number of components; 1 for a scalar. */
   readonly length: number;
 }
 

@@ -153,7 +153,7 @@ export function pooling(random: Random): Program {
 }`,
     {
       bindings: () => ({
-        // with the usual numbers, rows of 17 are equal, so threads would write equal values to one element
+        // with the usual numbers, rows of 17 elements are equal, so threads would write equal values to one element
         image: Float32Array.from({ length: width * height }, (_, at) => ((at * 37) % 101) + 0.5),
         y: new Float32Array(wide * high),
         size: Uint32Array.of(width, height),

@@ -69,7 +69,7 @@ export function transpose(random: Random): Program {
       mistakes: [
         drop("the barrier", barrier),
         outside(`[${side}][${side + 1}]`, `[${side - 1}][${side + 1}]`),
-        // if the size is a multiple, no thread lies past the last row
+        // if the number of rows is a multiple of the tile's, no thread lies past the last row
         ...(rows % side ? [outside("from.x < size.x && from.y < size.y", "from.x < size.x")] : []),
         ...(rows % side ? [outside("from.y < size.y", "from.y <= size.y")] : []),
       ],

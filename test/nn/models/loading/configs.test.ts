@@ -92,8 +92,8 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   if (!(key in families[name].fields) && !["rope_scaling", "rope_theta"].includes(key)) return true;
   if (key === "is_encoder_decoder" || refusedFields[name]?.includes(key)) return true;
   if (!key.startsWith("rope_")) return false;
-  // the type is unsupported or is Qwen's for images; GPT-2; or one setting for all layers, although Gemma 3 has two
-  // kinds
+  // a type that is unsupported, or that is Qwen's for images; a rotation in a model without any, such as GPT-2; or one
+  // setting for all layers of a model with two kinds, such as Gemma 3
   const text = JSON.stringify(value);
   const isFlat = !text.includes("_attention") && rowOf(name).localBase !== undefined && key === "rope_parameters";
   // Youtu scales half of the elements; DeepSeek-V3, whose attention it shares, does not

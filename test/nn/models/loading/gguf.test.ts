@@ -114,7 +114,7 @@ describe("the table of docs/models.md", () => {
 
   test("states the distances from llama.cpp's log-probabilities", () => {
     const formats = ["float32", "float16", "q8_0", "q4_0"] as const;
-    // the second table has float32 only
+    // the second table has a column for float32 only
     for (const [, name, , ...cells] of rows.filter(([, , , float32]) => float32 !== "as llama"))
       for (const [at, format] of formats.slice(0, cells.length > formats.length ? undefined : 1).entries()) {
         const own = measured.get(`${name === "gemma3_text" ? "gemma3" : name} ${format}`)!;

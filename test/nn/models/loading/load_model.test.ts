@@ -172,7 +172,7 @@ describe("quantized models", () => {
 describe("memory", () => {
   afterEach(() => setMemoryLimit(null));
 
-  /** 1.2 MB in float32. */
+  /** Writes a model that takes 1.2 MB in float32. */
   async function larger(): Promise<string> {
     const path = copyOf("llama", { hidden_size: 128, intermediate_size: 256, head_dim: 32, num_hidden_layers: 1 });
     const p = "model.layers.0.";

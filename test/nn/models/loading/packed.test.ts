@@ -45,7 +45,7 @@ interface Written {
   readonly plain: string;
 }
 
-/** A Llama of one layer, in which layers of [outputs, inputs] have the parts. */
+/** A Llama of one layer, in which the layers of shape [outputs, inputs] consist of the parts. */
 async function write(parts: nn.StateDict, values: Tensor, config: object, more: nn.StateDict = {}): Promise<Written> {
   const [outputs, inputs] = values.shape as readonly [number, number];
   const sizes = {

@@ -67,7 +67,7 @@ describe.each(families)("$family", ({ family, cases, answers }) => {
     test("pixels and embeddings", async () => {
       const model = await loaded;
       const pixels = answers[`${at}.pixels`]!;
-      // one step of a byte, or two: SAM 2's processor resizes with torchvision
+      // an error of one step of a byte; for SAM 2, whose processor resizes with torchvision, of two
       expect(errorOf(model.processor!.process(imageOf(own)), pixels)).toBeLessThan(family === "sam" ? 1e-2 : 2e-2);
       const { features } = noGrad(() => masksOf(model, pixels));
       for (const [index, name] of ["embedding", "finest", "fine"].slice(0, features.length).entries())

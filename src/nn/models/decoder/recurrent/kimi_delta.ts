@@ -119,7 +119,7 @@ export class KimiDelta extends Module<[x: Tensor, inputs?: AttentionInputs], Ten
   }
 
   /**
-   * Runs the recurrence, {@link CHUNK} tokens at a time, as that of {@link DeltaNet}. As elements decay differently, a
+   * Runs the recurrence, {@link CHUNK} tokens at a time, as {@link DeltaNet} does. As elements decay differently, a
    * product of two tokens' keys is a sum over elements with their decays between the two tokens.
    */
   private scan(

@@ -104,7 +104,7 @@ export function labelsOf(config: Settings, { task, outputs }: HeadDescription): 
   return { names: namesOf(config), scores: task === "tag" ? "softmax" : scoresOf(config, outputs), relevance };
 }
 
-/** @internal As the classification pipelines of `transformers`. */
+/** @internal Returns how scores become probabilities, as in the classification pipelines of `transformers`. */
 export function scoresOf(config: Settings, outputs: number): LabelScores {
   const problem = config.textIfAny("problem_type");
   const known: Readonly<Record<string, LabelScores>> = {

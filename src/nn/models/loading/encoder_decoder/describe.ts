@@ -12,7 +12,7 @@ import { encoderActivation, encoderActivations } from "../encoder/activations.ts
 import type { Settings } from "../settings.ts";
 import { type EncoderDecoderName, type EncoderDecoderRow, encoderDecoderFields, rowOf } from "./architectures.ts";
 
-/** Far more than any model has. */
+/** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
 /** T5's scores depend only on distances, so that texts may have any length. */
 const ANY_LENGTH = 65_536;

@@ -95,7 +95,7 @@ function areEqual(source: WeightSource, ...names: readonly [string, string]): bo
   return noGrad(() => tidy(() => equal(source.read(names[0]) as Tensor, source.read(names[1]) as Tensor)));
 }
 
-/** The tokenizer, before the weights, so that errors appear immediately. */
+/** Loads the tokenizer before the weights, so that its errors appear immediately. */
 const tokenizerOf = (path: string) => (hasTokenizer(path) ? loadTokenizer(path) : undefined);
 
 const ignoring = (source: WeightSource, isUseless: (name: string) => boolean): WeightSource => ({

@@ -30,7 +30,7 @@ export interface VisionArchitecture {
   readonly feedForward?: "ratio" | "gatedIfConfigured";
   /** How states are pooled. Default: the first token's state. */
   readonly pooling?: "dense" | "attention";
-  /** Whether the config chooses LayerNorm or RMSNorm, and whether there is a final norm. */
+  /** Whether the config chooses between LayerNorm and RMSNorm, and says if there is a final norm. */
   readonly configuredNorms?: boolean;
   /** The input of a classifier. Default: the first token's state. */
   readonly classified?: "patches" | "firstAndPatches";

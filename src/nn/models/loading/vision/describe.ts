@@ -25,7 +25,7 @@ import {
   visionRow,
 } from "./architectures.ts";
 
-/** Far more than any model has. */
+/** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
 
 /** The image encoder that a file describes. */

@@ -11,7 +11,7 @@ import { describeVisionLanguage, type VisionLanguageName } from "./describe.ts";
 import { visionLanguagePlaces } from "./names.ts";
 
 /**
- * Returns undefined for a checkpoint of Gemma 3's text part, which has the same `model_type`.
+ * Opens a folder; returns undefined for a checkpoint of Gemma 3's text part, which has the same `model_type`.
  *
  * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings.
  */

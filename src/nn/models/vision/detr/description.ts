@@ -12,7 +12,7 @@ export interface DetrDescription {
   readonly width: number;
   /** The number of queries: the largest number of objects. */
   readonly queries: number;
-  /** The blocks over the places of the image. */
+  /** The blocks that process the places of the image. */
   readonly encoder: DetrStack;
   /** The blocks over the queries. */
   readonly decoder: DetrStack;

@@ -72,7 +72,7 @@ const panAndScan = {
   ...{ do_pan_and_scan: null, pan_and_scan_min_crop_size: null, pan_and_scan_max_num_crops: null },
   pan_and_scan_min_ratio_to_activate: null,
 };
-/** Images that are split to tiles of one size. Tiles need no padding, so that `do_pad` has no effect. */
+/** Images that are split into tiles of one size. Tiles need no padding, so that `do_pad` has no effect. */
 const tiles = {
   ...{ size: { longest_edge: 4 * 364 }, max_image_size: { longest_edge: 364 }, resample: 1, do_pad: true },
   ...{ do_image_splitting: true, return_row_col_info: false },

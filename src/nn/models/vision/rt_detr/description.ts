@@ -13,7 +13,7 @@ export interface RtDetrDescription {
   readonly levels: readonly number[];
   /** The width in which levels are combined. */
   readonly encoderWidth: number;
-  /** The blocks over the places of some levels. */
+  /** The blocks that process the places of some levels. */
   readonly encoder: DetrStack;
   /** The levels whose places attend to one another, as indices into `levels`. */
   readonly attended: readonly number[];
@@ -31,7 +31,7 @@ export interface RtDetrDescription {
   readonly queries: number;
   /** The blocks over the queries. */
   readonly decoder: DetrStack;
-  /** The activation of these blocks. */
+  /** The activation of the blocks over the queries. */
   readonly decoderActivation: FeedForwardDescription["activation"];
   /** The number of places of each level that a head of a query attends to. */
   readonly points: number;

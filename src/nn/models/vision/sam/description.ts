@@ -107,8 +107,8 @@ export interface Sam2Description extends PromptedDescription {
   /** The convolutions that give all stages one width, and the stages to which the next coarser one is added. */
   readonly neck: { readonly kernel: number; readonly padding: number; readonly sums: readonly number[] };
   /**
-   * Whether an unstable mask for unambiguous prompts is replaced by the best of the others: `threshold` is the least
-   * ratio of its areas above `delta` and above −`delta`. Null: never.
+   * When an unstable mask for unambiguous prompts is replaced by the best other mask: if the ratio of its areas above
+   * `delta` and above −`delta` is less than `threshold`. Null: never.
    */
   readonly stability: { readonly delta: number; readonly threshold: number } | null;
 }

@@ -3,7 +3,7 @@ import Darwin.Mach
 import Kernels
 import Shared
 
-// Darwin is here, since this module imports it outside of #if. In Shared, which imports it inside, it is not.
+// This module can import Darwin, since it does so outside of #if. Shared can't, since it does so inside of #if.
 #if !canImport(Darwin)
 #error("Darwin is missing")
 #endif
