@@ -78,6 +78,9 @@ function byteLevel(vocabulary: Vocabulary): TokenizerJson {
   const patterns = patternsOf(String(vocabulary.read("pre") ?? "default"));
   const toBytes = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false };
   const isNfc = vocabulary.read("pre") === "qwen2";
+  const vocab = idsOf(vocabulary.tokens);
+  // llama.cpp ignores merges of unknown tokens, which never apply.
+  const merges = vocabulary.merges.map(pairOf).filter((pair) => pair.every((part) => Object.hasOwn(vocab, part)));
   return {
     normalizer: isNfc ? { type: "NFC" } : null,
     pre_tokenizer: { type: "Sequence", pretokenizers: [...patterns, toBytes] },
@@ -86,8 +89,8 @@ function byteLevel(vocabulary: Vocabulary): TokenizerJson {
     added_tokens: addedTokens(vocabulary),
     model: {
       type: "BPE",
-      vocab: idsOf(vocabulary.tokens),
-      merges: vocabulary.merges.map(pairOf),
+      vocab,
+      merges,
       ignore_merges: ignoresMerges(vocabulary),
     },
   };

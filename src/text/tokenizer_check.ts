@@ -224,9 +224,20 @@ export function checkTokenizer(json: TokenizerJson, given: object): void {
   const { unk_id: unknown, vocab } = json.model;
   if (typeof unknown === "number" && unknown >= listIn(vocab).length)
     throw wrong("tokenizer.json.model.unk_id", "a token in the vocabulary", unknown);
+  checkMerges(json.model);
   const known = knownTokens(json);
   for (const content of addedByProcessor(json["post_processor"]))
     if (!known(content)) throw wrong("tokenizer.json.post_processor", "made of tokens in the vocabulary", content);
+}
+
+/** Checks that merges join tokens of the vocabulary. @throws {ArgumentError} `invalidTokenizer` */
+function checkMerges({ type, vocab, merges }: TokenizerJson["model"]): void {
+  if (type !== "BPE" || !isObject(vocab)) return;
+  for (const [rank, merge] of listIn(merges).entries()) {
+    const parts = typeof merge === "string" ? merge.split(" ", 2) : listIn(merge);
+    if (!parts.every((part) => Object.hasOwn(vocab, part as string)))
+      throw wrong(`tokenizer.json.model.merges[${rank}]`, "a pair of tokens in the vocabulary", merge);
+  }
 }
 
 /** Checks only a `tokenizer_config.json`. @throws {ArgumentError} `invalidTokenizer` */

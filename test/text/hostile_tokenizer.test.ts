@@ -147,3 +147,17 @@ describe("rejected at load, with the path", () => {
     expect(make).toThrow(expect.objectContaining({ name: "ArgumentError", message: expect.stringMatching(message) }));
   });
 });
+
+test.each([
+  ["a text", "a zz"],
+  ["a pair", ["zz", "a"]],
+] as const)("a merge of an unknown token, as %s, is named at load", (_, merge) => {
+  const { tokenizer, config } = fixtures["gpt2"]!;
+  const { merges } = tokenizer["model"] as { readonly merges: readonly unknown[] };
+  const json = changed(tokenizer, ["model", "merges"], [...merges, typeof merge === "string" ? merge : [...merge]]);
+  const error = errorOf(() => new text.PretrainedTokenizer(json as never, { config: config as never }));
+  expect(error).toMatchObject({ code: "invalidTokenizer" });
+  expect(String(error)).toContain(
+    `tokenizer.json.model.merges[${merges.length}] to be a pair of tokens in the vocabulary`,
+  );
+});
