@@ -170,16 +170,23 @@ template <int order, typename T> inline T bessel_j_near(T x) {
 }
 
 // √(2/πx)·(P cos θ - (5/x) Q sin θ), which is J(x) for x ≥ 5, or √(2/πx)·(P sin θ + (5/x) Q cos θ), which is Y(x). θ is
-// x - π/4 for order 0 and x - 3π/4 for order 1.
+// x - π/4 for order 0 and x - 3π/4 for order 1. The difference would be rounded to multiples of 0.06 at x = 10⁶ in
+// float32, so cos θ and sin θ are computed from cos x and sin x: for order 0, √2 cos θ = sin x + cos x and √2 sin θ =
+// sin x - cos x; for order 1, √2 cos θ = sin x - cos x and √2 sin θ = -(sin x + cos x).
 template <int order, bool is_first, typename T> inline T bessel_far_wave(T x) {
     typedef BesselSeries<order> Series;
     T ratio = T(5) / x;
     T z = ratio * ratio;
     T p = Series::pp(z) / Series::pq(z);
     T q = ratio * (Series::qp(z) / Series::qq(z));
-    T angle = x - T(order == 0 ? 0.785398163397448309616 : 2.35619449019234492885);
-    T wave = is_first ? p * cos(angle) - q * sin(angle) : p * sin(angle) + q * cos(angle);
-    return wave * T(0.797884560802865355880) * rsqrt(x);
+    T sine = sin(x);
+    T cosine = cos(x);
+    T sum = sine + cosine;
+    T difference = sine - cosine;
+    T cos_angle = order == 0 ? sum : difference;
+    T sin_angle = order == 0 ? difference : -sum;
+    T wave = is_first ? p * cos_angle - q * sin_angle : p * sin_angle + q * cos_angle;
+    return wave * T(0.564189583547756286948) * rsqrt(x); // 1/√π
 }
 
 template <int order, typename T> inline T bessel_j(T x) {

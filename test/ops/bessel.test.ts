@@ -1,9 +1,11 @@
 /** Bessel functions against integrals of float64, and the values and gradients of frexp, ldexp and gradient. */
 import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
 import { withBackend } from "../../src/backend/policy.ts";
 import * as orchard from "../../src/index.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import fixtures from "../fixtures/functional/pytorch.json";
+import { seed } from "../support/some.ts";
 import { difference } from "../transforms/samples.ts";
 
 const { tensor } = orchard;
@@ -45,6 +47,16 @@ const functions: Readonly<Record<string, (x: number) => number>> = {
   scaledModifiedBesselK1: (x) => scaledK(1, x),
 };
 
+/** J or Y for x ≥ 100, by Hankel's expansion (DLMF 10.17.3) in float64. */
+function hankel(order: number, x: number, isJ: boolean): number {
+  const [m, z] = [4 * order ** 2, 8 * x];
+  const p = 1 - ((m - 1) * (m - 9)) / (2 * z ** 2) + ((m - 1) * (m - 9) * (m - 25) * (m - 49)) / (24 * z ** 4);
+  const q = (m - 1) / z - ((m - 1) * (m - 9) * (m - 25)) / (6 * z ** 3);
+  const angle = x - ((2 * order + 1) * Math.PI) / 4;
+  const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
+  return Math.sqrt(2 / (Math.PI * x)) * (isJ ? p * cosine - q * sine : p * sine + q * cosine);
+}
+
 /** Positive numbers from 0.02 to 60, denser near 0, with the bounds between formulas. */
 const points = [...Array.from({ length: 40 }, (_, k) => 0.02 * 1.225 ** k), 1.999, 2, 2.001, 4.999, 5, 5.001];
 
@@ -78,6 +90,27 @@ describe("Bessel functions", () => {
       const leaf = tensor([0.3, 1.5, 3, 4.5, 9], { dtype: "float64", requiresGrad: true });
       expect(orchard.gradcheck(f, [leaf as Tensor])).toBe(true);
     });
+
+  test("far from 0, in float32", () => {
+    const powers = fc.sample(fc.double({ min: 2, max: 7, noNaN: true }), { seed, numRuns: 200 });
+    const far = powers.map((power) => Math.fround(10 ** power));
+    for (const backend of ["cpu", "reference", "metal"] as const)
+      withBackend(backend, () => {
+        for (const [name, order] of [
+          ["besselJ0", 0],
+          ["besselJ1", 1],
+          ["besselY0", 0],
+          ["besselY1", 1],
+        ] as const) {
+          const found = named(name)(tensor(far)).toArray() as number[];
+          for (const [at, x] of far.entries()) {
+            const amplitude = Math.sqrt(2 / (Math.PI * x));
+            const distance = Math.abs(found[at]! - hankel(order, x, name.includes("J"))) / amplitude;
+            expect({ name, backend, x, isNear: distance < 2e-6 }).toMatchObject({ isNear: true });
+          }
+        }
+      });
+  });
 
   test("at 0 and below", () => {
     const at = (name: string, x: number) => named(name)(tensor([x])).item();

@@ -27,7 +27,8 @@ function nearJ(order: Order, x: number): number {
 
 /**
  * J(x) = √(2 / πx) (P cos θ − (5 / x) Q sin θ) and Y(x) = √(2 / πx) (P sin θ + (5 / x) Q cos θ) for x ≥ 5, with
- * θ = x − π/4 for order 0 and x − 3π/4 for order 1.
+ * θ = x − π/4 for order 0 and x − 3π/4 for order 1. The difference loses digits of a large x, so that cos θ and sin θ
+ * are computed from cos x and sin x.
  */
 function asymptotic(order: Order, x: number, isFirst: boolean): number {
   const { pp, pq, qp, qq } = besselTables[order];
@@ -35,9 +36,9 @@ function asymptotic(order: Order, x: number, isFirst: boolean): number {
   const z = ratio * ratio;
   const p = polynomial(z, pp) / polynomial(z, pq);
   const q = ratio * (polynomial(z, qp) / withLeadingOne(z, qq));
-  const angle = x - ((2 * order + 1) * Math.PI) / 4;
-  const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
-  return ((isFirst ? p * cosine - q * sine : p * sine + q * cosine) * Math.sqrt(2 / Math.PI)) / Math.sqrt(x);
+  const [sum, difference] = [Math.sin(x) + Math.cos(x), Math.sin(x) - Math.cos(x)];
+  const [cosine, sine] = order === 0 ? [sum, difference] : [difference, -sum]; // √2 cos θ and √2 sin θ
+  return (isFirst ? p * cosine - q * sine : p * sine + q * cosine) / Math.sqrt(Math.PI * x);
 }
 
 /** Computes J of an order at x. */
