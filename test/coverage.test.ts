@@ -68,7 +68,7 @@ const functionsOf = (namespace: object): string[] =>
     .map(([name]) => name);
 
 describe("docs/coverage.md", () => {
-  test("lists names of each library, none twice", () => {
+  test("the page lists names of each library, none twice", () => {
     expect([pytorch.length > 400, numpy.length > 300, mlx.length > 200]).toEqual([true, true, true]);
     for (const rows of [pytorch, numpy, mlx]) expect(new Set(rows.map(({ theirs }) => theirs)).size).toBe(rows.length);
     // The three patterns find everything in backticks in a section.

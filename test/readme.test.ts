@@ -38,7 +38,7 @@ const documents = [
 ].map((name) => `${name}.md`);
 
 describe.each(documents)("%s", (document) => {
-  test.each(examples(document))("$title", ({ program, promised }) => {
+  test.each(examples(document))("the program runs: $title", ({ program, promised }) => {
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_BACKEND: "cpu" },
@@ -54,10 +54,10 @@ describe("docs/training.md", () => {
 
   const programs = programsOf("docs/training.md");
 
-  test("has a loop, data, a tokenizer, a checkpoint and an optimizer", () =>
+  test("the page has a loop, data, a tokenizer, a checkpoint and an optimizer", () =>
     expect(programs.length).toBeGreaterThan(4));
 
-  test.each(programs)("$title", async (example) => {
+  test.each(programs)("the program runs: $title", async (example) => {
     await writeBooks(folder);
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", example.program], {
       cwd: folder,

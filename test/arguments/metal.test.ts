@@ -68,7 +68,7 @@ const construct = (given: readonly unknown[]): void =>
   new (DeviceBuffer as new (...own: readonly unknown[]) => DeviceBuffer)(...given).dispose();
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("hostile arguments", () => {
-  test("of kernels, buffers and contexts", async () => {
+  test("hostile arguments of kernels, buffers and contexts are typed errors", async () => {
     for (const [operation, call, values] of rows()) {
       const right = await failureOf(() => call(...(values() as never[])));
       if (operation !== "configure") expect([operation, right]).toEqual([operation, undefined]);

@@ -65,8 +65,8 @@ describe("the backend that is tried first", () => {
   });
 });
 
-describe("codepaths", () => {
-  test("counts calls by operation, backend and reason, the most frequent first", () => {
+describe("codepaths() of calls", () => {
+  test("calls are counted by operation, backend and reason, the most frequent first", () => {
     for (let call = 0; call < 3; call++) exp(x);
     withBackend("reference", () => exp(x));
     add(x, x);
@@ -83,7 +83,7 @@ describe("codepaths", () => {
     expect(codepaths()).toEqual([]);
   });
 
-  test("says why earlier backends did not run a call", () => {
+  test("the reason says why earlier backends did not run a call", () => {
     const wide = tensor([1], { dtype: "float64" });
     expect(wayOf(() => withBackend("metal", () => exp(wide)))).toEqual(["exp: cpu (metal: Metal has no float64)"]);
   });
@@ -92,7 +92,7 @@ describe("codepaths", () => {
 describe("strict mode", () => {
   const fallback = () => withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));
 
-  test("turns a fallback into an error that names the operation, the reason and what to do", () => {
+  test("strict mode turns a fallback into an error that names the operation, the reason and what to do", () => {
     expect(fallback().item()).toBeCloseTo(Math.E, 12);
     setStrict(true);
     expect(fallback).toThrow(BackendError);
@@ -104,7 +104,7 @@ describe("strict mode", () => {
     expect(isStrict()).toBe(true);
   });
 
-  test("holds across awaits", async () => {
+  test("strict mode applies across awaits", async () => {
     const inside = withStrict(true, async () => {
       await Bun.sleep(1);
       return isStrict();
@@ -137,9 +137,9 @@ const nowhere = { ORCHARD_LIBRARY: "/nowhere/metal", ORCHARD_CPU_LIBRARY: "/nowh
 const e = expect.closeTo(Math.E, 5);
 const square = expect.closeTo(Math.E ** 2, 5);
 
-describe("the environment", () => {
+describe("variables of the environment", () => {
   const built = environmentFlag("ORCHARD_SKIP_METAL") ? ["cpu", "reference"] : ["metal", "cpu", "reference"];
-  test.each(built)("ORCHARD_BACKEND=%s", (name) => {
+  test.each(built)("ORCHARD_BACKEND=%s selects the backend", (name) => {
     const { outcome, said } = compute({ ORCHARD_BACKEND: name });
     expect([said, outcome?.result]).toEqual(["", [e, square]]);
     expect(outcome?.ways.map(({ backend }) => backend)).toEqual([name as never]);
@@ -179,7 +179,7 @@ describe("the environment", () => {
 });
 
 describe("without any dylib", () => {
-  test("reference is used, with one warning, however many calls there are", () => {
+  test("reference is used, with one warning for all calls", () => {
     const { outcome, said } = compute(
       { ORCHARD_BACKEND: "cpu", ...nowhere },
       "[1, 2, 3].map(() => exp(tensor([1, 2])).toArray())",

@@ -48,7 +48,7 @@ function opened({ kind, at, options, eta }: Case) {
 const near = (got: Tensor, want: readonly number[]): number => errorOf(got, tensor([...want], { shape: got.shape }));
 
 describe("results match those of diffusers", () => {
-  test.each(kinds)("%s", (kind) => {
+  test.each(kinds)("samples of %s match diffusers", (kind) => {
     const own = cases.filter((each) => each.kind === kind);
     expect(own.length).toBeGreaterThan(20);
     for (const each of own) {
@@ -70,7 +70,7 @@ describe("results match those of diffusers", () => {
     }
   });
 
-  test("addNoise and velocity", () => {
+  test("addNoise and velocity match diffusers", () => {
     for (const each of cases.filter(({ noisy }) => noisy !== undefined)) {
       const { scheduler, drawn } = opened(each);
       const [data, added, t] = [drawn("data"), drawn("added"), tensor([...each.trained!], { dtype: "int64" })];
@@ -140,7 +140,7 @@ describe("sampling", () => {
   });
 });
 
-describe("errors", () => {
+describe("rejected options of schedulers", () => {
   const x = ones([2, 1, 2, 2]);
   test.each([
     ["tooManySteps", () => diffusion.ddpm({ trainSteps: 10 }).sampler(11)],
@@ -168,5 +168,5 @@ describe("errors", () => {
     ],
     ["invalidOption", () => diffusion.ddpm({ trainSteps: 3, trainedBetas: [0.1] })],
     ["invalidOperand", () => Reflect.construct(diffusion.Scheduler, [])],
-  ])("%s", (code, call) => expect(call).toThrow(expect.objectContaining({ code })));
+  ])("%s is rejected", (code, call) => expect(call).toThrow(expect.objectContaining({ code })));
 });

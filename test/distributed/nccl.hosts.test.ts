@@ -91,7 +91,7 @@ const cases: readonly Case[] = Array.from({ length: repeats({ usual: 1, all: 12 
 describe.skipIf(!isTested)("with NCCL alone", () => {
   for (const { installation, ranks, kind, dtype, drawn } of cases)
     test.skipIf(installation.missing !== undefined)(
-      `${ranks} ranks of ${installation.name} exchange ${kind} gradients in ${dtype} of model ${drawn}`,
+      `with NCCL alone, ${ranks} ranks of ${installation.name} exchange ${kind} gradients, ${dtype}, model ${drawn}`,
       async () => {
         const trace = `trace-${runs}-`;
         const { variables, calls } = standin({

@@ -50,7 +50,7 @@ describe("on the cpu backend", () => {
   });
 });
 
-test("the reference backend learns the same", () => {
+test("the reference backend learns the same weights", () => {
   const [ours, reference] = ["cpu", "reference"].map((name) =>
     perceptron({ ORCHARD_BACKEND: name }, "128", "1", "500"),
   );

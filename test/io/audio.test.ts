@@ -73,14 +73,14 @@ describe("rejected files", () => {
     ["damaged", wav([1, 1, 16_000, 16], new Uint8Array(0))],
     ["damaged", wav([1, 1, 16_000, 16], data).subarray(0, 36)],
     ["damaged", wav([1, 1, 16_000, 16], data).subarray(0, 20)],
-  ])("%s", async (code, bytes) => {
+  ])("%s is rejected", async (code, bytes) => {
     const error = await io.loadAudio(bytes).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(FileFormatError);
     expect((error as FileFormatError).code).toBe(code);
   });
 });
 
-test("MP3: frames of silence", async () => {
+test("MP3 frames of silence are decoded to zeros", async () => {
   // MPEG-1 layer III, 128 kbit/s, 44.1 kHz: 417 bytes a frame, with empty side information
   const frame = Buffer.alloc(417);
   frame.set([0xff, 0xfb, 0x90, 0xc4]);
@@ -90,7 +90,7 @@ test("MP3: frames of silence", async () => {
   expect(channels.flat().every((sample) => sample === 0)).toBeTrue();
 });
 
-test("FLAC: a constant frame of each channel", async () => {
+test("a constant FLAC frame of each channel is decoded", async () => {
   const { sampleRate, channels } = await loaded(flac([0.25, -0.5], 192));
   expect(sampleRate).toBe(16_000);
   expect(channels).toEqual([Array(192).fill(0.25), Array(192).fill(-0.5)]);

@@ -294,7 +294,7 @@ for (const [place, { backend, dtype }] of places.entries())
     // metal computes ldl on the cpu backend
     for (const [index, name] of Object.keys(factorizations).entries())
       if (backend !== "metal" || name !== "ldl")
-        test(`${name}, ${cases[backend]} drawn cases`, () => {
+        test(`${name} is accurate in ${cases[backend]} drawn cases`, () => {
           expect(cases[backend]).toBeGreaterThan(0);
           for (let at = 0; at < cases[backend]!; at++) check(name, backend, dtype, 1 + at * 1000 + index * 10 + place);
         });

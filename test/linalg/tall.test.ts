@@ -61,7 +61,7 @@ describe.each(["float64", "float32"] as const)("%s", (dtype) => {
       }
     });
 
-  test("wide matrices, decomposed by their transposes", () => {
+  test("wide matrices are decomposed by their transposes", () => {
     const a = inDType(families.random!(9, 1100, 3), dtype);
     on("cpu", true, () => checkSvd(a, dtype, false, "svd in blocks, wide"));
   });

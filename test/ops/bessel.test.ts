@@ -79,7 +79,7 @@ describe("Bessel functions", () => {
       expect(orchard.gradcheck(f, [leaf as Tensor])).toBe(true);
     });
 
-  test("at 0 and below", () => {
+  test("Bessel functions have their limits at 0 and below", () => {
     const at = (name: string, x: number) => named(name)(tensor([x])).item();
     expect(["besselJ0", "besselJ1"].map((name) => at(name, 0))).toEqual([1, 0]);
     expect(["besselY0", "besselY1"].map((name) => at(name, 0))).toEqual([-Infinity, -Infinity]);
@@ -93,7 +93,7 @@ describe("Bessel functions", () => {
 describe("frexp and ldexp", () => {
   const { x, mantissa, exponent, k, scaled } = fixtures.exponents;
 
-  test("match PyTorch's results", () => {
+  test("frexp and ldexp match PyTorch's results", () => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const given = tensor(x, { dtype: "float64" });
@@ -104,7 +104,7 @@ describe("frexp and ldexp", () => {
       });
   });
 
-  test("are inverse to each other for float32 of every magnitude, on every backend", () => {
+  test("frexp and ldexp are inverse to each other for float32 of every magnitude, on every backend", () => {
     const sizes = Array.from({ length: 277 }, (_, at) => Math.fround(1.7) * 2 ** (at - 149)).map(Math.fround);
     const all = [...sizes.filter(Number.isFinite), 0, -3, Infinity, Number.NaN, -Infinity];
     for (const backend of ["cpu", "reference", "metal"] as const)
@@ -116,7 +116,7 @@ describe("frexp and ldexp", () => {
       });
   });
 
-  test("have gradients", () => {
+  test("frexp and ldexp have gradients", () => {
     const leaf = tensor([0.3, -5, 1e3], { dtype: "float64", requiresGrad: true }) as Tensor;
     const shift = tensor([3, -2, 0], { dtype: "int32" });
     expect(orchard.gradcheck((v) => [orchard.frexp(v).mantissa, orchard.ldexp(v, shift)], [leaf])).toBe(true);
@@ -124,8 +124,8 @@ describe("frexp and ldexp", () => {
   });
 });
 
-describe("gradient", () => {
-  test("matches PyTorch's results", () => {
+describe("the function gradient", () => {
+  test("gradient() matches PyTorch's results", () => {
     for (const { shape, x, options, results } of fixtures.samples) {
       const { spacing, ...others } = options as { spacing?: unknown; edgeOrder: 1 | 2 };
       const given =
@@ -142,7 +142,7 @@ describe("gradient", () => {
     }
   });
 
-  test("has gradients, and rejects what it can't differentiate", () => {
+  test("gradient() has gradients, and rejects what it can't differentiate", () => {
     const leaf = orchard.randn([4, 3], { dtype: "float64", requiresGrad: true }) as Tensor;
     const places = tensor([0, 1, 3, 4], { dtype: "float64", requiresGrad: true }) as Tensor;
     const compute = (x: Tensor, at: Tensor) => orchard.gradient(x, { spacing: [at, 0.5], edgeOrder: 2 });

@@ -30,7 +30,7 @@ const refusals = [
 describe.each(tested)("on %s", (backend) => {
   const { outcomes, last, problem } = virtualCalls(backend);
 
-  test("every operation ends", () => {
+  test("every operation on virtual tensors ends", () => {
     expect([last, problem]).toEqual(["", ""]);
     expect(outcomes.length).toBeGreaterThan(operationNames.length);
   });

@@ -189,15 +189,15 @@ describe.each([
   ["parameters", parameters],
   ["options", options],
   ["clipping, scaling and schedules", others],
-])("%s", (_, mistakes) => {
-  test.each(mistakes)("%s", (_, call, type, message) => {
+])("%s rejects invalid options", (_, mistakes) => {
+  test.each(mistakes)("%s is rejected", (_, call, type, message) => {
     expect(call).toThrow(type);
     expect(call).toThrow(message);
   });
 });
 
 describe("step", () => {
-  test("rejects a parameter that was disposed of", () => {
+  test("step rejects a parameter that was disposed of", () => {
     const x = w();
     x.grad = w().detach();
     const optimizer = new AdamW([x]);
@@ -206,7 +206,7 @@ describe("step", () => {
   });
 });
 
-describe("values at a limit are accepted, values beyond it rejected:", () => {
+describe("values at a limit are accepted, values beyond it rejected", () => {
   const plateau = (options: object) => new optim.ReduceOnPlateau(new SGD([w()], { lr: 1 }), options);
   test.each<readonly [what: string, accepted: () => unknown, refused: () => unknown]>([
     [
@@ -218,7 +218,7 @@ describe("values at a limit are accepted, values beyond it rejected:", () => {
     ["a factor of 0", () => plateau({ factor: 0 }), () => plateau({ factor: -0.001 })],
     ["a patience of 0", () => plateau({ patience: 0 }), () => plateau({ patience: -1 })],
     ["a cooldown of 0", () => plateau({ cooldown: 0 }), () => plateau({ cooldown: 0.5 })],
-  ])("%s", (_, accepted, refused) => {
+  ])("%s has its limit", (_, accepted, refused) => {
     expect(accepted).not.toThrow();
     expect(refused).toThrow(ArgumentError);
   });

@@ -82,7 +82,7 @@ function lowsOf(w: QuantizedTensor): Float64Array | undefined {
 const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, rounded(x), w, false, lowsOf(w));
 
 describe.each(withLevels.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
-  test("products of x in 8 bits, of one row to many, with every instruction set", () => {
+  test("products of x in 8 bits equal the formula, of one row to many, with every instruction set", () => {
     const w = weightsOf(format, 11, 512);
     for (const count of [1, 3, 4, 6, 8, 11, 17]) {
       const x = wave(count, 512, 1.3);
@@ -105,7 +105,7 @@ describe.each(withLevels.map((format) => [formatName(format), format] as const))
   });
 });
 
-test("products with rows of an odd number of parts", () => {
+test("products with rows of an odd number of parts equal the formula", () => {
   for (const columns of [32, 96, 416])
     for (const format of ["q4_0", "q5_1", "q8_0", "iq4_nl", "mxfp4", { bits: 4, groupSize: 32 }] as const) {
       const values = wave(5, columns, 0.3);
@@ -121,7 +121,7 @@ test("products with rows of an odd number of parts", () => {
     }
 });
 
-test("products with groups of every size, and scales of every dtype", () => {
+test("products with groups of every size, and scales of every dtype, equal the formula", () => {
   for (const groupSize of [32, 64, 128] as const)
     for (const scaleDType of scaleDTypes)
       for (const bits of [4, 8] as const) {
@@ -145,7 +145,7 @@ function identity(size: number): QuantizedTensor {
   return blocksOf("q8_0", size, bytes);
 }
 
-describe("x is rounded to the same bits on every backend:", () => {
+describe("x is rounded to the same bits on every backend", () => {
   const size = 64;
   const rows: Readonly<Record<string, (at: number) => number>> = {
     "numbers of all sizes": (at) => Math.sin(at * 1.7) * 10 ** ((at % 7) - 3),
@@ -157,7 +157,7 @@ describe("x is rounded to the same bits on every backend:", () => {
     "zeros in one part": (at) => (at < 32 ? 0 : at),
   };
 
-  test.each(Object.entries(rows))("%s", (_, value) => {
+  test.each(Object.entries(rows))("%s is rounded to the same bits", (_, value) => {
     const x = fromArray(
       Float32Array.from({ length: size }, (__, at) => value(at)),
       [1, size],
@@ -304,7 +304,7 @@ test.each(withLevels.map((format) => [formatName(format), format] as const))(
   },
 );
 
-test("x in every dtype and of any strides", () => {
+test("x may have every dtype and any strides", () => {
   const w = quantizeInt4(wave(6, 128, 0.2));
   for (const dtype of scaleDTypes) {
     const x = on("reference", () => wave(128, 8, 0.8).to(dtype).transpose(0, 1));
@@ -354,7 +354,7 @@ test.each(roundingPlaces)("exact is the default, and gradients match the exact p
   expect(got).toEqual(expected!);
 });
 
-test("codepaths tell which precision ran", () => {
+test("codepaths() says which precision ran", () => {
   const callsOf = (operation: string) =>
     codepaths().reduce(
       (sum, path) => sum + (path.operation === operation && path.backend === "cpu" ? path.calls : 0),

@@ -92,7 +92,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
   });
   testVariants(import.meta.path, ", checked$|^quantized weights on metal values of groups");
 
-  describe("traffic", () => {
+  describe("memory traffic", () => {
     let context: MetalContext;
     beforeAll(() => {
       context = metalContext();

@@ -78,7 +78,7 @@ test.each([2, 7, 10, 256, 1000])("randint below %d draws each equally often", (c
   expectPlausible(chiSquare(countsOf(values, choices), new Array(choices).fill(count / choices)));
 });
 
-test.each([0.001, 0.3, 0.5, 0.99])("bernoulli of %d", (p) => {
+test.each([0.001, 0.3, 0.5, 0.99])("bernoulli of %d has its probability", (p) => {
   const ones = numbersOf(bernoulli(p, [count], { generator: new Generator(7) })).filter((value) => value === 1).length;
   expect(Math.abs(ones / count - p)).toBeLessThan(errors(p * (1 - p)));
 });

@@ -53,7 +53,7 @@ describe("mistakes in TypeScript", () => {
     ["const x = A.max(a, b);", ["call: const x = A.min(a, b);"]],
     ["const x = a.min(b);", ["call: const x = a.max(b);", "removed call: const x = a;"]],
     ["const x = (a +\n b);", ["arithmetic: const x = (a -\n b);"]],
-  ])("%s", (source, expected) => {
+  ])("%s is mutated as expected", (source, expected) => {
     const found = ofTypeScript(source);
     expect(found).toHaveLength(expected.length);
     for (const [at, part] of expected.entries()) expect(found[at]).toContain(part);
@@ -77,7 +77,7 @@ describe("mistakes in C++ and kernels", () => {
     ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapping these arguments changes nothing
     ["auto y = fma(a, b, c);", ["swapped arguments: auto y = fma(a, c, b);"]],
     ["x = y; // a + b", ["removed statement: ; // a + b"]],
-  ])("%s", (source, expected) => {
+  ])("%s is mutated as expected", (source, expected) => {
     expect(ofCpp(source)).toEqual(expected);
   });
 });
@@ -355,7 +355,7 @@ describe("running tests", () => {
 });
 
 describe("arguments of `bun run mutate`", () => {
-  test("are parsed", () => {
+  test("arguments are parsed", () => {
     const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, skip: 0, jobs: 1, seconds: 180 };
     expect(readMutateOptions([])).toEqual(plain);
     expect(readMutateOptions(["--seed=7", "--count=3", "--skip=4", "--jobs=2", "--seconds=60", "src/optim/"])).toEqual({

@@ -38,7 +38,7 @@ describe("environment variables", () => {
     expect(declared.sort()).toEqual(settings);
   });
 
-  test("the README's are declared", () => {
+  test("the README's variables are declared", () => {
     const named = [...read("README.md").matchAll(/`((?:ORCHARD|XDG)_[A-Z_]+)=/g)].map(([, name]) => name!);
     expect(named.length).toBeGreaterThan(3);
     expect(named.filter((name) => !(name in environmentVariables))).toEqual([]);
@@ -67,7 +67,7 @@ describe("the package", () => {
     expect(read("bun.lock")).not.toMatch(/https?:\/\//);
   });
 
-  test("it depends on the packages that its sources import, or contains a copy, and on no other", () => {
+  test("the package depends on the packages that its sources import, or contains a copy, and on no other", () => {
     const imported = files("src/**/*.ts").flatMap((path) =>
       [...read(path).matchAll(/\b(?:from |import\(|require\()"([^."\s][^"\s]*)"/g)].map(([, name]) => name!),
     );
@@ -80,7 +80,7 @@ describe("the package", () => {
     expect([...new Set(others)].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort());
   });
 
-  test("an optional package is not installed with it, and an error names the version", () => {
+  test("an optional package is not installed with the package, and an error names the version", () => {
     const { peerDependencies, peerDependenciesMeta, devDependencies } = packageFile;
     const names = ["@wasm-audio-decoders/flac", "mpg123-decoder", "sharp"] as const;
     expect(peerDependenciesMeta).toEqual(Object.fromEntries(names.map((name) => [name, { optional: true }])) as never);

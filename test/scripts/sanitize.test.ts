@@ -182,7 +182,7 @@ describe("findings", () => {
     ["readOneBefore", "use-after-poison|heap-buffer-overflow"],
     ["writeBehindScratch", "use-after-poison"],
     ["overflow", "signed integer overflow"],
-  ])("AddressSanitizer and UndefinedBehaviorSanitizer: %s", async (name, kind) => {
+  ])("AddressSanitizer and UndefinedBehaviorSanitizer find %s", async (name, kind) => {
     const { calls, findings } = await run(address, name, [fault("sum"), fault(name), fault("sum", 3)]);
     expect(findings.map((finding) => finding.calls)).toEqual([[`1 (${name})`]]);
     expect(findings[0]!.report).toMatch(new RegExp(kind));
@@ -190,14 +190,14 @@ describe("findings", () => {
     expect(calls).toBe(2);
   });
 
-  test.each([1, 4])("ThreadSanitizer: a race, with %d callers", async (callers) => {
+  test.each([1, 4])("ThreadSanitizer finds a race, with %d callers", async (callers) => {
     const { findings } = await run(thread, `race-${callers}`, [fault("sum"), fault("race", 64)], callers);
     expect(findings).toHaveLength(1);
     expect(findings[0]!.calls).toContain("1 (race)");
     expect(findings[0]!.report).toContain("data race");
   });
 
-  test("a call with an unexpected status, and the sanitizer's report of a later one", async () => {
+  test("a call with an unexpected status is found, and the sanitizer's report of a later one", async () => {
     const refused = { ...fault("sum", 5), status: Status.invalidArgument };
     const { findings } = await run(address, "both", [refused, fault("overflow")]);
     expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (sum)", "1 (overflow)"]);

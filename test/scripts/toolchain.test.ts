@@ -11,7 +11,7 @@ import { testFolder } from "../support/folder.ts";
 const { path: folder } = testFolder("toolchain");
 
 describe("Swift's version", () => {
-  test("is read from the messages of Swift's and Apple's compilers", () => {
+  test("Swift's version is read from the messages of Swift's and Apple's compilers", () => {
     expect(parseSwiftVersion("Swift version 6.0.3 (swift-6.0.3-RELEASE)\nTarget: x86_64")).toBe("6.0.3");
     expect(parseSwiftVersion("swift-driver version: 1.115 Apple Swift version 6.1 (swiftlang-6.1.0.110.21)")).toBe(
       "6.1",
@@ -24,7 +24,7 @@ describe("Swift's version", () => {
     ["5.10", "5.9", true],
     ["6.0.3", "5.9", true],
     ["5.8.1", "5.9", false],
-  ] as const)("%s is at least %s: %p", (version, wanted, expected) => {
+  ] as const)("the version %s is at least %s: %p", (version, wanted, expected) => {
     expect(isAtLeast(version, wanted)).toBe(expected);
   });
 });
@@ -109,7 +109,7 @@ describe("the lock", () => {
     expect(waited).toBe(0);
   });
 
-  test("is released when the work throws", async () => {
+  test("the lock is released when the work throws", async () => {
     const failing = withLock(
       path,
       () => {},

@@ -182,7 +182,7 @@ describe("declarations", () => {
     expect(left).toEqual(["a.d.ts", "b/b.d.ts", "c.d.ts", "index.d.ts", "test.d.ts"]);
   });
 
-  test("that name a package which users lack are rejected", async () => {
+  test("declarations that name a package which users lack are rejected", async () => {
     const path = await staged({ "a.d.ts": 'import type { z } from "zod";\nexport type A = z.ZodType;' });
     await expect(vendorPackages(path)).rejects.toThrow("a.d.ts imports types of a package that users do not install");
   });

@@ -35,7 +35,7 @@ async function answerAlone(...said: string[]): Promise<string> {
 }
 
 describe("orchard serve", () => {
-  test("serves a folder, and on SIGTERM ends after finishing its requests", async () => {
+  test("orchard serve serves a folder, and on SIGTERM ends after finishing its requests", async () => {
     const child = start("serve", model, "--port", "0", "--slots", "2");
     const { value } = await child.stdout.getReader().read();
     const said = /^serving (\S+) at (\S+)\nchat in a browser: (\S+)\n$/.exec(new TextDecoder().decode(value))!;
@@ -61,7 +61,7 @@ describe("orchard serve", () => {
   test.each([
     [["--host", "0.0.0.0"], /expected a key for the address 0.0.0.0/],
     [["--quantize", "nothing"], /expected quantize/],
-  ])("%j is rejected", async (words, message) => {
+  ])("the argument %j is rejected", async (words, message) => {
     const child = start("serve", model, "--port", "0", ...words);
     expect(await child.exited).toBe(1);
     expect(await new Response(child.stderr).text()).toMatch(message);
@@ -69,7 +69,7 @@ describe("orchard serve", () => {
 });
 
 describe("orchard chat", () => {
-  test("answers each line of a pipe, remembers the conversation, and saves it", async () => {
+  test("orchard chat answers each line of a pipe, remembers the conversation, and saves it", async () => {
     const file = join(folder, "saved.jsonl");
     const child = start("chat", model, "--temperature", "0", "--tokens", "12");
     child.stdin.write(`the in\nand st\n/save ${file}\n/reset\nthe in\n/nothing\n`);
@@ -112,7 +112,7 @@ describe("orchard chat", () => {
     expect(String(notes.read())).toMatch(/^\[interrupted; \d+ tokens?, .* tokens\/s\]\n$/);
   });
 
-  test("breaks lines between words, at the terminal's width", () => {
+  test("orchard chat breaks lines between words, at the terminal's width", () => {
     const wrap = new WordWrap(10);
     const pieces = ["one t", "wo three", " 四五六七八 longer-than-a-line x\ny", " z"];
     const text = pieces.map((piece) => wrap.push(piece)).join("") + wrap.end();

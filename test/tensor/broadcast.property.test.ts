@@ -39,7 +39,7 @@ const attempt = (a: Shape, b: Shape): Shape | undefined => {
 };
 
 describe("broadcastShapes", () => {
-  test("equals the definition, in either order", () => {
+  test("broadcastShapes equals the definition, in either order", () => {
     fc.assert(
       fc.property(pairs, ([a, b]) => {
         expect(attempt(a, b) as unknown).toEqual(definition(a, b));
@@ -49,7 +49,7 @@ describe("broadcastShapes", () => {
     );
   });
 
-  test("of three shapes equals pairwise application, in any order", () => {
+  test("broadcastShapes of three shapes equals pairwise application, in any order", () => {
     fc.assert(
       fc.property(related, shapes(4, 2), ([a, b], c) => {
         const [ab, bc] = [definition(a, b), definition(b, c)];

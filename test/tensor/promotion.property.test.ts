@@ -44,7 +44,7 @@ test("every pair of tensors, of 0-d tensors and of numbers equals torch.result_t
 describe("promote", () => {
   const all = [...dtypes];
 
-  test("is commutative, associative, idempotent, and bool is its neutral element", () => {
+  test("promote is commutative, associative, idempotent, and bool is its neutral element", () => {
     for (const a of all) {
       expect([promote(a, a), promote(a, "bool")]).toEqual([a, a]);
       for (const b of all) {

@@ -6,14 +6,19 @@ import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 
 describe("memory of training without dispose", () => {
-  test.concurrent("5,000 steps on cpu, never waiting", () => checkFlat("cpu", "5000", "sync", "128x128x128"));
-  test.concurrent("5,000 steps on cpu, awaiting each", () => checkFlat("cpu", "5000", "async", "128x128x128"));
-  test.concurrent("5,000 steps on cpu, of blocks too small for its allocator", () =>
+  test.concurrent("memory stays flat over 5,000 steps on cpu, never waiting", () =>
+    checkFlat("cpu", "5000", "sync", "128x128x128"));
+  test.concurrent("memory stays flat over 5,000 steps on cpu, awaiting each", () =>
+    checkFlat("cpu", "5000", "async", "128x128x128"));
+  test.concurrent("memory stays flat over 5,000 steps on cpu, of blocks too small for its allocator", () =>
     checkFlat("cpu", "5000", "sync", "16x16x4"));
 });
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("memory of training without dispose on metal", () => {
-  test.concurrent("4,000 steps, never waiting", () => checkFlat("metal", "4000", "sync", "32x32x16"));
-  test.concurrent("2,000 steps, awaiting each", () => checkFlat("metal", "2000", "async", "32x32x16"));
-  test.concurrent("3,000 steps in private buffers", () => checkFlat("metal", "3000", "sync", "32x32x16", "private"));
+  test.concurrent("memory stays flat over 4,000 steps, never waiting", () =>
+    checkFlat("metal", "4000", "sync", "32x32x16"));
+  test.concurrent("memory stays flat over 2,000 steps, awaiting each", () =>
+    checkFlat("metal", "2000", "async", "32x32x16"));
+  test.concurrent("memory stays flat over 3,000 steps in private buffers", () =>
+    checkFlat("metal", "3000", "sync", "32x32x16", "private"));
 });

@@ -176,7 +176,7 @@ describe("the cache", () => {
 
   const text = "w1z w00 wxy".replaceAll(" ", "");
 
-  test("is made by the first load, and read by the next", () => {
+  test("the cache is made by the first load, and read by the next", () => {
     const first = loadTokenizer(model).encode(text);
     const [path] = packedIn();
     const bytes = readFileSync(path!);
@@ -194,7 +194,7 @@ describe("the cache", () => {
     expect(first.length).toBeLessThan(text.length);
   });
 
-  test.each(["cut off", "changed", "of another kind", "empty"])("a file that is %s is made again", (damage) => {
+  test.each(["cut off", "changed", "of another kind", "empty"])("a cache file that is %s is made again", (damage) => {
     const expected = loadTokenizer(model).encode(text);
     const [path] = packedIn();
     const bytes = readFileSync(path!);

@@ -35,7 +35,7 @@ const signals = [
 ] as const;
 
 describe.each(signals)("%s", (signal, code, advice) => {
-  test(`saves and exits with ${code}; resumed, the run has the losses of an uninterrupted one`, async () => {
+  test(`a signal saves the run and exits with ${code}; resumed, it has an uninterrupted run's losses`, async () => {
     const run = newRun();
     const child = await started(run);
     child.kill(signal);
@@ -90,7 +90,7 @@ describe("in a terminal", () => {
   /** Whether the last of these escape sequences shows the cursor. */
   const isCursorShown = (screen: string) => screen.lastIndexOf("\x1b[?25h") > screen.lastIndexOf("\x1b[?25l");
 
-  test("Ctrl-C saves, and the cursor is shown again", async () => {
+  test("Ctrl-C saves the run, and the cursor is shown again", async () => {
     const { child, screen } = await inTerminal(newRun());
     expect(isCursorShown(screen())).toBe(false);
     child.terminal!.write("\x03");
@@ -99,7 +99,7 @@ describe("in a terminal", () => {
     expect(isCursorShown(screen())).toBe(true);
   });
 
-  test("a second Ctrl-C ends at once, and the cursor is shown again", async () => {
+  test("a second Ctrl-C ends the run at once, and the cursor is shown again", async () => {
     let shown = "";
     const data = (_: unknown, bytes: Uint8Array) => {
       shown += Buffer.from(bytes).toString();
@@ -123,7 +123,7 @@ describe("in a terminal", () => {
     expect(isCursorShown(shown)).toBe(true);
   });
 
-  test("that is closed saves", async () => {
+  test("a terminal that is closed saves the run", async () => {
     const run = newRun();
     const { child } = await inTerminal(run);
     child.terminal!.close();

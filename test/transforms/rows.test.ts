@@ -45,7 +45,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
 
   for (const training of [true, false])
     test(
-      `batchNorm, ${training ? "training" : "evaluation"}`,
+      `batchNorm agrees with single examples, ${training ? "training" : "evaluation"}`,
       on(() => {
         const positive = (shape: number[]): Tensor => add(rand([COUNT, ...shape], { dtype }), 0.5) as Tensor;
         for (const shape of [
@@ -69,7 +69,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
     );
 
   test(
-    "rope with positions of a sequence and of a batch",
+    "rope agrees with positions of a sequence and of a batch",
     on(() => {
       const x = of([2, 3, 4, 6]);
       compareAll((own) => orchard.rope(own!, { interleaved: true, offset: 5 }), [x], [0], tolerance);
@@ -84,7 +84,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
 
   for (const mode of ["sum", "mean", "max"] as const)
     test(
-      `embeddingBag, ${mode}`,
+      `embeddingBag agrees with single examples, ${mode}`,
       on(() => {
         const table = of([5, 3]);
         const rows = randint(0, 5, [COUNT, 4, 3]);
@@ -117,7 +117,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
     );
 
   test(
-    "embedding, and gradients that differ where the table and the indices do not",
+    "embedding agrees, and gradients that differ where the table and the indices do not",
     on(() => {
       compareAll(
         (index, own) => orchard.embedding(index!, own!),
@@ -143,7 +143,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   );
 
   test(
-    "pdist, and crossEntropy with weights that differ",
+    "pdist agrees, and crossEntropy with weights that differ",
     on(() => {
       compareAll((x) => orchard.pdist(x!), [of([5, 3])], [0], tolerance);
       const positive = add(rand([COUNT, 4], { dtype }), 0.5) as Tensor;
@@ -156,7 +156,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   );
 
   test(
-    "indices of several axes",
+    "indices of several axes agree",
     on(() => {
       const f: Call = (x, i, j) => orchard.at(x!, i as Tensor<"int64">, j as Tensor<"int64">);
       compareAll(f, [of([4, 5, 2]), randint(-4, 4, [COUNT, 3, 1]), randint(-5, 5, [COUNT, 2])], [0], tolerance);

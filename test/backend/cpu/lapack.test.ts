@@ -95,7 +95,7 @@ describe("LAPACK of the cpu backend", () => {
   });
 });
 
-describe("a BLAS", () => {
+describe("an unsuitable BLAS", () => {
   const folder = testFolder("lapack");
 
   /** A library with the symbols that follow the products of every BLAS. */
@@ -138,7 +138,7 @@ describe("a BLAS", () => {
     ["that gives no version", defined(routines), null, "has no LAPACK with integers of 32 bits"],
     ["of 64-bit integers", defined(routines) + version("long"), null, "has no LAPACK with integers of 32 bits"],
     ["with all of LAPACK", defined(routines) + version("int"), "BLAS, LAPACK 3.4.5", undefined],
-  ])("%s", async (name, source, expected, problem) => {
+  ])("a BLAS %s provides products, and LAPACK if it is complete", async (name, source, expected, problem) => {
     const path = await library(name.replaceAll(" ", "-"), source);
     configure(native, "blas", path);
     const info = cpuInfo(native);

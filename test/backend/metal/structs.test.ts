@@ -66,11 +66,11 @@ const described = (own: readonly Struct<never>[]) =>
   ]) as [string, number][];
 
 describe("parameter structs", () => {
-  test("are described", () => {
+  test("parameter structs are described", () => {
     expect(written.length).toBeGreaterThan(1);
   });
 
-  test.each([...byFile])("%s", (file, own) => {
+  test.each([...byFile])("the struct %s has the compiler's layout", (file, own) => {
     const expected = described(own);
     const fileName = `probe of ${file}`; // a header must not include itself
     const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders(), fileName };

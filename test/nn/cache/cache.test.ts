@@ -45,7 +45,7 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     { name: "token by token", sizes: [1, 1, 1, 1, 1, 1, 1] },
     { name: "a prompt, then tokens", sizes: [4, 1, 1, 1] },
     { name: "in chunks", sizes: [2, 3, 2] },
-  ])("$name: the results are those of all tokens at once", ({ sizes }) =>
+  ])("$name: tokens in parts have the results of all tokens at once", ({ sizes }) =>
     withBackend(backend, () => {
       const [layer, x] = [make(), input(7)];
       const whole = layer.forward(x);
@@ -82,7 +82,7 @@ describe("AttentionCache", () => {
     return { keys, values: keys.neg() };
   };
 
-  test("grows in steps, up to its limit, and keeps its contents", () => {
+  test("AttentionCache grows in steps, up to its limit, and keeps its contents", () => {
     using cache = new nn.AttentionCache(200);
     const rooms: number[] = [];
     for (let at = 0; at < 200; at++)
@@ -97,7 +97,7 @@ describe("AttentionCache", () => {
     expect([...new Set(rooms)]).toEqual([64, 128, 200]);
   });
 
-  test("rejects several tokens beyond its limit, and accepts one", () => {
+  test("AttentionCache rejects several tokens beyond its limit, and accepts one", () => {
     using cache = new nn.AttentionCache(4);
     cache.append(keysAndValues(3));
     expect(() => cache.append(keysAndValues(2))).toThrow(ShapeError);

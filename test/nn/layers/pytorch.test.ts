@@ -92,7 +92,7 @@ function expectClose(what: string, got: Tensor, want: FixtureTensor): void {
 }
 
 describe.each(backends)("PyTorch's layers on %s", (backend) => {
-  test.each(cases.map((own) => [own.name, own] as const))("%s", (_, own) =>
+  test.each(cases.map((own) => [own.name, own] as const))("%s has PyTorch's results", (_, own) =>
     withBackend(backend, () => {
       const module = make(own).train(own.training ?? true);
       const state = Object.entries(own.state).map(([name, values]) => [name, tensorOf(values)]);

@@ -11,7 +11,7 @@ const variants = [
 describe.each(variants)("Dropout%id", (axes, Class) => {
   const behind = new Array<number>(axes).fill(3);
 
-  test("drops whole channels, and scales the others", () => {
+  test("Dropout drops whole channels, and scales the others", () => {
     manualSeed(2);
     const out = new Class(0.25).forward(ones([50, 40, ...behind])).reshape([2000, -1]);
     const channels = out.toArray() as number[][];
@@ -22,7 +22,7 @@ describe.each(variants)("Dropout%id", (axes, Class) => {
     expect(Math.abs(dropped - 0.25)).toBeLessThan(4 * Math.sqrt((0.25 * 0.75) / 2000));
   });
 
-  test("accepts one item without a batch, and returns x itself in evaluation", () => {
+  test("Dropout accepts one item without a batch, and returns x itself in evaluation", () => {
     const x = ones([40, ...behind]);
     expect(new Class(0.5).eval().forward(x)).toBe(x);
     const channels = new Class(0.5).forward(x).reshape([40, -1]).toArray() as number[][];

@@ -70,7 +70,7 @@ describe.each(Object.entries(models))("%s", (seed, own) => {
   });
 });
 
-test("a saved state, gradients and adapters of the language model's layers", async () => {
+test("a saved state, gradients and adapters of the language model's layers work", async () => {
   const [[seed, own]] = Object.entries(models) as [[string, Model]];
   const { model } = await nn.loadModel<nn.Encoder>(await written(`${seed} `, own), { dtype: "float32" });
   const copy = new Encoder(model.description).eval();

@@ -53,7 +53,7 @@ const cuts: Readonly<Record<string, Cut>> = {
 };
 
 describe.each(tested)("on %s", (backend) => {
-  test.each(Object.keys(cuts))("%s: no copy, and the same bits as separate tensors", (name) => {
+  test.each(Object.keys(cuts))("%s need no copy, and have the same bits as separate tensors", (name) => {
     on(backend, () => {
       const together = gradientOf(cuts[name]!, (x) => x);
       const apart = gradientOf(cuts[name]!, (x) => transpose(clone(transpose(x, 1, 2)), 1, 2));

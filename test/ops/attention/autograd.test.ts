@@ -194,16 +194,16 @@ describe("gradients of third order", () => {
       return grad(sum(mul(second!, second!)), [q])[0]!;
     });
 
-  test("are rejected if attention is fused", () => {
+  test("third-order gradients are rejected if attention is fused", () => {
     expect(() => third("fused")).toThrow(/\[flashAttention\].*unfused/);
   });
 
-  test("are supported if attention is unfused", () => {
+  test("third-order gradients are supported if attention is unfused", () => {
     expect(numbers(third("unfused")).every(Number.isFinite)).toBe(true);
   });
 });
 
-describe("routes", () => {
+describe("the choice of a backend", () => {
   const backendsOf = (body: () => unknown) => {
     resetCodepaths();
     body();
@@ -236,7 +236,7 @@ describe("routes", () => {
 describe("scaledDotProductAttention", () => {
   const same = (a: Tensor, b: Tensor) => expect(numbers(a)).toEqual(numbers(b));
 
-  test("equals flashAttention, with PyTorch's names", () => {
+  test("scaledDotProductAttention equals flashAttention, with PyTorch's names", () => {
     withBackend("reference", () => {
       const [q, k, v] = inputs();
       const [mask, bias] = [randn([6, 7], { generator }).gt(0), randn([6, 7], { generator })];
@@ -252,7 +252,7 @@ describe("scaledDotProductAttention", () => {
     });
   });
 
-  test("shares the heads of keys with enableGqa", () => {
+  test("scaledDotProductAttention shares the heads of keys with enableGqa", () => {
     withBackend("reference", () => {
       const [q, k, v] = [parameter(1, 4, 3, 2), parameter(1, 2, 3, 2), parameter(1, 2, 3, 2)];
       same(scaledDotProductAttention(q, k, v, { enableGqa: true }), flashAttention(q, k, v));

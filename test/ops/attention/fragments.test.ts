@@ -12,7 +12,7 @@ const cases = [...alone, ...someOf([...triples(12), ...sampledSizes(25)], 12)];
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in registers", () => {
   for (const [at, dtype] of (["float32", "float16", "bfloat16"] as const).entries())
-    test(`${dtype}, seed ${seed}`, () => {
+    test(`results agree with the definition, ${dtype}, seed ${seed}`, () => {
       const some = usually(cases, (_, index) => index % 3 === at);
       withFamily("nvidia", () => {
         for (const each of some) checkCase(each, dtype, metal);

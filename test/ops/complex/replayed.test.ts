@@ -26,7 +26,7 @@ describe("complex calls", () => {
     expect(linalg.det(zeros([2, 0, 0], { dtype: "complex128" })).toArray()).toEqual([c(1, 0), c(1, 0)]);
   });
 
-  test("vander of complex numbers", () => {
+  test("vander accepts complex numbers", () => {
     expect(linalg.vander(tensor([c(0, 1)]), { n: 3 }).toArray()).toEqual([[c(1, 0), c(0, 1), c(-1, 0)]]);
   });
 
@@ -70,7 +70,7 @@ describe("vmap", () => {
     return lines;
   };
 
-  test("transforms run once for all examples", () => {
+  test("transforms run once for all examples under vmap", () => {
     const functions: readonly ((one: Tensor) => Tensor)[] = [
       (one) => fft.fft(one, { dim: 0 }),
       (one) => fft.ifft2(one),
@@ -89,13 +89,13 @@ describe("vmap", () => {
     expect(lines).toEqual([]);
   });
 
-  test("joins parts of empty complex matrices", () => {
+  test("vmap joins parts of empty complex matrices", () => {
     const both = zeros([2, 3, 0, 0], { dtype: "complex128" });
     const hermitian = transforms.vmap((a: Tensor) => add(a, conj(transpose(a, -2, -1))) as Tensor);
     expect(hermitian(both).shape).toEqual([2, 3, 0, 0]);
   });
 
-  test("nextafter passes the gradient to its first operand, where the operands differ", () => {
+  test("under vmap, nextafter passes the gradient to its first operand, where the operands differ", () => {
     const [a, b] = [tensor([1, 2, 3]), tensor([1, 5, 0])].map((each) => {
       each.requiresGrad = true;
       return each;

@@ -158,7 +158,7 @@ describe("ternary", () => {
   });
 });
 
-describe("elements of two bytes, eight per thread", () => {
+describe("kernels that read elements of two bytes by eight", () => {
   const cases: readonly (readonly [string, DType, Operation, number])[] = [
     ["exp", "float16", computeOf("exp"), 1],
     ["exp", "bfloat16", computeOf("exp"), 1],
@@ -167,7 +167,7 @@ describe("elements of two bytes, eight per thread", () => {
     ["lt", "bfloat16", computeOf("lt"), 2],
     ["lerp", "float16", computeOf("lerp"), 3],
   ];
-  test.each(cases)("%s in %s", (_, dtype, compute, count) => {
+  test.each(cases)("%s in %s accesses each element once", (_, dtype, compute, count) => {
     const operandsOf = (shape: readonly number[]) => Array.from({ length: count }, () => ones(shape, dtype));
     checkTraffic(compute, operandsOf([37, 33]), { rank: 1 });
     checkTraffic(compute, operandsOf([4, 3]), { rank: 1 });
@@ -200,7 +200,7 @@ describe("elements of two bytes, eight per thread", () => {
 describe("copies", () => {
   const onDevice = dtypes.filter((dtype) => dtype !== "float64");
 
-  test.each(onDevice)("casts from %s", (from) => {
+  test.each(onDevice)("casts from %s access each element once", (from) => {
     for (const to of onDevice)
       if (to !== from) checkTraffic((x) => toDType(x!, to), [ones([37, 33], from)], { rank: 1 });
   });

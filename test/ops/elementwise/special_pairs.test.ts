@@ -174,7 +174,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(valuesOf(library.nextafter, [0, 0, -0, 0], [1, -1, -0, -0])).toEqual([2 ** -149, -(2 ** -149), -0, -0]);
   });
 
-  test("steps beyond the smallest numbers and to infinity", () => {
+  test("nextafter steps beyond the smallest numbers and to infinity", () => {
     expect(valuesOf(library.nextafter, [2 ** -149, -(2 ** -149)], [-1, 1])).toEqual([0, -0]);
     expect(valuesOf(library.nextafter, [3.4028234663852886e38, oo], [oo, 0])).toEqual([oo, 3.4028234663852886e38]);
     expect(valuesOf(library.nextafter, [65504, 1, 1, 2], [oo, 0, 2, 0], "float16")).toEqual([
@@ -183,7 +183,7 @@ describe.each(tested)("on %s", (backend) => {
     ]);
   });
 
-  test("infinities", () => {
+  test("infinities give the limits", () => {
     expect(valuesOf(library.hypot, [oo, none, 3e38], [none, -oo, 0])).toEqual([oo, oo, Math.fround(3e38)]);
     expect(valuesOf(library.logaddexp, [oo, -oo, -oo, oo], [oo, -oo, 1, -oo])).toEqual([oo, -oo, 1, oo]);
     expect(valuesOf(library.xlogy, [0, 0, 0, 1], [0, oo, none, 0])).toEqual([0, 0, none, -oo]);
@@ -230,7 +230,7 @@ describe("gradients of the second order, by finite differences", () => {
     ["logaddexp", library.logaddexp],
     ["xlogy", library.xlogy],
     ["copysign", library.copysign],
-  ] as const)("%s", (_name, compute) => {
+  ] as const)("%s has gradients of the second order", (_name, compute) => {
     const gradients = (a: Tensor, b: Tensor) =>
       enableGrad(() => {
         const [first, second] = grad([library.sum(library.mul(compute(a, b), a))], [a, b], { createGraph: true });

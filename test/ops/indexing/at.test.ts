@@ -74,7 +74,7 @@ const rows: readonly Row[] = [
 
 for (const backend of tested)
   describe(`on ${backend}`, () => {
-    test.each(rows)("%s", (_title, shape, values, call) => {
+    test.each(rows)("%s selects the elements that NumPy selects", (_title, shape, values, call) => {
       if (backend === "metal") metalContext().configure("check", true);
       const result = withStrict(true, () => withBackend(backend, () => call(whole())));
       expect(result.describe()).toBe(`int64[${shape.join(", ")}]`);
@@ -144,7 +144,7 @@ describe("rejected indices", () => {
     ["expected an index to be a whole number, got 0.5", (x) => x.at([0.5])],
     ["expected indices to be numbers, bounds", (x) => x.at(true as never)],
   ];
-  test.each(refusals)("%s", (says, call, kind = Error as never) => {
+  test.each(refusals)("the index %s is rejected", (says, call, kind = Error as never) => {
     expect(() => call(whole())).toThrow(says);
     expect(() => call(whole())).toThrow(kind);
   });

@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
         });
   });
 
-  test("with includeSelf: false, elements without an index are unchanged", () => {
+  test("with includeSelf: false, elements without an index stay unchanged", () => {
     on(() => {
       const index = transpose(
         tensor(
@@ -139,7 +139,7 @@ describe.each(tested)("on %s", (backend) => {
     }),
   );
 
-  test("17 interleaved slices, one index for all of them or one for each", () =>
+  test("17 interleaved slices may have one index for all of them or one for each", () =>
     on(() => {
       const [rows, columns, length] = [5, 17, 9];
       const value = (at: number) => ((at * 7) % 11) - 5;

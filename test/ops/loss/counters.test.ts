@@ -60,12 +60,12 @@ function backwardOf(compute: (x: Tensor) => Tensor, x: Tensor): () => unknown {
   return () => grad([output], [x], { gradOutputs });
 }
 
-describe.if(isWatched)("crossEntropy", () => {
+describe.if(isWatched)("memory traffic of crossEntropy", () => {
   const targets = isWatched ? places(SLICES) : (undefined as never);
   const forward = (dtype: Narrow, labelSmoothing = 0) =>
     library.crossEntropy(library.ones([SLICES, CLASSES], { dtype }), targets, { labelSmoothing });
 
-  test("reads each logit once, and that of the target again; it writes four numbers for each slice", () => {
+  test("crossEntropy reads each logit once, and the target's again; it writes four numbers for each slice", () => {
     const kernels = dispatchesOf(() => forward("float32"));
     expect([...kernels.keys()]).toContain("cross_entropy");
     expect(kernels.get("cross_entropy")!.device_bytes_written).toBe(SLICES * 4 * 4);
@@ -117,7 +117,7 @@ describe.if(isWatched)("losses of one element each", () => {
   });
 });
 
-describe.if(isWatched)("embeddings", () => {
+describe.if(isWatched)("memory traffic of embeddings", () => {
   const [TOTAL, ROWS, WIDTH] = [32, 40, 96];
   const index = isWatched ? places(TOTAL) : (undefined as never);
 

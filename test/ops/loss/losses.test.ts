@@ -345,7 +345,7 @@ describe("gradients of gradients", () => {
     binaryCrossEntropyWithLogits: (x, t) => binaryCrossEntropyWithLogits(x, t, { posWeight: tensor([2]) }),
   };
 
-  test.each(Object.entries(losses))("%s", (_name, loss) => {
+  test.each(Object.entries(losses))("%s has gradients of gradients", (_name, loss) => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const inputs = [logits(), share()];
@@ -384,7 +384,7 @@ const everything = (): unknown[] => {
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results have the same bits", () => testSameBits(everything));
+describe("losses have the same bits", () => testSameBits(everything));
 
 test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
   for (const backend of tested) {

@@ -100,7 +100,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
 });
 
 describe.each(tested)("a weight of one axis on %s", (backend) => {
-  test("leaves no axis, in results and in gradients", () =>
+  test("the result and its gradients have no axis", () =>
     withBackend(backend, () => {
       const x = tensor(
         [

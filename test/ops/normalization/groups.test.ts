@@ -39,7 +39,7 @@ function expectNear(found: Tensor, expected: readonly number[]): void {
 }
 
 describe.each(tested)("on %s", (backend) => {
-  test("groupNorm of drawn shapes and groups", () => {
+  test("groupNorm of drawn shapes and groups equals the formula", () => {
     const random = new Random(23);
     for (let round = 0; round < (backend === "cpu" ? 12 : 2); round++)
       withBackend(backend, () => {

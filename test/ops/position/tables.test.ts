@@ -55,7 +55,7 @@ const calls = [
 
 describe.each(tested)("on %s", (backend) => {
   for (const { shape, table, ...options } of calls)
-    test.each([false, true])(`[${shape}] by [${table}], interleaved: %p`, (interleaved) =>
+    test.each([false, true])(`rope of [${shape}] by [${table}] equals the formula, interleaved: %p`, (interleaved) =>
       on(backend, () => {
         const [x, cos, sin] = [drawn(shape, 1), drawn(table, 2), drawn(table, 3)];
         const wanted = turned(x, cos, sin, interleaved);
@@ -76,7 +76,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(numbers(got).filter((value, at) => value !== numbers(wanted)[at]).length).toBeLessThanOrEqual(1);
     }));
 
-  test("gradients of x and of the tables", () =>
+  test("gradients of x and of the tables equal finite differences", () =>
     on(backend, () => {
       const [x, cos, sin] = [drawn([2, 3, 4], 1), drawn([3, 2], 2), drawn([3, 2], 3)];
       for (const own of [x, cos, sin]) own.requiresGrad = true;

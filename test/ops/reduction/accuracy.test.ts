@@ -74,14 +74,14 @@ describe.each(tested)("many numbers on %s", (backend) => {
     const source = Float32Array.from({ length: count }, (_, index) => own.term(index));
     const bound = pairwiseBound(count, own);
 
-    test(`the sum of ${own.name}`, () => {
+    test(`the sum of ${own.name} is accurate`, () => {
       const x = on(backend, () => tensor(source));
       expect(Math.abs(on(backend, () => sum(x)).item() - own.sum(count))).toBeLessThanOrEqual(bound);
       const average = on(backend, () => mean(x)).item() as number;
       expect(Math.abs(average - own.sum(count) / count)).toBeLessThanOrEqual(bound / count);
     });
 
-    test(`the running sum of ${own.name}`, () => {
+    test(`the running sum of ${own.name} is accurate`, () => {
       const running = on(backend, () => cumsum(tensor(source), { dim: 0 })).dataSync();
       for (let at = 1; at < count; at += 9998)
         expect(Math.abs(running[at]! - own.sum(at + 1))).toBeLessThanOrEqual(pairwiseBound(at + 1, own));
@@ -99,7 +99,7 @@ const slices: Readonly<Record<string, readonly number[]>> = { adjacent: [50_000]
 describe.each(tested)("many factors on %s", (backend) => {
   for (const [name, factor] of Object.entries(factors))
     for (const [layout, shape] of Object.entries(slices))
-      test(`the product of ${name}, ${layout}`, () => {
+      test(`the product of ${name} is accurate, ${layout}`, () => {
         const count = shape[0]!;
         const columns = shape[1] ?? 1;
         const source = Float32Array.from({ length: count * columns }, (_, at) => factor(Math.floor(at / columns)));
@@ -115,7 +115,7 @@ describe.each(tested)("many factors on %s", (backend) => {
         expect(Math.abs(whole / wanted - 1)).toBeLessThan(2 * 2 ** -24);
       });
 
-  test("the gradient of the running product", () => {
+  test("the gradient of the running product is accurate", () => {
     const count = 3000;
     const source = Float32Array.from({ length: count }, () => Math.fround(1.001));
     const x = on(backend, () => tensor(source, { requiresGrad: true }));

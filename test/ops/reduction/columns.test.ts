@@ -80,7 +80,7 @@ const isClose = (got: number, want: number, rounding: number): boolean =>
   Math.abs(got - want) <= rounding * Math.abs(want);
 
 describe.each(isas)("reductions of columns with %s", (isa) => {
-  test.each(Object.entries(roundings) as [DType, number][])("of %s", (dtype, rounding) => {
+  test.each(Object.entries(roundings) as [DType, number][])("reductions of %s are correct", (dtype, rounding) => {
     configure(native, "isa", isa);
     for (const [rows, columns] of sizes)
       withStrict(true, () =>

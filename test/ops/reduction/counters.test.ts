@@ -144,7 +144,7 @@ describe.skipIf(!isWatched)("reductions", () => {
     expect([first!.device_bytes_written, second!.device_bytes_written]).toEqual([3 * (4 + 8), 4 + 8]);
   });
 
-  test("a larger sum: each pass reads what the one before it wrote", () => {
+  test("a larger sum takes passes, each of which reads what the one before it wrote", () => {
     const size = 20 * 16384;
     const x = operand([size], "float32");
     const [first, second, ...more] = countersOf(() => sum(x));
@@ -187,7 +187,7 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["longer columns", [129, 40], 0, 2],
   ];
   for (const [name, compute] of softmaxes)
-    test.each(slices)(`${name} of %s`, (_, own, dim, times) => {
+    test.each(slices)(`${name} of %s reads and writes each element once`, (_, own, dim, times) => {
       const count = elementCount(own);
       expect(elementsRead((x) => compute(x, { dim }), own)).toBe(times * count);
       const x = operand(own, "float32");

@@ -79,7 +79,7 @@ describe.skipIf(!isTested || !metalContext().isSoftware)("the kernels of these p
   beforeAll(() => context.configure("check", true));
   afterAll(() => context.configure("check", false));
 
-  test(`agree with the definition, and other layouts run on the usual kernels, seed ${seed}`, () => {
+  test(`kernels agree with the definition, and other layouts run on the usual kernels, seed ${seed}`, () => {
     resetCodepaths();
     const differences = Array.from({ length: count }, (_, at) => {
       const placed = at % 2 === 0 ? denseLayouts : layouts.filter((layout) => layout !== "expanded");

@@ -65,7 +65,7 @@ describe.each(names)("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
-  test("the defaults are those of the config class", () => {
+  test("the defaults equal those of the config class", () => {
     const own = encoderFields[name];
     const differing = Object.entries(fields).filter(
       ([key, { default: value }]) => Object.hasOwn(own, key) && own[key] !== value,

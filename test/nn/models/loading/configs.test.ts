@@ -127,7 +127,7 @@ describe.each(names)("%s", (name) => {
   const turn = names.indexOf(name) % 2;
   const some = usually(cases, (_, at) => at % 2 === turn || at === cases.length - 1);
 
-  test("the defaults are those of the config class", () => {
+  test("the defaults equal those of the config class", () => {
     const own = fieldsOf[name];
     const differing = Object.entries(fields).filter(
       ([key, { default: value }]) => Object.hasOwn(own, key) && own[key] !== value,

@@ -52,7 +52,7 @@ describe.each(files)("$name", (file) => {
   // weights of merged files are not representable in float16
   const isExact = format === "float32" || (format === "float16" && !name.startsWith("merged"));
 
-  test("equals llama.cpp", async () => {
+  test("log-probabilities equal llama.cpp's", async () => {
     const own = folder.file(`${name}.gguf`);
     await write(own);
     const { model, source, config } = await nn.loadModel(own, { dtype: "float32" });
@@ -92,7 +92,7 @@ describe("the table of docs/models.md", () => {
     .slice(1) // the head
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
-  test("lists every architecture, under its name in files", async () => {
+  test("the table lists every architecture, under its name in files", async () => {
     const inFiles = new Set<string>([...Object.values(ggufArchitectures), "mistral", "mixtral", "olmo3"]);
     expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures).filter((name) => inFiles.has(name)));
     for (const [, name, ggml] of rows) {
@@ -103,7 +103,7 @@ describe("the table of docs/models.md", () => {
     }
   });
 
-  test("lists the pre-tokenizers", () => {
+  test("the page lists the pre-tokenizers", () => {
     const [, list] = /`tokenizer.ggml.pre` says: (.*?)\. Others/s.exec(page)!;
     const named = [...list!.matchAll(/`([^`]+)`/g)].map(([, own]) => own!);
     expect(named.length).toBeGreaterThan(10);
@@ -111,7 +111,7 @@ describe("the table of docs/models.md", () => {
     for (const own of ["bloom", "viking"]) expect(() => patternsOf(own)).toThrow(`got ${own}`);
   });
 
-  test("states the distances from llama.cpp's log-probabilities", () => {
+  test("the table states the distances from llama.cpp's log-probabilities", () => {
     const formats = ["float32", "float16", "q8_0", "q4_0"] as const;
     // the second table has float32 only
     for (const [, name, , ...cells] of rows.filter(([, , , float32]) => float32 !== "as llama"))

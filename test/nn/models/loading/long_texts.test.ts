@@ -20,12 +20,12 @@ const logitsOf = (tokens: readonly number[] | Tensor, cache?: nn.KeyValueCache) 
   noGrad(() => model.forward(Array.isArray(tokens) ? rowOf(tokens) : (tokens as Tensor), { cache, lastOnly: true }));
 
 describe.each([true, false])("with a cache: %p", (useCache) => {
-  test("tokens after a text that crosses the original context, and after one beyond it", () => {
+  test("tokens are right after a text that crosses the original context, and after one beyond it", () => {
     expect(greedy(model, first, 16, { useCache })).toEqual([across]);
     expect(greedy(model, long, 16, { useCache })).toEqual([behind]);
   });
 
-  test("tokens of a batch padded on the left", () => {
+  test("tokens of a batch padded on the left are right", () => {
     const want = [0, 1].map((row) => numbers(answers["acrossPadded"]!.narrow(0, row, 1)));
     expect(greedy(model, crossing, 16, { useCache, padding: [0, 83] })).toEqual(want);
   });

@@ -25,7 +25,7 @@ test.each([
   [{ out_features: ["stage2"] }, 2],
   [{ out_features: ["stage1", "stage4"] }, 4],
   [{ out_features: ["stage1"], out_indices: [3] }, 3], // indices come first
-])("%j has %d stages", (own, count) => {
+])("the config %j gives %d stages", (own, count) => {
   expect(describe(own).stages.map(({ layers }) => layers)).toEqual(depths.slice(0, count));
 });
 

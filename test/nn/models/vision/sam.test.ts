@@ -64,7 +64,7 @@ describe.each(families)("$family", ({ family, cases, answers }) => {
   describe.each([...cases.entries()])("model %d", (at, own) => {
     const loaded = load<Model>(`${family}.${at}`, own);
 
-    test("pixels and embeddings", async () => {
+    test("pixels and embeddings equal those of transformers", async () => {
       const model = await loaded;
       const pixels = answers[`${at}.pixels`]!;
       // one step of a byte, or two: SAM 2's processor resizes with torchvision
@@ -74,7 +74,7 @@ describe.each(families)("$family", ({ family, cases, answers }) => {
         expect(errorOf(features[index]!, answers[`${at}.${name}`]!)).toBeLessThan(CLOSE);
     });
 
-    test("masks and scores", async () => {
+    test("masks and scores equal those of transformers", async () => {
       const model = await loaded;
       const { image } = model.description;
       const sides = own.image.slice(1);
@@ -92,7 +92,7 @@ describe.each(families)("$family", ({ family, cases, answers }) => {
     });
   });
 
-  test.each([...cases.entries()])("masks in pixels of the image, model %d", async (at, own) => {
+  test.each([...cases.entries()])("masks equal transformers' in pixels of the image, model %d", async (at, own) => {
     const model = await load<Model>(`${family}.image.${at}`, own);
     const [objects, image] = [own.prompts, imageOf(own)];
     const several = await nn.segmentImage(model, image, { objects });
