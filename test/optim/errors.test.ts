@@ -124,7 +124,12 @@ const options: readonly Mistake[] = [
   ],
   ["eps -1", () => new AdamW([w()], { eps: -1 }), ArgumentError, /eps/],
   ["weightDecay -1", () => new Lion([w()], { weightDecay: -1 }), ArgumentError, /weightDecay/],
-  ["nesterov without momentum", () => new SGD([w()], { nesterov: true }), ArgumentError, /nesterov needs a momentum/],
+  [
+    "nesterov without momentum",
+    () => new SGD([w()], { nesterov: true }),
+    ArgumentError,
+    /nesterov requires a momentum/,
+  ],
   [
     "a misspelled option",
     () => new AdamW([w()], { weight_decay: 1 } as never),

@@ -62,7 +62,7 @@ describe.each(places)("on %s", (backend) => {
         expectExact(matmulPerTensor(x, own), values, 2 ** bits);
         const exact = numbers(w);
         const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at]!)));
-        expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the rounded zero
+        expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the zero
       });
     },
   );

@@ -182,7 +182,7 @@ describe("the cache", () => {
     const bytes = readFileSync(path!);
     const parse = JSON.parse;
     JSON.parse = (given: string) => {
-      if (given.length > 2 ** 20) throw new Error("the file was parsed");
+      if (given.length > 2 ** 20) throw new Error("expected the packed file to be read, but the original was parsed");
       return parse(given);
     };
     try {

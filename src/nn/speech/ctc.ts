@@ -49,7 +49,7 @@ export function checkCtc({ settings }: Wav2Vec2, options: TranscribeSettings): C
     throw new ArgumentError(
       "transcribe",
       "onlyWhisper",
-      `expected a Whisper model with the option ${given.join(", ")}, got a CTC model, which has one language and task`,
+      `${given.join(", ")} requires a Whisper model, got a CTC model, which has one language and task`,
     );
   if (settings) return settings;
   throw new ArgumentError(

@@ -45,7 +45,8 @@ test("AlphaDropout keeps mean 0 and variance 1, by PyTorch's formula", () => {
   const [before, after] = [x, out].map((each: Tensor) => Array.from(each.dataSync() as Float32Array));
   const isDropped = after!.map((value) => Math.abs(value - (a * lowest + b)) < 1e-5);
   for (const [at, dropped] of isDropped.entries())
-    if (!dropped && Math.abs(after![at]! - (a * before![at]! + b)) > 1e-5) throw new Error(`element ${at} is neither`);
+    if (!dropped && Math.abs(after![at]! - (a * before![at]! + b)) > 1e-5)
+      throw new Error(`element ${at} is neither dropped nor scaled`);
   expect(Math.abs(isDropped.filter(Boolean).length / x.size - p)).toBeLessThan(0.01);
   expect(new nn.AlphaDropout(0.3).eval().forward(x)).toBe(x);
 });

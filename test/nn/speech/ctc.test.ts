@@ -121,7 +121,7 @@ describe("options of CTC models", () => {
   ])("the option %o is rejected", async (options, names) => {
     const model = await load("rejected", own);
     expect(nn.transcribe(model, recording, options)).rejects.toThrow(
-      `expected a Whisper model with the option ${names}, got a CTC model`,
+      `${names} requires a Whisper model, got a CTC model`,
     );
   });
 

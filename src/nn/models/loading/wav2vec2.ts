@@ -161,7 +161,8 @@ function ctcSettingsOf(path: string, { vocabularySize }: Wav2Vec2Description): C
   for (const settings of [vocabulary, settingsIn(path, "added_tokens.json")])
     for (const symbol of settings.names) symbols[settings.whole(symbol, 0)] = symbol;
   const blank = symbols.indexOf(spelled("pad_token") ?? "<pad>");
-  if (blank < 0) throw vocabulary.fail(`expected the symbol ${spelled("pad_token") ?? "<pad>"} of the blank`);
+  if (blank < 0)
+    throw vocabulary.fail(`expected the blank's symbol ${spelled("pad_token") ?? "<pad>"} in the vocabulary`);
   if (symbols.length > vocabularySize)
     throw vocabulary.fail(`expected numbers below vocab_size (${vocabularySize}), got ${symbols.length - 1}`);
   return {

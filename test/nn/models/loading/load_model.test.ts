@@ -42,7 +42,7 @@ const load = (path: string, options?: nn.LoadModelOptions) => nn.loadModel(path,
 const failure = (run: Promise<unknown>): Promise<Error & { code: string }> =>
   run.then(
     () => {
-      throw new Error("it did not fail");
+      throw new Error("expected loading to fail, but it succeeded");
     },
     (error) => error,
   );
