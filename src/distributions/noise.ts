@@ -12,17 +12,17 @@ export interface Source {
   readonly generator: Generator | undefined;
 }
 
-/** Uniform in [0, 1). */
+/** Draws uniform numbers in [0, 1). */
 export const uniform = (shape: Shape, { dtype, generator }: Source): Tensor =>
   rand([...shape], { dtype, ...(generator && { generator }) });
 
-/** Uniform in (0, 1]. */
+/** Draws uniform numbers in (0, 1]. */
 export const uniformAboveZero = (shape: Shape, source: Source): Tensor => sub(1, uniform(shape, source));
 
-/** Normal with mean 0 and variance 1. */
+/** Draws normal numbers with mean 0 and variance 1. */
 export const normal = (shape: Shape, { dtype, generator }: Source): Tensor =>
   randn([...shape], { dtype, ...(generator && { generator }) });
 
-/** Exponential with mean 1. */
+/** Draws exponential numbers with mean 1. */
 export const exponential = (shape: Shape, source: Source): Tensor =>
   neg(portableLog(uniformAboveZero(shape, source), { isBelowTwo: true }));

@@ -4,7 +4,7 @@ import { ApiError } from "./api_error.ts";
 const tooLarge = (most: number): ApiError =>
   new ApiError(413, `expected a body of at most ${most} bytes`, "body_too_large", null, { Connection: "close" });
 
-/** @throws {ApiError} 400 for an interrupted body, 408, 413 */
+/** Reads the bytes of a request. @throws {ApiError} 400 for an interrupted body, 408, 413 */
 export async function readBytes(request: Request, most: number, seconds: number): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get("content-length") ?? 0) > most) throw tooLarge(most);
   const parts: Uint8Array[] = [];

@@ -65,7 +65,10 @@ const notes: ReadonlySet<string> = new Set([
   ...["mask_time_min_space", "mask_time_other", "mask_time_prob", "mask_time_selection"],
 ]);
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the folder of a CTC model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
+ * unsupported settings.
+ */
 export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const description = describe(name, settings);
