@@ -39,7 +39,7 @@ beforeAll(async () => {
   [tarball, platformTarball] = await packHere();
 });
 
-describe("the packed tarballs", () => {
+describe("the packed tarballs hold what users need", () => {
   const listed = (path = tarball) => {
     const { stdout } = Bun.spawnSync(["tar", "-tzf", path]);
     return stdout

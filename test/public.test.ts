@@ -61,7 +61,7 @@ function declarationOf(path: string, name: string): Declaration {
 
 const declarations = declarationsOf(join(packageRoot, "src", "index.ts"));
 
-describe("src/index.ts", () => {
+describe("src/index.ts exports every name", () => {
   test("this test sees every name that a program sees", () => {
     const names = new Set(declarations.map(({ name }) => name));
     expect(Object.keys(library).filter((name) => !names.has(name))).toEqual([]);
@@ -143,7 +143,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   "PyTorch has it as a function only": ["gradient"],
 };
 
-describe("methods of tensors", () => {
+describe("tensors have methods for operations", () => {
   const functions = Object.entries(operations).filter(([, value]) => typeof value === "function");
   const excepted = Object.values(exceptions).flat();
 

@@ -37,7 +37,7 @@ const documents = [
   "docs/vision",
 ].map((name) => `${name}.md`);
 
-describe.each(documents)("%s", (document) => {
+describe.each(documents)("programs in %s", (document) => {
   test.each(examples(document))("the program runs: $title", ({ program, promised }) => {
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
       cwd: packageRoot,
@@ -47,7 +47,7 @@ describe.each(documents)("%s", (document) => {
   });
 });
 
-describe("docs/training.md", () => {
+describe("docs/training.md shows a whole program", () => {
   const { path: folder } = testFolder("training");
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));

@@ -117,7 +117,7 @@ const differences: Readonly<Record<string, Difference>> = {
   "Muon.weightDecay": [0, 0.1, jordan],
 };
 
-describe("PyTorch's defaults", () => {
+describe("options have PyTorch's defaults", () => {
   const compared = [...ours].flatMap(([operation, own]) =>
     Object.entries(own).flatMap(([option, value]) => {
       const theirs = pytorchOf(operation);
@@ -183,7 +183,7 @@ function documentedDefault(words: string): unknown {
   return /Infinity/.test(plainText) ? plainText.replace("Infinity", "inf") : (JSON.parse(plainText) as unknown);
 }
 
-describe("documented defaults", () => {
+describe("documented defaults are true", () => {
   const interfaces = documentedInterfaces();
   const allOf = (name: string): readonly (readonly [string, unknown])[] => {
     const own = interfaces.get(name);
@@ -231,7 +231,7 @@ describe("documented defaults", () => {
   });
 });
 
-describe("dtypes of layers", () => {
+describe("layers have documented dtypes by default", () => {
   /** Layers with parameters, and valid arguments without a dtype. */
   const layers = Object.entries(nn as unknown as Record<string, new (...values: unknown[]) => orchard.nn.Module>)
     .filter(([name]) => /^[A-Z]/.test(name) && signatures.get(name)?.parameters["dtype"] !== undefined && name in calls)

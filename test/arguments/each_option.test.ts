@@ -79,7 +79,7 @@ const trials = subjects.flatMap((subject) =>
   ),
 );
 
-describe("each option alone", () => {
+describe("each option of a function works alone", () => {
   test.each([...Map.groupBy(trials, ({ subject }) => subject.name)])(
     "%s accepts each option alone, or rejects it as documented",
     (name, own) => {

@@ -10,7 +10,7 @@ const draw = (count: number, low: number, high: number): bigint[] =>
 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 
-describe.each(["cpu", "reference"] as const)("arguments on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("numbers can be given in other forms on %s", (backend) => {
   const on = (name: string, body: () => void) => test(name, () => o.withBackend(backend, body));
 
   on("negative indices of take, put and takeAlongDim count from the end", () => {

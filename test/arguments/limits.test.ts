@@ -85,7 +85,7 @@ function takes({ kind, operation, name }: { kind: Kind<unknown>; operation: stri
   }
 }
 
-describe("limits of numbers", () => {
+describe("documented limits of numbers hold", () => {
   const limited = all.filter(({ kind }) => sidesOf(kind.expected) !== undefined);
 
   test("limits match their description", () => {
@@ -113,7 +113,7 @@ describe("limits of numbers", () => {
   });
 });
 
-describe("keywords", () => {
+describe("unknown keywords are rejected", () => {
   const choices = all.flatMap((parameter) => {
     const { expected } = parameter.kind;
     const isChoice = /^"[^"]*"(?:(?:, | or )"[^"]*")*$/.test(expected);

@@ -318,7 +318,7 @@ describe("options passed by position", () => {
   });
 });
 
-describe("plain values", () => {
+describe("functions of tensors accept plain values", () => {
   test.each([
     ["numbers float32", () => o.full([2], 1), "float32"],
     ["bigints int64", () => o.full([2], 1n), "int64"],
@@ -336,7 +336,7 @@ describe("plain values", () => {
   test("a number keeps the dtype of an integer tensor", () => expect(o.add(tensor([1n]), 2).dtype).toBe("int64"));
 });
 
-describe("negative indices", () => {
+describe("axes may be negative", () => {
   const cube = o.reshape(o.arange(24), 2, 3, 4);
   test.each<readonly [string, () => Tensor | readonly Tensor[], readonly number[]]>([
     ["sum", () => o.sum(cube, -1), [2, 3]],
@@ -370,7 +370,7 @@ describe("negative indices", () => {
   });
 });
 
-describe("rejected arguments", () => {
+describe("arguments of the wrong type are rejected", () => {
   const loss = (options: object) => () => o.crossEntropy(o.zeros(1, 2), tensor([0n]), options as o.CrossEntropyOptions);
   const wrong =
     (call: (...values: never[]) => unknown, ...values: readonly unknown[]) =>

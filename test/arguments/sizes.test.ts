@@ -145,7 +145,7 @@ describe("texts are truncated at the stated length", () => {
   });
 });
 
-describe("compiled constraints", () => {
+describe("the cache of compiled constraints is bounded", () => {
   const form = {} as never;
   const served = () => ({}) as never;
 

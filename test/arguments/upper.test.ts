@@ -13,7 +13,7 @@ import { calls, enterFolder, leaveFolder } from "./upper.ts";
 beforeAll(enterFolder);
 afterAll(leaveFolder);
 
-describe("hostile arguments", () => {
+describe("functions of the upper layers survive hostile arguments", () => {
   test.each(Object.entries(calls))(
     "%s answers hostile arguments with a result or a typed error",
     async (_operation, [call, values]) => {

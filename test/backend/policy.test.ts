@@ -65,7 +65,7 @@ describe("the backend that is tried first", () => {
   });
 });
 
-describe("codepaths() of calls", () => {
+describe("codepaths() counts calls", () => {
   test("calls are counted by operation, backend and reason, the most frequent first", () => {
     for (let call = 0; call < 3; call++) exp(x);
     withBackend("reference", () => exp(x));
@@ -89,7 +89,7 @@ describe("codepaths() of calls", () => {
   });
 });
 
-describe("strict mode", () => {
+describe("strict mode makes fallbacks errors", () => {
   const fallback = () => withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));
 
   test("strict mode turns a fallback into an error that names the operation, the reason and what to do", () => {
@@ -178,7 +178,7 @@ describe("variables of the environment", () => {
   });
 });
 
-describe("without any dylib", () => {
+describe("without any dylib the package still works", () => {
   test("reference is used, with one warning for all calls", () => {
     const { outcome, said } = compute(
       { ORCHARD_BACKEND: "cpu", ...nowhere },

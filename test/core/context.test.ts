@@ -3,7 +3,7 @@ import { ContextVariable, runWith } from "../../src/core/context.ts";
 
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
-describe("a context variable", () => {
+describe("a context variable has a value per call", () => {
   test("a context variable applies in a body, and is restored after it, also after an error", () => {
     const depth = new ContextVariable(0);
     expect(depth.run(1, () => [depth.get(), depth.run(2, () => depth.get()), depth.get()])).toEqual([1, 2, 1]);

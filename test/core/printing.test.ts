@@ -19,7 +19,7 @@ function printed(value: unknown): string {
   return text;
 }
 
-describe("printed modules", () => {
+describe("modules print as trees", () => {
   test("a module prints a tree with shapes, and totals", () => {
     const model = new nn.Sequential(new nn.Linear(4, 8), new nn.Dropout(0.1), new nn.LayerNorm(8, { bias: false }));
     expect(printed(model)).toBe(`Sequential(

@@ -55,7 +55,7 @@ async function textOf(dataset: data.TextDataset): Promise<string> {
 const text = (seed: number, length = 400) =>
   Array.from({ length }, (_, at) => String.fromCharCode(97 + ((at * seed + (at >> 3)) % 26))).join("");
 
-describe("input files", () => {
+describe("a data set reads files and folders", () => {
   const files = {
     "b.txt": "bbbbbb",
     "a/x.md": "xxxxxx",

@@ -132,7 +132,7 @@ describe("DataLoader", () => {
   });
 });
 
-describe("data sets", () => {
+describe("a data set returns rows and batches", () => {
   test("a data set has the rows of tensors, by index and in batches", async () => {
     const set = new data.TensorDataset(
       tensor([
@@ -163,7 +163,7 @@ describe("data sets", () => {
   });
 });
 
-describe("collate makes batches", () => {
+describe("collate makes batches of values", () => {
   test("numbers, bigints, booleans, texts, typed arrays, tensors, lists and objects are collated", () => {
     const item = (n: number) => ({ a: n, b: [BigInt(n), n > 1], c: `${n}`, d: Int32Array.of(n, 2), e: tensor([[n]]) });
     const { a, b, c, d, e } = data.collate([item(1), item(2)]) as unknown as Record<string, Tensor>;

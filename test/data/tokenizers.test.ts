@@ -101,7 +101,7 @@ describe.each(tokenizers)("the tokenizer $name", (tokenizer) => {
   });
 });
 
-describe("the gpt2 tokenizer", () => {
+describe("the tokenizer of GPT-2 gives its tokens", () => {
   const path = join(packageRoot, "test", "fixtures", "tokens", "gpt2.json");
   const cases = JSON.parse(readFileSync(path, "utf8")) as { text: string; tokens: number[] }[];
 

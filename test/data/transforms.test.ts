@@ -59,7 +59,7 @@ function expectColors(
   }
 }
 
-describe("values of pixels", () => {
+describe("transforms change the values of pixels", () => {
   test("toFloat and normalize compute their formulas", () => {
     const image = noise(3, 4, 5);
     const [mean, std] = [
@@ -80,7 +80,7 @@ describe("values of pixels", () => {
   });
 });
 
-describe("colors", () => {
+describe("transforms change colors as torchvision does", () => {
   const image = noise(3, 9, 7);
   const gray = ([r, g, b]: number[]) => 0.2989 * r! + 0.587 * g! + 0.114 * b!;
 
@@ -152,7 +152,7 @@ describe("colors", () => {
   });
 });
 
-describe("sizes", () => {
+describe("transforms change sizes of images", () => {
   const image = noise(2, 6, 9);
   const at = (own: Image, y: number, x: number, padded = 0) => own.map((plane) => plane[y]?.[x] ?? padded);
 
@@ -295,7 +295,7 @@ describe("sizes", () => {
   });
 });
 
-describe("affine maps", () => {
+describe("affine transforms move pixels correctly", () => {
   const image = noise(2, 7, 9);
 
   /** Returns a pixel, or interpolates between four; beyond the border is the fill. */
@@ -439,7 +439,7 @@ describe("affine maps", () => {
   });
 });
 
-describe("random numbers", () => {
+describe("transforms draw random numbers by seed", () => {
   const image = bytesOf(noise(3, 8, 8));
   const change = t.compose([
     t.randomCrop(6, { padding: 1 }),
@@ -498,7 +498,7 @@ describe("random numbers", () => {
   });
 });
 
-describe("invalid arguments", () => {
+describe("transforms reject invalid arguments", () => {
   const [image, one] = [bytesOf(noise(3, 4, 4)), tensor([1])];
   test.each([
     ["a vector", () => t.resize(2)(one), "notAnImage"],

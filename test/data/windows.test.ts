@@ -34,7 +34,7 @@ const rows = ({ x }: data.Batch) => x.toArray() as number[][];
 /** The first tokens of the next windows. */
 const starts = (train: data.TrainingWindows, count: number) => rows(train.next(count)).map(([first]) => first!);
 
-describe("training windows", () => {
+describe("windows for training are pieces of the text", () => {
   test("windows are int32 [batch, context], and y is x shifted by one", async () => {
     const { train } = await counting(103);
     const { x, y } = train.next(5);
@@ -131,7 +131,7 @@ describe("training windows", () => {
   });
 });
 
-describe("held-out windows", () => {
+describe("windows for validation cover the held-out text", () => {
   test("held-out windows are all returned in order, the last batch smaller, the same every time", async () => {
     const { heldOut, report } = await counting(203, { heldOut: 0.5 });
     const first = report.trainTokens;

@@ -90,7 +90,7 @@ const made: Readonly<Record<diffusion.SchedulerKind, () => diffusion.Scheduler>>
   flowMatch: () => diffusion.flowMatch({ shift: 3 }),
 };
 
-describe("sampling", () => {
+describe("schedulers find the data of a known model", () => {
   /** Returns the model that predicts `data` from every sample. */
   const perfect = (scheduler: diffusion.Scheduler, data: Tensor) => (x: Tensor, t: number) => {
     if (scheduler.kind === "flowMatch") return x.sub(data).div(t / scheduler.trainSteps);

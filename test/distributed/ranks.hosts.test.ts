@@ -10,7 +10,7 @@ const of = (installation: Installation, ranks: number, options: readonly string[
   return (words: readonly string[]) => localCommand(installation, ranks, words, options);
 };
 
-describe.skipIf(mpich.missing !== undefined)("ranks of MPICH", () => {
+describe.skipIf(mpich.missing !== undefined)("ranks of MPICH end with their launcher", () => {
   test("ranks end when the launcher gets Ctrl-C", async () => {
     const { world } = await disturbed(folder, 2, of(mpich, 2), (_, launcher) => launcher.kill("SIGINT"));
     await untilEnded(() => world.pids.filter(isAlive));

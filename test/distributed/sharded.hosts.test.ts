@@ -6,7 +6,7 @@ import { mpich, openMpi, runProgram } from "./launch.ts";
 const { path: folder } = testFolder("sharded");
 type Pair = readonly [unknown, unknown];
 
-describe.skipIf(openMpi.missing !== undefined)("sharded optimizers", () => {
+describe.skipIf(openMpi.missing !== undefined)("sharded optimizers match whole ones", () => {
   test.each([2, 3])("sharded steps on %d ranks match whole ones", async (ranks) => {
     const { ranks: all, text, status } = await runProgram<Record<string, Pair>>(openMpi, ranks, "sharded.ts", folder);
     expect({ text, status }).toEqual({ text: "", status: 0 });

@@ -40,7 +40,7 @@ test("Independent sums densities and entropies over its axes", () => {
   expectClose(d.klDivergence(new d.Independent(base, 0), other), d.klDivergence(base, other.base));
 });
 
-describe("a mixture", () => {
+describe("a mixture combines its parts", () => {
   const weights = positives(3);
   const [loc, scale] = [normals(2, 3), positives(3)];
   const of = new d.MixtureSameFamily(new d.Categorical(weights), new d.Normal(loc, scale));
@@ -91,7 +91,7 @@ function jacobian(transform: distributions.Transform, x: Tensor): Tensor {
   return tensor(rows, { dtype: "float64" });
 }
 
-describe("transforms of distributions", () => {
+describe("transforms of distributions have an inverse", () => {
   test.each(Object.entries(transforms))("%s has its inverse and Jacobian", (name, [transform, draw]) => {
     const x = draw();
     const y = transform.forward(x);

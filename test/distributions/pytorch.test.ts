@@ -109,7 +109,7 @@ describe("results and gradients match PyTorch's", () => {
   );
 });
 
-describe("divergences", () => {
+describe("divergences match PyTorch", () => {
   test.each(fixture.divergences)(
     "the divergence of $p from $q matches PyTorch",
     ({ p, q, left, right, divergence }) => {

@@ -117,7 +117,7 @@ function operandOf({ kind, layout }: Drawn, block: Block, backend: BackendName, 
  */
 const tolerance = { float32: 4e-7, float64: 4e-15 } as const;
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("the Fourier transforms, $backend $dtype", ({ backend, dtype }) => {
   const count = repeats({ usual: backend === "cpu" ? 40 : 25, all: 600 });
   const most = backend === "reference" ? 300 : 1200;
 

@@ -229,7 +229,7 @@ describe("the folder of checkpoints", () => {
   });
 });
 
-describe("a damaged checkpoint", () => {
+describe("a damaged checkpoint is rejected", () => {
   const good = newFolder();
   const content = { model: { w: zeros([100]), v: tensor([1, 2, 3]) }, step: 2, extra: { note: "x".repeat(200) } };
 

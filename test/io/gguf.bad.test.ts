@@ -354,7 +354,7 @@ function verdictOf(bytes: Uint8Array): { code: string } | { shapes: Record<strin
   }
 }
 
-describe("a modified file", () => {
+describe("a modified GGUF file is read or rejected", () => {
   test("a modified file is read if the package read it, and rejected if the package failed or hung", () => {
     const counts: Record<string, number> = {};
     for (const row of rows) {

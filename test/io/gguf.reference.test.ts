@@ -41,7 +41,7 @@ const field = (own: io.GgufValue) => ({
   value: plain(own.value),
 });
 
-describe.each(whole)("%s.gguf", (name) => {
+describe.each(whole)("the file %s.gguf is read as by the package gguf", (name) => {
   const { fields, tensors } = contents[name]!;
   const path = fixture(name);
 

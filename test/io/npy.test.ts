@@ -30,7 +30,7 @@ function fileOf(bytes: Uint8Array): string {
   return own;
 }
 
-describe("NumPy's files", () => {
+describe("files that NumPy wrote are read exactly", () => {
   test.each(files.map((own) => [own.name, own] as const))(
     "NumPy's array %s is read exactly",
     async (name, { bytes, shape, values }) => {

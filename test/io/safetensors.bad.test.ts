@@ -352,7 +352,7 @@ describe("a damaged safetensors file", () => {
   });
 });
 
-describe("an invalid path", () => {
+describe("an invalid path is reported", () => {
   test("a path that does not exist, is a folder without a model, or leads through a file, is an error", () => {
     const missing = folder.file("missing.safetensors");
     expect(() => io.openSafetensors(missing)).toThrow(FileError);

@@ -36,7 +36,7 @@ test("there are files of every dtype, with texts and without, and an empty one",
   expect(Object.keys(contents["names"]!.tensors)).toContain("__proto__");
 });
 
-describe.each(held)("%s.safetensors", (name) => {
+describe.each(held)("the file %s.safetensors is read as by the package safetensors", (name) => {
   const { metadata, tensors } = contents[name]!;
 
   test("the file is read bit-identically", () => {

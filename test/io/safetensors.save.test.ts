@@ -123,7 +123,7 @@ describe("saveSafetensors", () => {
   });
 });
 
-describe("writing that fails", () => {
+describe("a failed write leaves the old file", () => {
   const program = (path: string) => `
     import { io, zeros } from ${JSON.stringify(`${import.meta.dir}/../../src/index.ts`)};
     try { await io.saveSafetensors(${JSON.stringify(path)}, { a: zeros([1_000_000]) }); console.log("saved"); }

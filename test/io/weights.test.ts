@@ -103,7 +103,7 @@ test("loadWeights reads GGUF files, and safetensors without quantized tensors", 
   expect(io.loadWeights(await saved({ x: ones([2]) }))["x"]).toBeInstanceOf(Tensor);
 });
 
-describe("MLX's files", () => {
+describe("files of MLX load with their formats", () => {
   const keys = Object.keys(groups)
     .filter((name) => name.endsWith(".scales"))
     .map((name) => name.slice(0, -".scales".length));

@@ -19,7 +19,7 @@ import { inDType, on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run
 const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
 
 for (const { backend, dtype } of places)
-  describe(`${backend} ${dtype}`, () => {
+  describe(`systems solved by cholesky, ${backend} ${dtype}`, () => {
     for (const [family, make] of Object.entries(definiteFamilies))
       test.each([false, true])(`choleskySolve and choleskyInverse of ${family}, upper %p, are accurate`, (upper) => {
         for (const size of [1, 2, 7, 16, 33, 64]) {

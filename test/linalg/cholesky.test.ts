@@ -19,7 +19,7 @@ import { inDType, inTurn, largeSizes, on, places, ratio, sizes, THRESHOLD, toMat
 import { testVariants } from "./variants.ts";
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`cholesky, ${backend} ${dtype}`, () => {
     const all = backend === "metal" ? sizes : [...sizes, ...largeSizes];
     for (const [family, make] of Object.entries(definiteFamilies))
       test(`cholesky of ${family} is accurate`, () => {

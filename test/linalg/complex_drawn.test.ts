@@ -115,7 +115,7 @@ const checks: Readonly<Record<string, (drawing: Drawing) => void>> = {
   },
 };
 
-describe("drawn complex matrices", () => {
+describe("factorizations of drawn complex matrices are accurate", () => {
   for (const dtype of ["complex64", "complex128"] as const)
     for (const [name, check] of Object.entries(checks))
       test(`${name} of ${dtype} is accurate`, () => {

@@ -290,7 +290,7 @@ function check(name: string, backend: BackendName, dtype: RealDType, seed: numbe
 }
 
 for (const [place, { backend, dtype }] of places.entries())
-  describe(`${backend} ${dtype}`, () => {
+  describe(`the linear algebra of drawn matrices, ${backend} ${dtype}`, () => {
     // metal computes ldl on the cpu backend
     for (const [index, name] of Object.keys(factorizations).entries())
       if (backend !== "metal" || name !== "ldl")

@@ -27,7 +27,7 @@ const batchOf = (count: number, size: number): Tensor => {
   return on("metal", true, () => stack(matrices.map((own) => toTensor(rounded(own), "float32"))));
 };
 
-describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on metal", () => {
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on metal moves each element once", () => {
   test.each([1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64])("at size %d, each element is moved once", (size) => {
     for (const count of size > 33 ? [2] : [1, size > 8 ? 3 : 40]) {
       const a = batchOf(count, size);

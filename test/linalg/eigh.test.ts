@@ -87,7 +87,7 @@ const sample = ["random", "graded", "repeated eigenvalues", "near overflow"];
 
 for (const { backend, dtype } of places) {
   const all = backend === "reference" ? sizes : [...sizes, ...largeSizes];
-  describe(`${backend} ${dtype}`, () => {
+  describe(`eigh, ${backend} ${dtype}`, () => {
     for (const [family, make] of Object.entries(symmetricFamilies))
       test(`eigh of ${family} is accurate`, () => {
         const slow = backend === "cpu" ? 200 : sample.includes(family) ? 65 : 33;

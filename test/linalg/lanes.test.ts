@@ -37,7 +37,7 @@ function matricesOf(x: Tensor): Matrix[] {
   }));
 }
 
-describe.each(isas)("%s", (isa) => {
+describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa) => {
   const onCpu = <Result>(body: () => Result): Result => {
     configure(native, "isa", isa);
     return on("cpu", true, body);

@@ -57,7 +57,7 @@ function checkEigh(size: number, upper: boolean, dtype: RealDType): void {
   expect(residualOf(a, { values, vectors }, dtype, "eigh, large")).toBeLessThan(THRESHOLD);
 }
 
-describe.each(["float32", "float64"] as const)("%s", (dtype) => {
+describe.each(["float32", "float64"] as const)("the linear algebra of large matrices, %s", (dtype) => {
   const triangles = usually([false, true], (upper) => upper === (dtype === "float32"));
   test.each(triangles)("cholesky and eigh read one triangle, upper: %p", (upper) => {
     configure(native, "threads", "3");

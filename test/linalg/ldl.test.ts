@@ -48,7 +48,7 @@ function multiplied(ld: readonly number[], pivots: readonly number[], size: numb
 }
 
 for (const { backend, dtype } of places.filter((own) => own.backend !== "metal"))
-  describe(`${backend} ${dtype}`, () => {
+  describe(`ldlFactor and ldlSolve, ${backend} ${dtype}`, () => {
     const few = backend === "reference" ? sizes.filter((size) => size < 34) : [...sizes, ...largeSizes.slice(0, 2)];
 
     for (const [family, make] of Object.entries(symmetricFamilies))

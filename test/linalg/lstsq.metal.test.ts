@@ -37,7 +37,7 @@ function checkSolution(a: Matrix, driver: LstsqDriver, of: string): void {
 const NAME = "solutions of every rank";
 if (hasMetal) testVariants(import.meta.path, NAME);
 
-describe.skipIf(!hasMetal)("lstsq on metal", () => {
+describe.skipIf(!hasMetal)("lstsq on metal takes few dispatches", () => {
   test(NAME, () => {
     for (const [family, make] of Object.entries(families)) {
       if (family.includes("graded rows")) continue; // where denormals are flushed, rows are lost

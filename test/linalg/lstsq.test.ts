@@ -80,7 +80,7 @@ function checkOrthogonal(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, of: 
 }
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`lstsq, ${backend} ${dtype}`, () => {
     const watched = backend === "metal" ? checked : <Result>(body: () => Result): Result => body();
     const solve = (a: Matrix, b: Matrix, driver: LstsqDriver) =>
       watched(() => on(backend, true, () => lstsq(toTensor(a, dtype), toTensor(b, dtype), { driver })));

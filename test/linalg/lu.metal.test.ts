@@ -26,7 +26,7 @@ const batchOf = (all: readonly Matrix[]): Tensor =>
 const NAME = "well-conditioned systems";
 testVariants(import.meta.path, NAME);
 
-describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal", () => {
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal moves each element once", () => {
   test.each([
     [1, 1],
     [2, 5],

@@ -78,7 +78,7 @@ for (const { backend, dtype } of places) {
   const large = backend === "metal" ? [65, 97] : largeSizes;
   const few = backend === "reference" ? [...sizes.filter((size) => size < 18), 65] : [...sizes, ...large];
 
-  describe(`${backend} ${dtype}`, () => {
+  describe(`the LU decomposition, ${backend} ${dtype}`, () => {
     test.each([...few.map((size) => [size, size] as const), ...shapes, ...largeShapes])(
       "lu of %p x %p is accurate",
       (rows, columns) => {

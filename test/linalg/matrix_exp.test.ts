@@ -61,7 +61,7 @@ test("the largest norm for a polynomial leaves an error of at most one rounding"
 });
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`matrixExp, ${backend} ${dtype}`, () => {
     const all = backend === "cpu" ? [0, 1, 2, 3, 8, 17, 33, 64, 129] : [0, 1, 3, 16, 33];
 
     for (const [family, make] of Object.entries(families)) {

@@ -40,7 +40,7 @@ function normOf(x: Matrix, p: number): number {
 }
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`norms and products of matrices, ${backend} ${dtype}`, () => {
     for (const family of order)
       test(`vectorNorm of ${family} is accurate`, () => {
         const a = inDType(families[family]!(7, 9, 3), dtype);

@@ -60,7 +60,7 @@ function checkFactors(a: Matrix, q: Matrix, r: Matrix, of: string): void {
 const NAME = "factors and products, also in blocks";
 testVariants(import.meta.path, NAME);
 
-describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal", () => {
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("the QR decomposition on metal is accurate", () => {
   afterAll(() => metalContext().configure("count", false));
 
   test(NAME, () => {

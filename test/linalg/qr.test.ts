@@ -86,7 +86,7 @@ function checkFactors(a: Matrix, q: Matrix, r: Matrix, dtype: RealDType, of: str
 }
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`the QR decomposition, ${backend} ${dtype}`, () => {
     for (const [family, make] of Object.entries(families))
       test(`qr of ${family} is accurate`, () => {
         for (const [rows, columns] of shapesFor(backend, family)) {

@@ -40,7 +40,7 @@ const orders: readonly MatrixNormOrder[] = [
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float64Array);
 
 for (const { backend, dtype } of places)
-  describe(`${backend} ${dtype}`, () => {
+  describe(`functions of singular values, ${backend} ${dtype}`, () => {
     // Sums, products and comparisons of singular values may run on any backend.
     const run = <Result>(body: () => Result): Result => on(backend, backend !== "metal", body);
 

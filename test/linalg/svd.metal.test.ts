@@ -23,7 +23,7 @@ const batchOf = (count: number, rows: number, columns: number): Tensor =>
   );
 
 describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalContext().isSoftware)(
-  "svd on metal",
+  "svd on metal moves each element once",
   () => {
     test.each([
       [8, 8],

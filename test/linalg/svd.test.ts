@@ -71,7 +71,7 @@ const filled = (rows: readonly (readonly number[])[], dtype: RealDType): Tensor 
 const epsilon = { float32: 2 ** -23, float64: 2 ** -52 };
 
 for (const { backend, dtype } of places)
-  describe(`${backend} ${dtype}`, () => {
+  describe(`svd, ${backend} ${dtype}`, () => {
     const run = <Result>(body: () => Result): Result => checked(() => on(backend, true, body));
 
     for (const [family, make] of Object.entries(families))
@@ -228,7 +228,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("batches are accurate", () => {
+    test("drawn batches are decomposed accurately", () => {
       for (const [count, size] of batchesOn[backend]!) {
         const matrices = Array.from({ length: count }, (_, at) =>
           families[at % 5 === 4 ? "rank-deficient" : "random"]!(size, size + (count % 3), at + 1),

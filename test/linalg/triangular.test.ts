@@ -53,7 +53,7 @@ function batchOf(all: readonly Matrix[], dtype: RealDType, isTurned: boolean): T
 
 const flags = [false, true];
 
-describe.each(ways)("$name", ({ backend, dtype, blas }) => {
+describe.each(ways)("solveTriangular, $name", ({ backend, dtype, blas }) => {
   test.each([5, 40, 100].filter((size) => size <= 64 || backend !== "metal"))(
     "solveTriangular of %i is accurate",
     (size) => {

@@ -53,7 +53,7 @@ function expectClose(found: number | number[], expected: number | number[]): voi
   for (const [at, value] of own.entries()) expect(value).toBeCloseTo(others[at]!, 13);
 }
 
-describe("scikit-learn", () => {
+describe("metrics match scikit-learn", () => {
   const cases = fixture.classification.map((own, at) => ({ ...own, at }));
 
   test.each(cases)(

@@ -121,7 +121,7 @@ describe("rejects", () => {
   });
 });
 
-describe("external data", () => {
+describe("external data of ONNX models is read", () => {
   /** A tensor whose bytes are in another file. */
   const external = (location: string, offset: number, length: number): Field => {
     const entry = (key: string, value: string) => message(13, [text(1, key), text(2, value)]);

@@ -82,7 +82,7 @@ describe.each(["float16", "bfloat16"] as const)("models stored in %s", (dtype) =
     expect(numbersIn(y as Tensor).every((value) => value === 3)).toBe(true);
   });
 
-  test("a model trains", async () => {
+  test("a model that was read from ONNX trains", async () => {
     const random = new Random(6);
     const nodes = [node("MatMul", ["x", "weight"], ["y"])];
     const bytes = model(

@@ -160,7 +160,7 @@ test("every operation has invalid calls", () => {
   expect(names.filter((name) => !refused.has(functions[name]))).toEqual([]);
 });
 
-describe.each(tested)("on %s", (backend: BackendName) => {
+describe.each(tested)("invalid operands on %s", (backend: BackendName) => {
   const on = <Result>(body: () => Result, strict = true): Result =>
     withStrict(strict, () => withBackend(backend, body));
   if (backend === "metal") metalContext().configure("check", true);

@@ -51,7 +51,7 @@ const points = [...Array.from({ length: 40 }, (_, k) => 0.02 * 1.225 ** k), 1.99
 type Function = (x: Tensor) => Tensor;
 const named = (name: string): Function => (orchard as unknown as Record<string, Function>)[name]!;
 
-describe("Bessel functions", () => {
+describe("Bessel functions have their limits", () => {
   for (const [name, oracle] of Object.entries(functions))
     test(name, () => {
       const f = named(name);
@@ -124,7 +124,7 @@ describe("frexp and ldexp", () => {
   });
 });
 
-describe("the function gradient", () => {
+describe("the function gradient matches PyTorch's", () => {
   test("gradient() matches PyTorch's results", () => {
     for (const { shape, x, options, results } of fixtures.samples) {
       const { spacing, ...others } = options as { spacing?: unknown; edgeOrder: 1 | 2 };

@@ -27,7 +27,7 @@ const refusals = [
   /^ArgumentError \[item\] expected a tensor of one element/,
 ];
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("virtual tensors on %s", (backend) => {
   const { outcomes, last, problem } = virtualCalls(backend);
 
   test("every operation on virtual tensors ends", () => {

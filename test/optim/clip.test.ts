@@ -38,7 +38,7 @@ const normOf = (values: readonly number[], p: number): number =>
 /** Roundings of the norm, its sum with 1e-6, the quotient, the factor in the gradient's dtype and the product. */
 const ROUNDINGS = 5;
 
-describe.each(tested)("clipGradNorm on %s", (backend) => {
+describe.each(tested)("clipGradNorm on %s bounds gradients", (backend) => {
   const kinds: readonly (readonly FloatDType[])[] = [
     ["float32"],
     ["float16", "bfloat16", "float32"],
@@ -125,7 +125,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
   });
 });
 
-describe("clipGradNorm", () => {
+describe("clipGradNorm bounds the norm of all gradients", () => {
   test("clipGradNorm gives the same bits on any number of threads", () => {
     const { native } = cpuLibrary();
     const results = ["1", "2", "5"].map((threads) => {

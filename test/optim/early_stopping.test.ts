@@ -18,7 +18,7 @@ function firstStop(list: readonly number[], patience: number): number {
   return list.findIndex((_, at) => at - lastRecord(at) >= patience);
 }
 
-describe("EarlyStopping", () => {
+describe("EarlyStopping ends a run without progress", () => {
   test("EarlyStopping stops after this many values that are no better; its state is JSON and resumes", () => {
     fc.assert(
       fc.property(measures, fc.integer({ min: 1, max: 6 }), fc.constantFrom("min", "max"), (list, patience, mode) => {

@@ -201,7 +201,7 @@ describe.each([
   });
 });
 
-describe("step", () => {
+describe("step rejects invalid gradients", () => {
   test("step rejects a parameter that was disposed of", () => {
     const x = w();
     x.grad = w().detach();

@@ -5,7 +5,7 @@ import { on, parameterOf, tested, valuesOf } from "./run.ts";
 
 const { GradScaler, SGD } = optim;
 
-describe.each(tested)("GradScaler on %s", (backend) => {
+describe.each(tested)("GradScaler on %s scales losses", (backend) => {
   test("GradScaler divides gradients in float32, because float16 gradients would underflow", () => {
     on(backend, () => {
       const w = parameterOf([1, 2], "float16");
@@ -49,7 +49,7 @@ function factors(scaler: optim.GradScaler, clean: readonly boolean[]): number[] 
   });
 }
 
-describe("GradScaler's factor", () => {
+describe("the factor of a GradScaler adapts", () => {
   const options = { initialScale: 16, growthFactor: 4, backoffFactor: 0.5, growthInterval: 3 };
   const clean = [true, true, true, true, false, true, true, false, true, true, true];
   // PyTorch's rule: the factor grows after three finite steps in a row, and each change restarts the count.

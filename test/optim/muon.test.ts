@@ -46,7 +46,7 @@ const shapes = [
   [4, 4],
 ] as const;
 
-describe.each(tested)("Muon on %s", (backend) => {
+describe.each(tested)("Muon on %s equals its formula", (backend) => {
   const cases = shapes.flatMap((shape) => [true, false].map((nesterov) => [shape, nesterov] as const));
   test.each(cases)("three steps with %p, nesterov %p equal the formula", ([rows, columns], nesterov) => {
     on(backend, () => {

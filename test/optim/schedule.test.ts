@@ -5,7 +5,7 @@ import { parameterOf } from "./run.ts";
 
 const { cosineWithWarmup, constant, linear, AdamW } = optim;
 
-describe("schedules", () => {
+describe("schedules equal their formulas", () => {
   test("cosineWithWarmup equals nanoGPT's", () => {
     const schedule = cosineWithWarmup({ warmup: 3, total: 11, floor: 0.1 });
     // min_lr + coeff (lr - min_lr), coeff = (1 + cos(π (it - warmup) / (total - warmup))) / 2
@@ -35,7 +35,7 @@ test("chained multiplies schedules, sequential starts each at its milestone", ()
   expect(() => optim.sequential([rise, fall, rise], [4, 4])).toThrow("expected increasing milestones");
 });
 
-describe("averaged weights", () => {
+describe("averaged weights can be swapped in", () => {
   const make = () => {
     const parameter = parameterOf([1, 2]);
     return { parameter, averages: new optim.AveragedWeights(new Map([["w", parameter]])) };
@@ -87,7 +87,7 @@ describe("averaged weights", () => {
   });
 });
 
-describe("learning rates", () => {
+describe("schedules set the learning rates", () => {
   const optimizer = () =>
     new AdamW([{ parameters: [parameterOf([1])] }, { parameters: [parameterOf([1])], lr: 0.5 }], { lr: 0.25 });
   const ratesOf = ({ groups }: optim.AdamW) => groups.map(({ lr }) => lr);

@@ -59,7 +59,7 @@ function throughFiles({ tensors, ...rest }: optim.OptimizerStateDict): optim.Opt
   return { ...(JSON.parse(JSON.stringify(rest)) as typeof rest), tensors: Object.fromEntries(copies) };
 }
 
-describe.each(tested)("resuming on %s", (backend) => {
+describe.each(tested)("a resumed optimizer on %s continues exactly", (backend) => {
   test.each(cases)("%s %j resumes with the bits of an uninterrupted run", (name, options) => {
     on(backend, () => {
       for (const dtype of dtypes) {
@@ -87,7 +87,7 @@ describe.each(tested)("resuming on %s", (backend) => {
 const { AdamW, SGD, Muon } = optim;
 const weight = () => parameterOf([1, 2, 3, 4, 5, 6], "float32", [2, 3]);
 
-describe("stateDict", () => {
+describe("stateDict names the parameters", () => {
   test("stateDict names parameters by number, or by their given names", () => {
     const [w, b] = [weight(), parameterOf([1, 2])];
     for (const x of [w, b]) x.grad = tensor(new Float32Array(x.size), { shape: x.shape });

@@ -64,7 +64,7 @@ testVariants(import.meta.path, "PyTorch's trajectories on metal");
 
 describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
   const possible = cases.filter(({ dtype }) => backend !== "metal" || dtype === "float32");
-  test.each(possible.map((own) => [nameOf(own), own] as const))("%s follows PyTorch", (_, own) => {
+  test.each(possible.map((own) => [nameOf(own), own] as const))("the optimizer %s follows PyTorch", (_, own) => {
     on(backend, () => {
       const shape = [...(own.shape ?? [start.length])];
       const size = shape.reduce((product, each) => product * each, 1);
@@ -84,7 +84,7 @@ describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
   });
 });
 
-describe("PyTorch's schedules", () => {
+describe("schedules have PyTorch's factors", () => {
   test.each(schedules.map((own) => [`${own.schedule} ${JSON.stringify(own.options)}`, own] as const))(
     "%s has PyTorch's factors",
     (_, own) => {

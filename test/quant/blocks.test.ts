@@ -24,7 +24,7 @@ test("the package packs eight of the formats, and unpacks all fourteen", () => {
   expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.quantized` in blocks)).toEqual([...packedThere]);
 });
 
-describe.each(packedThere)("quantizeGgml %s", (format) => {
+describe.each(packedThere)("quantizeGgml %s equals the package's bits", (format) => {
   const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]!);
 
   test("quantizeGgml equals the package's packing, bit for bit", () => {
@@ -45,7 +45,7 @@ describe.each(packedThere)("quantizeGgml %s", (format) => {
   });
 });
 
-describe.each(ggmlFormats)("dequantizeGgml %s", (format) => {
+describe.each(ggmlFormats)("dequantizeGgml %s equals the package's bits", (format) => {
   const packed = blocks[`${format.toLowerCase()}.packed`]!;
   const values = blocks[`${format.toLowerCase()}.values`]!;
   const w = blocksOf(format, values.shape[0]!, bytesIn(packed));

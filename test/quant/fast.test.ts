@@ -81,29 +81,32 @@ function lowsOf(w: QuantizedTensor): Float64Array | undefined {
 
 const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, rounded(x), w, false, lowsOf(w));
 
-describe.each(withLevels.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
-  test("products of x in 8 bits equal the formula, of one row to many, with every instruction set", () => {
-    const w = weightsOf(format, 11, 512);
-    for (const count of [1, 3, 4, 6, 8, 11, 17]) {
-      const x = wave(count, 512, 1.3);
-      expect([
-        count,
-        ratioOf(
-          on("reference", () => quantizedMatmul(x, w, fast)),
-          x,
-          w,
-        ) <= 1,
-      ]).toEqual([count, true]);
-      for (const isa of isas) {
-        configure(native, "isa", isa);
-        const got = on("cpu", () => quantizedMatmul(x, w, fast));
-        expect([got.shape, got.dtype]).toEqual([[count, 11], "float32"]);
-        expect([isa, count, ratioOf(got, x, w) <= 1]).toEqual([isa, count, true]);
+describe.each(withLevels.map((format) => [formatName(format), format] as const))(
+  "products with x in 8 bits, %s",
+  (_, format) => {
+    test("products of x in 8 bits equal the formula, of one row to many, with every instruction set", () => {
+      const w = weightsOf(format, 11, 512);
+      for (const count of [1, 3, 4, 6, 8, 11, 17]) {
+        const x = wave(count, 512, 1.3);
+        expect([
+          count,
+          ratioOf(
+            on("reference", () => quantizedMatmul(x, w, fast)),
+            x,
+            w,
+          ) <= 1,
+        ]).toEqual([count, true]);
+        for (const isa of isas) {
+          configure(native, "isa", isa);
+          const got = on("cpu", () => quantizedMatmul(x, w, fast));
+          expect([got.shape, got.dtype]).toEqual([[count, 11], "float32"]);
+          expect([isa, count, ratioOf(got, x, w) <= 1]).toEqual([isa, count, true]);
+        }
       }
-    }
-    configure(native, "isa", initial);
-  });
-});
+      configure(native, "isa", initial);
+    });
+  },
+);
 
 test("products with rows of an odd number of parts equal the formula", () => {
   for (const columns of [32, 96, 416])

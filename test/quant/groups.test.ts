@@ -139,7 +139,7 @@ test("values that equal a format's levels are kept exactly: (q − zero) · scal
   }
 });
 
-test("zeros stay zeros", () => {
+test("groups of zeros stay zeros", () => {
   for (const symmetric of [true, false])
     for (const rounding of ["nearest", "leastSquares"] as const) {
       const w = quantize(zeros([2, 64]), { bits: 3, symmetric, rounding });

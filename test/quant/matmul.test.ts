@@ -31,7 +31,7 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
-describe.each(formats.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
+describe.each(formats.map((format) => [formatName(format), format] as const))("quantizedMatmul, %s", (_, format) => {
   const w = weightsOf(format, 19, 512);
 
   test.each(places)(
@@ -59,7 +59,7 @@ describe.each(formats.map((format) => [formatName(format), format] as const))("%
   });
 });
 
-describe.each(isas)("with %s", (isa) => {
+describe.each(isas)("quantizedMatmul with %s", (isa) => {
   test("every format multiplies with its dequantized weights", () => {
     configure(native, "isa", isa);
     for (const format of formats) {

@@ -92,7 +92,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
   });
   testVariants(import.meta.path, ", checked$|^quantized weights on metal values of groups");
 
-  describe("memory traffic", () => {
+  describe("quantized products read their weights once", () => {
     let context: MetalContext;
     beforeAll(() => {
       context = metalContext();

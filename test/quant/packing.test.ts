@@ -62,7 +62,7 @@ function unpacked(values: Float32Array, format: Fitted): Float32Array {
 
 const formats = Object.keys(layouts) as (keyof typeof layouts)[];
 
-describe.each(formats)("quantizeGgml %s", (format) => {
+describe.each(formats)("quantizeGgml %s has a small error", (format) => {
   const layout = layouts[format];
 
   test.each([1, 0.02, 30])(
@@ -100,7 +100,7 @@ test("iq4_nl has a smaller error on normal numbers than the even levels of q4_0"
   expect(squaredError(unpacked(values, "iq4_nl"), values)).toBeLessThan(0.8 * squaredError(even, values));
 });
 
-describe.each([...formats, "iq4_nl"] as Fitted[])("%s", (format) => {
+describe.each([...formats, "iq4_nl"] as Fitted[])("packing of super-blocks, %s", (format) => {
   const rows = { zeros: new Float32Array(VALUES), "minus zeros": new Float32Array(VALUES).fill(-0) };
 
   test.each(Object.entries(rows))("%s is packed exactly", (_, values) => {

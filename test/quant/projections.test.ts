@@ -58,17 +58,20 @@ function expectBitsOfThree(backend: (typeof places)[number], counts: readonly nu
         }
 }
 
-describe.each(formats.map((format) => [formatName(format), format] as const))("%s", (_name, format) => {
-  test.each(places)("three products are right on %s, of one row to many", (backend) => {
-    for (const count of [1, 4, 5, 17]) {
-      const all = without(projectionsOf(thrice(format), 256, "float32"));
-      const x = wave(count, 256, 1.3);
-      const got = on(backend, () => quantizedProjections(x, all, "exact"));
-      expect(got.map(({ shape }) => shape)).toEqual(all.map(({ weight }) => [count, weight.shape[0]!]));
-      for (const [at, { weight }] of all.entries()) expect(worstRatio(got[at]!, x, weight)).toBeLessThanOrEqual(1);
-    }
-  });
-});
+describe.each(formats.map((format) => [formatName(format), format] as const))(
+  "quantizedProjections, %s",
+  (_name, format) => {
+    test.each(places)("three products are right on %s, of one row to many", (backend) => {
+      for (const count of [1, 4, 5, 17]) {
+        const all = without(projectionsOf(thrice(format), 256, "float32"));
+        const x = wave(count, 256, 1.3);
+        const got = on(backend, () => quantizedProjections(x, all, "exact"));
+        expect(got.map(({ shape }) => shape)).toEqual(all.map(({ weight }) => [count, weight.shape[0]!]));
+        for (const [at, { weight }] of all.entries()) expect(worstRatio(got[at]!, x, weight)).toBeLessThanOrEqual(1);
+      }
+    });
+  },
+);
 
 test.each(places)("on %s the bits match three calls", (backend) => {
   expectBitsOfThree(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);

@@ -51,7 +51,7 @@ function expectExact(got: Tensor, weights: readonly number[], terms = 1): void {
   }
 }
 
-describe.each(places)("on %s", (backend) => {
+describe.each(places)("schemes of quantization on %s", (backend) => {
   test.each(affineBits)(
     "with one scale for all, %d bits, the product equals that with the dequantized levels",
     (bits) => {
@@ -118,7 +118,7 @@ describe.each(places)("on %s", (backend) => {
     });
   });
 
-  test("zeros stay zeros", () => {
+  test("zeros stay zeros in every scheme", () => {
     on(backend, () => {
       const none = zeros([ROWS, COLUMNS]);
       expect(numbers(matmulPerTensor(x, quantizePerTensor(none))).every((value) => value === 0)).toBe(true);

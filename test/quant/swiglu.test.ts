@@ -137,7 +137,7 @@ function expectCase(own: Case, activation: Activation, where: string, backend: (
   }
 }
 
-describe.each(formats.map((format) => [formatName(format), format] as const))("%s", (name, format) => {
+describe.each(formats.map((format) => [formatName(format), format] as const))("quantizedSwiglu, %s", (name, format) => {
   test.each(places)("quantizedSwiglu is right on %s, of one row to many", (backend) => {
     for (const count of [1, 2, 4, 5, 33])
       expectCase(caseOf(format, count, 19, 256), "silu", `${name}, ${count}`, backend);
@@ -241,7 +241,7 @@ test("the same bits on any number of threads", () => {
   configure(native, "threads", "auto");
 });
 
-describe("gradients of quantizedSwiglu", () => {
+describe("quantizedSwiglu has gradients of both orders", () => {
   const asked = (own: Case): Case => {
     const [x, gateBias, upBias] = [own.x, own.gateBias!, own.upBias!].map((each) => each.clone());
     for (const each of [x!, gateBias!, upBias!]) each.requiresGrad = true;
@@ -285,7 +285,7 @@ describe("gradients of quantizedSwiglu", () => {
   });
 });
 
-describe("weights that differ", () => {
+describe("weights of different formats are multiplied separately", () => {
   const reasons = () =>
     codepaths()
       .filter(({ operation, reason }) => operation === "quantizedSwiglu" && reason.startsWith("two products"))

@@ -31,7 +31,7 @@ test.each(vectors)("Philox gives the published words of counter $counter", ({ co
   expect(philox(counter, key)).toEqual(words as [number, number, number, number]);
 });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("the Philox generator on %s", (backend) => {
   test.each(vectors)("the generator gives the published words of counter $counter", ({ counter, key, words }) => {
     expect([...on(backend, () => randomBits([4], { key, counter }).dataSync())]).toEqual([...words]);
   });

@@ -10,7 +10,7 @@ import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.t
 const noMetal = "there is no Metal on this system";
 const noReference = "the reference backend is TypeScript, the same on every processor";
 
-describe("arguments", () => {
+describe("arguments of the command are parsed", () => {
   test("arguments name files and an emulated processor", () => {
     expect(parseWords(["test/quant", "--processor", "max", "test/linalg"])).toEqual({
       processor: "max",
@@ -56,7 +56,7 @@ test("Bun's path is replaced by the emulator's command wherever it is in a comma
   expect(emulating(["taskset", "-c", "0", "/bin/bun"], "/bin/bun", bun)).toEqual(["taskset", "-c", "0", ...bun]);
 });
 
-describe("counts", () => {
+describe("skipped tests are counted", () => {
   test("counts list a report's skipped tests and the reasons", () => {
     const report =
       '<testsuite name="a"><testcase name="one" classname="a" file="a.test.ts" assertions="1" />\n' +

@@ -34,7 +34,7 @@ function script(name: string, environment: Record<string, string>, ...words: str
 
 await installDependencies();
 
-describe("ORCHARD_SKIP_METAL=1", () => {
+describe("ORCHARD_SKIP_METAL=1 leaves the dylib out", () => {
   const skip = { ORCHARD_SKIP_METAL: "1" };
 
   const leftOut = "ORCHARD_SKIP_METAL=1: Swift is left out, and with it the metal backend.\n";

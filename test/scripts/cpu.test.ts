@@ -25,7 +25,7 @@ import { usually } from "../support/repeats.ts";
 const { path: folder } = testFolder("objects");
 const compiler = { command: ["c++"], linkFlags: [], version: "1", isClang: false };
 
-describe("generated headers", () => {
+describe("generated headers are written once", () => {
   const pathOf = (name: string) => join(folder, "native", ".build", name);
 
   test("generated headers are written once, and again after a change", () => {
@@ -133,7 +133,7 @@ describe("objects of the build", () => {
   );
 });
 
-describe("a quick build", () => {
+describe("a quick build compiles only what changed", () => {
   const names = ["matmul.matmul.baseline", "linalg.qr.baseline", "linalg.lu.isa.avx512", "quant.quant.isa.avx512"];
   const objects = (folder: string) =>
     names.map((name) => ({
@@ -179,7 +179,7 @@ describe("a quick build", () => {
   });
 });
 
-describe("instruction sets", () => {
+describe("a machine needs a certain instruction set", () => {
   const all = ["baseline", "avx2", "avx512"].map((name) => ({ name, flags: [] }));
   const v3 = "avx avx2 fma f16c movbe bmi1 bmi2 abm";
   const v4 = `${v3} avx512f avx512bw avx512cd avx512dq avx512vl`;

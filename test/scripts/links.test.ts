@@ -7,7 +7,7 @@ import { documents, linkProblems, linksOf } from "../../scripts/docs/links.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
-describe("the repository's documents", () => {
+describe("links in documents lead somewhere", () => {
   test("documents link to existing files and headings", () => {
     expect(documents()).toContain("docs/nn.md");
     expect(linkProblems()).toEqual([]);

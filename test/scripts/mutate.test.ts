@@ -28,7 +28,7 @@ const mutants = (source: string, changes: readonly Change[]): string[] =>
 const ofTypeScript = (source: string) => mutants(source, typescriptChanges(source, "a.ts"));
 const ofCpp = (source: string) => mutants(source, cppChanges(source, "a.h"));
 
-describe("mistakes in TypeScript", () => {
+describe("mistakes are made in TypeScript", () => {
   test.each([
     ["const x = a - b;", ["arithmetic: const x = a + b;"]],
     ["const x = a < b;", ["boundary: const x = a <= b;", "comparison: const x = a >= b;"]],
@@ -327,7 +327,7 @@ test.skipIf(!hasCompiler())("lines of C++ for another machine are excluded", asy
   expect(readFileSync(join(root, "native", "cpu", "a.h"), "utf8")).toBe(source);
 });
 
-describe("running tests", () => {
+describe("tests run in shared processes", () => {
   test("files share a process up to some seconds, and those that depend on load run separately", () => {
     const files = ["a 4", "b 10", "c 2", "d.memory 1", "e 1", "f 100", "g 1"].map((text) => {
       const [name, seconds] = text.split(" ");
@@ -355,7 +355,7 @@ describe("running tests", () => {
 });
 
 describe("arguments of `bun run mutate`", () => {
-  test("arguments are parsed", () => {
+  test("arguments of the command are parsed", () => {
     const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, skip: 0, jobs: 1, seconds: 180 };
     expect(readMutateOptions([])).toEqual(plain);
     expect(readMutateOptions(["--seed=7", "--count=3", "--skip=4", "--jobs=2", "--seconds=60", "src/optim/"])).toEqual({

@@ -99,7 +99,7 @@ test("outcomes are not kept without git", async () => {
   expect(await Outcomes.open({ root })).toBeUndefined();
 });
 
-describe("a part", () => {
+describe("a part of the tests is run once", () => {
   // The part's output would look like that of the suite that runs this file.
   let log: ReturnType<typeof spyOn>;
   beforeEach(() => {

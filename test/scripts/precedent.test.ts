@@ -121,7 +121,7 @@ describe("the list of reasons", () => {
   });
 });
 
-describe("a corpus", () => {
+describe("a corpus counts projects by construct", () => {
   const { path: root } = testFolder("precedent");
 
   function project(name: string, files: Record<string, string>): string {
@@ -175,7 +175,7 @@ describe("a corpus", () => {
   });
 });
 
-describe("a precedent", () => {
+describe("a construct has a precedent in the corpus", () => {
   test.each([
     ["name fabs", ["name metal::fabs"], true],
     ["name metal::as_type", ["name as_type", "keyword as_type"], false],

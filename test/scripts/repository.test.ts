@@ -12,7 +12,7 @@ const read = (path: string) => readFileSync(join(packageRoot, path), "utf8");
 const files = (pattern: string) => [...new Bun.Glob(pattern).scanSync({ cwd: packageRoot })].sort();
 const sources = [...files("src/**/*.ts"), ...files("scripts/**/*.ts")];
 
-describe("environment variables", () => {
+describe("environment variables are documented", () => {
   const page = [...read("docs/environment.md").matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)];
 
   test("docs/environment.md equals the declaration, row by row", () => {
@@ -45,7 +45,7 @@ describe("environment variables", () => {
   });
 });
 
-describe("the package", () => {
+describe("the package exports what exists", () => {
   test("everything that is exported or run exists", () => {
     const entries = Object.values(packageFile.exports).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
@@ -98,8 +98,8 @@ describe("the package", () => {
   });
 });
 
-describe("setup", () => {
-  test("TypeScript is strict", () => {
+describe("the repository is set up as documented", () => {
+  test("the compiler's options are strict", () => {
     const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
     for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
       expect([option, compilerOptions[option]]).toEqual([option, true]);
@@ -195,7 +195,7 @@ interface Job {
   readonly permissions: unknown;
 }
 
-describe("documents", () => {
+describe("links of documents exist", () => {
   const documents = [...files("*.md"), ...files("docs/**/*.md")];
   const links = documents.flatMap((document) =>
     [...read(document).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target]) => ({ document, target: target! })),

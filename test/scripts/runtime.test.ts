@@ -35,7 +35,7 @@ function run(command: readonly string[]): { readonly code: number; readonly erro
   return { code: exitCode, errors: stderr.toString() };
 }
 
-describe.if(node !== null)("in Node.js", () => {
+describe.if(node !== null)("the package explains that Node.js is not supported", () => {
   const version = node === null ? "" : Bun.spawnSync([node, "--version"]).stdout.toString().trim().slice(1);
 
   test("importing the package is an error of one sentence in Node.js", () => {

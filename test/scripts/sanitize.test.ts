@@ -114,7 +114,7 @@ function jobOf(sanitizer: Sanitizer, files: readonly string[], callers = 1): Job
 const run = (sanitizer: Sanitizer, name: string, calls: readonly Call[], callers?: number): Promise<Replayed> =>
   replay(jobOf(sanitizer, record(name, calls), callers));
 
-describe("the replay", () => {
+describe("the replay finds faults in recorded calls", () => {
   test("calls without a fault have no finding; functions without a record are named", async () => {
     for (const sanitizer of sanitizers) {
       const { calls, tooLarge, notRecorded, findings } = await run(sanitizer, `right-${sanitizer.name}`, [
@@ -176,7 +176,7 @@ describe("the replay", () => {
   });
 });
 
-describe("findings", () => {
+describe("sanitizers find each mistake", () => {
   test.each([
     ["readOneTooMany", "heap-buffer-overflow"],
     ["readOneBefore", "use-after-poison|heap-buffer-overflow"],
@@ -212,7 +212,7 @@ describe("findings", () => {
   });
 });
 
-describe("the command", () => {
+describe("the command replays every instruction set", () => {
   test("every instruction set is replayed under both sanitizers, and one with several callers", () => {
     const isas = ["baseline", "avx2"];
     expect(settingsOf(address, isas)).toEqual([

@@ -60,7 +60,7 @@ const dtypeList = '<span>|</span> "float16"\n  <b>|</b> <i>&quot;bfloat16&quot;<
 const throwing = (words: string) =>
   `<h2 id="throws" tabindex="-1">Throws <a href="#throws"></a></h2><p>${words} it is</p>`;
 
-describe("the check", () => {
+describe("the check of pages builds once", () => {
   /** Required text of the first page. */
   const banner = '<link rel="icon" href="/favicon.svg"><p class="tagline">a <code>bun add orchard-metal</code></p>';
 

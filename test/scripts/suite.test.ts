@@ -28,7 +28,7 @@ describe("arguments of `bun run test`", () => {
   };
   const read = (...words: string[]) => readOptions([...words, "--seed", "7"]);
 
-  test("arguments are parsed", () => {
+  test("arguments of the suite are parsed", () => {
     expect(read()).toEqual(plain);
     expect(read("--all")).toEqual({ ...plain, isFull: true });
     expect(read("--again")).toEqual({ ...plain, isAgain: true });

@@ -123,7 +123,7 @@ test("a module imports only the copies, by paths", async () => {
   expect(named.length).toBeGreaterThanOrEqual(specifiers.size);
 });
 
-describe("licenses", () => {
+describe("licenses of copied code are included", () => {
   const text = () => readFileSync(join(copies, "LICENSES.md"), "utf8");
 
   test("the full text is there for every package whose code a copy contains", async () => {
@@ -162,7 +162,7 @@ describe("licenses", () => {
   });
 });
 
-describe("declarations", () => {
+describe("declarations of copied packages are checked", () => {
   const staged = async (files: Record<string, string>) => {
     const { path } = testFolder("declarations");
     const entries = { "index.d.ts": 'export * from "./a.js";', "test.d.ts": 'import "./index.js";' };

@@ -25,7 +25,7 @@ const page = readPage();
 const assumptions = assumptionsOf(page);
 const identifiers = assumptions.map(({ identifier }) => identifier);
 
-describe("docs/apple.md", () => {
+describe("docs/apple.md lists each assumption once", () => {
   test("the page lists each assumption once, and no other row", () => {
     expect(identifiers.length).toBeGreaterThan(80);
     expect(new Set(identifiers).size).toBe(identifiers.length);
@@ -54,7 +54,7 @@ describe("docs/apple.md", () => {
   });
 });
 
-describe("each check", () => {
+describe("each check tests an assumption of the page", () => {
   test("each check belongs to an assumption of the page", () => {
     expect(Object.keys(checks).filter((identifier) => !identifiers.includes(identifier))).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe("each check", () => {
   });
 });
 
-describe("a probe", () => {
+describe("a probe of Apple's hardware holds on the software device", () => {
   /** Probes that the software device may be unable to decide: they concern other machines. */
   const others = ["command-line-tools", "hosted-runner"];
 
@@ -140,7 +140,7 @@ test("an assumption holds if each of its checks holds", () => {
   expect(together([unknown!, fails!, holds!])).toEqual({ state: "fails", evidence: "unknown; fails; holds" });
 });
 
-describe("the report", () => {
+describe("the report confirms and refutes assumptions", () => {
   const device = { ...metalContext().deviceInfo(), name: "Apple M1", families: ["apple7"] };
   const verified = (["holds", "fails", "unknown"] as const).map((state, index) => ({
     assumption: assumptions[index]!,
@@ -164,7 +164,7 @@ describe("the report", () => {
   });
 });
 
-describe("bun run verify:apple", () => {
+describe("bun run verify:apple runs the checks", () => {
   const { path: report } = testFolder("verify");
   const verify = (...words: string[]) => {
     const { stdout, stderr, exitCode } = Bun.spawnSync(

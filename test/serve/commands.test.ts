@@ -34,7 +34,7 @@ async function answerAlone(...said: string[]): Promise<string> {
   return last;
 }
 
-describe("orchard serve", () => {
+describe("orchard serve answers requests", () => {
   test("orchard serve serves a folder, and on SIGTERM ends after finishing its requests", async () => {
     const child = start("serve", model, "--port", "0", "--slots", "2");
     const { value } = await child.stdout.getReader().read();
@@ -68,7 +68,7 @@ describe("orchard serve", () => {
   });
 });
 
-describe("orchard chat", () => {
+describe("orchard chat answers lines", () => {
   test("orchard chat answers each line of a pipe, remembers the conversation, and saves it", async () => {
     const file = join(folder, "saved.jsonl");
     const child = start("chat", model, "--temperature", "0", "--tokens", "12");

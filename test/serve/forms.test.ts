@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([server.close(0), plain.close(0)]));
 
-describe("response_format", () => {
+describe("response_format constrains the answer", () => {
   const schema = { type: "object", properties: { n: { type: "integer", minimum: 0, maximum: 999 } }, required: ["n"] };
   const options = {
     ...{ model: "tiny/llama", messages: [{ role: "user", content: "Hi" } as const], max_tokens: 80, temperature: 1 },
@@ -53,7 +53,7 @@ describe("response_format", () => {
   });
 });
 
-describe("tools", () => {
+describe("tools can be called by the model", () => {
   const tools = ["add", "sub"].map((name) => ({ type: "function", function: { name, parameters: {} } }) as const);
   const ask = { model: "scripted", messages: [{ role: "user", content: "?" } as const], tools, max_tokens: 200 };
   const said =

@@ -107,7 +107,7 @@ test("in an agent's round, results of calls go back to the model", async () => {
   expect(second.usage!.input_tokens).toBe("add;system:Add.user:?assistant:add(4)tool:9".length);
 });
 
-describe("structured output", () => {
+describe("structured output follows its schema", () => {
   test("output follows zod's schema", async () => {
     const schema = z.object({ name: z.string(), age: z.int().min(0).max(150) });
     model.says('{"name": "x", "age": 999}');

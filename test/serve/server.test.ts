@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(0));
 
-describe("chats", () => {
+describe("chats are answered by the model", () => {
   test("an answer is the model's text, with usage", async () => {
     const answer = await client.chat.completions.create({
       ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
@@ -111,7 +111,7 @@ test("a completion continues one text, or several", async () => {
   expect(parts.map(({ choices: [choice] }) => choice!.text).join("")).toBe(await textAlone(model, "abc", 6));
 });
 
-describe("echo with log-probabilities", () => {
+describe("echo has log-probabilities", () => {
   const prompts = ["abc", "x", "The quick brown fox jumps over the lazy dog. ".repeat(3)];
   const body = { model: name, prompt: prompts, max_tokens: 3, temperature: 0, echo: true, logprobs: 2 };
 
@@ -188,7 +188,7 @@ test("embeddings are vectors of length 1, as numbers and in base64", async () =>
   expect(first!.embedding.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
 });
 
-test("models are listed", async () => {
+test("the server lists its models", async () => {
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual([name]);
   expect((await client.models.retrieve(name)).id).toBe(name);
 });

@@ -31,7 +31,7 @@ function convolution(x: readonly number[], y: readonly number[], mode: Mode): nu
 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("convolutions and correlations of signals, $backend $dtype", ({ backend, dtype }) => {
   test(`drawn convolutions and correlations equal the definition, seed ${seed}`, () => {
     const random = new Random(seed);
     for (let at = 0; at < repeats({ usual: 20, all: 200 }); at++) {

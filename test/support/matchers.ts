@@ -13,7 +13,7 @@ const messageOf = (body: () => void): string => {
   throw new Error("nothing was thrown");
 };
 
-describe("toEqual and toStrictEqual", () => {
+describe("toEqual and toStrictEqual compare tensors", () => {
   test("tensors are equal by dtype, shape and elements", () => {
     expect(tensor([1])).toEqual(tensor([1]));
     expect(tensor([1])).not.toEqual(tensor([2]));
@@ -58,7 +58,7 @@ describe("toEqual and toStrictEqual", () => {
   });
 });
 
-describe("toBeCloseToTensor", () => {
+describe("toBeCloseToTensor compares within bounds", () => {
   test("toBeCloseToTensor accepts elements within atol + rtol · |expected|", () => {
     expect(tensor([10])).toBeCloseToTensor(tensor([11]), { rtol: 0.095, atol: 0 });
     expect(tensor([11])).not.toBeCloseToTensor(tensor([10]), { rtol: 0.095, atol: 0 });

@@ -42,7 +42,7 @@ const uses: Readonly<Record<string, (x: Tensor) => unknown>> = {
 };
 
 for (const backend of backends)
-  describe(`on ${backend}`, () => {
+  describe(`borrowed and transferred buffers on ${backend}`, () => {
     for (const [name, use] of Object.entries(uses)) {
       test(`${name} of a tensor whose buffer was transferred is an error`, () => {
         const array = new Float32Array(8);

@@ -38,7 +38,7 @@ const attempt = (a: Shape, b: Shape): Shape | undefined => {
   }
 };
 
-describe("broadcastShapes", () => {
+describe("broadcastShapes equals its definition", () => {
   test("broadcastShapes equals the definition, in either order", () => {
     fc.assert(
       fc.property(pairs, ([a, b]) => {
@@ -69,7 +69,7 @@ describe("broadcastShapes", () => {
   });
 });
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("broadcasting on %s", (backend) => {
   test("each element of a sum of two shapes is the sum of the broadcast elements", () => {
     fc.assert(
       fc.property(related, ([a, b]) => {

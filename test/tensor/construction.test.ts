@@ -14,7 +14,7 @@ import { memory } from "../../src/tensor/usage.ts";
 
 beforeEach(() => setBackend("cpu"));
 
-describe("construction", () => {
+describe("tensors are made from nested arrays", () => {
   test("nested arrays determine shape and elements, and their kinds the dtype", () => {
     const cases = [
       [
@@ -123,7 +123,7 @@ describe("the error for an invalid value states its position", () => {
   });
 });
 
-describe("invalid shapes", () => {
+describe("invalid shapes are rejected", () => {
   const nine = [1, 1, 1, 1, 1, 1, 1, 1, 1];
 
   test("a rank over 8 is an error, from any operation", () => {
@@ -197,7 +197,7 @@ test("the error for an allocation beyond any memory states the bytes", () => {
   expect(() => withBackend("metal", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
 });
 
-describe("reading", () => {
+describe("elements of a tensor can be read", () => {
   const one: Record<DType, unknown> = Object.fromEntries(
     dtypes.map((dtype) => [dtype, dtype === "bool" ? true : dtype === "int64" ? 1n : 1]),
   ) as Record<DType, unknown>;

@@ -98,7 +98,7 @@ describe("long texts are truncated or wrapped", () => {
   });
 });
 
-describe("console.log", () => {
+describe("console.log shows a tensor", () => {
   test("console.log shows the same, alone and inside objects", () => {
     const x = tensor([[1], [2]]);
     expect(Bun.inspect(x)).toBe(String(x));

@@ -7,7 +7,7 @@ import { errorOf } from "../support/errors.ts";
 
 const read = (x: Tensor) => JSON.parse(JSON.stringify(x));
 
-describe("JSON.stringify", () => {
+describe("JSON.stringify writes a tensor's elements", () => {
   test.each(dtypes)("%s becomes its dtype, shape and nested arrays", (dtype) => {
     for (const shape of [[], [0], [3], [2, 0], [2, 3], [1, 2, 2]]) {
       const x = zeros(shape, { dtype });
@@ -37,7 +37,7 @@ describe("JSON.stringify", () => {
   });
 });
 
-describe("structuredClone", () => {
+describe("structuredClone rejects tensors", () => {
   test.each([
     ["a tensor", () => tensor([1, 2])],
     ["a tensor in an object", () => ({ x: [tensor([1, 2])] })],

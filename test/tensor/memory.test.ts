@@ -156,7 +156,7 @@ describe("tidy releases tensors that were created in it", () => {
   });
 });
 
-describe("memory()", () => {
+describe("memory() counts what is allocated", () => {
   test("memory() counts live bytes, blocks and the peak since its reset, by backend", () => {
     const before = memory().host;
     const [a, b] = [block(), block()];

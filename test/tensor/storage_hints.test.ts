@@ -41,7 +41,7 @@ const makers: Readonly<Record<string, (storage?: StorageMode) => Tensor>> = {
   "tensor of a typed array": (storage) => tensor(new Float32Array(20_000), { storage }),
 };
 
-describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
+describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("hints for storage are followed on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   afterEach(() => metalContext().configure("storage", "shared"));
 

@@ -148,7 +148,7 @@ test("a unigram without an unknown token, or with a very long text, is not packe
   expect(packUnigram([["a", 0]], 0)?.size).toBe(1);
 });
 
-describe("the cache", () => {
+describe("the cache of packed texts is reused", () => {
   const folder = testFolder("packed");
   const model = folder.file("model");
   const cache = join(folder.path, "cache");

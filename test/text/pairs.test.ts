@@ -37,7 +37,7 @@ function whole(own: string, start: number, end: number): number[] {
   return start === end ? [start, end] : [first.index, last.index + last.segment.length];
 }
 
-describe.each(Object.keys(kinds))("%s", (name) => {
+describe.each(Object.keys(kinds))("pairs of texts by the tokenizer %s", (name) => {
   const tokenizer = tokenizerOf(kinds[name]!);
   const { cases } = kinds[name]!;
   const inputs = ({ text, pair, maxTokens }: Case) =>

@@ -70,26 +70,29 @@ test.each(unigram)("a tokenizer from the GGUF metadata of unigram model %d has t
     }
 });
 
-describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as const))("%s", (name, own) => {
-  const place = folder.file(name);
-  mkdirSync(place, { recursive: true });
-  writeFileSync(join(place, "tokenizer_config.json"), JSON.stringify(own.config));
-  writeFileSync(join(place, "vocab.json"), JSON.stringify(own.vocabulary));
-  writeFileSync(join(place, own.kind === "marian" ? "source.spm" : "sentencepiece.bpe.model"), bytesOf(own.model));
-  const tokenizer = text.loadTokenizer(place);
+describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as const))(
+  "tokenizers of sentence pieces: %s",
+  (name, own) => {
+    const place = folder.file(name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, "tokenizer_config.json"), JSON.stringify(own.config));
+    writeFileSync(join(place, "vocab.json"), JSON.stringify(own.vocabulary));
+    writeFileSync(join(place, own.kind === "marian" ? "source.spm" : "sentencepiece.bpe.model"), bytesOf(own.model));
+    const tokenizer = text.loadTokenizer(place);
 
-  test("texts are encoded as by transformers", () => {
-    expect(own.cases.map(([given]) => [given, tokenizer.encode(given)])).toEqual(
-      own.cases.map(([given, tokens]) => [given, tokens]),
-    );
-  });
+    test("texts are encoded as by transformers", () => {
+      expect(own.cases.map(([given]) => [given, tokenizer.encode(given)])).toEqual(
+        own.cases.map(([given, tokens]) => [given, tokens]),
+      );
+    });
 
-  test("tokens are decoded as by transformers", () => {
-    expect(own.cases.map(([, tokens]) => trimmed(tokenizer.decode(tokens)))).toEqual(
-      own.cases.map(([, , text]) => text),
-    );
-  });
-});
+    test("tokens are decoded as by transformers", () => {
+      expect(own.cases.map(([, tokens]) => trimmed(tokenizer.decode(tokens)))).toEqual(
+        own.cases.map(([, , text]) => text),
+      );
+    });
+  },
+);
 
 test("T5 requires its first pieces, and mBART-50 has the tokens of languages", () => {
   const model = readSentencePiece(bytesOf(0), "a model");

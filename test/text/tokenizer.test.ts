@@ -39,7 +39,7 @@ const make = (name: (typeof names)[number]) =>
   new text.PretrainedTokenizer(fixtures[name].tokenizer, { config: fixtures[name].config, name });
 const plain = { addSpecialTokens: false };
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("the tokenizer %s", (name) => {
   const tokenizer = make(name);
   const { rows } = fixtures[name];
 

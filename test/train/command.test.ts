@@ -17,7 +17,7 @@ import { limited, reaches, tiny, trainingCommands } from "./command.ts";
 
 const { folder, text, environment, start, orchard, train, newRun } = trainingCommands();
 
-describe("a run", () => {
+describe("a run writes its files", () => {
   test("a run prints model, text, sample and code paths, and leaves log, curve and checkpoints", async () => {
     const run = newRun();
     const { out, err, exitCode } = await train(run, "--steps", "20");
@@ -92,7 +92,7 @@ describe("a run", () => {
   });
 });
 
-describe("a resumed run", () => {
+describe("a resumed run applies new settings", () => {
   test("a run resumed with other settings applies them, but not another shape", async () => {
     const run = newRun();
     await train(run, "--steps", "5");
@@ -116,7 +116,7 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("invalid arguments", () => {
+describe("invalid arguments are reported in one sentence", () => {
   const cases: readonly (readonly [string, () => string[], string])[] = [
     ["a folder that is not there", () => [join(folder, "nowhere")], "nowhere"],
     ["an empty file", () => [writeTo("empty.txt", "")], "empty"],
@@ -152,7 +152,7 @@ describe("invalid arguments", () => {
   };
 });
 
-describe("generate", () => {
+describe("the command generate continues a prompt", () => {
   test("generate continues the prompt, the same with the same seed, from a run or a checkpoint", async () => {
     const run = newRun();
     await train(run, "--steps", "5");

@@ -60,7 +60,7 @@ describe("the picture of losses", () => {
   });
 });
 
-describe("as PNG", () => {
+describe("a curve is drawn as a PNG picture", () => {
   test("the picture is 1920 × 1080 pixels", async () => {
     const png = await toPng(drawCurve({ training: points(10, () => 1), heldOut: [] }));
     expect(Buffer.from(png.subarray(1, 4)).toString()).toBe("PNG");

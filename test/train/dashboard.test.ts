@@ -114,7 +114,7 @@ describe("the page of a run", () => {
   });
 });
 
-describe("charts", () => {
+describe("charts fit the width of the terminal", () => {
   interface Box {
     readonly left: number;
     readonly top: number;

@@ -33,7 +33,7 @@ const otherNames = {
   llama: ["token_embd.weight", "output_norm.weight"],
 };
 
-describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
+describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architecture) => {
   const settings = runs[architecture]!;
 
   test("the file has llama.cpp's names", () => {

@@ -125,7 +125,7 @@ test("the sample of the last step is left to the summary", () => {
   expect(stderr.toString()).not.toContain("text of 400");
 });
 
-describe("several listeners", () => {
+describe("several listeners hear the same events", () => {
   const recorder = () => {
     const received: RunEvent[] = [];
     return { received, on: (event: RunEvent) => void received.push(event) };

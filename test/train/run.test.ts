@@ -84,7 +84,7 @@ describe("a run with patience", () => {
   });
 });
 
-describe("a run", () => {
+describe("a run emits its events when due", () => {
   test("a run emits steps, evaluations, checkpoints, samples and its end when they are due", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(small), checkpoints);
@@ -160,7 +160,7 @@ describe("a run", () => {
   });
 });
 
-describe("compiled steps", () => {
+describe("compiled steps equal plain ones", () => {
   const cases = [
     ["cpu", "a GPT", {}],
     ["cpu", "a Llama in bfloat16 with two passes", { architecture: "llama", accumulate: 2, dtype: "bfloat16" }],

@@ -3,7 +3,7 @@ import { ArgumentError } from "../../src/core/errors.ts";
 import { checkRanges, checkSettings, presetFor, presets, type Settings, settingsOf } from "../../src/train/settings.ts";
 import { type TuningFlags, tuningSettings } from "../../src/train/tuning/settings.ts";
 
-describe("settings", () => {
+describe("the settings of every recipe are valid", () => {
   test.each(Object.entries(presets))("settings of the recipe %s are valid", (_, preset) => {
     expect(checkSettings(preset)).toBe(preset);
   });
@@ -52,7 +52,7 @@ describe("settings", () => {
   });
 });
 
-describe("a warmup", () => {
+describe("the warmup adapts to the number of steps", () => {
   test.each(Object.keys(presets) as (keyof typeof presets)[])(
     "the warmup of the recipe %s adapts to few steps",
     (name) => {
@@ -76,7 +76,7 @@ describe("a warmup", () => {
   });
 });
 
-describe("values of recipes", () => {
+describe("the values of recipes are nanoGPT's", () => {
   // config/train_shakespeare_char.py and the README's command for a CPU, of github.com/karpathy/nanoGPT
   const nanoGpt = { learningRate: 1e-3, finalLearningRate: 1e-4, beta2: 0.99, warmup: 100, evaluateEvery: 250 };
   const defaults = { weightDecay: 0.1, clip: 1, seed: 1337, accumulate: 1 };
@@ -114,7 +114,7 @@ describe("values of recipes", () => {
   });
 });
 
-describe("settings of adapters", () => {
+describe("settings of adapters are checked", () => {
   const check = (own: TuningFlags) => () => tuningSettings({ model: "m", data: ["d"], lora: 8, ...own });
   const limits: readonly (readonly [keyof TuningFlags, readonly unknown[], readonly unknown[]])[] = [
     ["lora", [1, 2], [-1, 0.5, Number.NaN]],

@@ -34,7 +34,7 @@ const signals = [
   ["SIGHUP", 129, "send SIGHUP again to end at once"],
 ] as const;
 
-describe.each(signals)("%s", (signal, code, advice) => {
+describe.each(signals)("a run that receives %s", (signal, code, advice) => {
   test(`a signal saves the run and exits with ${code}; resumed, it has an uninterrupted run's losses`, async () => {
     const run = newRun();
     const child = await started(run);
@@ -70,7 +70,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
   });
 });
 
-describe("in a terminal", () => {
+describe("Ctrl-C in a terminal saves the run", () => {
   /** Starts a run in a separate terminal, and waits until it is training. */
   async function inTerminal(run: string) {
     let shown = "";

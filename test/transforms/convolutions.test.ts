@@ -9,7 +9,7 @@ import { type Call, COUNT, compare } from "./compare.ts";
 
 const { manualSeed, randn, square, sum, transforms, withBackend } = orchard;
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("vmap of convolutions, $backend $dtype", ({ backend, dtype }) => {
   const tolerance = dtype === "float64" ? 1e-12 : 1e-5;
   for (const axes of [1, 2, 3] as const)
     test(`convolutions along ${axes} axes agree with single examples for drawn sizes, seed ${seed}`, () => {

@@ -53,7 +53,7 @@ class RuledCube extends HostCube {
   }
 }
 
-describe("Function", () => {
+describe("jvp of a Function uses its backward", () => {
   const [x, t] = [randn([5], { dtype: "float64" }), randn([5], { dtype: "float64" })];
   const expected = mul(mul(x.square(), t), 3) as Tensor;
 
@@ -108,7 +108,7 @@ describe("Function", () => {
   });
 });
 
-describe("metalKernel", () => {
+describe("jvp of a metalKernel uses its rules", () => {
   const source = `
     kernel void squared(device const float* x, device float* y, uint i [[thread_position_in_grid]]) {
       y[i] = x[i] * x[i];

@@ -142,7 +142,7 @@ describe("costs of forward mode", () => {
   });
 });
 
-describe("compositions of transforms", () => {
+describe("compositions of transforms are correct", () => {
   const point = () => tensor([0.5, -1, 2], { dtype: "float64" });
   const one = () => tensor([1, 0.25, -0.5], { dtype: "float64" });
   const f = (x: Tensor): Tensor =>
@@ -286,7 +286,7 @@ describe("compositions of transforms", () => {
   });
 });
 
-describe("errors", () => {
+describe("jvp rejects trees and shapes that differ", () => {
   const x = tensor([1, 2]);
   test("trees and shapes that do not match are errors", () => {
     const f = (y: Tensor) => y.exp();

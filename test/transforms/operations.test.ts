@@ -92,7 +92,7 @@ type Method = (...values: unknown[]) => Tensor;
 const methodOf = (x: Tensor, name: string): Method =>
   ((x as unknown as Record<string, Method>)[name] as Method).bind(x);
 
-describe("elementwise", () => {
+describe("vmap of elementwise functions agrees with single examples", () => {
   test.each(Object.entries(pointwise))("%s and its method in place agree with single examples", (name, draw) => {
     unary((x) => methodOf(x, name)(), draw);
     unary((x) => methodOf(x.clone(), `${name}_`)(), draw);
@@ -142,7 +142,7 @@ describe("elementwise", () => {
   });
 });
 
-describe("products", () => {
+describe("vmap of products agrees with single examples", () => {
   test.each([
     ["dot", [5], [5]],
     ["mm", [2, 5], [5, 2]],
@@ -179,7 +179,7 @@ describe("products", () => {
   });
 });
 
-describe("reductions and norms", () => {
+describe("vmap of reductions and norms agrees with single examples", () => {
   test.each(["sum", "mean"])("%s agrees with single examples, of all and along axes", (name) => {
     unary((x) => mul(x!, methodOf(x!, name)()) as Tensor);
     check((x) => methodOf(x!, name)(), [randn([4])]);
@@ -238,7 +238,7 @@ describe("reductions and norms", () => {
 
 const split = (x: Tensor | readonly Tensor[]): readonly Tensor[] => listed(x);
 
-describe("views", () => {
+describe("vmap of views agrees with single examples", () => {
   test("chunk, split, tensorSplit and unbind agree", () => {
     check((x) => split(orchard.chunk(x!, 5, -1)), [rand([3, 2, 24])]);
     check((x) => split(orchard.chunk(x!, 4, 0)), [rand([3, 23, 2, 5])], dims(2), dims(0));

@@ -35,7 +35,7 @@ function compareAll(f: Call, values: readonly Tensor[], toward: readonly number[
   }
 }
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, dtype }) => {
   const tolerance = dtype === "float64" ? 1e-11 : 1e-5;
   const of = (shape: number[]): Tensor => randn([COUNT, ...shape], { dtype });
   const on = (body: () => void) => () => {

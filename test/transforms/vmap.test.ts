@@ -112,7 +112,7 @@ describe("the gradients of every operation, for each example", () => {
   );
 });
 
-describe("gradients", () => {
+describe("gradients combine with vmap", () => {
   const loss = (w: Tensor, x: Tensor, y: Tensor): Tensor => x.matmul(w).tanh().sub(y).square().mean();
   const [w, x, y] = [randn([3, 2]), randn([5, 4, 3]), randn([5, 4, 2])];
 
@@ -151,7 +151,7 @@ describe("gradients", () => {
   });
 });
 
-describe("axes and trees", () => {
+describe("vmap accepts axes and trees", () => {
   test("nested levels are an outer product", () => {
     const [a, b] = [randn([3]), randn([4])];
     const outer = vmap((p: Tensor) => vmap((q: Tensor) => p.mul(q))(b))(a);
@@ -191,7 +191,7 @@ describe("axes and trees", () => {
   });
 });
 
-describe("random numbers", () => {
+describe("vmap draws random numbers as documented", () => {
   const x = zeros([6, 4]);
   const draw = (randomness: "same" | "different" | "error", f: (v: Tensor) => Tensor): Tensor => {
     manualSeed(1);
@@ -230,7 +230,7 @@ describe("random numbers", () => {
   });
 });
 
-describe("costs", () => {
+describe("vmap calls each operation once", () => {
   test("each operation is called once for all examples", () => {
     const w = randn([8, 8]);
     const f = (v: Tensor): Tensor => v.matmul(w).relu().add(1).softmax({ dim: -1 }).transpose(0, 1).sum({ dim: 0 });
@@ -245,7 +245,7 @@ describe("costs", () => {
   });
 });
 
-describe("errors", () => {
+describe("vmap reports its errors", () => {
   const x = ones([3, 2]);
   const cases: readonly (readonly [what: string, message: string, body: () => unknown])[] = [
     ["item", "can't be read", () => vmap((v: Tensor) => v.sum().item())(x)],

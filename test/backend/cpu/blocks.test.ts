@@ -74,7 +74,7 @@ function probe(): string {
     int main() { ${rows.join("\n")} }`;
 }
 
-describe("descriptions of blocks", () => {
+describe("descriptions of blocks equal the structs in C++", () => {
   test.each(calls.map((call) => [call.name, call] as const))("%s has a struct in a header", (_name, call) => {
     expect([blockOf(call), headerOf(call)]).toEqual([blockOf(call), expect.any(String)]);
   });
@@ -113,7 +113,7 @@ describe("descriptions of blocks", () => {
   });
 });
 
-describe("the dylib's tables", () => {
+describe("the tables of the dylib list its functions", () => {
   test("the tables list exactly the functions that are called", () => {
     expect(Object.keys(nativeTables().functions).sort()).toEqual([...cpuCalls.keys()].sort());
   });

@@ -57,7 +57,7 @@ describe("a tensor that claims [4194304, 4] over 64 bytes", () => {
   });
 });
 
-describe("a copy of", () => {
+describe("the bounds of copies are checked", () => {
   const copy = (count: number, fromOffset: number, toOffset: number, to = bytes()) =>
     convertCall("copy", { from: "float32", to: "float32", fromOffset, toOffset, count }, [bytes(), to]);
   test.each([

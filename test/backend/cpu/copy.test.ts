@@ -127,7 +127,7 @@ const copies: readonly (readonly [string, Copy])[] = [
   ["one row", { shape: [100_000], from: [1], to: [1] }],
 ];
 
-describe.each(isas)("on %s", (isa) => {
+describe.each(isas)("copies of tensors on %s", (isa) => {
   test.each(copies)("copies of %s have the elements of the source", (_, copy) => {
     configure(native, "isa", isa);
     for (const each of elements) check(copy, each);

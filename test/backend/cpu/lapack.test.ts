@@ -95,7 +95,7 @@ describe("LAPACK of the cpu backend", () => {
   });
 });
 
-describe("an unsuitable BLAS", () => {
+describe("a BLAS may lack LAPACK", () => {
   const folder = testFolder("lapack");
 
   /** A library with the symbols that follow the products of every BLAS. */

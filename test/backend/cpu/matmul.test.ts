@@ -46,7 +46,7 @@ const sizes = [
   [9, 130, 300],
 ] as const;
 
-describe.each([...floats, ...integers])("matmul with %s", (dtype) => {
+describe.each([...floats, ...integers])("matmul is correct with %s", (dtype) => {
   const isWide = dtype === "int64";
 
   test("products of every size are correct, each with another layout", () => {

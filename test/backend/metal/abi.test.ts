@@ -30,7 +30,7 @@ const fieldTypes: Record<string, string> = {
 };
 
 describe("the declarations match orchard.h", () => {
-  test("orchard.h is read", () => {
+  test("a test reads the declarations in orchard.h", () => {
     expect(header.functions.length).toBeGreaterThan(25);
     expect(header.structs.length).toBeGreaterThan(10);
   });
@@ -110,7 +110,7 @@ describe("the declarations match orchard.h", () => {
   });
 });
 
-describe("descriptor blocks", () => {
+describe("descriptor blocks match the structs of orchard.h", () => {
   test("a struct array with text in its elements is laid out by offsets", () => {
     const block = writeBlock(layouts.libraryOptions, {
       source: "kernel",

@@ -188,7 +188,7 @@ test("training continues through failures of every kind, to the same weights", (
   expect(causes).toEqual([...new Set(causes)]); // each cause is reported once, however often it occurred
 });
 
-describe("a closed context", () => {
+describe("a closed context is reported by every later use", () => {
   test("closing invalidates its tensors: every use names the operation and the cause", async () => {
     const x = tensor(values);
     metalContext().close();
@@ -206,7 +206,7 @@ describe("a closed context", () => {
     closeTo(withStrict(true, () => mul(exp(tensor(values)), 3)));
   });
 
-  test("waiting is rejected", () => {
+  test("waiting for a closed context is rejected", () => {
     const context = new MetalContext();
     context.close();
     expect(() => context.wait()).toThrow(/closed/);

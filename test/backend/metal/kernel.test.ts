@@ -29,7 +29,7 @@ kernel void scale(device float* x [[buffer(0)]]) { if (on) x[0] *= factor; }`;
 const numbers = (length: number, of: (index: number) => number) =>
   Float32Array.from({ length }, (_, index) => of(index));
 
-describe("a user's kernel", () => {
+describe("a kernel of the user runs on typed arrays", () => {
   test("a kernel runs on typed arrays and returns what it wrote", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     const x = numbers(1000, (i) => i / 7);

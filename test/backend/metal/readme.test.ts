@@ -16,7 +16,7 @@ test.each(documents)(
   },
 );
 
-describe("docs/kernels.md", () => {
+describe("the programs of docs/kernels.md run", () => {
   const examples = examplesOf("docs/kernels.md").map((example, index) => ({ ...example, index: index + 1 }));
 
   test("the page goes from a first kernel to the checker's findings", () => {

@@ -65,7 +65,7 @@ const described = (own: readonly Struct<never>[]) =>
     ),
   ]) as [string, number][];
 
-describe("parameter structs", () => {
+describe("structs of parameters match those in Metal", () => {
   test("parameter structs are described", () => {
     expect(written.length).toBeGreaterThan(1);
   });

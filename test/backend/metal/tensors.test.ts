@@ -203,7 +203,7 @@ kernel void outer(device const float* x, device const float* y, device half* z, 
   });
 });
 
-describe("gradients of kernels", () => {
+describe("kernels can have gradients", () => {
   test("a `backward` made of tensor operations computes gradients on every backend", () => {
     for (const backend of ["metal", "cpu", "reference"] as const)
       withBackend(backend, () => {

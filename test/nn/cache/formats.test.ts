@@ -47,7 +47,7 @@ function boundOf(format: nn.CacheFormat, q: Tensor, k: Tensor, v: Tensor): numbe
   return (Math.exp(2 * score) - 1) * mostV + roundings * unit * mostV + 2 ** -18 * mostV;
 }
 
-describe.each(formats)("%s", (format) => {
+describe.each(formats)("caches with keys and values in formats of fewer bits, %s", (format) => {
   test.each([[[1, 1, 1, 1, 1, 1, 1]], [[5, 1, 1]], [[3, 4]]])("tokens in parts of %j are within the bound", (sizes) => {
     const generator = new Generator(4);
     const [q, k, v] = [4, 2, 2].map((heads) => randn([2, heads, 7, 64], { generator }).mul(0.5) as Tensor);

@@ -43,7 +43,7 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 beforeEach(() => setBackend("cpu"));
 
-describe("choosing a token", () => {
+describe("a token is chosen from logits", () => {
   const logits = [1, 3, -2, 3, 0.5, 2];
   const softmax = (values: readonly number[]): number[] => {
     const weights = values.map(Math.exp);
@@ -194,7 +194,7 @@ describe("choosing a token", () => {
   });
 });
 
-describe.each(kinds)("%s", (kind) => {
+describe.each(kinds)("generation with a cache on %s", (kind) => {
   test("logits with a cache equal those without", () => {
     const model = models[kind]().eval();
     const tokens = Array.from({ length: 16 }, (_, at) => (at * 7) % 31);
@@ -255,7 +255,7 @@ describe.each(kinds)("%s", (kind) => {
   });
 });
 
-describe("generate", () => {
+describe("generate returns the tokens of a text", () => {
   const model = models.GPT();
 
   test("a seed repeats the tokens, another seed does not; a generator advances", async () => {
@@ -377,7 +377,7 @@ describe("generate", () => {
 
 const bytes = new data.ByteTokenizer();
 
-describe("generateText", () => {
+describe("generateText yields pieces of a text", () => {
   /** A model that continues a given text: each of its tokens is almost certain. */
   class Reciting extends nn.GPT {
     text: readonly number[] = [];

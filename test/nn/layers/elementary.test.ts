@@ -308,7 +308,7 @@ test("a fractional pooling returns indices", () => {
   expect(bytesOf(orchard.reshape(taken, [2, 3, 3, 3]))).toBe(bytesOf(values));
 });
 
-describe("padding layers", () => {
+describe("layers of padding check their arguments", () => {
   test("padding rejects a wrong number of values when it is created, and other axes when it is called", () => {
     expect(() => new nn.ZeroPad2d([1, 2])).toThrow("expected padding to be a whole number, or 4 of them, got padding");
     expect(() => new nn.ReflectionPad1d(0.5)).toThrow("ReflectionPad1d");

@@ -19,7 +19,7 @@ const x = (...shape: number[]) => randn(shape, { ...seeded(), requiresGrad: true
 const linear = () => new nn.Linear(3, 2, seeded());
 const numbers = (own: Tensor | null) => own && Array.from(own.dataSync() as Float32Array);
 
-describe("forward hooks", () => {
+describe("hooks run before and after forward()", () => {
   test("hooks are called in order, before and after, and not after their removal", () => {
     const [layer, calls] = [linear(), [] as string[]];
     const log = (name: string) => (): undefined => void calls.push(name);
@@ -118,7 +118,7 @@ describe("forward hooks", () => {
   });
 });
 
-describe("backward hooks", () => {
+describe("hooks run in the backward pass", () => {
   test.each([0, 1, 2].flatMap((hooks) => [0, 1, 2].map((preHooks) => [hooks, preHooks] as const)))(
     "%i hooks and %i pre-hooks are each called once per pass, the pre-hooks first",
     (hooks, preHooks) => {

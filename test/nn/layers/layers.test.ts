@@ -145,7 +145,7 @@ function expectClose(got: Tensor, want: Tensor, within = 1e-13): void {
   expect(largest(got.sub(want)) / largest(want)).toBeLessThan(within);
 }
 
-describe.each(backends)("on %s", (backend) => {
+describe.each(backends)("layers on %s", (backend) => {
   const on = (body: () => void) => withBackend(backend, body);
 
   test.each(table)("$name has the results of its formula", ({ layer: make, shape, composed }) =>
@@ -262,7 +262,7 @@ describe("Dropout", () => {
   });
 });
 
-describe("initial weights", () => {
+describe("layers start with PyTorch's weights", () => {
   const deviationOf = (x: Tensor) => Number(x.std().item());
   const bounds = (x: Tensor) => largest(x);
 

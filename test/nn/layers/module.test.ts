@@ -220,7 +220,7 @@ describe("to(dtype)", () => {
   });
 });
 
-describe("printing a module", () => {
+describe("a module prints its tree", () => {
   class Small extends nn.Module<[x: Tensor], Tensor> {
     readonly layers = [new nn.Linear(100, 50), new nn.Dropout(0.1)];
     readonly norm = new nn.LayerNorm(50, { bias: false });

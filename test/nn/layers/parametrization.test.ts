@@ -34,7 +34,7 @@ class Halved extends nn.Module<[x: Tensor], Tensor> {
   }
 }
 
-describe("a parametrization", () => {
+describe("a parametrization computes a parameter", () => {
   test("a parametrization replaces a parameter, and several apply in sequence", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
@@ -95,7 +95,7 @@ describe("a parametrization", () => {
   });
 });
 
-describe("weightNorm", () => {
+describe("weightNorm keeps a weight's direction and norm apart", () => {
   test("weightNorm keeps the weight at first, with norms of the rows", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
@@ -108,7 +108,7 @@ describe("weightNorm", () => {
   });
 });
 
-describe("spectralNorm", () => {
+describe("spectralNorm bounds the largest singular value", () => {
   test("spectralNorm scales the largest singular value to 1, by steps in training only", () => {
     const layer = nn.spectralNorm(new nn.Linear(5, 7, { dtype: "float64", ...seeded() }), { ...seeded() });
     for (let step = 0; step < 200; step++) void layer.weight;

@@ -8,7 +8,7 @@ const variants = [
   [3, nn.Dropout3d],
 ] as const;
 
-describe.each(variants)("Dropout%id", (axes, Class) => {
+describe.each(variants)("Dropout%id drops whole channels", (axes, Class) => {
   const behind = new Array<number>(axes).fill(3);
 
   test("Dropout drops whole channels, and scales the others", () => {

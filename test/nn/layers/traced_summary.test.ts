@@ -19,7 +19,7 @@ class Recurrent extends nn.Module<[x: Tensor<FloatDType>], Tensor> {
   }
 }
 
-describe("summary", () => {
+describe("summary lists the layers of a model", () => {
   test("the summary has the shapes of results by layer", () => {
     expect(nn.summary(new Recurrent(), zeros([5, 4]))).toBe(
       `

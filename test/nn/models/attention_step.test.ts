@@ -67,7 +67,7 @@ function decode(
   });
 }
 
-describe.each(decoders)("%s", (name) => {
+describe.each(decoders)("a single step of attention on %s", (name) => {
   test.each([
     ["one text", 1, {}],
     ["three tokens at once", 1, { tokens: 3 }],
@@ -110,7 +110,7 @@ const gpt = () => new nn.GPT({ ...sizes, generator: new Generator(8) }).eval();
 describe.each([
   ["a Llama", llama],
   ["a GPT", gpt],
-] as const)("%s", (_, make) => {
+] as const)("a step that no kernel fuses, on %s", (_, make) => {
   test.each([
     ["one text", 1, {}],
     ["three tokens at once", 1, { tokens: 3 }],

@@ -57,7 +57,7 @@ function errorOf(got: readonly number[], want: readonly number[]): number {
 
 const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync());
 
-describe.each(names)("%s", (kind) => {
+describe.each(names)("models of Hugging Face: %s", (kind) => {
   const oracle = withBackend("reference", () => compute(kind, "float64"));
   const { tokens: _, ...answers } = answersOf(kind);
 

@@ -74,7 +74,7 @@ describe.each(adapters)("peft's adapter of %s", (name) => {
   });
 });
 
-describe("the base model", () => {
+describe("an adapter names its base model", () => {
   const write = (path: string, own: object) => {
     cpSync(adapterOf("llama"), path, { recursive: true });
     const config = JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8"));
@@ -107,7 +107,7 @@ describe("the base model", () => {
   });
 });
 
-describe("lora", () => {
+describe("lora adds small matrices that train", () => {
   test("LoRA adds nothing at first, and trains only its matrices", async () => {
     const model = await load("qwen3");
     const before = numbers(logitsOf(model, "qwen3"));
@@ -244,7 +244,7 @@ test("adapters work on a GGUF file of llama, whose query and key rows have anoth
   for (const [name, x] of Object.entries(theirs!)) expect(numbers(ours![name]!)).toEqual(numbers(x));
 });
 
-describe("checkpoint", () => {
+describe("checkpoint recomputes blocks with equal results", () => {
   const layers = () => {
     const generator = new Generator(5);
     return [64, 64, 64].map(

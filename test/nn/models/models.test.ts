@@ -45,7 +45,7 @@ const llama = (options: Partial<nn.LlamaOptions> = {}) =>
 const largest = (x: Tensor): number => Number(amax(x.abs()).item());
 const apart = (got: Tensor, want: Tensor): number => largest(got.sub(want)) / largest(want);
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("models on %s match plain operations", (backend) => {
   test("GPT's logits, loss and gradients match plain operations", () =>
     withBackend(backend, () => {
       const model = gpt({ dtype: "float64" });
@@ -63,7 +63,7 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     }));
 });
 
-describe("architecture", () => {
+describe("architectures have the right parameters", () => {
   test("GPT has its names, shapes and numbers of parameters", () => {
     const shapes = [...gpt().namedParameters()].map(([name, { shape }]) => `${name} ${shape.join("x")}`);
     expect(shapes.length).toBe(2 + 2 * 12 + 2);

@@ -22,7 +22,7 @@ function correlated(count: number, width: number, seed: number): Tensor {
   return base.matmul(mix).add(normal([count, width], seed + 1).mul(0.3));
 }
 
-describe("calibrate", () => {
+describe("calibrate records the inputs of layers", () => {
   const model = new nn.Sequential(new nn.Linear(32, 16), new nn.Linear(16, 4));
   const batches = [correlated(20, 32, 1), correlated(7, 32, 5)];
 

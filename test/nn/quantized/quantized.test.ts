@@ -59,7 +59,7 @@ const formats = {
   symmetric: quantize(weights, { bits: 8, symmetric: true, scaleDType: "float16" }),
 };
 
-describe.each(Object.entries(formats))("%s", (_, w) => {
+describe.each(Object.entries(formats))("quantized layers, %s", (_, w) => {
   const bias = normal([24], 3);
   const x = normal([2, 3, 256], 2);
 
@@ -129,7 +129,7 @@ test("quantized layers print their format and sizes", () => {
   expect(summary).toContain("6,168 in buffers, 3.55 KB"); // 24 rows of 8 blocks of 18 bytes, and 24 floats
 });
 
-describe("Int4Linear", () => {
+describe("Int4Linear holds weights in four bits", () => {
   const linear = new nn.Linear(128, 16, { generator: new Generator(3) });
   const x = normal([5, 128], 4);
 
@@ -178,7 +178,7 @@ describe.each([
   ["GPT", () => gpt()],
   ["GPT with a head", () => gpt({ tied: false, bias: false })],
   ["Llama", () => llama()],
-] as const)("quantizeModel of %s", (_, make) => {
+] as const)("quantizeModel of %s changes the logits little", (_, make) => {
   test.each([
     ["q8_0", "q8_0", 0.02],
     ["q4_0", "q4_0", 0.3],
@@ -257,7 +257,7 @@ describe.each([
   );
 });
 
-describe("quantizeModel", () => {
+describe("quantizeModel selects layers", () => {
   test("quantizeModel quantizes the named layers, by path, pattern or both", () => {
     const quantizedLayers = (options: Omit<nn.QuantizeModelOptions, "format">) =>
       nn
@@ -460,7 +460,7 @@ describe('a model with the precision "fast"', () => {
   });
 });
 
-describe("a gated feed-forward", () => {
+describe("a quantized feed-forward reads both weights in one pass", () => {
   const callsOf = (operation: string, start = "") =>
     codepaths().reduce(
       (sum, own) => sum + (own.operation === operation && own.reason.startsWith(start) ? own.calls : 0),

@@ -157,7 +157,7 @@ test("a batch of features has those of its rows", () => {
   for (const [at, row] of rows.entries()) expect(errorOf(both.select(0, at), nn.logMelFeatures(row))).toBe(0);
 });
 
-describe("formats of transcripts", () => {
+describe("transcripts are written in several formats", () => {
   const chances = { averageLogProbability: 0, compressionRatio: 1, noSpeechProbability: 0, temperature: 0 };
   const segment = (start: number, end: number, text: string) => ({
     ...{ id: 0, seek: 0, start, end, text, tokens: [1], ...chances },
@@ -229,7 +229,7 @@ test("a folder whose generation_config.json lacks languages has those of its tok
   expect([small.settings!.languages.size, small.settings!.tasks.size]).toEqual([0, 0]); // a small vocabulary: English
 });
 
-test("quantized weights transcribe", async () => {
+test("speech models with quantized weights transcribe", async () => {
   const wide = { ...many, config: { ...many.config, d_model: 32 } };
   const exact = await loadSpeech(folder.file("wide"), wide);
   const { model: quantized, report } = await nn.loadModel<nn.Whisper>(folder.file("wide"), { quantize: "q8_0" });

@@ -15,7 +15,7 @@ async function load(name: string, own: CtcCase, changes?: object): Promise<nn.Wa
   return (await nn.loadModel<nn.Wav2Vec2>(folder.file(name), { dtype: "float32" })).model;
 }
 
-describe.each(named)("model %d, %s", (at, _, own) => {
+describe.each(named)("speech models with CTC: model %d, %s", (at, _, own) => {
   let model: nn.Wav2Vec2;
   beforeAll(async () => {
     model = await load(`${at}`, own);

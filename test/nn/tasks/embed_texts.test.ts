@@ -18,7 +18,7 @@ const rowsOf = (x: Tensor): number[][] => {
   return Array.from({ length: x.shape[0]! }, (_, row) => values.slice(row * width, (row + 1) * width));
 };
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("vectors of texts by the model %s", (name) => {
   test("padding and the order of batches do not change results", async () => {
     const path = folder.file(name);
     await writeModel(path, name, families[name].cases[0]!);

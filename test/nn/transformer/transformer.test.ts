@@ -25,7 +25,7 @@ const attention = (options: nn.MultiheadAttentionOptions = {}) =>
   new nn.MultiheadAttention(8, 2, { batchFirst: true, ...seeded(), ...options });
 const valuesOf = (own: Tensor) => Array.from(own.dataSync() as Float32Array);
 
-describe("MultiheadAttention", () => {
+describe("MultiheadAttention equals PyTorch's", () => {
   test("MultiheadAttention is initialized as in PyTorch: Xavier's bounds, biases of 0", () => {
     const own = new nn.MultiheadAttention(64, 4, { addBiasKv: true, ...seeded() });
     const largest = (w: Tensor) => Math.max(...valuesOf(w).map(Math.abs));
@@ -106,7 +106,7 @@ describe("MultiheadAttention", () => {
   });
 });
 
-describe("layers of transformers", () => {
+describe("stacks of transformer layers are built as in PyTorch", () => {
   const options = { dimFeedforward: 12, batchFirst: true, ...seeded() };
 
   test("a stack has independent copies of its layer", () => {

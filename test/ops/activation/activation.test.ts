@@ -105,7 +105,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
   });
 });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("activations on %s", (backend) => {
   const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array, Number);
 
   test("infinities map to their limits, and gradients too; NaN stays", () => {
@@ -154,7 +154,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-describe("on cpu", () => {
+describe("activations on cpu equal those of one thread", () => {
   const { native } = cpuLibrary();
   const { isa: initial, isas } = cpuInfo(native);
   afterAll(() => {

@@ -17,7 +17,7 @@ import {
 } from "./cases.ts";
 import { checkCase, testCases } from "./run.ts";
 
-describe("attention", () => {
+describe("attention accepts large heads", () => {
   testCases("options alone", alone);
   testCases("triples", triples(11)); // they contain every pair, and run in every dtype
   if (isExhaustive) {

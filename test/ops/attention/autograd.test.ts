@@ -60,7 +60,7 @@ test("the forward keeps its operands and results, and nothing as large as the sc
   ]);
 });
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("the backward pass of attention on $name", (way) => {
   const gradients = (out: Tensor, operands: readonly Tensor[], options = {}) => {
     const gradOutputs = [randn(out.shape, { generator: new Generator(1) })];
     return grad(out, operands, { gradOutputs, ...options }).map(numbers);
@@ -233,7 +233,7 @@ describe("the choice of a backend", () => {
   });
 });
 
-describe("scaledDotProductAttention", () => {
+describe("scaledDotProductAttention has PyTorch's names", () => {
   const same = (a: Tensor, b: Tensor) => expect(numbers(a)).toEqual(numbers(b));
 
   test("scaledDotProductAttention equals flashAttention, with PyTorch's names", () => {

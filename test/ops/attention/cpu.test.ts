@@ -45,7 +45,7 @@ function results(leaves: readonly Tensor[], options: FlashAttentionOptions, grad
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 const allOf = (tensors: readonly Tensor[]): number[][] => tensors.map(numbersOf);
 
-describe.each(isas)("on %s", (isa) => {
+describe.each(isas)("attention on %s without a fused kernel", (isa) => {
   // Each option runs with one of four sizes, which differs from option to option.
   const rotated = alone.filter((_, at) => at % 4 === Math.floor(at / 4) % 4);
   test.each(rotated.map((each) => [each.name, each] as const))("%s equals the definition", (_, each) => {

@@ -92,7 +92,7 @@ describe.each(backends)("the mask on %s", (backend) => {
   });
 });
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("attention with dropout on $name", (way) => {
   const [heads, queries, keys] = [2, 5, 9];
   const range = (length: number) => Array.from({ length }, (_, index) => index);
   const inputs = () => {

@@ -49,7 +49,7 @@ const masks: Readonly<Record<string, FlashAttentionOptions>> = {
   "a mask and dropout": { mask: tensor([true, false, true, true, false, true, true]), dropout: 0.4 },
 };
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("attention with infinite and missing operands on $name", (way) => {
   describe.each([Number.NaN, Infinity, -Infinity])("keys and values of %d", (loud) => {
     test.each(Object.keys(masks))("masked keys and values have no effect, masked by %s", (name) => {
       const [q, k, v] = [parameter(2, 1, 5, 8), parameter(2, 1, 7, 8), parameter(2, 1, 7, 3)];

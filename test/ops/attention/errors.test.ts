@@ -133,7 +133,7 @@ function expectRefusal(error: unknown, operation: string, kind: Kind, said: read
   for (const words of [`[${operation}]`, ...said]) expect((error as OrchardError).message).toContain(words);
 }
 
-describe("flashAttention", () => {
+describe("flashAttention rejects invalid operands", () => {
   test.each([...shapes, ...numbers, ...operands])("%s is rejected, and no random number drawn", (...row) => {
     const [, [q, k, v], options, kind, ...said] = row;
     const generator = new Generator(1);
@@ -173,7 +173,7 @@ describe("flashAttention", () => {
   });
 });
 
-describe("scaledDotProductAttention", () => {
+describe("scaledDotProductAttention rejects invalid operands", () => {
   test("scaledDotProductAttention rejects different numbers of heads without enableGqa", () => {
     const call = () => scaledDotProductAttention(zeros(good[0]), zeros(good[1]), zeros(good[2]));
     expectRefusal(refused(call), "scaledDotProductAttention", ShapeError, ["got 4 and 2", "enableGqa"]);

@@ -63,7 +63,7 @@ const variable = (x: Tensor): Tensor =>
 const inFloat64 = ways.filter(({ backend }) => backend !== "metal");
 const rows = combinations.map((names) => [names.join(" and ") || "no option", names] as const);
 
-describe.each(inFloat64)("on $name", (way) => {
+describe.each(inFloat64)("gradients of attention on $name", (way) => {
   test.each(rows)("gradients equal finite differences with %s", (_, names) => {
     withBackend(way.backend, () => {
       const of = caseOf(names, sizes, 5);

@@ -210,7 +210,7 @@ function check(setup: Setup, got: Results, dtype: DType): void {
   }
 }
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("attention with large scores on $name", (way) => {
   for (const dtype of dtypes.filter((own) => way.backend !== "metal" || own !== "float64"))
     test.each(Object.keys(cases))(`large scores are accurate in ${dtype}, %s`, (name) => {
       const of = cases[name]!;

@@ -96,7 +96,7 @@ const checked = <Result>(name: string, body: () => Result): Result => {
 const largestError = (got: Numbers, want: Numbers): number =>
   got.reduce((most, value, at) => (value === want[at] ? most : Math.max(most, Math.abs(value - want[at]!))), 0);
 
-describe.if(hasMetal)("attention on metal", () => {
+describe.if(hasMetal)("attention on metal is independent of the order of threadgroups", () => {
   test("attention gives the same bits for every number of workers and every order of threadgroups", () => {
     if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // a GPU chooses the order
     const of = operands([2, 4, 70, 16], [2, 2, 70, 16]);

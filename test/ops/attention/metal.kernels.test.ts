@@ -99,7 +99,7 @@ describe("the table of attention's tiles", () => {
   });
 });
 
-describe.if(hasMetal)("attention's Metal kernels", () => {
+describe.if(hasMetal)("Metal kernels of attention are compiled once", () => {
   const attend = (queries: number, keys: number, dim: number): void => {
     withStrict(true, () =>
       withBackend("metal", () => {

@@ -115,7 +115,7 @@ test("the shipped table has measurements of the cpu in every class, and none of 
       }
 });
 
-describe("codepaths()", () => {
+describe("codepaths() explains the path of attention", () => {
   afterEach(resetCodepaths);
 
   const reasonsOf = (operation: string) =>

@@ -134,7 +134,7 @@ const native: Readonly<Record<BackendName, readonly Location[]>> = {
   reference: hasMetal ? ["host", "shared"] : ["host"],
 };
 
-describe.each(backends)("on %s", (backend) => {
+describe.each(backends)("the storage of attention's operands on %s", (backend) => {
   const places = native[backend].flatMap((location) => layoutNames.map((layout) => ({ layout, location })));
 
   test.each(places)("operands and gradients are not copied: $layout in $location memory", ({ layout, location }) => {

@@ -47,7 +47,7 @@ const functions: Readonly<Record<string, unknown>> = { ...operations };
 const functionOf = (name: string): Call => functions[name] as Call;
 const names = [...castRules].filter(([name]) => name !== "multiDot");
 
-describe.each(["bfloat16", "float16"] as const)("autocast to %s", (low) => {
+describe.each(["bfloat16", "float16"] as const)("operations under autocast to %s use the lower dtype", (low) => {
   test.each(names.filter(([, rule]) => rule === "lower"))("%s computes in the lower dtype", (name) => {
     for (const dtype of ["float32", low] as const) {
       const given = argumentsOf(name, dtype);

@@ -67,7 +67,7 @@ function distance(got: Tensor, wanted: Given): number {
 
 const tolerances = { complex64: 2e-5, complex128: 1e-11 } as const;
 
-describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference", "metal"] as const)("complex numbers equal PyTorch's on %s", (backend) => {
   for (const dtype of ["complex64", "complex128"] as const) {
     if (backend === "metal" && dtype === "complex128") continue; // Metal has no float64
     test(`values and gradients equal PyTorch's in ${dtype}`, () => {

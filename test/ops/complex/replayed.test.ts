@@ -7,7 +7,7 @@ const { add, conj, fft, linalg, maskedScatter, ones, signal, stack, tensor, tran
 
 const c = (re: number, im: number) => ({ re, im });
 
-describe("complex calls", () => {
+describe("functions of complex numbers are correct", () => {
   test("maskedScatter reads its source in order, and maskedSelect has a gradient", () => {
     const source = tensor([c(1, 2), c(3, 4), c(5, 6)]);
     const mask = tensor([true, false, true]);
@@ -56,7 +56,7 @@ describe("gradients of complex functions", () => {
     test(name, () => expect(orchard.gradcheck(compute as never, [z])).toBe(true));
 });
 
-describe("vmap", () => {
+describe("complex transforms run once under vmap", () => {
   const x = orchard.randn([3, 4, 5], { dtype: "complex128" });
   const warned = (body: () => void): string[] => {
     const lines: string[] = [];

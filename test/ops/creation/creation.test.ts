@@ -27,7 +27,7 @@ function eachBackend(name: string, among: readonly DType[], body: (dtype: DType)
       test(`${name} ${dtype} on ${backend}`, () => on(backend, () => body(dtype)));
 }
 
-describe("full", () => {
+describe("full has the dtype of its value", () => {
   eachBackend("zeros, ones, full", dtypes, (dtype) => {
     for (const shape of shapes) {
       const count = shape.reduce((product: number, size) => product * size, 1);
@@ -59,7 +59,7 @@ describe("full", () => {
     [true, "bool"],
     [5n, "int64"],
     [Number.NaN, "float32"],
-  ] as const)("%p makes %s", (value: Scalar, dtype) => expect(full([1], value).dtype).toBe(dtype));
+  ] as const)("full with the value %p makes %s", (value: Scalar, dtype) => expect(full([1], value).dtype).toBe(dtype));
 
   test("full loses fractions in integers, and keeps them in bool", () => {
     expect(numbersOf(full([1], -2.7, { dtype: "int32" }))).toEqual([-2]);
@@ -112,7 +112,7 @@ test.skipIf(!tested.includes("metal"))("storage chooses the mode of a Metal buff
   }
 });
 
-describe("arange", () => {
+describe("arange returns evenly spaced numbers", () => {
   const lines: readonly (readonly [number, number, number])[] = [
     [0, 1, 0.1],
     [-1, 1, 0.1],
@@ -159,7 +159,7 @@ describe("arange", () => {
   });
 });
 
-describe("linspace", () => {
+describe("linspace includes both ends", () => {
   const lines = [
     [0, 1, 5],
     [0, 1, 7],

@@ -22,7 +22,7 @@ function refuses(body: () => unknown, kind: Kind, ...said: readonly (string | Re
   for (const part of said) expect((error as OrchardError).message).toMatch(part);
 }
 
-describe("sizes", () => {
+describe("invalid sizes are rejected", () => {
   for (const size of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
     test(`the size ${size} is invalid`, () => {
       refuses(() => zeros([2, size]), ShapeError, "[zeros]", `${size}`);
@@ -62,7 +62,7 @@ describe("invalid dtypes and values", () => {
     refuses(() => full([1], "1" as unknown as Scalar), ArgumentError, "[full]", 'got "1"'));
 });
 
-describe("arange", () => {
+describe("arange rejects invalid bounds", () => {
   test.each([
     [[0, 3, 0], "a step other than 0"],
     [[0, 3, -1], "leads away"],
@@ -87,7 +87,7 @@ describe("arange", () => {
   });
 });
 
-describe("linspace", () => {
+describe("linspace rejects invalid bounds", () => {
   test.each([
     [Number.NaN, 1],
     [0, Number.POSITIVE_INFINITY],

@@ -109,7 +109,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
   );
 });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("distances and fractional pooling on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test("fractional windows are in order, the last one at the end, and return their largest elements", () => {

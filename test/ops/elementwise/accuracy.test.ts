@@ -223,7 +223,7 @@ describe.each(isas)("accuracy on cpu with %s", (isa) => {
     );
 });
 
-describe("accuracy on metal", () => {
+describe("elementwise functions on metal are accurate", () => {
   for (const row of functions) test(row[0], () => checkOne("metal", 4, row));
   for (const row of functionsOfTwo) test(row[0], () => checkTwo("metal", 1, row));
 });

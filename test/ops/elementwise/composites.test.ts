@@ -185,7 +185,7 @@ function signs(first: readonly number[], second: readonly number[]) {
   return { name: "signs", inputs: [operand(a), operand(b)], options: undefined, dtypes: signed };
 }
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("elementwise functions of several operations on %s", (backend) => {
   const check = (compute: (...all: Tensor[]) => Tensor, leaves: Tensor[]) =>
     withBackend(backend, () => expect(gradcheck(compute, leaves)).toBe(true));
   const positive = () => {

@@ -148,7 +148,7 @@ describe("ternary", () => {
     checkTraffic(computeOf("where"), [condition, a, b], { rank: 1, read: [condition, a] });
   });
 
-  test("softplus", () => {
+  test("softplus reads and writes each element once", () => {
     const x = ones([32, 32]);
     const withParameters: Operation = (input) => operations.softplus(input!);
     onMetal(() => withParameters(x)); // the first call creates tensors for its parameters
@@ -197,7 +197,7 @@ describe("kernels that read elements of two bytes by eight", () => {
   });
 });
 
-describe("copies", () => {
+describe("copies access each element once", () => {
   const onDevice = dtypes.filter((dtype) => dtype !== "float64");
 
   test.each(onDevice)("casts from %s access each element once", (from) => {

@@ -179,7 +179,7 @@ describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", 
   });
 });
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("errors of elementwise functions on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test.each([
@@ -229,7 +229,7 @@ describe("a cast with overflow: error", () => {
   });
 });
 
-describe("leaves in place", () => {
+describe("methods in place reject leaves", () => {
   const leaf = () => tensor([1, 2], { requiresGrad: true });
   const changes = { add_, sub_, mul_, div_, copy_ };
 

@@ -21,7 +21,7 @@ const accuracies = [
   ["float32", 4e-6],
 ] as const;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("incomplete gamma functions on %s", (backend) => {
   test.each(accuracies.filter(([dtype]) => backend !== "metal" || dtype !== "float64"))(
     "whole shapes in %s are accurate, in drawn numbers of elements",
     (dtype: DType, tolerance) =>

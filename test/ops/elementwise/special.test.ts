@@ -125,7 +125,7 @@ testTable(
 
 const { POSITIVE_INFINITY: oo, NaN: none } = Number;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("special functions on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const valuesOf = (compute: (x: Tensor) => Tensor, values: readonly number[]) =>
     on(() => Array.from(compute(library.tensor([...values])).dataSync() as Float32Array));
@@ -162,7 +162,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(valuesOf(library.atanh, [1, -1, 2])).toEqual([oo, -oo, none]);
   });
 
-  test("integers become float32", () => {
+  test("integers as operands become float32", () => {
     const whole = library.tensor([1, 2, 3], { dtype: "int32" });
     for (const { compute } of rows) expect(on(() => compute(whole)).dtype).toBe("float32");
   });

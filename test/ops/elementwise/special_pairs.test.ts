@@ -160,7 +160,7 @@ function signs(dtypes: readonly DType[]) {
   return { name: "signs", inputs: [operand(a), operand(b)], options: undefined, dtypes };
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("special functions of two numbers on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const valuesOf = (compute: Compute, a: readonly number[], b: readonly number[], dtype: DType = "float32") =>
     on(() =>
@@ -168,7 +168,7 @@ describe.each(tested)("on %s", (backend) => {
     );
   const { POSITIVE_INFINITY: oo, NaN: none } = Number;
 
-  test("zeros have signs", () => {
+  test("zeros keep their signs", () => {
     expect(valuesOf(library.copysign, [0, 1, -0, -2], [-0, -0, 1, 0])).toEqual([-0, -1, 0, 2]);
     expect(valuesOf(library.copysign, [oo, -oo], [-1, 1])).toEqual([-oo, oo]);
     expect(valuesOf(library.nextafter, [0, 0, -0, 0], [1, -1, -0, -0])).toEqual([2 ** -149, -(2 ** -149), -0, -0]);

@@ -211,7 +211,7 @@ describe("a NaN among the rows of a bag is the largest", () => {
   });
 });
 
-describe("gradients of gradients", () => {
+describe("functions of embeddings have gradients of gradients", () => {
   const index = tensor([[0n, 2n, 2n], [1n, 0n, 1n]]); // biome-ignore format: rows
   const table = () => tensor([[0.5, -1], [1.5, 0.25], [-0.75, 2]], { dtype: "float64" }); // biome-ignore format: rows
   const factors = () => tensor([[0.5, 1, -2], [0.25, 3, 1]], { dtype: "float64" }); // biome-ignore format: rows

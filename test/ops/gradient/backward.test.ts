@@ -25,7 +25,7 @@ const codeOf = (body: () => unknown): string | undefined => {
   return undefined;
 };
 
-describe("gradients of backward()", () => {
+describe("backward() computes correct gradients", () => {
   test("gradients sum up if a tensor is used more than once: d(x·x)/dx = 2x, and diamonds", () => {
     const x = parameter([1, -2, 3]);
     backward(sum(mul(x, x)));
@@ -132,7 +132,7 @@ describe("memory of a leaf's gradient", () => {
   });
 });
 
-describe("the function grad", () => {
+describe("grad returns gradients of given tensors", () => {
   test("grad returns gradients of leaves and of intermediate results, and leaves x.grad unchanged", () => {
     const x = parameter([1, 2]);
     const y = mul(x, x);
@@ -189,7 +189,7 @@ describe("the function grad", () => {
   });
 });
 
-describe("hooks of tensors", () => {
+describe("hooks of tensors see their gradients", () => {
   test("hooks on a leaf see the whole sum once; their result replaces it", () => {
     const x = parameter([1, 2]);
     const seen: unknown[] = [];
@@ -249,7 +249,7 @@ describe("hooks of tensors", () => {
   });
 });
 
-describe("recording of operations", () => {
+describe("recording can stop and continue", () => {
   test("recording stops in noGrad, continues in enableGrad inside it, and across awaits", async () => {
     const x = parameter([1]);
     expect(noGrad(() => mul(x, 2).requiresGrad)).toBe(false);

@@ -52,7 +52,7 @@ class SumAndDifference extends Function {
   }
 }
 
-describe("Function", () => {
+describe("Function defines an operation with its gradient", () => {
   test("Function accepts arguments other than tensors; a differentiable rule gives gradients of gradients", () => {
     const x = parameter([2, -1]);
     backward(sum(ScaledCube.apply(x, 2)));
@@ -148,7 +148,7 @@ describe("Function", () => {
   });
 });
 
-describe("gradcheck", () => {
+describe("gradcheck compares gradients with differences", () => {
   test("gradcheck accepts correct gradients, of several inputs and outputs", () => {
     const inputs = [parameter([0.4, -0.3, 1.2]), parameter([1.5, 2, -0.7])];
     expect(gradcheck((a, b) => [mul(exp(a!), b!), div(a!, b!)], inputs)).toBe(true);

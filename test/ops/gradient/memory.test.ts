@@ -81,7 +81,7 @@ test("gradients that a caller has seen stay: in a hook, in grad, with keep", () 
   ]);
 });
 
-describe("saved tensors", () => {
+describe("tensors saved for the backward pass are freed", () => {
   test("saved tensors outlive dispose() and are freed one after the other, the latest first", () => {
     const { x, y, factors } = chain();
     const before = live();

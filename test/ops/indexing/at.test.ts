@@ -73,7 +73,7 @@ const rows: readonly Row[] = [
 ];
 
 for (const backend of tested)
-  describe(`on ${backend}`, () => {
+  describe(`at() on ${backend} selects the elements that NumPy selects`, () => {
     test.each(rows)("%s selects the elements that NumPy selects", (_title, shape, values, call) => {
       if (backend === "metal") metalContext().configure("check", true);
       const result = withStrict(true, () => withBackend(backend, () => call(whole())));

@@ -38,7 +38,7 @@ function shapeOf(random: Random, isLarge: boolean): number[] {
   return Array.from({ length: random.integer(1, 4) }, () => random.integer(0, 5));
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("drawn indices and masks on %s", (backend) => {
   const hasFloat64 = backend !== "metal";
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const rounds = (name: string, count: number, body: (random: Random, isLarge: boolean) => void) => {

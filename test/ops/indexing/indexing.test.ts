@@ -357,7 +357,7 @@ function wrapped(dtype: DType): (value: number) => number {
   return (value) => Number(wrap(bits, BigInt(value)));
 }
 
-describe.each([...backendNames])("on %s", (backend) => {
+describe.each([...backendNames])("indexing on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => {
     if (backend === "metal") metalContext().configure("check", true);
     return withStrict(true, () => withBackend(backend, body));

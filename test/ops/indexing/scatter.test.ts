@@ -26,7 +26,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 const leaf = (values: readonly number[][]): Tensor => tensor(values as number[][], { requiresGrad: true });
 const numbers = (x: Tensor): unknown => x.toArray();
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("scatter on %s", (backend) => {
   test("the last of several indices wins, and receives the gradient", () =>
     on(backend, () => {
       const x = leaf([

@@ -29,7 +29,7 @@ const leaf = (values: number[], dtype: DType): Tensor => tensor(values, { dtype,
 const without = (factors: readonly number[], ...left: number[]): number =>
   factors.reduce((product, factor, at) => (left.includes(at) ? product : product * factor), 1);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("scatterReduce on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => checked(() => withStrict(true, () => withBackend(backend, body)));
   const floats = (["float32", "float64", "bfloat16"] as const).filter(
     (dtype) => dtype !== "float64" || backend !== "metal",

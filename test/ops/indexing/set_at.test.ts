@@ -63,7 +63,7 @@ function expected(index: readonly Index[], value: readonly number[], accumulate:
   return result;
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("setAt() on %s replaces the elements that NumPy replaces", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test.each(Object.entries(rows))("%s is replaced as in NumPy", (_title, index) => {

@@ -41,7 +41,7 @@ function problem(name: string, given: readonly number[], n: number): RegExp | un
   );
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("negative indices on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const draw = (body: (own: typeof drawn extends fc.Arbitrary<infer T> ? T : never) => void, seed: number) =>
     fc.assert(

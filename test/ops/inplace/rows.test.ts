@@ -199,7 +199,7 @@ function check(name: string, seed: number): boolean {
   return true;
 }
 
-describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference", "metal"] as const)("methods in place on %s", (backend) => {
   test.each(Object.keys(inPlaceRows))("%s stores the result of the function", (name) => {
     withBackend(backend, () => {
       let succeeded = 0;

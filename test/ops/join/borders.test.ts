@@ -72,7 +72,7 @@ function numbered(shape: readonly number[], dtype: DType, isTransposed: boolean)
 const padded = (x: Tensor, mode: Mode, each: Drawn): Tensor =>
   orchard.pad(x, inPairs(each), mode === "constant" ? { value: VALUE } : { mode });
 
-describe.each(modes)("%s", (mode) => {
+describe.each(modes)("joins of tensors at borders, %s", (mode) => {
   test.each(["float32", "float64", "bfloat16", "int8", "bool"] as const)("elements of %s are right", (dtype) => {
     const random = new Random(41 + modes.indexOf(mode));
     for (let count = 0; count < 24; count++) {

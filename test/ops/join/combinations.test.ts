@@ -148,7 +148,7 @@ testTable("sets", [
   } satisfies OperationRow as OperationRow,
 ]);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("combinations and triangles on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test("the coordinates of triangles are right", () => {

@@ -71,7 +71,7 @@ const given = () =>
   ] as const;
 const expected = elements.map(({ labels, times: own }, at) => oracle(logs(at).slice(0, own), labels));
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("ctcLoss on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const dtypes: readonly DType[] = backend === "metal" ? ["float32"] : ["float32", "float64"];
   const leaf = (dtype: DType): Tensor => tensor(flat, { shape: [times, batch, classes], dtype, requiresGrad: true });

@@ -334,7 +334,7 @@ testTable("losses", [crossEntropyRow, composedRow, ...elementRows]);
 
 // ---------------------------------------------------------------- further
 
-describe("gradients of gradients", () => {
+describe("losses have gradients of gradients", () => {
   const leaf = (values: readonly unknown[]) => tensor(values as number[][], { dtype: "float64" });
   const logits = () => leaf([[0.5, -1, 2], [1.5, 0.25, -0.5]]); // biome-ignore format: rows
   const share = () => leaf([[0.25, 0.5, 1], [0, 0.75, 0.125]]); // biome-ignore format: rows

@@ -324,7 +324,7 @@ testTable("covariances", [covRow]);
 testTable("correlations", [corrcoefRow]);
 testTable("distances", [cdistRow]);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("products of several operations on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
   test("the gradient of a distance is 0 if two points are equal", () => {
@@ -411,7 +411,7 @@ test("gradients of distances have gradients, for either order of the points", ()
   }
 });
 
-describe("covariances", () => {
+describe("covariances equal their definition", () => {
   test("covariances of integers are float32, and a constant variable has no correlation", () => {
     expect(cov(tensor([[1, 2, 3]], { dtype: "int64" })).dtype as string).toBe("float32");
     expect(

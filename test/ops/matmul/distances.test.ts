@@ -102,7 +102,7 @@ function check(random: Random): void {
     }
 }
 
-describe.each([...Array(4).keys()])("distances, seed %d", (seed) => {
+describe.each([...Array(4).keys()])("distances of points equal the formula, seed %d", (seed) => {
   test("distances of two sets and their gradients equal the formula", () => {
     withBackend("cpu", () => {
       const random = new Random(seed);

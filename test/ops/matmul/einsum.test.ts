@@ -240,7 +240,7 @@ const row: OperationRow<Equation> = {
 
 testTable("einsum", [row]);
 
-describe("einsum", () => {
+describe("einsum contracts pairs in a good order", () => {
   test("einsum contracts the cheapest pair first, so that a chain of many letters stays within 8 axes", () => {
     const operands = [..."abcdefghijkl"].map(() => ones([2, 2]));
     const equation = `${[..."abcdefghijkl"].map((letter, at) => letter + "bcdefghijklm"[at]).join(",")}->am`;

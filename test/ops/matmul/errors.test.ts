@@ -83,7 +83,7 @@ const equations: readonly Case[] = [
 ];
 
 for (const [family, cases] of Object.entries({ products, addmm: sums, einsum: equations }))
-  describe(`${family} reject`, () => {
+  describe(`${family} reject invalid operands`, () => {
     test.each(cases)("%s is rejected", (_, call, kind, ...said) => {
       let error: unknown;
       try {

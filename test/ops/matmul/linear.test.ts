@@ -132,7 +132,7 @@ test("a bias of null is no bias", () => {
   expect(linear(x, weight, null).toArray()).toEqual(linear(x, weight).toArray());
 });
 
-describe.skipIf(!tested.includes("metal"))("on metal", () => {
+describe.skipIf(!tested.includes("metal"))("linear on metal runs as one kernel", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   const small = (shape: readonly number[]) => onMetal(() => ones(shape));
 

@@ -97,7 +97,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     checkFindings({ name: nameOf(tile) });
   }
 
-  describe("tiles", () => {
+  describe("tiles of matmul are correct", () => {
     for (const tile of tiles)
       for (const dtype of ["float32", "float16", "bfloat16"] as const) {
         const { rows, columns, depth } = tile;

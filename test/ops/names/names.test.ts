@@ -97,7 +97,7 @@ test("every test belongs to an enumeration", () => {
   expect(Object.keys(walks).filter((type) => !types.includes(type))).toEqual([]);
 });
 
-describe.each(tested.map((backend) => [backend]))("on %s", (backend) => {
+describe.each(tested.map((backend) => [backend]))("names of functions on %s", (backend) => {
   for (const { type } of enumerations()) {
     for (const [at, walk] of walksOf(type).entries()) {
       test(`${type}, test ${at + 1}: each name computes something different`, () => {

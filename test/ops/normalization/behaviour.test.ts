@@ -86,7 +86,7 @@ const gradientsOf =
   (...inputs: Tensor[]): Tensor[] =>
     enableGrad(() => grad([scalarOf(compute(...inputs))], inputs, { createGraph: true }));
 
-describe("gradients of gradients", () => {
+describe("norms have gradients of gradients", () => {
   for (const backend of ["cpu", "reference"] as const)
     test.each(names)(`%s has gradients of gradients on ${backend}`, (name) => {
       on(backend, () => {

@@ -151,7 +151,7 @@ const wave = (shape: readonly number[], step: number, Values: typeof Float32Arra
     ...{ shape, requiresGrad: true },
   });
 
-describe("gradients of gradients", () => {
+describe("norms of channels have gradients of gradients", () => {
   const own = { mean: [0.5, -1], variance: [0.3, 2] };
   const operations: Readonly<Record<string, (inputs: readonly Tensor[]) => Tensor>> = {
     batchNorm: (inputs) => compute(inputs, { kind: "batch", isAffine }),

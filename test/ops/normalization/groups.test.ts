@@ -38,7 +38,7 @@ function expectNear(found: Tensor, expected: readonly number[]): void {
     expect(Math.abs(value - expected[at]!)).toBeLessThan(2e-5);
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("groupNorm on %s", (backend) => {
   test("groupNorm of drawn shapes and groups equals the formula", () => {
     const random = new Random(23);
     for (let round = 0; round < (backend === "cpu" ? 12 : 2); round++)

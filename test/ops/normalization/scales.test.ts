@@ -56,7 +56,7 @@ function secondOracle(x: readonly number[], isCentered: boolean): number[] {
   });
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("norms of small and large numbers on %s", (backend) => {
   for (const [name, { isCentered, compute }] of Object.entries(operations))
     for (const scale of [2 ** 83, 2 ** -100, 2 ** 124]) {
       for (const numbers of [short, long])

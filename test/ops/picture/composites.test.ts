@@ -66,7 +66,7 @@ function turned(x: Tensor): Tensor {
   return o.permute(o.contiguous(o.permute(x, back)), back);
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("functions of pictures on %s", (backend) => {
   test("the layout of the operands changes no bit", () => {
     if (backend === "metal") metalContext().configure("check", true);
     withStrict(true, () =>

@@ -150,7 +150,7 @@ onEachBackend("a window of padding alone", () => {
   expect([...gradient!.dataSync()]).toEqual([0, 0]);
 });
 
-describe("gradients of gradients", () => {
+describe("pooling has gradients of gradients", () => {
   const small = variants.filter(([shape]) => [168, 84, 90, 69, 112, 6].includes(elementCount(shape)));
 
   test.each(small.map(([shape, options]) => [`${shape}`, shape, options] as const))(

@@ -98,7 +98,7 @@ function drawnCall(random: Random, sizes: readonly number[]): Call {
   };
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("resampling on %s", (backend) => {
   const dtypes =
     backend === "metal" ? (["float32", "float16"] as const) : (["float32", "float64", "bfloat16"] as const);
   /** Relative to the largest number: a few roundings of the dtype. The operands are whole numbers, hence exact. */

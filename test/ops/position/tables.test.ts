@@ -53,7 +53,7 @@ const calls = [
   { shape: [0, 5, 4], table: [5, 2] },
 ] as const;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("rope with tables on %s", (backend) => {
   for (const { shape, table, ...options } of calls)
     test.each([false, true])(`rope of [${shape}] by [${table}] equals the formula, interleaved: %p`, (interleaved) =>
       on(backend, () => {

@@ -15,7 +15,7 @@ const [inf, nan] = [Number.POSITIVE_INFINITY, Number.NaN];
 for (const backend of usable) {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
-  describe(`on ${backend}`, () => {
+  describe(`isClose and allClose on ${backend}`, () => {
     test("closeness is relative to the magnitude of the second element", () => {
       const close = (a: number, b: number, rtol: number, atol: number) =>
         on(() => isClose(tensor([a]), tensor([b]), { rtol, atol }).toArray());

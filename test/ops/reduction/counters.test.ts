@@ -104,7 +104,7 @@ const folds: readonly (readonly [string, Folded, number])[] = [
   ["logsumexp", logsumexp, 2],
 ];
 
-describe.skipIf(!isWatched)("reductions", () => {
+describe.skipIf(!isWatched)("reductions read each element once", () => {
   for (const [name, compute, fields] of folds)
     test.each(axes)(`${name} of %s reads each element once`, (_, options, results, chunks) => {
       expect(elementsRead((x) => compute(x, options), shape)).toBe(elements);
@@ -154,7 +154,7 @@ describe.skipIf(!isWatched)("reductions", () => {
   });
 });
 
-describe.skipIf(!isWatched)("scans", () => {
+describe.skipIf(!isWatched)("scans read each element once", () => {
   const scans: readonly (readonly [string, typeof cumsum])[] = [
     ["cumsum", cumsum],
     ["cumprod", cumprod],
@@ -170,7 +170,7 @@ describe.skipIf(!isWatched)("scans", () => {
     });
 });
 
-describe.skipIf(!isWatched)("softmax", () => {
+describe.skipIf(!isWatched)("softmax reads each element once", () => {
   const softmaxes: readonly (readonly [string, typeof softmax])[] = [
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],

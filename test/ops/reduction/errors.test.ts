@@ -66,7 +66,7 @@ const oneAxis: readonly (readonly [string, Over])[] = [
   ["logSoftmax", logSoftmax],
 ];
 
-describe("axes of reductions", () => {
+describe("reductions reject invalid axes", () => {
   const every: readonly (readonly [string, Over])[] = [
     ...manyAxes.map(([name, call]): [string, Over] => [name, (x, { dim = 0 }) => call(x, { dim: [dim] })]),
     ...oneAxis,
@@ -97,7 +97,7 @@ describe("axes of reductions", () => {
   });
 });
 
-describe("dtypes of reductions", () => {
+describe("reductions reject invalid dtypes", () => {
   const floatsOnly: readonly (readonly [string, (x: Tensor) => unknown])[] = [
     ["mean", mean],
     ["var", variance],
@@ -106,7 +106,7 @@ describe("dtypes of reductions", () => {
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],
   ];
-  test.each(floatsOnly)("%s requires floats", (name, call) => {
+  test.each(floatsOnly)("%s requires floats as operands", (name, call) => {
     expect(message(() => call(whole))).toStartWith(`DTypeError [${name}] expected floats, got int32[2, 3]`);
     expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected floats, got bool[2]`);
   });

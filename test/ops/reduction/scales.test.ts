@@ -77,7 +77,7 @@ function errorOf(got: readonly number[], wanted: readonly number[]): number {
 
 const isFinite32 = (value: number): boolean => Math.abs(value) <= 2 ** 127;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("reductions of small and large numbers on %s", (backend) => {
   for (const [name, { compute, formula, gradient }] of Object.entries(rows))
     for (const scale of scales)
       for (const numbers of [shape, longs]) {

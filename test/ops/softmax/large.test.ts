@@ -63,7 +63,7 @@ function expectClose(got: readonly number[], want: readonly number[]): void {
 
 testVariants(import.meta.path, "on metal (softmax|logSoftmax) and");
 
-describe.each([...tested])("on %s", (backend) => {
+describe.each([...tested])("large slices on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test.each(Object.keys(functions))("%s and its gradient", (name) => {

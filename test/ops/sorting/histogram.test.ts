@@ -26,7 +26,7 @@ function counted(x: readonly number[], edges: readonly number[], weights?: reado
   );
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("histograms on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const special = [Number.NaN, Infinity, -Infinity, -0, 0, 4, 4.0000005, -1e-30, 0.5, 1, 1.5, 3.9999998, 2, 2, 2, 3];
 

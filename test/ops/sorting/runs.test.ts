@@ -27,7 +27,7 @@ function onEach(name: string, rounds: number, body: (random: Random, dtype: (typ
   });
 }
 
-describe("searchsorted and bucketize", () => {
+describe("searchsorted and bucketize use runs of equal elements", () => {
   onEach("drawn lists and values", 24, (random, dtype) => {
     const [lists, size, count] = [random.integer(1, 3), random.integer(0, 40), random.integer(1, 30)];
     const rows = Array.from({ length: lists }, () => drawnNumbers(random, size, 60).sort((a, b) => a - b));

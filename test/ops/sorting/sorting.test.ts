@@ -124,7 +124,7 @@ testTable("sorting", [
   ),
 ]);
 
-describe.each([...backendNames])("on %s", (backend) => {
+describe.each([...backendNames])("sorting on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test("the bits of an element are kept: -0, and the payload of NaN", () => {

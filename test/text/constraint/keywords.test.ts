@@ -53,7 +53,7 @@ const keywords: readonly (readonly [names: string, taken: readonly unknown[], re
 ];
 const each = keywords.flatMap(([names, taken, refused]) => names.split(" ").map((name) => ({ name, taken, refused })));
 
-describe("each keyword alone", () => {
+describe("each keyword of a schema is enforced", () => {
   test.each(each)("texts of the keyword follow it: $name", ({ name, taken, refused }) => {
     // The same holds inside another schema, and the error then contains the path.
     const places = [(own: object) => own, (own: object) => ({ properties: { p: { anyOf: [true, own] } } })];
@@ -82,7 +82,7 @@ describe("each keyword alone", () => {
   });
 });
 
-describe("limits", () => {
+describe("limits of schemas apply", () => {
   const properties = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, {}]));
   const nested = (depth: number): object => (depth === 0 ? {} : { items: nested(depth - 1) });
   const names = (count: number) => Object.keys(properties(count));

@@ -57,7 +57,7 @@ beforeAll(async () => {
   writeFileSync(labels, texts.join("\n"));
 });
 
-describe("training of embeddings", () => {
+describe("embeddings of texts can be trained", () => {
   test("the loss falls, and the saved folder has the trained model's vectors", async () => {
     const before = readFileSync(join(model, "model.safetensors"));
     const session = await EncoderSession.start(pairsOf());

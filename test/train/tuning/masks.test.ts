@@ -113,7 +113,7 @@ describe("by prefixes of a chat", () => {
   });
 });
 
-describe("data without messages", () => {
+describe("data without messages can be trained on", () => {
   test("completions and the end of the text are trained on, and texts except for their first token", () => {
     expect(learned({ prompt: "the 1", completion: " 2" }, undefined)).toEqual([
       { whole: "<|begin|>the 1 2<|end|>", pieces: [" 2<|end|>"] },

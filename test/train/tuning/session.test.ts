@@ -141,7 +141,7 @@ describe("the tokens that are trained on", () => {
   });
 });
 
-describe("a resumed run", () => {
+describe("a resumed run continues exactly", () => {
   test.each<[string, TuningFlags]>([
     ["with dropout", { loraDropout: 0.2 }],
     ["packed, in q4_0, with blocks computed again", { packing: true, quantize: "q4_0", checkpointActivations: true }],
@@ -171,7 +171,7 @@ describe("a resumed run", () => {
   });
 });
 
-describe("recomputed blocks", () => {
+describe("recomputed blocks change no result", () => {
   test("recomputed blocks have the same losses and weights", async () => {
     const [plain, again] = [await start(), await start({ checkpointActivations: true })];
     expect(await losses(again, 3)).toEqual(await losses(plain, 3));
@@ -179,7 +179,7 @@ describe("recomputed blocks", () => {
   });
 });
 
-describe("a sample's prompt", () => {
+describe("the prompt of a sample is a message", () => {
   test("the prompt is a user's message in the model's chat template, with the start of an answer", async () => {
     const session = await start({ prompt: "the 7" });
     const { prompt } = await session.sample();

@@ -35,7 +35,7 @@ const reasonsOf = ({ results }: Outcome): string[] => [
   ...new Set((results["codepaths"] as [string, string][]).map(([, reason]) => reason)),
 ];
 
-describe.skipIf(!isTested)("products by cuBLASLt", () => {
+describe.skipIf(!isTested)("products by cuBLASLt agree with their definition", () => {
   test(`${count} drawn products agree with their definition, seed ${seed}`, () => {
     const outcome = run({ ORCHARD_CUBLAS: library });
     expect(outcome.log.filter((line) => line.startsWith("violation"))).toEqual([]);

@@ -52,7 +52,7 @@ function problemOf(name: EncoderName, { change, missing, task, output }: Case, g
   return keys.some((key) => got.message.includes(key)) ? [] : [`${where}: it does not name the key: ${got.message}`];
 }
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("configs of encoders: %s", (name) => {
   const { cases, fields } = families[name];
 
   test("every config has the results of transformers, or an error that names the key", async () => {

@@ -28,7 +28,7 @@ function optionsOf(options: Options): nn.GenerateBatchOptions {
 }
 
 describe.each(models.map((model, index) => [`${index} ${model.config["model_type"]}`, model] as const))(
-  "%s",
+  "generation by encoder-decoder models: %s",
   (name, described) => {
     test("tokens and scores equal those of transformers", async () => {
       const model = await load(await writeModel(folder.file(name), described));

@@ -15,7 +15,7 @@ const [tokens, targets, labels] = ["tokens", "targets", "labels"].map((name) => 
 ];
 const titled = models.map((model, index) => [`${index} ${model.config["model_type"]}`, model, index] as const);
 
-describe.each(titled)("%s", (_, described, index) => {
+describe.each(titled)("encoder-decoder models: %s", (_, described, index) => {
   const loaded = writeModel(folder.file(`${index}`), described).then(load);
 
   test("hidden states and logits equal those of transformers", async () => {

@@ -120,7 +120,7 @@ test("each family's last case has every key without effect on results", () => {
   }
 });
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("the defaults in configs of %s", (name) => {
   const { config, shapes, cases, fields, theta } = families[name];
   const isFromOne = rowOf(name).normsFromOne === true;
   // Families share most keys: usually every other case of each, and the last one, which has many keys.

@@ -11,7 +11,7 @@ import { answersOf, decoders, errorOf, folderOf, greedy, numbers } from "./oracl
 /** The tolerance of these models is 1e-4; sums in another order differ by far less. */
 const CLOSE = 1e-5;
 
-describe.each(decoders)("%s", (name) => {
+describe.each(decoders)("decoders of Hugging Face: %s", (name) => {
   const answers = answersOf(name);
   let model: nn.LanguageModel;
   beforeAll(async () => {
@@ -64,7 +64,7 @@ describe.each(decoders)("%s", (name) => {
 
 const folder = testFolder("decoders");
 
-describe("rotary positions", () => {
+describe("kinds of scaling of rotary positions match transformers", () => {
   const answers = answersOf("llama");
   const variants: Record<string, object> = JSON.parse(readFileSync(join(folderOf("llama"), "variants.json"), "utf8"));
 

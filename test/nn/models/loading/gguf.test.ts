@@ -46,7 +46,7 @@ const sumOfSquares = (a: readonly number[], b: readonly number[]) =>
 /** The distances of log-probabilities from llama.cpp's, by file. */
 const measured = new Map<string, number>();
 
-describe.each(files)("$name", (file) => {
+describe.each(files)("the GGUF file $name has llama.cpp's results", (file) => {
   const { name, prompt, format, write, tokens } = file;
   const { tokens: following, logProbabilities } = answers[name]!;
   // weights of merged files are not representable in float16

@@ -142,7 +142,7 @@ test("Gemma 3's settings of rotation before version 5 of transformers are read",
   expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
 });
 
-describe("quantized models", () => {
+describe("models can be quantized when they are loaded", () => {
   test.each(["huggingFace", "gguf"] as const)("a model can be quantized at load, from %s", async (source) => {
     const path = source === "gguf" ? folder.file("wide.gguf") : folderOf("mixtral");
     if (source === "gguf") await writeWide(path, "float32");

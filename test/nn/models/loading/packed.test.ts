@@ -278,7 +278,7 @@ async function retype(path: string, from: string, to: string): Promise<void> {
   await Bun.write(path, Buffer.concat([size, Buffer.from(header), bytes.subarray(8 + length)]));
 }
 
-describe("MLX", () => {
+describe("weights that MLX packed are read", () => {
   const groups = io.loadSafetensors(fixture("groups.safetensors"));
   const words = io.loadSafetensors(fixture("words.safetensors"));
   const named = Object.keys(groups).filter((key) => key.endsWith(".float32.values"));

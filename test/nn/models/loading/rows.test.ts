@@ -48,7 +48,7 @@ const models = Object.entries(families).flatMap(([name, { drawn }]) =>
   drawn.map((own, index) => [`${name} ${index}`, name as ArchitectureName, own, `${name}.drawn.${index}`] as const),
 );
 
-describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
+describe.each(models)("embeddings with more rows than tokens: %s", (title, name, { seed, config, shapes }, key) => {
   const answer = (part: string) => answers[`${key}.${part}`]!;
   const path = folder.file(title.replace(" ", "."));
   // properties that depend little on the config are tested only with the first one

@@ -56,7 +56,7 @@ async function load(name: string, own: Case, rename = (key: string): string => k
 
 const pixelsOf = ({ image }: Case): Tensor => weight("pixels", [2, 3, ...image]);
 
-describe.each(named)("model %d, %s", (at, _, own) => {
+describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, own) => {
   test("results and gradients equal those of transformers", async () => {
     const model = await load(`${at}`, own);
     const result = resultOf(model, pixelsOf(own));

@@ -27,7 +27,7 @@ function outputOf(model: Model, output: string, pixels: Tensor): Tensor {
 const load = async (path: string) => (await nn.loadModel<Model>(path, { dtype: "float32" })).model;
 const pixelsOf = ({ image }: Case): Tensor => weight("pixels", [2, 3, ...image]);
 
-describe.each(cases)("%s", (name, own) => {
+describe.each(cases)("vision models: %s", (name, own) => {
   test(`${own.config.architectures[0]} equals transformers with images of ${own.image.join(" x ")}`, async () => {
     const path = folder.file(name);
     await writeModel(path, name, own);
