@@ -109,7 +109,7 @@ describe("the packed tarballs hold what users need", () => {
   });
 });
 
-describe("the package in an empty project", () => {
+describe("the package works in an empty project", () => {
   let asked: string[];
   beforeAll(async () => {
     asked = await add();
@@ -326,7 +326,7 @@ describe("the package in an empty project", () => {
   });
 });
 
-describe.if(hasDevice)("the software device's package", () => {
+describe.if(hasDevice)("the software device's package works", () => {
   const { name } = device;
 
   beforeAll(async () => {

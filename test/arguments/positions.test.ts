@@ -15,7 +15,7 @@ const shapeOf = ({ shape }: Tensor) => [...shape];
 const listOf = (value: Tensor) => value.toArray() as unknown;
 const positions = tensor([[1n, 0n], [0n, 0n]]); // biome-ignore format: a matrix
 
-describe("options passed by position", () => {
+describe("options can be passed by position", () => {
   test.each<readonly [string, () => Tensor, unknown]>([
     ["x.sum(1)", () => x.sum(1), [3, 7]],
     ["x.sum(1, true)", () => x.sum(1, true), [[3], [7]]],

@@ -40,7 +40,7 @@ afterEach(() => {
   expect([overrides(), routes()]).toEqual([[], []]); // each test restores its changes
 });
 
-describe("override of an operation", () => {
+describe("an override replaces an operation", () => {
   test("an override replaces an operation on a backend until it is restored", () => {
     const handle = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
     expect(onCpu()).toEqual([-10, 0, 20]);
@@ -170,7 +170,7 @@ describe("withOverride limits an override to a body", () => {
   });
 });
 
-describe("a kernel as a body", () => {
+describe("a kernel can be the body of an override", () => {
   const source = `
     #include <metal_stdlib>
     using namespace metal;
@@ -208,7 +208,7 @@ describe("a kernel as a body", () => {
   });
 });
 
-describe("route of a family", () => {
+describe("a route changes the backend of a family", () => {
   const norm = () => layerNorm(tensor([[1, 2, 3]]));
   const backendOf = (operation: string, call: () => unknown): string | undefined => {
     resetCodepaths();

@@ -137,7 +137,7 @@ const nowhere = { ORCHARD_LIBRARY: "/nowhere/metal", ORCHARD_CPU_LIBRARY: "/nowh
 const e = expect.closeTo(Math.E, 5);
 const square = expect.closeTo(Math.E ** 2, 5);
 
-describe("variables of the environment", () => {
+describe("environment variables select a backend", () => {
   const built = environmentFlag("ORCHARD_SKIP_METAL") ? ["cpu", "reference"] : ["metal", "cpu", "reference"];
   test.each(built)("ORCHARD_BACKEND=%s selects the backend", (name) => {
     const { outcome, said } = compute({ ORCHARD_BACKEND: name });

@@ -131,7 +131,7 @@ test("replays leave no objects and no native memory behind", () => {
   });
 });
 
-describe("guards of recorded programs", () => {
+describe("programs have guards", () => {
   /** Changes that a caller may make between calls. */
   const changes: Readonly<Record<string, (own: ReturnType<typeof makeStep>, random: Random) => void>> = {
     nothing: () => undefined,

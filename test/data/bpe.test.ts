@@ -19,7 +19,7 @@ const fixture = JSON.parse(readFileSync(path, "utf8")) as Fixture;
 const tokenizer = data.trainBpe(fixture.text, { size: fixture.size });
 const hub = new HubTokenizer(JSON.parse(JSON.stringify(tokenizer)), {});
 
-describe("the trainer of Hugging Face's tokenizers", () => {
+describe("trained tokenizers equal those of Hugging Face's trainer", () => {
   test("produces the same tokens by the same merges in the same order, ties included", () => {
     const { vocab, merges } = tokenizer.toJSON().model;
     expect(merges).toEqual(fixture.tokenizer.model.merges as [string, string][]);
@@ -39,7 +39,7 @@ describe("the trainer of Hugging Face's tokenizers", () => {
   );
 });
 
-describe("a reader of the file", () => {
+describe("other programs read the file of a tokenizer", () => {
   const texts = [
     ...["The quick brown fox.", "και το λόγος", "пренаость", "المكتبة", "של הבים", "नमस्ते का", "ภาษาไทย"],
     ...[
@@ -106,7 +106,7 @@ test("the time per byte does not grow in a word of a megabyte", () => {
   expect(tokenizer.decode(tokenizer.encode(word))).toBe(word);
 });
 
-describe("mistakes of the caller", () => {
+describe("mistakes of the caller are reported", () => {
   test.each([256, 257.5, Number.NaN, 2 ** 21])("a vocabulary of %d tokens is rejected", (size) => {
     expect(() => data.trainBpe("text", { size })).toThrow(`a whole number from 257 to 1048576, got ${size}`);
   });

@@ -320,7 +320,7 @@ describe("errors for text that can't be used", () => {
   });
 });
 
-describe("without paths, the declarations of TypeScript", () => {
+describe("without paths, the text is the declarations of TypeScript", () => {
   /** Opens the default data in a process with this working folder. */
   function opened(cwd: string): { report?: data.DataReport; message?: string } {
     const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));

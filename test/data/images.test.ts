@@ -101,7 +101,7 @@ describe("ImageFolder", () => {
   });
 });
 
-describe("items sent from a thread", () => {
+describe("items are sent between threads", () => {
   const sent = (item: unknown): unknown => {
     const { value, moved } = pack(item);
     return unpack(structuredClone(value, { transfer: moved }));

@@ -187,7 +187,7 @@ describe("collate makes batches of values", () => {
   });
 });
 
-describe("items from other threads", () => {
+describe("items can come from other threads", () => {
   interface Square {
     readonly square: number;
     readonly values: Float32Array;

@@ -95,7 +95,7 @@ describe("results match those of diffusers", () => {
   });
 });
 
-describe("pictures of a pipeline", () => {
+describe("a pipeline draws pictures from texts", () => {
   const small = { prompt: "a ring", steps: 2, width: 8, height: 8 } as const;
 
   test("bytes are the rounded floats, and a seed draws the same picture again", async () => {
@@ -163,7 +163,7 @@ describe("pictures of a pipeline", () => {
   });
 });
 
-describe("rejected settings", () => {
+describe("a pipeline rejects unsupported settings", () => {
   const draw = async (options: object) =>
     (await diffusion.loadPipeline(folder)).generate({ prompt: "a", steps: 1, width: 8, height: 8, ...options });
   /** Loads the folder with a changed file. */

@@ -140,7 +140,7 @@ describe("schedulers find the data of a known model", () => {
   });
 });
 
-describe("rejected options of schedulers", () => {
+describe("schedulers reject unsupported options", () => {
   const x = ones([2, 1, 2, 2]);
   test.each([
     ["tooManySteps", () => diffusion.ddpm({ trainSteps: 10 }).sampler(11)],

@@ -21,7 +21,7 @@ const pathsIn = (out: string) =>
     reason,
   }));
 
-describe("on the cpu backend", () => {
+describe("the perceptron learns on the cpu backend", () => {
   const cpu = { ORCHARD_BACKEND: "cpu" };
 
   test("two epochs of a third of the digits reach 95 %", () => {

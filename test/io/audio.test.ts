@@ -34,7 +34,7 @@ function wav(format: readonly number[], data: Uint8Array, { size = data.length, 
   return Buffer.concat([head, extra, start, data]);
 }
 
-test("WAV files that Python wrote", async () => {
+test("WAV files that Python wrote are read", async () => {
   for (const { kind, rate, file, channels } of fixture.recordings) {
     const got = await loaded(Buffer.from(file, "base64"));
     expect({ kind, ...got }).toEqual({ kind, sampleRate: rate, channels });
@@ -62,7 +62,7 @@ test("WAV files with chunks of odd length, or with a size beyond their end, are 
   expect(await loaded(path)).toEqual({ sampleRate: 16_000, channels: [[0.5], [-0.5]] });
 });
 
-describe("rejected files", () => {
+describe("damaged audio files are rejected", () => {
   const data = Uint8Array.of(0, 64);
   test.each([
     ["unknownFormat", Buffer.from("OggS rest of the file")],

@@ -109,7 +109,7 @@ test("blocks become quantized tensors; large ones are mapped, and outlive the fi
   expect(() => file.tensor("long")).toThrow("was used after close()");
 });
 
-describe("a model in several files", () => {
+describe("a model in several files is read as one", () => {
   const split = (number: number) => fixture(`split-0000${number}-of-00003`);
 
   test.each([1, 2, 3])("a model in several files is opened through its file %d", (number) => {

@@ -153,7 +153,7 @@ test("a file that was damaged in between fails its checksum, and is downloaded a
   expect(requestsOfLarge().map(({ range }) => range)).toEqual(["bytes=1000-", null]);
 });
 
-describe("wrong responses of the hub", () => {
+describe("wrong responses of the hub are reported", () => {
   const other = Buffer.from(large);
   other[5] = other[5]! ^ 1;
   test.each<[string, Behaviour, string]>([

@@ -184,7 +184,7 @@ describe("names of GGUF files", () => {
   });
 });
 
-describe("requests for a model", () => {
+describe("models are requested from the hub only if needed", () => {
   test("a text that can only be a path is not requested from the hub", async () => {
     for (const given of ["nothing", "./owner/name", "a/b/c", "owner/name.gguf", "../name", "/owner/name"])
       expect(await failed(locate(given))).toMatchObject({ code: "notFound", path: given });

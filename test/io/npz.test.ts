@@ -150,7 +150,7 @@ function archiveOf(files: readonly { name: string; packed: Uint8Array; size: num
   return Buffer.concat([...parts, ...list, whole]);
 }
 
-describe("archives that would expand to gigabytes", () => {
+describe("archives that would expand to gigabytes are rejected", () => {
   const megabytes = deflateRawSync(Buffer.alloc(64 * 2 ** 20));
 
   test("a file larger than the memory limit is rejected before it is inflated", () => {

@@ -393,7 +393,7 @@ describe("an open safetensors file", () => {
   });
 });
 
-describe("an index of several files", () => {
+describe("an index of several files is checked", () => {
   const index = folder.file("model.safetensors.index.json");
   const write = (json: unknown) => writeFileSync(index, typeof json === "string" ? json : JSON.stringify(json));
 

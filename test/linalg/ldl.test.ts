@@ -161,7 +161,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
       });
   });
 
-test.each(["reference", "cpu"] as const)("gradients of ldlSolve by its right-hand side on %s", (backend) => {
+test.each(["reference", "cpu"] as const)("ldlSolve has gradients by its right-hand side on %s", (backend) => {
   on(backend, true, () => {
     const { ld, pivots } = ldlFactor(toTensor(symmetricFamilies["random"]!(4, 2), "float64"));
     checkGradients((b) => ldlSolve(ld, pivots, b), [leaf(families["random"]!(4, 2, 1))]);

@@ -225,7 +225,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   });
 });
 
-describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype }) => {
+describe.each(places)("determinants are accurate on $backend in $dtype", ({ backend, dtype }) => {
   const few = dtype === "float64" ? 14 : 6;
   const close = (actual: number, expected: number, digits: number): void =>
     expect(Math.abs(actual / expected - 1)).toBeLessThan(digits * (dtype === "float64" ? 2 ** -52 : 2 ** -23));

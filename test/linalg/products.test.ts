@@ -264,7 +264,7 @@ describe("gradients of both orders", () => {
   });
 });
 
-describe("rejected arguments", () => {
+describe("functions reject invalid matrices", () => {
   const square = eyeOf(2);
   test.each([
     ["a matrix that is not square", () => matrixPower(zeros([2, 3]), 2), ShapeError, "to be square, got float32[2, 3]"],

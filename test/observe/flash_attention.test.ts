@@ -107,7 +107,7 @@ describe("the log of attention passes", () => {
   });
 });
 
-describe.if(hasMetal)("the log on metal", () => {
+describe.if(hasMetal)("the log on metal lists copies", () => {
   test("copies of operands in the host's memory are logged once", () => {
     const { lines } = record(
       `const [q, k, v] = [0, 1, 2].map(() => orchard.reshape(tensor(new Float32Array(128)), [1, 1, 16, 8]));

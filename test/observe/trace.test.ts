@@ -132,7 +132,7 @@ const work = `
   ${hasMetal ? `withBackend("metal", () => { ${threeTimes("orchard.exp(tensor([1, 2])).toArray()")} });` : ""}
 `;
 
-describe("a reader of the format", () => {
+describe("a reader of the format accepts the trace", () => {
   test("Chrome's developer tools show the process, its thread and its operations, in their order", () => {
     const { path, spans, events } = trace(work);
     const program = join(import.meta.dir, "..", "support", "open-trace.ts");
@@ -203,7 +203,7 @@ describe("the trace is valid JSON", () => {
   });
 });
 
-describe("the path of a trace", () => {
+describe("the path of a trace is chosen by a variable", () => {
   test("%p stands for the process id", () => {
     const folder = newFolder();
     record("orchard.exp(tensor([1, 2]));", { ORCHARD_TRACE: join(folder, "trace-%p.json") }, folder);

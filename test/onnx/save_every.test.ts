@@ -89,7 +89,7 @@ async function check(drawn: Drawn): Promise<void> {
   }
 }
 
-describe("written or rejected", () => {
+describe("every function is written or rejected", () => {
   test.each(drawings.map(({ name, draw }) => [name, draw] as const))(
     "%s is written or rejected as documented",
     (_, draw) =>

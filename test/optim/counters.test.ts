@@ -39,7 +39,7 @@ function dispatchesOf(optimizer: optim.Optimizer<never>, parameters: readonly Te
 const parametersOf = (sizes: readonly number[], dtype: FloatDType): Tensor[] =>
   withBackend("metal", () => sizes.map((size) => zeros([size], { dtype, requiresGrad: true })));
 
-describe.if(isWatched)("a step on metal", () => {
+describe.if(isWatched)("a step on metal takes few launches", () => {
   test("a step on metal has a launch for nine parameters, regardless of their sizes and groups", () => {
     const parameters = parametersOf(
       Array.from({ length: 50 }, (_, index) => 8 + index),

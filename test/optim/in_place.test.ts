@@ -155,7 +155,7 @@ test("steps have the same bits for every number of threads and instruction set",
   }
 });
 
-describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
+describe.if(tested.includes("metal"))("failed command buffers on metal are computed again", () => {
   let warn: ReturnType<typeof spyOn>;
   beforeEach(() => {
     warn = spyOn(console, "warn").mockImplementation(() => undefined);

@@ -43,7 +43,7 @@ const optimizers: readonly (readonly [OptimizerName, object])[] = [
 ];
 const cases = optimizers.flatMap(([name, options]) => dtypes.map((dtype) => [name, options, dtype] as const));
 
-describe.each(cases)("steps of %s %j of %s", (name, options, dtype) => {
+describe.each(cases)("steps of %s %j of %s equal single steps", (name, options, dtype) => {
   test("one call changes many parameters as it changes each one alone", () => {
     on("cpu", () => {
       const [together, alone] = [parametersOf([dtype]), parametersOf([dtype])];

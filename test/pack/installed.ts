@@ -99,7 +99,7 @@ export function testEntries(): void {
 
 /** The first programs of the documentation. */
 export function testDocuments(): void {
-  describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s", (document) => {
+  describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s run", (document) => {
     const programs = programsOf(document);
     beforeAll(() => writeBooks(project));
 

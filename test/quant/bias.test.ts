@@ -118,7 +118,7 @@ test("a layer with a bias is one operation", () => {
   expect(bits(y)).toBe(bits(on("cpu", () => add(quantizedMatmul(x, layer.weight), row(5)) as Tensor)));
 });
 
-describe("rejected biases", () => {
+describe("invalid biases are rejected", () => {
   const x = wave(2, 64, 0.3);
   const w = quantizeGgml(ones([4, 64]), "q4_0");
 

@@ -147,7 +147,7 @@ test("groups of zeros stay zeros", () => {
     }
 });
 
-describe("rejected groups", () => {
+describe("groups of invalid sizes are rejected", () => {
   const codeOf = (body: () => unknown): unknown => {
     try {
       return body();

@@ -257,7 +257,7 @@ test.each(places)("gradients of second order reach x through the compressed weig
   expect(worst(second, twice)).toBeLessThan(1e-5);
 });
 
-describe("rejected operands", () => {
+describe("products reject invalid operands", () => {
   const w = quantizeInt4(ones([4, 64]));
 
   test("x of another width, and scalars, are rejected", () => {

@@ -129,7 +129,7 @@ describe.each(places)("schemes of quantization on %s", (backend) => {
   });
 });
 
-describe("rejected operands of schemes", () => {
+describe("schemes reject invalid operands", () => {
   const call = (name: (...values: never[]) => unknown, ...values: unknown[]) => {
     try {
       (name as (...values: unknown[]) => unknown)(...values);

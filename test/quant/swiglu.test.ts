@@ -228,7 +228,7 @@ test("several blocks of rows are right, of many rows of x", () => {
   expect(hex(got!)).toBe(hex(expected!));
 });
 
-test("the same bits on any number of threads", () => {
+test("any number of threads gives the same bits", () => {
   for (const format of ["q4_0", "q4_K", "f16", { bits: 3, groupSize: 32, symmetric: true }] as const)
     for (const precision of ["exact", "fast"] as const) {
       const all = [1, 4, 7, 16].map((count) => caseOf(format, count, 333, 512));

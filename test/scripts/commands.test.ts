@@ -202,7 +202,7 @@ test("the error for an unknown benchmark lists the benchmarks", () => {
   expect([err, exitCode]).toEqual([`Unknown benchmark "nothing"; the benchmarks are: ${known.join(", ")}.\n`, 1]);
 });
 
-describe("unsupported features of backends", () => {
+describe("unsupported features of backends are listed", () => {
   const report = join(empty, "report", "gaps.txt");
 
   test("unsupported features are listed with their reasons at the end of a run, before the counts", () => {

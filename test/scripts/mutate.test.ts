@@ -60,7 +60,7 @@ describe("mistakes are made in TypeScript", () => {
   });
 });
 
-describe("mistakes in C++ and kernels", () => {
+describe("mistakes are made in C++ and kernels", () => {
   test.each([
     ["float x = a * b;", ["arithmetic: float x = a / b;"]],
     ["device float *x = y;", []],
@@ -82,7 +82,7 @@ describe("mistakes in C++ and kernels", () => {
   });
 });
 
-describe("over the files of the repository", () => {
+describe("mutations work in the files of the repository", () => {
   test("each mutation changes one line, and TypeScript still parses", async () => {
     const files = (await filesOf(packageRoot)).filter((file) => languageOf(file) !== undefined);
     for (const { files: own, name } of languages)
@@ -135,7 +135,7 @@ function smallRepository(name: string): (path: string, text: string) => void {
   return write;
 }
 
-describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
+describe.skipIf(Bun.which("git") === null)("mutants in a small repository are judged", () => {
   test("the nearest tests come first, and unrelated ones are left out", () => {
     const write = smallRepository("nearest");
     const tests = new Tests(folder.file("nearest"));

@@ -337,7 +337,7 @@ const LUMINANCE = `(css) => {
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
 }`;
 
-describe.each(["light", "dark"])("the page in %s", (scheme) => {
+describe.each(["light", "dark"])("the page works in %s", (scheme) => {
   test.each([320, 1280])("%d pixels wide: nothing is cut off, and everything is readable", async (width) => {
     await page.setViewport({ width, height: 640 });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);

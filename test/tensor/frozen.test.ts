@@ -8,7 +8,7 @@ beforeEach(() => setBackend("cpu"));
 
 const LARGE = 1 << 22;
 
-describe("arrays of the caller", () => {
+describe("changes of the caller's arrays have no effect", () => {
   const cases: Readonly<Record<string, (sizes: number[]) => Tensor>> = {
     reshape: (sizes) => ones([16]).reshape(sizes),
     "reshape of a transposed tensor": (sizes) => ones([4, 4]).transpose(0, 1).reshape(sizes),

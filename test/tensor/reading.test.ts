@@ -63,7 +63,7 @@ describe("a timer runs while data() is awaited", () => {
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-describe("the result of data()", () => {
+describe("data() returns typed arrays", () => {
   test.each([...dtypes])("%s gives a typed array of the same kind, for a whole tensor and a part", async (dtype) => {
     const x = toDType(fromArray(Uint8Array.from({ length: 70_000 }, (_, index) => index % 100)), dtype);
     const view = new Tensor(x.storage, dtype, [2, 3, 11_000], [1, 2, 6], 5);

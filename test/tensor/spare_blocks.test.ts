@@ -80,7 +80,7 @@ describe("blocks that are kept for reuse", () => {
   });
 });
 
-describe("the cache of spare blocks", () => {
+describe("the cache of spare blocks is bounded", () => {
   test("the cache is bounded", () => {
     const blocks = Array.from({ length: 200 }, () => new ScriptMemory(LARGE - 8));
     for (const block of blocks) {

@@ -5,7 +5,7 @@ import { checkFlat as checkFlatMemory } from "../support/flat-memory.ts";
 
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 
-describe("memory of training without dispose", () => {
+describe("training without dispose needs bounded memory", () => {
   test.concurrent("memory stays flat over 5,000 steps on cpu, never waiting", () =>
     checkFlat("cpu", "5000", "sync", "128x128x128"));
   test.concurrent("memory stays flat over 5,000 steps on cpu, awaiting each", () =>
@@ -14,7 +14,7 @@ describe("memory of training without dispose", () => {
     checkFlat("cpu", "5000", "sync", "16x16x4"));
 });
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("memory of training without dispose on metal", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("training without dispose on metal needs bounded memory", () => {
   test.concurrent("memory stays flat over 4,000 steps, never waiting", () =>
     checkFlat("metal", "4000", "sync", "32x32x16"));
   test.concurrent("memory stays flat over 2,000 steps, awaiting each", () =>

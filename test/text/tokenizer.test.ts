@@ -104,7 +104,7 @@ const ofMetadata = (pairs: readonly (readonly [string, unknown])[]) => {
   return new text.PretrainedTokenizer(json, options);
 };
 
-describe("the tokenizers of GGUF files", () => {
+describe("the tokenizers of GGUF files equal those of folders", () => {
   test("GGUF's tokenizer of SentencePiece's BPE has the same tokens", async () => {
     const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
     const tokenizer = ofMetadata(metadataOf("llama", bpe));

@@ -16,7 +16,7 @@ const pathIn = (svg: string, kind: string): (readonly [number, number])[] => {
 };
 const lastText = (svg: string, name: string) => new RegExp(`>${name} ([\\d.]+)<`).exec(svg)?.[1];
 
-describe("the picture of losses", () => {
+describe("the picture shows the losses", () => {
   const svg = drawCurve({ training: points(100, (step) => 1 + 3 / step), heldOut: [{ step: 50, loss: 1.5 }] });
 
   test("the picture has a point for each step, later ones further right, and smaller losses further down", () => {
@@ -75,7 +75,7 @@ describe("a curve is drawn as a PNG picture", () => {
   });
 });
 
-describe("in a run's folder", () => {
+describe("a run's folder has pictures of its losses", () => {
   const { path: folder } = testFolder("curve");
   const file = (kind: keyof typeof CURVE_FILES) => Bun.file(join(folder, CURVE_FILES[kind]));
 

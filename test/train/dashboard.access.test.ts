@@ -58,7 +58,7 @@ const local = () => `Host: 127.0.0.1:${port}`;
 
 const paths = ["/", "/events", "/page.css", "/client.ts", "/settings.json", "/log.jsonl", "//", "/%2e%2e/package.json"];
 
-describe.each(paths)("a request to the dashboard: %s", (path) => {
+describe.each(paths)("requests to the dashboard are checked: %s", (path) => {
   const expectRefused = async (answer: Promise<string>, status = 403) => {
     const text = await answer;
     expect(statusOf(text)).toBe(status);
@@ -90,7 +90,7 @@ describe.each(paths)("a request to the dashboard: %s", (path) => {
   });
 });
 
-describe("with host and token right", () => {
+describe("a request with the right host and token is answered", () => {
   const hosts = () => [`127.0.0.1:${port}`, `localhost:${port}`, `LOCALHOST:${port}`, `[::1]:${port}`];
 
   test("the page is served, and sends no referrer", async () => {

@@ -105,7 +105,7 @@ test("rows of queries and keys are permuted as by convert_hf_to_gguf.py's permut
   }
 });
 
-describe("tokens of the vocabulary", () => {
+describe("tokens of the vocabulary are written", () => {
   const settings = runs.gpt!;
   const valuesOf = (metadata: Readonly<Record<string, unknown>>, key: string) =>
     (metadata[`tokenizer.ggml.${key}`] as { value: readonly (string | number)[] }).value;

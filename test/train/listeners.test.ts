@@ -52,7 +52,7 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
   expect(shown).toContain("step 1, saved: a.safetensors\n");
 });
 
-describe("the line of progress", () => {
+describe("the line of progress shows the state", () => {
   const figures = {
     ...{ loss: "loss 1.234", heldOut: "2.345", speed: "45.7K", left: "12 min 30 s" },
     ...{ memory: "123.4 MB", backend: "reference" },

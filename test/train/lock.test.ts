@@ -11,7 +11,7 @@ import { testFolder } from "../support/folder.ts";
 const { path: folder } = testFolder("lock");
 let folders = 0;
 
-describe("the lock of a folder", () => {
+describe("the lock of a folder excludes other processes", () => {
   const made = () => {
     const path = join(folder, `${folders++}`);
     mkdirSync(path);
@@ -56,7 +56,7 @@ describe("the lock of a folder", () => {
     expect(() => lockFolder("test", path)).toThrow("expected a file, got a folder (EISDIR)");
   });
 
-  describe("on a file system", () => {
+  describe("the lock warns on some file systems", () => {
     const warned = spyOn(console, "warn").mockImplementation(() => undefined);
     afterEach(() => {
       warned.mockClear();

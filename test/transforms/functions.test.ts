@@ -154,7 +154,7 @@ describe("jvp of a metalKernel uses its rules", () => {
   });
 });
 
-describe("a metalKernel with a vmap rule", () => {
+describe("a metalKernel may have a vmap rule", () => {
   type Values = { x: Tensor; w: Tensor; power: number };
   const infos: KernelVmapInfo<Values>[] = [];
   let calls = 0;
@@ -262,7 +262,7 @@ describe("a metalKernel with a vmap rule", () => {
   });
 });
 
-describe("linear algebra under vmap", () => {
+describe("linear algebra works under vmap", () => {
   const general = randn([3, 4, 4], { dtype: "float64" });
   const definite = general.matmul(general.transpose(1, 2)).add(library.eye(4, { dtype: "float64" })) as Tensor;
   const right = randn([4, 2], { dtype: "float64" });

@@ -69,7 +69,7 @@ function doubleForm(f: (...values: Tensor[]) => Tensor[], at: readonly Tensor[],
   });
 }
 
-describe("the tangent of every operation", () => {
+describe("every operation has the right tangent", () => {
   test("there are hundreds of tangents", () => expect(differentiable.length).toBeGreaterThan(290));
 
   test.each(differentiable.map((sample) => [sample.name, sample] as const))(

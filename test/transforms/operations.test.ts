@@ -415,7 +415,7 @@ describe("joins, copies and indices", () => {
   });
 });
 
-describe("chunks and random numbers", () => {
+describe("chunks and random numbers behave as documented", () => {
   test.each([0, 1, 2])("every chunkSize gives the same along axis %p", (dim) => {
     const x = randn([4, 5, 6]);
     for (const out of [0, 1, 2]) {

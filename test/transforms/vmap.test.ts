@@ -70,7 +70,7 @@ function checkAgainstLoop(f: (operands: readonly Tensor[]) => readonly Tensor[],
 
 const draws = repeats({ usual: 2, all: 12 });
 
-describe("every operation under vmap", () => {
+describe("every operation works under vmap", () => {
   test("there are hundreds of operations", () => expect(all.length).toBeGreaterThan(330));
 
   test.each(all.map((sample) => [sample.name, sample] as const))(
@@ -97,7 +97,7 @@ function gradientsOf({ call }: Sample) {
   };
 }
 
-describe("the gradients of every operation, for each example", () => {
+describe("every operation has gradients for each example", () => {
   /** Operations without a derivative with respect to their first operand. */
   const without = new Set(["gammainc", "gammaincc", "zeta"]);
   const withGradient = all.filter(

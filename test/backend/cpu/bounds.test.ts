@@ -28,7 +28,7 @@ function errorOfCall(call: () => void): OrchardError {
 const claimed = { shape: [4_194_304, 4], strides: [4, 1] };
 const bytes = () => new Float32Array(16);
 
-describe("a tensor that claims [4194304, 4] over 64 bytes", () => {
+describe("a tensor that claims [4194304, 4] over 64 bytes is rejected", () => {
   test("its sum is rejected", () => {
     const out = new Float32Array(1);
     const error = errorOfCall(() =>

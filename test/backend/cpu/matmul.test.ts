@@ -178,27 +178,30 @@ test.each(["float64", "float32"] as const)(
   },
 );
 
-describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("products of few rows, %s", (dtype) => {
-  // Columns of b: whole groups, and a tail. k: whole vectors and blocks, and a tail.
-  test.each([
-    { size: [4, 258, 131], lies: ["rows", "columns"] },
-    { size: [3, 61, 1049], lies: ["rows", "columns"] },
-    { size: [2, 71, 1024], lies: ["gaps", "columns"] },
-    { size: [4, 600, 70], lies: ["rows", "rows"] },
-    { size: [3, 600, 70], lies: ["columns", "gaps"] },
-    { size: [5, 1058, 67], lies: ["rows", "rows"] },
-  ] as const)("the product $size of $lies is correct", ({ size, lies }) => {
-    const type = elementTypes[dtype];
-    const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
-    // Usually tests contiguous operands and one other layout, which differs by size and dtype.
-    for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
-      const given = randomCase(dtype, size, [...lies, out]);
-      expectRight(given, out);
-      const input = randomOperand(type, size[0], size[1], "oneRow", []);
-      expectRight({ ...given, input, alpha: 2, beta: -1 }, `${out}, with an input`);
-    }
-  });
-});
+describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)(
+  "products of few rows are correct, %s",
+  (dtype) => {
+    // Columns of b: whole groups, and a tail. k: whole vectors and blocks, and a tail.
+    test.each([
+      { size: [4, 258, 131], lies: ["rows", "columns"] },
+      { size: [3, 61, 1049], lies: ["rows", "columns"] },
+      { size: [2, 71, 1024], lies: ["gaps", "columns"] },
+      { size: [4, 600, 70], lies: ["rows", "rows"] },
+      { size: [3, 600, 70], lies: ["columns", "gaps"] },
+      { size: [5, 1058, 67], lies: ["rows", "rows"] },
+    ] as const)("the product $size of $lies is correct", ({ size, lies }) => {
+      const type = elementTypes[dtype];
+      const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
+      // Usually tests contiguous operands and one other layout, which differs by size and dtype.
+      for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
+        const given = randomCase(dtype, size, [...lies, out]);
+        expectRight(given, out);
+        const input = randomOperand(type, size[0], size[1], "oneRow", []);
+        expectRight({ ...given, input, alpha: 2, beta: -1 }, `${out}, with an input`);
+      }
+    });
+  },
+);
 
 test("with beta 0 the input is not read, and NaN in it is ignored", () => {
   const given = randomCase("float32", [5, 6, 7], ["rows", "rows", "rows"]);

@@ -49,7 +49,7 @@ test("the instruction sets match the (emulated) processor; the last one is used"
   if (named !== undefined) expect(initial).toBe(named.at(-1)!);
 });
 
-describe.each(isas)("products of two-byte floats with %s", (isa) => {
+describe.each(isas)("products of two-byte floats are correct with %s", (isa) => {
   const multipliesPairs = ["avx512_bf16", "amx", "bf16"].includes(isa);
   const addsWhole = ["fhm", "bf16"].includes(isa);
 

@@ -57,7 +57,7 @@ function errorOf(body: () => unknown): [unknown, string] {
   return [undefined, "nothing was thrown"];
 }
 
-describe("a kernel on tensors", () => {
+describe("a kernel can compute with tensors", () => {
   test("tensors are returned, and the kernel runs on metal if it has no fallback", () => {
     resetCodepaths();
     const { z } = axpy.apply({ x, y, a: 2 });

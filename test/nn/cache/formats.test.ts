@@ -143,7 +143,7 @@ async function windowed(name: string): Promise<nn.LanguageModel> {
   return (await nn.loadModel(folder, { dtype: "float32" })).model;
 }
 
-describe("windows of a cache", () => {
+describe("windows of a cache keep the last tokens", () => {
   const layer = () => new nn.MultiHeadAttention({ width: 8, heads: 2, causal: true, rotary: {}, dtype: "float64" });
   /** Each query attends to the last `window` keys alone. */
   const banded = (own: nn.MultiHeadAttention, x: Tensor, window: number) => {

@@ -276,7 +276,7 @@ test("a convolution prints what differs from the defaults", () => {
   );
 });
 
-describe.each([1, 2, 3] as const)("poolings along %d axes with indices", (rank) => {
+describe.each([1, 2, 3] as const)("poolings along %d axes return indices", (rank) => {
   const whole = () => randn([2, 3, ...new Array<number>(rank).fill(6)], seeded());
   const bytes = ({ values, indices }: { values: Tensor; indices: Tensor }) => [bytesOf(values), bytesOf(indices)];
 

@@ -266,7 +266,7 @@ describe("layers start with PyTorch's weights", () => {
   const deviationOf = (x: Tensor) => Number(x.std().item());
   const bounds = (x: Tensor) => largest(x);
 
-  test("PyTorch's initial weights: linear layers within 1 / √inputs, embeddings normal", () => {
+  test("initial weights are PyTorch's: linear layers within 1 / √inputs, embeddings normal", () => {
     const linear = new nn.Linear(64, 200, { generator: new Generator(1) });
     for (const parameter of [linear.weight, linear.bias!]) {
       expect(bounds(parameter)).toBeLessThanOrEqual(1 / 8);
@@ -278,7 +278,7 @@ describe("layers start with PyTorch's weights", () => {
     expect(new nn.LayerNorm(3).bias!.toArray()).toEqual([0, 0, 0]);
   });
 
-  test("GPT-2's initial weights: 0.02, scaled by 1 / √(2 layers) for the residual stream, biases 0", () => {
+  test("initial weights are GPT-2's: 0.02, scaled by 1 / √(2 layers) for the residual stream, biases 0", () => {
     const sizes = { vocabularySize: 97, contextLength: 64, layers: 8, heads: 2, width: 64 };
     const model = new nn.GPT({ ...sizes, generator: new Generator(1) });
     const deviations = [...model.namedParameters()]

@@ -198,7 +198,7 @@ describe("stateDict and loadStateDict", () => {
   });
 });
 
-describe("to(dtype)", () => {
+describe("to(dtype) converts a module", () => {
   test("to() converts floats, keeps tensors tied and frozen, and leaves integers unchanged", () => {
     const tied = new Tied();
     expect(tied.to("bfloat16")).toBe(tied);

@@ -110,7 +110,7 @@ function check(random: Random): void {
     );
 }
 
-describe.each([...Array(4).keys()])("drawn recurrent layers, seed %d", (seed) => {
+describe.each([...Array(4).keys()])("drawn recurrent layers equal single operations, seed %d", (seed) => {
   test("layers equal their formulas", () => {
     const random = new Random(seed);
     withBackend("cpu", () => {

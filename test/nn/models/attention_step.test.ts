@@ -130,7 +130,7 @@ describe.each([
   });
 });
 
-describe("a cache in q8_0", () => {
+describe("a step reads a cache in q8_0", () => {
   test.each(["float64", "float16", "bfloat16"] as const)(
     "for a model in %s, the step equals single operations",
     (dtype) => {

@@ -28,7 +28,7 @@ function run(layer: DecoderAttention, reason = "three layers", own = x) {
   return { together: callsOf("preferred") - before[0], apart: callsOf(reason) - before[1], values };
 }
 
-describe("queries, keys and values", () => {
+describe("queries, keys and values are computed in one operation", () => {
   test.each(["exact", "fast"] as const)("%s: one operation has the bits of three", (precision) => {
     const layer = made([], precision);
     const own = run(layer);

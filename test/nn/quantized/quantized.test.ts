@@ -423,7 +423,7 @@ describe("mismatching states are rejected", () => {
   });
 });
 
-describe('a model with the precision "fast"', () => {
+describe('a model with the precision "fast" multiplies in 8 bits', () => {
   test("its layers and its tied head multiply with x in 8 bits, and no other model does", () => {
     const [exact, fast] = [gpt({ tied: true }), gpt({ tied: true })];
     nn.quantizeModel(exact, { format: "q8_0" });

@@ -88,7 +88,7 @@ test("the names of weight norms in earlier versions are accepted", async () => {
   expect(errorOf(logits, answers["0.logits"]!)).toBeLessThan(CLOSE);
 });
 
-describe("options of CTC models", () => {
+describe("CTC models have options for times and silence", () => {
   const own = cases[0]!;
   const recording = tensor(audio(own.audio));
 

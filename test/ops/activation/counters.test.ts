@@ -51,7 +51,7 @@ const leaf = (x: Tensor): Tensor => {
   return x;
 };
 
-describe.skipIf(!tested.includes("metal"))("memory traffic on metal", () => {
+describe.skipIf(!tested.includes("metal"))("activations on metal access memory once", () => {
   afterAll(() => watch(false));
 
   const activations: readonly (readonly [string, (x: Tensor) => Tensor])[] = [

@@ -164,7 +164,7 @@ test("a call keeps only its results: an operand's memory is released with the op
 const fused = ways.filter(({ path }) => path === "fused");
 const changes = fused.flatMap((from) => fused.map((to) => [from.backend, to.backend] as const));
 
-test.each(changes)("forward on %s, backward on %s", (from, to) => {
+test.each(changes)("forward on %s and backward on %s give the same gradients", (from, to) => {
   const operands = inputs();
   const cotangent = randn([1, 2, 6, 3], { generator: new Generator(1) });
   const passes = (forward: typeof from, backward: typeof to) =>
@@ -203,7 +203,7 @@ describe("gradients of third order", () => {
   });
 });
 
-describe("the choice of a backend", () => {
+describe("the backend of attention is chosen by rules", () => {
   const backendsOf = (body: () => unknown) => {
     resetCodepaths();
     body();

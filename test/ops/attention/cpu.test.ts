@@ -101,7 +101,7 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
   });
 });
 
-describe("several chunks of keys", () => {
+describe("several chunks of keys give the results of one", () => {
   const sizes = [2, 24, 600, 8, 5] as const;
   test.each(["bhij", "ij", "hj", "bi", "i", "h"])("several chunks of keys have a gradient of bias[%s]", (bias) => {
     checkCase({ ...caseOf(["causal"], sizes, 5), bias, name: `bias of ${bias}` }, "float32", way);
@@ -117,7 +117,7 @@ describe("several chunks of keys", () => {
   });
 });
 
-describe("few queries, several chunks of keys", () => {
+describe("few queries use several chunks of keys", () => {
   const sizes = [2, 3, 2500, 20, 18] as const;
   test.each([
     ["grouped", "causal"],
@@ -183,7 +183,7 @@ test("short heads are correct in panels of each width", () => {
   for (const rows of [9, 31, 64, 257]) checkCase(caseOf(["causal"], [2, rows, rows, 32, 16], 4), "float32", way);
 });
 
-describe("the memory of attention", () => {
+describe("the memory of attention is linear", () => {
   const megabyte = 2 ** 20;
   const rows = 8192; // a matrix of their scores takes 256 MB
   const run = () => {

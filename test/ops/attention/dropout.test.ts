@@ -29,7 +29,7 @@ function isKept(p: number, key: PhiloxKey, sequence: number, head: number, i: nu
 const key: PhiloxKey = [0x12345678, 0x9abcdef0];
 const backends = tested.filter((backend) => !("missing" in attentionDropoutMask.implementations[backend]));
 
-describe.each(backends)("the mask on %s", (backend) => {
+describe.each(backends)("the mask of dropout is the same on %s", (backend) => {
   const draw = (p: number, shape: readonly number[], packed?: Parameters<typeof dropoutMask>[0]["packed"]) =>
     withStrict(true, () => withBackend(backend, () => dropoutMask({ dropout: dropoutOf(p, key), packed }, shape)));
 

@@ -50,7 +50,7 @@ const masks: Readonly<Record<string, FlashAttentionOptions>> = {
 };
 
 describe.each(ways)("attention with infinite and missing operands on $name", (way) => {
-  describe.each([Number.NaN, Infinity, -Infinity])("keys and values of %d", (loud) => {
+  describe.each([Number.NaN, Infinity, -Infinity])("masked keys and values of %d have no effect", (loud) => {
     test.each(Object.keys(masks))("masked keys and values have no effect, masked by %s", (name) => {
       const [q, k, v] = [parameter(2, 1, 5, 8), parameter(2, 1, 7, 8), parameter(2, 1, 7, 3)];
       const options = () => ({ ...masks[name], generator: new Generator(2) });

@@ -118,7 +118,7 @@ const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((total, value, at) => total + value * b[at]!, 0);
 
-describe.each(ways)("in float32 on $name", (way) => {
+describe.each(ways)("gradients in float32 on $name are accurate", (way) => {
   const isSlow = way.backend === "metal"; // usually every other combination there
   test.each(isSlow ? usually(rows, (_, at) => at % 2 === 0) : rows)(
     "gradients agree with %s, along a direction halfway between the gradient and a random one",

@@ -126,7 +126,7 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
     expect(largestError(got, run(of, {}, "reference"))).toBeLessThan(1e-5);
   });
 
-  describe("attention with the tiles of M3 and later", () => {
+  describe("attention with the tiles of M3 and later is correct", () => {
     const names: readonly (readonly OptionName[])[] = [
       [],
       ["causal", "dropout"],
@@ -256,7 +256,7 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
   const louder = (x: Numbers, [, , rows, dim]: Shape, isLoud: (row: number) => boolean, loud: number) =>
     x.map((own, at) => (isLoud(Math.floor(at / dim) % rows) ? loud : own));
 
-  describe.each([Number.NaN, Number.POSITIVE_INFINITY])("keys and values of %d", (loud) => {
+  describe.each([Number.NaN, Number.POSITIVE_INFINITY])("masked keys and values of %d change no bit", (loud) => {
     const of = operands([1, 2, 70, 24], [1, 2, 70, 24]);
     const withKeys = (isLoud: (row: number) => boolean, value: number): Operands => ({
       ...of,

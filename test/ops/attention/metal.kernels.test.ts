@@ -32,7 +32,7 @@ const kernels: readonly TiledKernel[] = ["forward", "gradient_queries", "gradien
 const dtypesOf = ({ bytes }: Tile): readonly DType[] => (bytes === 4 ? ["float32"] : ["float16", "bfloat16"]);
 const rows = tiles.map((tile) => [`${tile.family} ${tile.bytes} bytes ${kernelName(tile, "*")}`, tile] as const);
 
-describe("the table of attention's tiles", () => {
+describe("the table of attention's tiles is complete", () => {
   test.each(rows)("%s: tiles are whole matrices that fit threadgroup memory", (_, tile) => {
     const { width, across, columns } = tile;
     expect([width % (8 * across), columns % 8, [1, 2, 4].includes(across)]).toEqual([0, 0, true]);

@@ -37,7 +37,7 @@ test("a valid call attends to the rows of its sequence", () => {
   expect([...own[6]!]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
-test("caches in q8_0 blocks", () => {
+test("caches in q8_0 blocks are read", () => {
   const ones = () => new Float32Array(32).fill(1);
   const sizes = { heads: 1, dim: 32, valueDim: 32, pairs: 0, scale: 1 / 8, sequenceStrides: [32, 32, 32] };
   const values: Values = { ...good, ...sizes, isPacked: true, tokenStrides: [32, 32, 32], headStrides: [32, 32, 32] };

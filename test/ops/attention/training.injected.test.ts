@@ -56,7 +56,7 @@ const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count:
   "command-buffer": (step) => ({ skip: step % 3, count: 1 }),
 };
 
-describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses", () => {
+describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses survives faults", () => {
   test.each(faultKinds)("losses are equal with a fault in each step: %s", (kind) => {
     const disturb = (step: number) => metalContext().injectFault(kind, plans[kind](step));
     checkCurve("attentionBackward", injectedFaults[kind], () => learn(disturb));

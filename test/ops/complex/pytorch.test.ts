@@ -105,7 +105,7 @@ describe.each(["cpu", "reference", "metal"] as const)("complex numbers equal PyT
   }
 });
 
-describe("complex signed zeros, infinities and NaN", () => {
+describe("complex signed zeros, infinities and NaN are as in PyTorch", () => {
   const points = operandIn(0, values(special.points), [special.points.length / 2], "complex128");
   for (const [name, wanted] of Object.entries(special.results))
     test(name, () => {

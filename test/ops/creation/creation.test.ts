@@ -209,7 +209,7 @@ describe("linspace includes both ends", () => {
   });
 });
 
-describe("eye", () => {
+describe("eye returns an identity matrix", () => {
   eachBackend("ones on the diagonal", dtypes, (dtype) => {
     for (const [n, m] of [
       [3, 3],

@@ -42,7 +42,7 @@ describe("invalid sizes are rejected", () => {
       refuses(() => withBackend(backend, () => zeros([2 ** 45])), OrchardError, "[allocate]", `${2 ** 47}`));
 });
 
-describe("invalid dtypes and values", () => {
+describe("invalid dtypes and values are rejected", () => {
   test("an unknown dtype is rejected", () =>
     refuses(() => zeros([1], { dtype: "float8" as DType }), DTypeError, "float8", "float32"));
   test("integers have no gradient", () =>

@@ -188,7 +188,7 @@ describe("kernels that read elements of two bytes by eight", () => {
     }
   });
 
-  test("rows of a multiple of eight, of four and of neither", () => {
+  test("rows of a multiple of eight, of four and of neither access each element once", () => {
     const add = computeOf("add");
     const rowsOf = (size: number) => [ones([32, size], "float16"), ones([size], "float16")];
     checkTraffic(add, rowsOf(64), { rank: 2, width: 8 });

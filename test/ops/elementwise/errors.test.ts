@@ -107,7 +107,7 @@ test.each(mistakes)("%s rejects invalid arguments", (_name, body, expected) => {
 });
 
 /** PyTorch's `sub` rejects a bool in either operand. */
-describe.each(["metal", "cpu", "reference"] as const)("bools in differences, on %s", (backend) => {
+describe.each(["metal", "cpu", "reference"] as const)("differences of bools are rejected, on %s", (backend) => {
   const tensors = dtypes.flatMap((dtype) => [[1, 0], 1].map((x) => tensor(x, { dtype })));
   const operands: readonly Operand[] = [...tensors, 1, 1n, true, false];
   const foundIn = (x: Operand): string | undefined =>
@@ -135,7 +135,7 @@ describe.each(["metal", "cpu", "reference"] as const)("bools in differences, on 
   );
 });
 
-describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", (backend) => {
+describe.each(["metal", "cpu", "reference"] as const)("operands are rejected after dispose(), on %s", (backend) => {
   const uses: readonly (readonly [string, (x: Tensor, whole: Tensor) => unknown])[] = [
     ["neg", (x) => neg(x)],
     ["isnan", (x) => isnan(x)],
@@ -210,7 +210,7 @@ test("on metal an integer divided by zero is 0", () => {
   for (const divide of [floorDivide, remainder, fmod]) expect(on(() => divide(a, 0)).toArray()).toEqual([0, 0]);
 });
 
-describe("a cast with overflow: error", () => {
+describe("a cast that overflows is an error", () => {
   const strictly = (x: Parameters<typeof toDType>[0], dtype: "int8" | "uint8" | "int64" | "int32") =>
     toDType(x, dtype, { overflow: "error" });
 

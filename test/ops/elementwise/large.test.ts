@@ -30,7 +30,7 @@ const firstWrong = (got: ArrayLike<number | bigint>, want: (index: number) => nu
   return -1;
 };
 
-describe.each(isas)("large operands with %s", (isa) => {
+describe.each(isas)("large operands are correct with %s", (isa) => {
   const on = (body: () => void) => () => {
     configure(native, "isa", isa);
     withStrict(true, () => withBackend("cpu", body));

@@ -28,7 +28,7 @@ const operations: Readonly<Record<string, (x: Tensor) => Tensor>> = {
 };
 
 describe.each(["float32", "float64", "bfloat16"] as const satisfies readonly DType[])(
-  "pieces of large operands, %s",
+  "pieces of large operands are correct, %s",
   (dtype) => {
     test.each(Object.keys(operations))("%s is the same in pieces", (name) => {
       withBackend("cpu", () => {

@@ -271,7 +271,7 @@ const named: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   "of order 10": (x) => library.polygamma(10, x),
 };
 
-describe.each(["cpu", "reference"] as const)("known values in float64 on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("special functions have known values in float64 on %s", (backend) => {
   test.each(Object.keys(precise))("%s has its known values in float64", (name) => {
     const points = precise[name]!;
     const x = points.map(([at]) => at);

@@ -98,7 +98,7 @@ describe("backward() computes correct gradients", () => {
   });
 });
 
-describe("memory of a leaf's gradient", () => {
+describe("the memory of a leaf's gradient is not shared", () => {
   const shares = (a: Tensor, b: Tensor) => a.storage === b.storage;
 
   test("it is not shared with another leaf that receives the same tensor, or with the caller's", () => {

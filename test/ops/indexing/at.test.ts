@@ -132,7 +132,7 @@ test("gradients of at match finite differences", () => {
   for (const call of calls) gradcheck((own) => call(own!.mul(own!)), [x]);
 });
 
-describe("rejected indices", () => {
+describe("invalid indices are rejected", () => {
   const refusals: readonly (readonly [says: string, call: (x: Tensor) => unknown, kind?: typeof ShapeError])[] = [
     ["expected at most 3 indices for int64[2, 3, 4], got 4", (x) => x.at(0, 0, 0, 0), ShapeError],
     ["expected indices of -2 to 1", (x) => x.at(2), ShapeError],

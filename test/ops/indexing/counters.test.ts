@@ -111,7 +111,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe.if(isWatched)("memory traffic of indexing", () => {
+describe.if(isWatched)("indexing reads memory once", () => {
   test.each([...rows])(
     "$name reads and writes as little as possible",
     ({ compute, kernels, elements, indices = 0 }) => {

@@ -297,7 +297,7 @@ const partners: readonly ((x: Tensor, random: Random) => unknown)[] = [
   (x) => o.narrow(x, 0, 0, 1),
 ];
 
-describe.each(["cpu", "metal", "reference"] as const)("in the tensor's memory on %s", (backend) => {
+describe.each(["cpu", "metal", "reference"] as const)("results are in the tensor's memory on %s", (backend) => {
   test("drawn lengths, angles of any size, and operands that share the memory are right", () =>
     withBackend(backend, () => {
       const random = new Random(41);

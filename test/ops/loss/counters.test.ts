@@ -60,7 +60,7 @@ function backwardOf(compute: (x: Tensor) => Tensor, x: Tensor): () => unknown {
   return () => grad([output], [x], { gradOutputs });
 }
 
-describe.if(isWatched)("memory traffic of crossEntropy", () => {
+describe.if(isWatched)("crossEntropy reads memory once", () => {
   const targets = isWatched ? places(SLICES) : (undefined as never);
   const forward = (dtype: Narrow, labelSmoothing = 0) =>
     library.crossEntropy(library.ones([SLICES, CLASSES], { dtype }), targets, { labelSmoothing });
@@ -95,7 +95,7 @@ describe.if(isWatched)("memory traffic of crossEntropy", () => {
   });
 });
 
-describe.if(isWatched)("losses of one element each", () => {
+describe.if(isWatched)("losses of one element each read operands once", () => {
   const losses: Readonly<Record<string, (x: Tensor, target: Tensor) => Tensor>> = {
     mseLoss: library.mseLoss,
     binaryCrossEntropyWithLogits: library.binaryCrossEntropyWithLogits,
@@ -117,7 +117,7 @@ describe.if(isWatched)("losses of one element each", () => {
   });
 });
 
-describe.if(isWatched)("memory traffic of embeddings", () => {
+describe.if(isWatched)("embeddings read memory once", () => {
   const [TOTAL, ROWS, WIDTH] = [32, 40, 96];
   const index = isWatched ? places(TOTAL) : (undefined as never);
 

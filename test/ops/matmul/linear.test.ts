@@ -84,7 +84,7 @@ const leaf = (shape: readonly number[], seed: number): Tensor => {
   return x;
 };
 
-test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
+test.each(["cpu", "reference"] as const)("linear has gradients of gradients on %s", (backend) => {
   withBackend(backend, () => {
     const operands = [leaf([2, 3, 4], 1), leaf([5, 4], 2), leaf([5], 3)] as const;
     gradcheck(
@@ -99,7 +99,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
   });
 });
 
-describe.each(tested)("a weight of one axis on %s", (backend) => {
+describe.each(tested)("a weight of one axis is accepted on %s", (backend) => {
   test("the result and its gradients have no axis", () =>
     withBackend(backend, () => {
       const x = tensor(

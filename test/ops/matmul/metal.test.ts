@@ -60,7 +60,7 @@ const zerosOf = (shape: readonly [number, number]) => ({
   values: new Array<number>(shape[0] * shape[1]).fill(0),
 });
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal are correct", () => {
   let context: MetalContext;
   beforeAll(() => {
     context = metalContext();

@@ -147,7 +147,7 @@ describe("norms have gradients of gradients", () => {
 
 testVariants(import.meta.path, "loses nothing to the mean on metal|read twice, on metal");
 
-describe("rows far from zero", () => {
+describe("rows far from zero are accurate", () => {
   const columns = 768;
   const random = new Random(3);
   const source = Float32Array.from({ length: 2 * columns }, () => 1e4 + random.next() * 2 - 1);

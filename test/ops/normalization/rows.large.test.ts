@@ -41,7 +41,7 @@ function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound:
 const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21, bfloat16: 2 ** -8 };
 const dtypes = Object.entries(roundings) as [DType, number][];
 
-describe.each(isas)("large rows with %s", (isa) => {
+describe.each(isas)("large rows are accurate with %s", (isa) => {
   /** Usually half with each instruction set, in turn. */
   const inTurn = <Case>(cases: readonly Case[]) =>
     usually(cases, (_, at) => cases.length === 1 || (at + isas.indexOf(isa)) % 2 === 0);

@@ -150,7 +150,7 @@ describe.each(tested)("rope on %s", (backend) => {
   });
 });
 
-test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
+test.each(["cpu", "reference"] as const)("rope has gradients of gradients on %s", (backend) => {
   withBackend(backend, () => {
     const [cotangent, x] = [drawn([2, 3, 6], "float64"), drawn([2, 3, 6], "float64")];
     for (const leaf of [cotangent, x]) leaf.requiresGrad = true;

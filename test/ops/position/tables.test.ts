@@ -94,7 +94,7 @@ describe.each(tested)("rope with tables on %s", (backend) => {
     }));
 });
 
-test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) =>
+test.each(["cpu", "reference"] as const)("rope with tables has gradients of gradients on %s", (backend) =>
   on(backend, () => {
     const operands = [drawn([2, 3, 4], 1, "float64"), drawn([3, 2], 2, "float64"), drawn([3, 2], 3, "float64")];
     for (const own of operands) own.requiresGrad = true;

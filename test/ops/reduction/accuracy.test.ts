@@ -68,7 +68,7 @@ function growingSum(count: number): number {
 const pairwiseBound = (count: number, { magnitude }: Series): number =>
   (Math.log2(count) + 1) * 2 ** -24 * magnitude(count);
 
-describe.each(tested)("many numbers on %s", (backend) => {
+describe.each(tested)("sums of many numbers are accurate on %s", (backend) => {
   const count = counts[backend];
   for (const own of series) {
     const source = Float32Array.from({ length: count }, (_, index) => own.term(index));
@@ -96,7 +96,7 @@ const factors: Readonly<Record<string, (index: number) => number>> = {
 };
 const slices: Readonly<Record<string, readonly number[]>> = { adjacent: [50_000], "side by side": [50_000, 2] };
 
-describe.each(tested)("many factors on %s", (backend) => {
+describe.each(tested)("products of many factors are accurate on %s", (backend) => {
   for (const [name, factor] of Object.entries(factors))
     for (const [layout, shape] of Object.entries(slices))
       test(`the product of ${name} is accurate, ${layout}`, () => {

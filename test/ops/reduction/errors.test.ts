@@ -137,7 +137,7 @@ describe("reductions reject invalid dtypes", () => {
   });
 });
 
-describe.each(tested)("empty slices on %s", (backend) => {
+describe.each(tested)("empty slices are rejected on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const empty = on(() => zeros([2, 0]));
 

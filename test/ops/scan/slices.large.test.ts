@@ -60,7 +60,7 @@ const exponentials = Float64Array.from(source, (value) => Math.exp(value));
 const relative = (want: number) => Math.abs(want) * 2 ** -19;
 const logarithmic = (want: number) => (Math.abs(want) + 16) * 2 ** -23;
 
-describe.each(isas)("large slices with %s", (isa) => {
+describe.each(isas)("large slices are accurate with %s", (isa) => {
   const on = <Result>(body: () => Result): Result => {
     configure(native, "isa", isa);
     return withStrict(true, () => withBackend("cpu", body));

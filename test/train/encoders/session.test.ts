@@ -134,7 +134,7 @@ describe("embeddings of texts can be trained", () => {
   });
 });
 
-describe("training of a classifier", () => {
+describe("a classifier can be trained", () => {
   test.each([
     { steps: 48, learningRate: 4e-3 },
     { steps: 40, lora: 8, learningRate: 1e-2, finalLearningRate: 1e-2, loraTargets: ["query", "value", "up", "down"] },

@@ -45,7 +45,7 @@ function learned(line: object, template: string | undefined, name = "llama3") {
   });
 }
 
-describe("by {% generation %} in transformers", () => {
+describe("masks by {% generation %} equal those of transformers", () => {
   const { templates, rows } = fixture("masks");
   test.each<[number, string, { messages: object[]; tokens: number[]; mask: number[] }]>(
     rows.map((row: { template: string }, at: number) => [at, row.template, row]),
@@ -58,7 +58,7 @@ describe("by {% generation %} in transformers", () => {
   });
 });
 
-describe("by prefixes of a chat", () => {
+describe("masks by prefixes of a chat cover the answers", () => {
   const messages = [user("the 日本"), assistant("def 🍎\n x"), user("and"), assistant("नमस्ते")];
 
   test("answers and their end tokens are trained on", () => {

@@ -74,7 +74,7 @@ describe.skipIf(!isTested)("products by cuBLASLt agree with their definition", (
   });
 });
 
-describe.skipIf(!isTested || !metalContext().isSoftware)("the kernels of these products", () => {
+describe.skipIf(!isTested || !metalContext().isSoftware)("kernels of products agree with their definition", () => {
   const context = metalContext();
   beforeAll(() => context.configure("check", true));
   afterAll(() => context.configure("check", false));

@@ -83,7 +83,7 @@ test.each(["q8_0", "q4_0", "q4_K", "q6_K"])(
   },
 );
 
-describe("the table of docs/models.md", () => {
+describe("the table of docs/models.md is complete", () => {
   const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
   const [, table] = /## GGUF files\n(.*?)\n## /s.exec(page)!;
   const rows = table!

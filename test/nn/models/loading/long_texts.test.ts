@@ -19,7 +19,7 @@ const rowOf = (tokens: readonly number[]) => tensor([[...tokens]], { dtype: "int
 const logitsOf = (tokens: readonly number[] | Tensor, cache?: nn.KeyValueCache) =>
   noGrad(() => model.forward(Array.isArray(tokens) ? rowOf(tokens) : (tokens as Tensor), { cache, lastOnly: true }));
 
-describe.each([true, false])("with a cache: %p", (useCache) => {
+describe.each([true, false])("long texts have the right tokens, with a cache: %p", (useCache) => {
   test("tokens are right after a text that crosses the original context, and after one beyond it", () => {
     expect(greedy(model, first, 16, { useCache })).toEqual([across]);
     expect(greedy(model, long, 16, { useCache })).toEqual([behind]);

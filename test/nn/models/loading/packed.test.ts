@@ -96,7 +96,7 @@ const partsOf = (all: nn.StateDict, name: string): { parts: nn.StateDict; values
   return { parts, values: values! };
 };
 
-describe("GPTQ, AWQ and float8", () => {
+describe("weights in GPTQ, AWQ and float8 are read", () => {
   using file = io.openSafetensors(fixture("packed.safetensors"));
   const configs: Record<string, { quant_method: string; bits: number; group_size: number }> = JSON.parse(
     file.metadata["configs"]!,

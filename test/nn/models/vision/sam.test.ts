@@ -63,7 +63,7 @@ function masksOf(model: Model, pixels: Tensor) {
 describe.each(families)(
   "models of the family $family segment images as in transformers",
   ({ family, cases, answers }) => {
-    describe.each([...cases.entries()])("model %d of the family", (at, own) => {
+    describe.each([...cases.entries()])("model %d segments images as in transformers", (at, own) => {
       const loaded = load<Model>(`${family}.${at}`, own);
 
       test("pixels and embeddings equal those of transformers", async () => {
