@@ -106,7 +106,7 @@ for (const [installation, rank] of [
   [mpich, 1],
 ] as const)
   describe.skipIf(installation.missing !== undefined || process.platform !== "linux")(
-    `a run on ranks of ${installation.name}`,
+    `a run trains on ranks of ${installation.name}`,
     () => {
       test(`a run ends within seconds when rank ${rank} is killed, and resumes with the same losses`, async () => {
         const run = newRun();
@@ -142,15 +142,18 @@ for (const [installation, rank] of [
     },
   );
 
-describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("a run on ranks of Open MPI", () => {
-  test("a run ends when the launcher gets Ctrl-C, and resumes with the same losses", async () => {
-    const run = newRun();
-    const child = start(openMpi, 2, run, long);
-    const { exitCode } = await disturbed(run, child, (launcher) => process.kill(launcher, "SIGINT"));
-    expect(exitCode).not.toBe(0);
-    await expectToResume(openMpi, run);
-  });
-});
+describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")(
+  "a run trains on ranks of Open MPI",
+  () => {
+    test("a run ends when the launcher gets Ctrl-C, and resumes with the same losses", async () => {
+      const run = newRun();
+      const child = start(openMpi, 2, run, long);
+      const { exitCode } = await disturbed(run, child, (launcher) => process.kill(launcher, "SIGINT"));
+      expect(exitCode).not.toBe(0);
+      await expectToResume(openMpi, run);
+    });
+  },
+);
 
 const hosts = new Hosts(folder);
 afterAll(() => hosts[Symbol.dispose]());

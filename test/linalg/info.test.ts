@@ -61,7 +61,7 @@ describe.if(whyUnavailable("metal") === undefined)("the error of a factorization
     });
   });
 
-  test("gradients have the error", () => {
+  test("reading a gradient throws the error too", () => {
     onMetal(() => {
       const a = batch();
       a.requiresGrad = true;

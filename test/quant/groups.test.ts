@@ -42,7 +42,7 @@ test("MLX's fixtures have every number of bits with every group size", () => {
   expect(cases.length).toBe(all.length + 4);
 });
 
-describe.each(cases)("weights in MLX's format $key", ({ key, bits, groupSize, scaleDType }) => {
+describe.each(cases)("weights are read in MLX's format $key", ({ key, bits, groupSize, scaleDType }) => {
   const packed = groups[`${key}.weight`]!;
   const scales = groups[`${key}.scales`]!;
   const biases = groups[`${key}.biases`]!;

@@ -108,7 +108,7 @@ test.each(Object.entries(uses))(`%s: drawn texts give the package's results (see
   for (const text of texts) expect(await use(copy, text)).toEqual(await use(package_, text));
 });
 
-test("a module imports only the copies, by paths", async () => {
+test("bundled modules import copies of packages by their paths", async () => {
   const named: string[] = [];
   for (const path of new Bun.Glob("src/**/*.{js,ts}").scanSync({ cwd: folder })) {
     if (path.startsWith("src/vendor/")) continue;

@@ -180,7 +180,7 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
     test.each([
       ["float32", cases],
       ["bfloat16", cases.slice(1, 3)],
-    ] as const)("%s is correct in parts", (dtype, some) => {
+    ] as const)("attention computed in parts is correct with %s", (dtype, some) => {
       checked("parts of keys", () => {
         for (const each of some) checkCase(each, dtype, metal);
       });

@@ -241,7 +241,7 @@ function everyNumber(dtype: "float16" | "bfloat16"): Float32Array {
  */
 const narrow = functions.filter(([name]) => ["sigmoid", "gelu", "gelu by tanh", "silu"].includes(name));
 
-describe.each(["float16", "bfloat16"] as const)("every number of %s on metal", (dtype) => {
+describe.each(["float16", "bfloat16"] as const)("functions of every number of %s are accurate on metal", (dtype) => {
   test.each(narrow.map((row) => [row[0], row] as const))(
     "%s is accurate for every number",
     (_, [, compute, formula]) => {

@@ -224,7 +224,7 @@ test("heaviside has no gradient", () => {
   expect(library.heaviside(x, x).requiresGrad).toBe(false);
 });
 
-describe("gradients of the second order, by finite differences", () => {
+describe("gradients of the second order equal finite differences", () => {
   test.each([
     ["hypot", library.hypot],
     ["logaddexp", library.logaddexp],

@@ -177,7 +177,7 @@ describe("grad returns gradients of given tensors", () => {
     expect(numbers(grad(x.grad!, [x])[0])).toEqual([18]);
   });
 
-  test("valueAndGrad returns both, for the first arguments, and changes no grad", () => {
+  test("valueAndGrad returns the value and the gradients of the given arguments, and changes no grad", () => {
     const [w, x] = [tensor([1, 2]), tensor([3, 4])];
     const step = valueAndGrad((a: Tensor, b: Tensor) => sum(mul(mul(a, a), b)), 2);
     const { value, gradients } = noGrad(() => step(w, x));

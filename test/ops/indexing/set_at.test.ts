@@ -167,7 +167,7 @@ test("a number written at a mask, between whole axes, equals a loop for drawn sh
   }
 });
 
-test.each(tested)("a mask of another shape than its axes is an error that says so, on %s", (backend) => {
+test.each(tested)("a mask whose shape differs from its axes throws a ShapeError, on %s", (backend) => {
   const wrong = tensor([true, false, true]);
   expect(() => withBackend(backend, () => setAt(whole("float32"), [wrong], 1))).toThrow(ShapeError);
   expect(() => withBackend(backend, () => setAt(whole("float32"), [":", ":", wrong], 1))).toThrow(ShapeError);

@@ -169,7 +169,7 @@ describe("models can be quantized when they are loaded", () => {
   });
 });
 
-describe("memory of a model that loads", () => {
+describe("loading a model limits its memory", () => {
   afterEach(() => setMemoryLimit(null));
 
   /** 1.2 MB in float32. */
