@@ -67,8 +67,8 @@ const functionsOf = (namespace: object): string[] =>
     .filter(([name, value]) => typeof value === "function" && /^[a-z]/.test(name))
     .map(([name]) => name);
 
-describe("docs/coverage.md", () => {
-  test("lists names of each library, none twice", () => {
+describe("docs/coverage.md lists every name once", () => {
+  test("the page lists names of each library, none twice", () => {
     expect([pytorch.length > 400, numpy.length > 300, mlx.length > 200]).toEqual([true, true, true]);
     for (const rows of [pytorch, numpy, mlx]) expect(new Set(rows.map(({ theirs }) => theirs)).size).toBe(rows.length);
     // The three patterns find everything in backticks in a section.
@@ -77,7 +77,7 @@ describe("docs/coverage.md", () => {
       expect(namesOf(start(part)).length).toBe(rowsOf(part).length + [...part.matchAll(/ \| `[^`]+` \|$/gm)].length);
   });
 
-  test("every name exists", () => {
+  test("every name that the page lists exists", () => {
     expect(all.filter(({ ours }) => ours !== undefined && !isHere(ours))).toEqual([]);
     expect(others.filter((name) => name !== "linalg" && !isHere(name))).toEqual([]);
   });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { packageRoot } from "../src/core/paths.ts";
 
-test("the matchers of orchard-metal/test", () => {
+test("the matchers of orchard-metal/test compare tensors", () => {
   const { stderr, exitCode } = Bun.spawnSync([process.execPath, "test", "./test/support/matchers.ts"], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: undefined },

@@ -39,7 +39,7 @@ beforeAll(async () => {
   [tarball, platformTarball] = await packHere();
 });
 
-describe("the tarballs", () => {
+describe("the packed tarballs hold what users need", () => {
   const listed = (path = tarball) => {
     const { stdout } = Bun.spawnSync(["tar", "-tzf", path]);
     return stdout
@@ -85,13 +85,13 @@ describe("the tarballs", () => {
       }
   });
 
-  test("the platform's contains this machine's dylib of the cpu backend, and of Metal only Apple's", () => {
+  test("the platform's tarball contains this machine's dylib of the cpu backend, and of Metal only Apple's", () => {
     const dylibs = [cpuLibraryName, ...(hasMetal ? [libraryName] : [])];
     const others = ["LICENSE", "README.md", "index.d.ts", "index.js", "package.json"];
     expect(listed(platformTarball).sort()).toEqual([...others, ...dylibs].sort());
   });
 
-  test("have checksums that sha256sum reads", async () => {
+  test("tarballs have checksums that sha256sum reads", async () => {
     const sums = await Bun.file(join(folder, "tarballs", "SHA256SUMS")).text();
     const digest = (path: string) => new Bun.SHA256().update(readFileSync(path)).digest("hex");
     expect(sums).toBe([tarball, platformTarball].map((path) => `${digest(path)}  ${basename(path)}\n`).join(""));
@@ -109,7 +109,7 @@ describe("the tarballs", () => {
   });
 });
 
-describe("in an empty project", () => {
+describe("the package works in an empty project", () => {
   let asked: string[];
   beforeAll(async () => {
     asked = await add();
@@ -137,7 +137,7 @@ describe("in an empty project", () => {
     expect(asked).toContain(platformName);
   });
 
-  test("without the dylib these are three packages of at most 30 MB", () => {
+  test("without the dylib, the packages are three and at most 30 MB", () => {
     const others = asked.filter((name) => name !== platformName);
     const bytesOf = (folder: string) =>
       [...new Bun.Glob("**").scanSync({ cwd: folder, dot: true })].reduce(
@@ -149,7 +149,7 @@ describe("in an empty project", () => {
     expect(bytes.reduce((sum, own) => sum + own, 0)).toBeWithin(10e6, 30e6);
   });
 
-  test("it computes and trains with the packed dylib, without output", () => {
+  test("a program computes and trains with the packed dylib, without output", () => {
     const result = used();
     expectLearned(result);
     expect(result.backends).toEqual([hasMetal ? "metal" : "cpu"]);
@@ -177,7 +177,7 @@ describe("in an empty project", () => {
     expect([out, exitCode]).toEqual(["unknownName\n", 0]);
   });
 
-  test("it is one file with bytecode that this Bun accepts, and prints each module's output", async () => {
+  test("the package is one file with bytecode that this Bun accepts, and prints each module's output", async () => {
     await Bun.write(join(project, "one.js"), oneFile);
     await Bun.write(
       join(project, "items.ts"),
@@ -225,7 +225,7 @@ describe("in an empty project", () => {
     expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
   });
 
-  test("nothing in it names the folder in which it was bundled", () => {
+  test("nothing in the package names the folder in which it was bundled", () => {
     const names = ["bytecode", "library", "namespaces", "namespaces_bytecode"];
     for (const file of names.flatMap((name) => [`${name}.js`, `${name}.js.map`]))
       expect([file, readFileSync(join(installed, "src", "bundle", file), "utf8").includes(basename(folder))]).toEqual([
@@ -250,12 +250,12 @@ describe("in an empty project", () => {
   testDocuments();
   testCommands();
 
-  test("its command runs", () => {
+  test("the package's command runs", () => {
     const { out, exitCode } = bun("x", "orchard", "--version");
     expect([out, exitCode]).toEqual([`${packageFile.version}\n`, 0]);
   });
 
-  test("every command that it recommends exists: none that only a clone has", () => {
+  test("every command that the package recommends exists: none that only a clone has", () => {
     const advice = [
       bun("x", "orchard", "doctor"),
       bun("x", "orchard", "train", "--resume", "nowhere"),
@@ -268,7 +268,7 @@ describe("in an empty project", () => {
     expect(advice[2]).toContain("bunx orchard train --help");
   });
 
-  test("its types resolve and match the tensors", async () => {
+  test("the package's types resolve and match the tensors", async () => {
     const types = join(project, "node_modules", "@types");
     mkdirSync(types, { recursive: true });
     for (const name of ["@types/bun", "@types/node", "bun-types", "undici-types"])
@@ -326,7 +326,7 @@ describe("in an empty project", () => {
   });
 });
 
-describe.if(hasDevice)("the software device's package", () => {
+describe.if(hasDevice)("the software device's package works", () => {
   const { name } = device;
 
   beforeAll(async () => {
@@ -334,7 +334,7 @@ describe.if(hasDevice)("the software device's package", () => {
     await Bun.write(join(project, "kernel.ts"), kernelProgram);
   });
 
-  test("contains the dylib, Metal's headers and their descriptions", async () => {
+  test("the package contains the dylib, Metal's headers and their descriptions", async () => {
     const names = [...new Bun.Glob("**").scanSync({ cwd: device.folder })];
     const own = names.filter((path) => !path.startsWith("metal/"));
     expect(own.sort()).toEqual(["LICENSE", "README.md", "index.d.ts", "index.js", libraryName, "package.json"].sort());
@@ -344,7 +344,7 @@ describe.if(hasDevice)("the software device's package", () => {
     expect(await Bun.file(join(device.folder, "README.md")).text()).toMatch(/needs glibc 2\.\d\d or newer/);
   });
 
-  test("without it, functions that need it say how to add it", () => {
+  test("without the package, functions that need it say how to add it", () => {
     const command = `bun add --dev ${name}@${packageFile.version}`;
     expect(bun("x", "orchard", "doctor").out).toContain(`the software device is not installed\n`);
     expect(bun("x", "orchard", "doctor").out).toContain(`fix: ${command}\n`);
@@ -354,14 +354,14 @@ describe.if(hasDevice)("the software device's package", () => {
     );
   });
 
-  test("with it, but no compiler, a kernel says how to install one", () => {
+  test("with the package, but no compiler, a kernel says how to install one", () => {
     using _added = device.added();
     const { err, exitCode } = bun("kernel.ts");
     expect(err).toContain("`orchard toolchain install` brings one");
     expect(exitCode).toBe(1);
   });
 
-  test("with both, kernels run, the checker works, and several files are checked", async () => {
+  test("with package and compiler, kernels run, the checker works, and several files are checked", async () => {
     using _added = device.added();
     const more = withCompiler();
     expect(bunWith(more, "kernel.ts")).toEqual({ out: "3,5,7 metal\n", err: "", exitCode: 0 });

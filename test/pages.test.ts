@@ -32,7 +32,7 @@ test.each([
   ["docs/from-mlx.md", 40],
   ["docs/from-tensorflow-js.md", 45],
   ["docs/indexing.md", 25],
-])("each name in %s", (page, count) => {
+])("each name in %s exists", (page, count) => {
   const all = names(page);
   expect(all.length).toBeGreaterThan(count);
   expect(all.filter((code) => !isThere(code))).toEqual([]);

@@ -61,18 +61,18 @@ function declarationOf(path: string, name: string): Declaration {
 
 const declarations = declarationsOf(join(packageRoot, "src", "index.ts"));
 
-describe("src/index.ts", () => {
+describe("src/index.ts exports every name", () => {
   test("this test sees every name that a program sees", () => {
     const names = new Set(declarations.map(({ name }) => name));
     expect(Object.keys(library).filter((name) => !names.has(name))).toEqual([]);
     expect(Object.keys(library).length).toBeGreaterThan(150);
   });
 
-  test("every name has a comment", () => {
+  test("every exported name has a comment", () => {
     expect(declarations.filter(({ comment }) => comment === undefined).map(({ name }) => name)).toEqual([]);
   });
 
-  test("no name is internal", () => {
+  test("no exported name is internal", () => {
     expect(declarations.filter(({ comment }) => comment?.includes("@internal")).map(({ name }) => name)).toEqual([]);
   });
 });
@@ -143,7 +143,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   "PyTorch has it as a function only": ["gradient"],
 };
 
-describe("methods", () => {
+describe("tensors have methods for operations", () => {
   const functions = Object.entries(operations).filter(([, value]) => typeof value === "function");
   const excepted = Object.values(exceptions).flat();
 
@@ -175,7 +175,7 @@ describe("methods", () => {
     expect(Object.keys(library.tensor([1])).filter((name) => name in methods)).toEqual([]);
   });
 
-  test("backward, detach and clone", () => {
+  test("backward, detach and clone are methods", () => {
     const w = library.tensor([1, 2], { requiresGrad: true });
     w.mul(w).sum().backward();
     expect(w.grad?.toArray()).toEqual([2, 4]);

@@ -38,8 +38,8 @@ const documents = [
   "docs/vision",
 ].map((name) => `${name}.md`);
 
-describe.each(documents)("%s", (document) => {
-  test.each(examples(document))("$title", ({ program, promised }) => {
+describe.each(documents)("programs in %s", (document) => {
+  test.each(examples(document))("the program runs: $title", ({ program, promised }) => {
     const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_BACKEND: "cpu" },
@@ -48,17 +48,17 @@ describe.each(documents)("%s", (document) => {
   });
 });
 
-describe("docs/training.md", () => {
+describe("docs/training.md shows a whole program", () => {
   const { path: folder } = testFolder("training");
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
 
   const programs = programsOf("docs/training.md");
 
-  test("has a loop, data, a tokenizer, a checkpoint and an optimizer", () =>
+  test("the page has a loop, data, a tokenizer, a checkpoint and an optimizer", () =>
     expect(programs.length).toBeGreaterThan(4));
 
-  test.each(programs)("$title", async (example) => {
+  test.each(programs)("the program runs: $title", async (example) => {
     await writeBooks(folder);
     const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", example.program], {
       cwd: folder,

@@ -11,7 +11,7 @@ const attention: AttentionCase = {
   layouts: [plain, plain, plain, plain],
 };
 
-test.each(ways.map((way) => [way.name, way] as const))("attention, forward and backward: %s", (_, way) => {
+test.each(ways.map((way) => [way.name, way] as const))("attention is right, forward and backward: %s", (_, way) => {
   resetCodepaths();
   checkCase(attention, "float32", way);
   const passes = codepaths().filter(({ operation }) => /^attention(Forward|Backward)$/.test(operation));

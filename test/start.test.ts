@@ -17,11 +17,14 @@ function loadedBy(program: string): string[] {
 }
 
 // On macOS a process can't read its memory map.
-test.if(process.platform === "linux")("importing loads no dylib, and an operation only that of its backend", () => {
-  expect(loadedBy(`import ${from};`)).toEqual([]);
-  expect(loadedBy(`import { add, tensor } from ${from}; add(tensor([1, 2]), 1);`)).toEqual(["CPU"]);
-  expect(
-    loadedBy(`import { add, tensor, withBackend } from ${from};
+test.if(process.platform === "linux")(
+  "importing loads no dylib, and an operation loads only that of its backend",
+  () => {
+    expect(loadedBy(`import ${from};`)).toEqual([]);
+    expect(loadedBy(`import { add, tensor } from ${from}; add(tensor([1, 2]), 1);`)).toEqual(["CPU"]);
+    expect(
+      loadedBy(`import { add, tensor, withBackend } from ${from};
     withBackend("reference", () => add(tensor([1, 2]), 1));`),
-  ).toEqual([]);
-});
+    ).toEqual([]);
+  },
+);

@@ -76,7 +76,8 @@ export async function loadedWith(source: string, module: string): Promise<Readon
 /** Returns the names that a module exports, also those of `export * from`. */
 export async function exportsIn(source: string, path: string): Promise<string[]> {
   const text = await Bun.file(join(source, path)).text();
-  if (/^export let\b/m.test(text)) throw new Failure(`${path} exports a variable, whose changes copies do not see`);
+  if (/^export let\b/m.test(text))
+    throw new Failure(`${path} exports a variable; copies of the module would not see its changes`);
   return namesIn(source, path, text);
 }
 

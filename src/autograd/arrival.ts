@@ -14,7 +14,7 @@ export function onArrival(leaf: Tensor, hook: () => void): () => void {
   return () => void (hooks.get(leaf) === hook && hooks.delete(leaf));
 }
 
-/** The hook of a leaf. */
+/** Returns the hook of a leaf. */
 export const arrivalHookOf = (leaf: Tensor): (() => void) | undefined => hooks.get(leaf);
 
 /** Called once when a pass ends. @param isComplete whether it ended without an error */

@@ -17,7 +17,7 @@ export interface CapturedCall {
 type Receiver = (call: CapturedCall) => void;
 let receiver: Receiver | undefined;
 
-/** @internal The receiver of calls now; undefined if they are not captured. */
+/** @internal Returns the current receiver of calls; undefined if they are not captured. */
 export const capturing = (): Receiver | undefined => receiver;
 
 /** Runs `body`, which must not be asynchronous, and passes the calls that it makes to a receiver. */

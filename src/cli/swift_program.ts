@@ -7,7 +7,7 @@ import { testingCompiler } from "./swift_compiler.ts";
 import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
 
-/** The message if no Swift is found. */
+/** Returns the message if no Swift is found. */
 export const noSwift = (): string => `There is no Swift ${oldestSwift} or newer on this machine: ${swiftCommand()}`;
 
 /** Compiles a program. Returns its path, or the compiler's output if it does not compile. */

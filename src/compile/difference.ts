@@ -54,7 +54,7 @@ function blockDifference(a: RecordedCall, b: RecordedCall, except: ReadonlySet<n
   return `a number changes from call to call (${name}: ${a.block[at]}, then ${b.block[at]})`;
 }
 
-/** The storages of numbers that replays recompute. */
+/** Returns the storages of numbers that replays recompute. */
 export const liveStorages = ({ scalars }: Tracking): ReadonlySet<Storage | null> =>
   new Set(scalars.map(({ storage }) => storage));
 

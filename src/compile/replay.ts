@@ -184,7 +184,7 @@ export interface SavedParts {
   readonly result: Tree<ResultLeaf>;
 }
 
-/** The error of a function that can't be saved. */
+/** Returns the error of a function that can't be saved. */
 export const unsaved = (why: string): CompileError =>
   new CompileError("CompiledFunction.save", "unsaved", `the function can't be saved: ${why}`);
 

@@ -40,7 +40,7 @@ function drawBar(length: number, fraction: number): string {
 }
 
 /**
- * The number of columns for a line on standard error: one less than the terminal's, which may wrap a full line.
+ * Returns the number of columns for a line on standard error: one less than the terminal's, which may wrap a full line.
  * Unlimited without a terminal.
  */
 export const lineColumns = (): number =>

@@ -3,13 +3,13 @@ import { relative } from "node:path";
 
 export const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
 
-/** @example formatBytes(3 * 2 ** 20); // "3.0 MB" */
+/** Formats bytes with three significant digits. @example formatBytes(3 * 2 ** 20); // "3.0 MB" */
 export function formatBytes(bytes: number): string {
   const power = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
   return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${BYTE_UNITS[power]}`;
 }
 
-/** @example formatDuration(3661); // "1 h 1 min" */
+/** Formats a duration. @example formatDuration(3661); // "1 h 1 min" */
 export function formatDuration(seconds: number): string {
   if (!Number.isFinite(seconds)) return "…";
   const whole = Math.round(seconds);
@@ -20,7 +20,7 @@ export function formatDuration(seconds: number): string {
 
 let counts: Intl.NumberFormat | undefined; // creating a NumberFormat takes 4 ms
 
-/** @example formatCount(12_345); // "12.3K" */
+/** Formats a count with three significant digits. @example formatCount(12_345); // "12.3K" */
 export function formatCount(count: number): string {
   counts ??= new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
   return counts.format(count);

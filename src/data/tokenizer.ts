@@ -77,7 +77,7 @@ export function decodeAll(tokenizer: string, stream: TextStream, tokens: Iterabl
   return text + stream.end();
 }
 
-/** @internal @throws {ArgumentError} if the text is not a string. */
+/** @internal Checks a text. @throws {ArgumentError} if the text is not a string. */
 export function checkText(tokenizer: string, text: unknown): string {
   if (typeof text === "string") return text;
   throw new ArgumentError(tokenizer, "invalidOperand", `expected text to be a string, got ${describeValue(text)}`);

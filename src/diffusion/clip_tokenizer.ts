@@ -20,7 +20,10 @@ export interface PromptTokenizer {
   readonly padding: number;
 }
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for another kind of tokenizer. */
+/**
+ * Loads the tokenizer of prompts from a folder. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError}
+ * for another kind of tokenizer.
+ */
 export function loadPromptTokenizer(folder: string): PromptTokenizer {
   const path = join(folder, "tokenizer_config.json");
   const config = existsSync(path) ? Object.fromEntries(settingsOf(path).entries()) : {};

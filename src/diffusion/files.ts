@@ -42,7 +42,10 @@ export interface KnownSettings {
   readonly withoutEffect: readonly string[];
 }
 
-/** @throws {ArgumentError} `unsupportedConfig` for unknown settings and unsupported values, naming them. */
+/**
+ * Checks the settings of a class. @throws {ArgumentError} `unsupportedConfig` for unknown settings and unsupported
+ * values, naming them.
+ */
 export function checkSettings(config: Settings, { className, read, fixed, withoutEffect }: KnownSettings): void {
   const isKnown = (key: string) =>
     key.startsWith("_") || [read, Object.keys(fixed), withoutEffect].some((list) => list.includes(key));
@@ -64,7 +67,7 @@ const files = [
   ...["diffusion_pytorch_model.fp16.safetensors", "model.fp16.safetensors"],
 ];
 
-/** @throws {FileError} `notFound` */
+/** Opens the weights of a folder. @throws {FileError} `notFound` */
 export function openWeights(folder: string): SafetensorsReader {
   const found = files.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (found !== undefined) return openFor(operation, found);

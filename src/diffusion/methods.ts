@@ -83,10 +83,7 @@ const preserving = (alphas: readonly number[], timesteps: readonly number[]) => 
   },
 });
 
-/**
- * Returns the steps of DDPM. Source: J. Ho et al., "Denoising Diffusion Probabilistic Models", 2020, equations 6, 7 and
- * 15.
- */
+/** Plans DDPM sampling: J. Ho et al., "Denoising Diffusion Probabilistic Models", 2020, equations 6, 7 and 15. */
 export function ddpmPlan(options: MethodOptions, count: number): Plan {
   const alphas = alphasOf(options);
   const timesteps = timestepsOf(options, count).map(roundEven);
@@ -107,9 +104,7 @@ export function ddpmPlan(options: MethodOptions, count: number): Plan {
   };
 }
 
-/**
- * Returns the steps of DDIM. Source: J. Song et al., "Denoising Diffusion Implicit Models", 2020, equations 12 and 16.
- */
+/** Plans DDIM sampling: J. Song et al., "Denoising Diffusion Implicit Models", 2020, equations 12 and 16. */
 export function ddimPlan(options: MethodOptions, count: number): Plan {
   const alphas = alphasOf(options);
   const timesteps = timestepsOf(options, count).map(roundEven);
@@ -143,8 +138,8 @@ const adamsBashforth = [
 ] as const;
 
 /**
- * Returns the steps of PNDM without Runge-Kutta steps: the first step is computed twice instead, as Stable Diffusion
- * does. Source: L. Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds", 2022, equations 9 and 12.
+ * Plans PNDM sampling: L. Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds", 2022, equations 9
+ * and 12, without Runge-Kutta steps: the first step is computed twice instead, as Stable Diffusion does.
  */
 export function pndmPlan(options: MethodOptions, count: number): Plan {
   const alphas = alphasOf(options);
@@ -213,8 +208,8 @@ function explodingData(x: Tensor, output: Tensor, sigma: number, { predictionTyp
 }
 
 /**
- * Returns the steps of Euler's method. Source: T. Karras et al., "Elucidating the Design Space of Diffusion-Based
- * Generative Models", 2022, algorithm 1.
+ * Plans sampling by Euler's method: T. Karras et al., "Elucidating the Design Space of Diffusion-Based Generative
+ * Models", 2022, algorithm 1.
  */
 export function eulerPlan(options: MethodOptions, count: number): Plan {
   const { timesteps, sigmas } = eulerSigmas(options, count);
@@ -260,7 +255,7 @@ function solverSigmas(options: MethodOptions, count: number): { timesteps: numbe
   return { timesteps, sigmas: [...sigmas, last].map(Math.fround) };
 }
 
-/** Returns the steps of DPM-Solver++ (2M). Source: C. Lu et al., "DPM-Solver++", 2022, algorithm 2. */
+/** Plans sampling by DPM-Solver++ (2M): C. Lu et al., "DPM-Solver++", 2022, algorithm 2. */
 export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
   const { timesteps, sigmas } = solverSigmas(options, count);
   const points = sigmas.map((sigma) => {
@@ -297,8 +292,8 @@ export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
 }
 
 /**
- * Returns the steps of flow matching. Source: P. Esser et al., "Scaling Rectified Flow Transformers for High-Resolution
- * Image Synthesis", 2024.
+ * Plans sampling of flow matching: P. Esser et al., "Scaling Rectified Flow Transformers for High-Resolution Image
+ * Synthesis", 2024.
  */
 export function flowMatchPlan({ trainSteps, shift, stochasticSampling }: MethodOptions, count: number): Plan {
   const shifted = (sigma: number) => (shift * sigma) / (1 + (shift - 1) * sigma);

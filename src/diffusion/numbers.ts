@@ -10,7 +10,7 @@ export function roundEven(x: number): number {
   return down % 2 === 0 ? down : down + 1;
 }
 
-/** `count` numbers from `start` to `end`, both included. */
+/** Returns `count` numbers from `start` to `end`, both included. */
 export const linspace = (start: number, end: number, count: number): number[] =>
   Array.from({ length: count }, (_, at) =>
     at === count - 1 && at > 0 ? end : start + at * ((end - start) / Math.max(1, count - 1)),
@@ -42,7 +42,7 @@ export function betasOf(schedule: BetaSchedule, start: number, end: number, coun
   );
 }
 
-/** ᾱₜ = Π (1 − βₛ) over s ≤ t. */
+/** Computes ᾱₜ = Π (1 − βₛ) over s ≤ t. */
 export function cumulativeAlphas(betas: readonly number[]): number[] {
   let product = 1;
   return betas.map((beta) => {
@@ -92,7 +92,7 @@ function trailing(last: number, trainSteps: number, count: number): number[] {
   return Array.from({ length: Math.ceil(last / ratio) }, (_, at) => roundEven(last + at * delta) - 1);
 }
 
-/** σₜ = √((1 − ᾱₜ) / ᾱₜ): the deviation of the noise relative to the data. */
+/** Computes σₜ = √((1 − ᾱₜ) / ᾱₜ): the deviation of the noise relative to the data. */
 export const sigmasOf = (alphas: readonly number[]): number[] =>
   alphas.map((alpha) => Math.fround(Math.sqrt(Math.fround(Math.fround(1 - alpha) / alpha))));
 
@@ -104,7 +104,7 @@ export function interpolated(values: readonly number[], at: number): number {
 }
 
 /**
- * `count` deviations from `largest` to `smallest`, equally spaced in σ^(1/7).
+ * Returns `count` deviations from `largest` to `smallest`, equally spaced in σ^(1/7).
  *
  * Source: T. Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models", 2022, equation 5.
  */

@@ -24,7 +24,7 @@ export interface Exchange {
   allGather(operation: string, from: Tensor, to: Tensor): Pending;
 }
 
-/** MPI reads and writes host memory, and waits for a device that still computes it. */
+/** Returns the exchange over MPI. MPI reads and writes host memory, and waits for a device that still computes it. */
 export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
   name: mpi.version(),
   isReady: () => true,
@@ -38,8 +38,8 @@ export const mpiExchange = (mpi: Mpi, everyone: Communicator): Exchange => ({
 });
 
 /**
- * NCCL's kernels run on a separate stream. They start once the Metal commands that compute their operands are complete,
- * so that the backward pass overlaps with the exchange.
+ * Returns the exchange over NCCL. NCCL's kernels run on a separate stream. They start once the Metal commands that
+ * compute their operands are complete, so that the backward pass overlaps with the exchange.
  */
 export const ncclExchange = (nccl: Nccl): Exchange => ({
   name: nccl.library.name,

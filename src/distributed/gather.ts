@@ -11,7 +11,7 @@ import { elementsOf, held, ownCopy, ownEmpty, published } from "./memory.ts";
 import { partShape } from "./reduce.ts";
 import { checkRank, worldOf } from "./world.ts";
 
-/** The call of `broadcast`. @throws {ArgumentError} @throws {AutogradError} */
+/** Returns the call of `broadcast`. @throws {ArgumentError} @throws {AutogradError} */
 export function broadcastCall(operation: string, x: Tensor, src: number, inPlace: boolean): Call {
   const { rank } = worldOf(operation);
   checkRank(operation, "src", src);
@@ -35,7 +35,7 @@ export function broadcastCall(operation: string, x: Tensor, src: number, inPlace
   };
 }
 
-/** The call of `allGather`. */
+/** Returns the call of `allGather`. */
 export function allGatherCall(operation: string, x: Tensor): Call {
   const { worldSize } = worldOf(operation);
   const from = held(x);
@@ -76,7 +76,7 @@ export function gather(operation: string, x: Tensor): Tensor {
   return published(queue.wait(queue.begin(operation, description, steps, () => exchange.isReady(x))));
 }
 
-/** The call of `allToAll`. @throws {ShapeError} */
+/** Returns the call of `allToAll`. @throws {ShapeError} */
 export function allToAllCall(operation: string, x: Tensor): Call {
   const { worldSize } = worldOf(operation);
   partShape(operation, x, worldSize);

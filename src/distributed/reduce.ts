@@ -25,7 +25,7 @@ const reductionOf = (op: ReduceOp): Reduction => (op === "mean" ? "sum" : op);
 /** 16-bit floats are reduced in float32. */
 const reducedDType = (dtype: DType): DType => (dtype === "float16" || dtype === "bfloat16" ? "float32" : dtype);
 
-/** The call of `allReduce`. @throws {DTypeError} @throws {ArgumentError} @throws {AutogradError} */
+/** Returns the call of `allReduce`. @throws {DTypeError} @throws {ArgumentError} @throws {AutogradError} */
 export function allReduceCall(operation: string, x: Tensor, op: ReduceOp, inPlace: boolean): Call {
   checkOp(operation, x, op);
   if (inPlace) checkTarget(operation, x, []);
@@ -99,7 +99,7 @@ function checkOp(operation: string, x: Tensor, op: ReduceOp): void {
     throw new ArgumentError(operation, "noGradient", `op "${op}" has no gradient; pass x.detach()`);
 }
 
-/** The call of `reduceScatter`. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
+/** Returns the call of `reduceScatter`. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
 export function reduceScatterCall(operation: string, x: Tensor, op: ReduceOp): Call {
   checkOp(operation, x, op);
   const { worldSize } = worldOf(operation);

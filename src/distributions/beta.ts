@@ -43,7 +43,7 @@ import { normal } from "./noise.ts";
 import { portableSoftmax } from "./portable.ts";
 import { logStandardGamma, standardGamma } from "./standard_gamma.ts";
 
-/** ln B(a, b) */
+/** Computes ln B(a, b), the logarithm of the beta function. */
 export const logBeta = (a: Tensor, b: Tensor): Tensor => sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)));
 
 /** Parameters of {@link Beta}. */

@@ -358,8 +358,8 @@ export abstract class ReparameterizedDistribution extends Distribution {
   }
 }
 
-/** @internal −Σ p ln p of the last axis. */
+/** @internal Computes −Σ p ln p along the last axis. */
 export const entropyOf = (probs: Tensor): Tensor => neg(xlogy(probs, probs));
 
-/** @internal The number of elements of an event. */
+/** @internal Returns the number of elements of an event. */
 export const sizeOf = (shape: Shape): number => elementCount(shape);

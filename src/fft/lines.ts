@@ -77,7 +77,7 @@ export function scaleOf(norm: FftNorm, length: number, inverse: boolean): number
   return (norm === "forward") === inverse ? 1 : 1 / length;
 }
 
-/** @throws {ArgumentError} `invalidLength` if a length is not a whole number of at least 1 */
+/** Checks a length. @throws {ArgumentError} `invalidLength` if a length is not a whole number of at least 1 */
 export function checkLength(operation: string, length: number): number {
   if (Number.isSafeInteger(length) && length >= 1) return length;
   throw new ArgumentError(

@@ -2,7 +2,7 @@ import { FileFormatError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
 import { nearestName } from "../core/suggestion.ts";
 
-/** The error for a name that a file does not have. */
+/** Returns the error for a name that a file does not have. */
 export function missingTensor(
   operation: string,
   path: string,

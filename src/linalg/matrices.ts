@@ -52,20 +52,22 @@ export function floatOperand(operation: string, x: Tensor, name = "a"): Tensor {
   return toDType(x, computeDType(x.dtype));
 }
 
-/** The compute dtype of a float dtype; a complex dtype itself. */
+/** Returns the compute dtype of a float dtype; a complex dtype itself. */
 export const computeDType = (dtype: DType): "float32" | "float64" | ComplexDType =>
   isComplex(dtype) || dtype === "float64" ? dtype : "float32";
 
-/** The machine epsilon of the parts of a compute dtype. */
+/** Returns the machine epsilon of the parts of a compute dtype. */
 export const epsilonOf = (dtype: DType): number => (realDType(dtype) === "float64" ? 2 ** -52 : 2 ** -23);
 
-/** @throws {DTypeError} if the dtypes differ. */
+/** Checks that dtypes are equal. @throws {DTypeError} if the dtypes differ. */
 export function checkSameDType(operation: string, a: Tensor, b: Tensor): void {
   if (a.dtype !== b.dtype)
     throw new DTypeError(operation, "dtypesDiffer", `expected operands of one dtype, got ${a.dtype} and ${b.dtype}`);
 }
 
-/** A dense, row-major tensor with offset 0, as primitives require; a copy if needed. Not recorded for gradients. */
+/**
+ * Returns a dense, row-major tensor with offset 0, as primitives require; a copy if needed. Not recorded for gradients.
+ */
 export const dense = (x: Tensor): Tensor => noGrad(() => (x.offset === 0 ? contiguous(x) : copyOf("contiguous", x)));
 
 /** As {@link dense}, but keeps matrices whose transposes are dense, for primitives that accept both layouts. */
@@ -75,7 +77,7 @@ export const denseOrTransposed = (x: Tensor): Tensor => (isTransposed(x) && x.of
 export const isTransposed = ({ shape, strides, isContiguous }: Tensor): boolean =>
   !isContiguous && isRowMajor(swapped(shape), swapped(strides));
 
-/** The strides of a result with the layout of `x`; undefined for row-major. */
+/** Returns the strides of a result with the layout of `x`; undefined for row-major. */
 export const stridesLike = (x: Tensor, shape: Shape = x.shape): readonly number[] | undefined =>
   isTransposed(x) ? swapped(rowMajorStrides(swapped(shape))) : undefined;
 
@@ -85,7 +87,7 @@ const swapped = (list: readonly number[]): number[] => [...list.slice(0, -2), li
 /** Transposes matrices, as a view. */
 export const mT = <D extends DType>(x: Tensor<D>): Tensor<D> => transpose(x, -2, -1);
 
-/** The conjugate transpose of matrices; for real ones the transpose, as a view. */
+/** Returns the conjugate transpose of matrices; for real ones the transpose, as a view. */
 export const mH = <D extends DType>(x: Tensor<D>): Tensor<D> => conjugate(mT(x)) as Tensor<D>;
 
 /** Broadcasts the batch axes of both operands to one shape. */

@@ -176,5 +176,5 @@ const recorders = recordersOf();
 /** The observer; undefined if nothing is recorded. */
 export const observer: Observer | undefined = recorders.length > 0 ? new Observer(recorders) : undefined;
 
-/** The number of copies so far if they are recorded, else 0. */
+/** Returns the number of copies so far if they are recorded, else 0. */
 export const copiesSoFar = (): number => observer?.copiesSoFar ?? 0;

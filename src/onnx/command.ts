@@ -77,7 +77,7 @@ function describeOther(value: Exclude<Value, Tensor | undefined>): string {
 function randomInput({ name, type, shape }: OnnxValue, sizes: Readonly<Record<string, number>>): Tensor {
   const dtype = type === undefined ? undefined : dtypeOfName(type);
   if (dtype === undefined || shape === undefined)
-    throw new ArgumentError("onnx", "unknownInput", `input "${name}": only tensors of a known rank can be drawn`);
+    throw new ArgumentError("onnx", "unknownInput", `input "${name}": random inputs require a tensor of a known rank`);
   const resolved = shape.map((size) => {
     const value = typeof size === "number" ? size : sizes[size ?? ""];
     if (value !== undefined) return value;

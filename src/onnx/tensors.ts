@@ -265,5 +265,5 @@ function readTensor({ file, position, isExternal }: StoredPart, described: Omit<
 const isRange = ({ position, length }: FileRange, size: number): boolean =>
   [position, length].every((each) => Number.isSafeInteger(each) && each >= 0) && position + length <= size;
 
-/** The folder of a model's file. */
+/** Returns the folder of a model's file. */
 export const folderOf = (path: string): string => dirname(path);

@@ -59,7 +59,7 @@ export const updateParameters = struct("Update", "optim/update.metal", {
   firstChunks: wholes,
 });
 
-/** The values of {@link updateParameters} except `firstChunks`. */
+/** Returns the values of {@link updateParameters} except `firstChunks`. */
 export const fieldsOf = ({ plane, members }: UpdateAttributes, sizes: readonly number[]) => ({
   ...{ parameters: members.length, plane, sizes },
   starts: members.map(({ start }) => start),

@@ -56,7 +56,7 @@ export class SGD extends FusedOptimizer<SGDOptions> {
     checkNumber(this.name, "dampening", group.dampening, finite);
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
     if (group.nesterov && (group.momentum === 0 || group.dampening !== 0))
-      throw new ArgumentError(this.name, "invalidOption", "nesterov needs a momentum above 0 and a dampening of 0");
+      throw new ArgumentError(this.name, "invalidOption", "nesterov requires a momentum above 0 and a dampening of 0");
   }
 
   protected override ruleOf = ({ momentum, nesterov }: ParameterGroup<SGDOptions>): RuleName =>

@@ -29,7 +29,7 @@ export interface Slot<Options> {
   state: Record<string, Tensor>;
 }
 
-/** A tensor in the form that steps use: the parts of a complex one, else the tensor itself. */
+/** Returns a tensor in the form that steps use: the parts of a complex one, else the tensor itself. */
 export const partsOf = (x: Tensor): Tensor => (isComplex(x.dtype) ? realView(x) : x);
 
 /** A slot in a step, with its gradient. */
@@ -38,7 +38,7 @@ export interface Update<Options> {
   readonly gradient: Tensor;
 }
 
-/** The dtype of a parameter's state. */
+/** Returns the dtype of a parameter's state. */
 export const stateDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 
 /** The shape and initial value of a state tensor. */

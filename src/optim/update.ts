@@ -53,6 +53,6 @@ function denseGradient(gradient: Tensor, { dtype }: Tensor): Tensor {
   );
 }
 
-/** The dtype in which a gradient enters a step. */
+/** Returns the dtype in which a gradient enters a step. */
 export const gradientDType = ({ dtype }: Tensor, parameter: Tensor["dtype"]): Tensor["dtype"] =>
   parameter === "float64" ? "float64" : dtype === "float64" ? "float32" : dtype;

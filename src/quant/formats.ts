@@ -49,12 +49,12 @@ export const scaleDTypes = ["float32", "float16", "bfloat16"] as const satisfies
 /** A dtype of scales and biases, or of a dequantized tensor. */
 export type ScaleDType = (typeof scaleDTypes)[number];
 
-/** A short name of a format: `q4_K`, `affine 4 bits, groups of 64`. */
+/** Returns a short name of a format: `q4_K`, `affine 4 bits, groups of 64`. */
 export const formatName = (format: QuantizedFormat): string =>
   typeof format === "string"
     ? format
     : `${format.symmetric ? "symmetric" : "affine"} ${format.bits} bits, groups of ${format.groupSize}`;
 
-/** The number of adjacent values along the last axis in a block or group. */
+/** Returns the number of adjacent values along the last axis in a block or group. */
 export const valuesOfBlock = (format: QuantizedFormat): number =>
   typeof format === "string" ? blockFormat(format).values : format.groupSize;

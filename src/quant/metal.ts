@@ -25,7 +25,7 @@ function rowBytesOf({ format, columns }: WeightAttributes): number {
   return (columns / values) * bytes;
 }
 
-/** The values of `QuantWeights`. */
+/** Returns the values of `QuantWeights`. */
 export const weightsStruct = (attributes: WeightAttributes) => ({
   ...{ rows: attributes.rows, columns: attributes.columns, rowBytes: rowBytesOf(attributes) },
 });

@@ -200,7 +200,7 @@ export function affineOfLevels(
   });
 }
 
-/** The dtype of a tensor, but float32 for float64. */
+/** Returns the dtype of a tensor, but float32 for float64. */
 export const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((each) => each === dtype) ?? "float32";
 
 const shapeWith = (shape: Shape, last: number): number[] => [...shape.slice(0, -1), last];
@@ -237,7 +237,7 @@ function floatsOf(operation: string, w: Tensor, mustBeFinite: boolean): Float32A
   return floats;
 }
 
-/** The values of weights in float32, all finite. @throws {ArgumentError} `notFinite` */
+/** Returns the values of weights in float32, all finite. @throws {ArgumentError} `notFinite` */
 export const finiteFloats = (operation: string, w: Tensor): Float32Array => floatsOf(operation, w, true);
 
 const scaleOverflow = (operation: string, at: number, w: Tensor, dtype: string): ArgumentError =>

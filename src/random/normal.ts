@@ -48,22 +48,22 @@ function logarithmOf(value: number, scale: number): number {
 }
 
 /**
- * −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. The result is in (0, 22.2]; large
- * results are finely spaced.
+ * Computes −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. The result is in (0,
+ * 22.2]; large results are finely spaced.
  */
 export function negativeLog(word: number): number {
   const isLarge = word >= 2 ** 24;
   return -logarithmOf(isLarge ? word >>> 8 : Math.max(word, 1), isLarge ? -24 : -32);
 }
 
-/** −ln(1 − u) for the same u: an exponentially distributed number, finely spaced where it is small. */
+/** Computes −ln(1 − u) for the same u: an exponentially distributed number, finely spaced where it is small. */
 export function exponential(word: number): number {
   const isLarge = word >= 2 ** 24;
   const u = isLarge ? (word >>> 8) * 2 ** -24 : Math.max(word, 1) * 2 ** -32;
   return u < 0.25 ? -logarithm(-u, 0) : -logarithmOf(fround(1 - u), 0);
 }
 
-/** Cosine and sine of 2π · w · 2⁻³², truncated to 26 bits. The nearest quarter turn is subtracted exactly. */
+/** Computes cosine and sine of 2π · w · 2⁻³², truncated to 26 bits. The nearest quarter turn is subtracted exactly. */
 export function cosineAndSine(word: number): [number, number] {
   const quarter = ((word + 2 ** 29) >>> 30) & 3;
   const remainder = (word - (quarter << 30)) >> 6;
@@ -137,7 +137,7 @@ function cosineAndSine64(word: number, low: number): [number, number] {
   return turn(quarter, cosine, sine);
 }
 
-/** 53 bits in [0, 1) from an upper and a lower word. */
+/** Returns 53 bits in [0, 1) from an upper and a lower word. */
 export const uniform64 = (word: number, low: number): number => (word * 2 ** 21 + (low >>> 11)) * 2 ** -53;
 
 /** Returns two independent float64 numbers of mean 0 and variance 1, from two words and their lower words. */

@@ -67,7 +67,7 @@ function multiplyHigh(a: number, b: number): number {
   return aHigh * bHigh + Math.floor(middle / 0x10000) + (cross >>> 16);
 }
 
-/** The counter of a block of four elements. */
+/** Returns the counter of a block of four elements. */
 export const blockCounter = (block: number, stream = 0): PhiloxCounter => [
   block >>> 0,
   Math.floor(block / 2 ** 32),
@@ -75,7 +75,7 @@ export const blockCounter = (block: number, stream = 0): PhiloxCounter => [
   0,
 ];
 
-/** The two halves of a 64-bit number, the lower first. */
+/** Returns the two halves of a 64-bit number, the lower first. */
 export const splitWords = (value: bigint): [number, number] => [
   Number(value & 0xffffffffn),
   Number((value >> 32n) & 0xffffffffn),

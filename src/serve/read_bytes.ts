@@ -8,6 +8,8 @@ const incomplete = (): ApiError =>
   new ApiError(400, "expected a complete body, got an interrupted one", "invalid_body", null, { Connection: "close" });
 
 /**
+ * Reads the bytes of a request.
+ *
  * @param connection calls `sentAll` once nothing more can arrive, if the client ends its sending side
  * @throws {ApiError} 400 for an interrupted body, 408, 413
  */

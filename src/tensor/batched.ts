@@ -73,7 +73,7 @@ export class BatchedMemory implements Memory {
   }
 }
 
-/** @internal The batch of a tensor at its latest level, or undefined if it has none. */
+/** @internal Returns the batch of a tensor at its latest level, or undefined if it has none. */
 export const batchOf = ({ storage }: Tensor): BatchedMemory | undefined => storage.batch as BatchedMemory | undefined;
 
 /** @internal Returns the levels at which a tensor is batched, latest first. */

@@ -33,7 +33,7 @@ export interface EvaluationEvent {
   readonly bitsPerByte?: number | undefined;
 }
 
-/** The loss of an event as it is shown: in bits per byte, or in nats in runs of encoders. */
+/** Returns the loss of an event as it is shown: in bits per byte, or in nats in runs of encoders. */
 export const shownLoss = ({ loss, bitsPerByte }: StepEvent | EvaluationEvent): number => bitsPerByte ?? loss;
 
 /** Text that the model generated. */

@@ -9,7 +9,7 @@ import { cosineWithWarmup, type Schedule } from "../optim/schedule.ts";
 import type { Generator } from "../random/generator.ts";
 import type { Settings } from "./settings.ts";
 
-/** A model with float32 weights from the generator, converted to the dtype of the settings. */
+/** Returns a model with float32 weights from the generator, converted to the dtype of the settings. */
 export function makeModel(settings: Settings, vocabularySize: number, generator: Generator): LanguageModel {
   const { architecture, layers, heads, width, context, dropout, dtype } = settings;
   const sizes = { vocabularySize, contextLength: context, layers, heads, width, generator };
@@ -42,7 +42,7 @@ export function makeOptimizer(model: LanguageModel, settings: Settings): AdamW {
 export const makeScaler = ({ dtype }: Settings): GradScaler | undefined =>
   dtype === "float16" ? new GradScaler() : undefined;
 
-/** The learning rate schedule: linear warmup, then cosine decay. */
+/** Returns the learning rate schedule: linear warmup, then cosine decay. */
 export const makeSchedule = ({
   warmup,
   steps,

@@ -166,7 +166,11 @@ function run(f: AnyFunction, values: readonly unknown[], mapped: readonly Mapped
     outputs.leaves.map((leaf, at) => {
       const axis = axes[at] ?? null;
       if (axis === null)
-        throw new ArgumentError("vmap", "treesDiffer", "expected outDims to be axes; a result has all examples");
+        throw new ArgumentError(
+          "vmap",
+          "treesDiffer",
+          "expected outDims to be axes, got null; every result has an axis of examples",
+        );
       return leaveExamples(leaf, normalizeAxis("vmap", axis, leaf.rank + 1, "outDims"), level);
     }),
   );

@@ -24,11 +24,14 @@ for (const group of groups)
       expect(refused).toEqual([]);
     });
 
-    test.each(subjects.map((subject) => [subject.name, subject] as const))("%s", (_, subject) => {
-      expect(problemsOf(subject, around)).toEqual([]);
-    });
+    test.each(subjects.map((subject) => [subject.name, subject] as const))(
+      "%s answers hostile values with a result or a typed error",
+      (_, subject) => {
+        expect(problemsOf(subject, around)).toEqual([]);
+      },
+    );
 
-    test("several hostile values in one call", () => {
+    test("several hostile values in one call give a result or a typed error", () => {
       const subject = fc.constantFrom(...subjects);
       const values = fc.array(fc.constantFrom(...hostiles), { maxLength: 5 });
       const check = (own: Subject, given: readonly (typeof hostiles)[number][]) =>

@@ -117,7 +117,7 @@ const differences: Readonly<Record<string, Difference>> = {
   "Muon.weightDecay": [0, 0.1, jordan],
 };
 
-describe("PyTorch's defaults", () => {
+describe("options have PyTorch's defaults", () => {
   const compared = [...ours].flatMap(([operation, own]) =>
     Object.entries(own).flatMap(([option, value]) => {
       const theirs = pytorchOf(operation);
@@ -128,7 +128,7 @@ describe("PyTorch's defaults", () => {
     }),
   );
 
-  test("equal Orchard's, except for the differences in a table", () => {
+  test("documented values equal Orchard's, except for the differences in a table", () => {
     const found = compared
       .filter(({ own, theirs }) => JSON.stringify(own) !== JSON.stringify(theirs))
       .map(({ place, own, theirs }) => [place, own, theirs] as const);
@@ -136,7 +136,7 @@ describe("PyTorch's defaults", () => {
     expect(found.toSorted()).toEqual(argued.toSorted()); // the order depends on which modules load first
   });
 
-  test("are known for hundreds of options", () => expect(compared.length).toBeGreaterThan(600));
+  test("defaults are known for hundreds of options", () => expect(compared.length).toBeGreaterThan(600));
 });
 
 /** Returns the options of an interface, each with the default that its documentation states. */
@@ -183,7 +183,7 @@ function documentedDefault(words: string): unknown {
   return /Infinity/.test(plainText) ? plainText.replace("Infinity", "inf") : (JSON.parse(plainText) as unknown);
 }
 
-describe("documented defaults", () => {
+describe("documented defaults are true", () => {
   const interfaces = documentedInterfaces();
   const allOf = (name: string): readonly (readonly [string, unknown])[] => {
     const own = interfaces.get(name);
@@ -204,14 +204,14 @@ describe("documented defaults", () => {
     });
   });
 
-  test("are correct", () => {
+  test("documented defaults are correct", () => {
     const wrong = compared.filter(({ own, documented }) => own !== documented);
     expect(wrong).toEqual([]);
   });
 
-  test("are known for hundreds of options", () => expect(compared.length).toBeGreaterThan(200));
+  test("documented defaults are known for hundreds of options", () => expect(compared.length).toBeGreaterThan(200));
 
-  test("of parameters other than options are correct", () => {
+  test("defaults of parameters other than options are correct", () => {
     const functions = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*export (?:async )?function (\w+)/g;
     const files = [...new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))];
     const found = files.flatMap((file) =>
@@ -231,7 +231,7 @@ describe("documented defaults", () => {
   });
 });
 
-describe("dtypes of layers", () => {
+describe("layers have documented dtypes by default", () => {
   /** Layers with parameters, and valid arguments without a dtype. */
   const layers = Object.entries(nn as unknown as Record<string, new (...values: unknown[]) => orchard.nn.Module>)
     .filter(([name]) => /^[A-Z]/.test(name) && signatures.get(name)?.parameters["dtype"] !== undefined && name in calls)
@@ -250,5 +250,5 @@ describe("dtypes of layers", () => {
     for (const dtype of ["float64", "float16", "bfloat16"] as const) expect(dtypesOf(make({ dtype }))).toEqual([dtype]);
   });
 
-  test("are known for dozens of layers", () => expect(layers.length).toBeGreaterThan(30));
+  test("dtypes are known for dozens of layers", () => expect(layers.length).toBeGreaterThan(30));
 });

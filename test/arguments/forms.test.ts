@@ -10,7 +10,7 @@ const draw = (count: number, low: number, high: number): bigint[] =>
 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("numbers can be given in other forms on %s", (backend) => {
   const on = (name: string, body: () => void) => test(name, () => o.withBackend(backend, body));
 
   on("negative indices of take, put and takeAlongDim count from the end", () => {
@@ -154,7 +154,7 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
 const row = tensor([3, 1, 2]);
 
 describe("values that PyTorch accepts in place of a number", () => {
-  test("a tensor of rank 0 as a value, unless it requires a gradient", () => {
+  test("a tensor of rank 0 replaces a value, unless it requires a gradient", () => {
     const three = tensor(3);
     expect(o.full([2], tensor(3n)).toArray()).toEqual([3n, 3n]);
     expect(o.fullLike(row, three).toArray()).toEqual([3, 3, 3]);
@@ -166,7 +166,7 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(() => o.full([2], tensor(3, { requiresGrad: true }))).toThrow("detach it");
   });
 
-  test("a tensor of rank 0 as any number: axes, sizes, factors", () => {
+  test("a tensor of rank 0 replaces any number: axes, sizes, factors", () => {
     const x = o.arange(6).reshape([2, 3]);
     expect(o.sum(x, tensor(1n) as never).toArray()).toEqual(o.sum(x, 1).toArray());
     expect(o.narrow(x, 1, tensor(1n) as never, 2).toArray()).toEqual(o.narrow(x, 1, 1, 2).toArray());
@@ -176,13 +176,13 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(() => o.leakyRelu(row, tensor(0.5, { requiresGrad: true }) as never)).toThrow("detach it");
   });
 
-  test("a tolerance for each matrix", () => {
+  test("a tolerance may be given for each matrix", () => {
     const batch = o.stack([o.diag(tensor([4, 1])), o.diag(tensor([4, 1]))]);
     expect(o.linalg.matrixRank(batch, { atol: tensor([2, 0.5]) }).toArray()).toEqual([1n, 2n]);
     expect(o.linalg.matrixRank(batch, { rtol: tensor([0.1, 0.5]) }).toArray()).toEqual([2n, 1n]);
   });
 
-  test("tensors as q, atol and rtol", () => {
+  test("q, atol and rtol may be tensors", () => {
     expect(o.quantile(row, tensor(0.5)).toArray()).toBe(2);
     expect(o.quantile(row, tensor([0, 1])).toArray()).toEqual([1, 3]);
     expect(() => o.quantile(row, tensor([[0.5]]))).toThrow("one axis at most");
@@ -203,7 +203,7 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(() => o.adaptiveAvgPool2d(picture, [null, 1, 1])).toThrow(o.ArgumentError);
   });
 
-  test("norms without weights, and instance norms with running statistics", () => {
+  test("norms may have no weights, and instance norms running statistics", () => {
     const x = o.randn([4, 2, 3]);
     for (const norm of [
       new o.nn.LayerNorm([2, 3], 1e-5, false),
@@ -221,14 +221,14 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(layer.running_mean!.toArray()).toEqual(before);
   });
 
-  test("two tensors in max and min, tensors one by one in meshgrid with options", () => {
+  test("max and min accept two tensors, and meshgrid accepts single tensors with options", () => {
     expect(o.max(row, tensor([2, 2, 5])).toArray()).toEqual([3, 2, 5]);
     expect(row.min(tensor([2n, 2n, 5n])).toArray()).toEqual([2, 1, 2]);
     const [across, down] = (o.meshgrid as (...values: unknown[]) => Tensor[])(row, o.arange(2), { indexing: "xy" });
     expect([across!.toArray(), down!.shape]).toEqual([[[3, 1, 2], [3, 1, 2]], [2, 3]]); // biome-ignore format: rows
   });
 
-  test("searchsorted from a side, in another order, as int32", () => {
+  test("searchsorted accepts a side, another order, and int32 results", () => {
     const values = tensor([2]);
     const options = { side: "right", sorter: o.argsort(row), outInt32: true } as const;
     const found: Tensor<"int32"> = o.searchsorted(row, values, options);
@@ -245,7 +245,7 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(o.indexCopy(five, 0, tensor([0n]), tensor(8)).toArray()).toBe(8);
   });
 
-  test("a vector of split positions, integers in threshold, classes of -1, weights of another float dtype", () => {
+  test("vectors of split positions, integers in threshold, classes of -1 and other float dtypes are accepted", () => {
     expect(o.tensorSplit(row, tensor([1n, 2n])).map((part) => part.toArray())).toEqual([[3], [1], [2]]);
     expect(o.threshold(tensor([3n, 1n, 2n]), 1, 7).toArray()).toEqual([3n, 7n, 2n]);
     expect(o.oneHot(tensor([0n, 2n]), -1).shape).toEqual([2, 3]);
@@ -262,7 +262,7 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(o.tripletMarginLoss(small, large, small, { margin: 0, eps: 0 }).item()).toBe(254);
   });
 
-  test("the divisor of averages by position", () => {
+  test("averages accept their divisor by position", () => {
     expect(o.avgPool1d(tensor([[[1, 3]]]), 2, 2, 0, false, true, 4).toArray()).toEqual([[[1]]]);
   });
 });

@@ -40,11 +40,11 @@ function cyclic(): unknown[] {
 /** The error that a callback throws, which the caller has to receive. */
 export class CallersError extends Error {}
 const callersFunction = (): never => {
-  throw new CallersError("the caller's function failed");
+  throw new CallersError("the caller's function failed as intended");
 };
 
 const fail = (): never => {
-  throw new TypeError("the value's code ran");
+  throw new TypeError("expected the value's code not to run, but it ran");
 };
 
 /** Hostile values. Texts and numbers among them are valid for some functions, and invalid for others. */

@@ -85,10 +85,10 @@ function takes({ kind, operation, name }: { kind: Kind<unknown>; operation: stri
   }
 }
 
-describe("limits of numbers", () => {
+describe("documented limits of numbers hold", () => {
   const limited = all.filter(({ kind }) => sidesOf(kind.expected) !== undefined);
 
-  test("match their description", () => {
+  test("limits match their description", () => {
     const wrong = limited.flatMap((parameter) => {
       const { taken, refused } = sidesOf(parameter.kind.expected)!;
       const place = `${parameter.operation}.${parameter.name} (${parameter.kind.expected})`;
@@ -100,7 +100,7 @@ describe("limits of numbers", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("are known for every number that has limits", () => {
+  test("limits are known for every limited number", () => {
     const isNumber = /^a (?:finite |whole )?(?:number|probability|fraction)\b(?!.* or (?:a|an|null|two|\[))/;
     const unread = all.map(({ kind }) => kind.expected).filter((own) => isNumber.test(own) && !sidesOf(own));
     expect([...new Set(unread)].sort()).toEqual([
@@ -113,7 +113,7 @@ describe("limits of numbers", () => {
   });
 });
 
-describe("keywords", () => {
+describe("unknown keywords are rejected", () => {
   const choices = all.flatMap((parameter) => {
     const { expected } = parameter.kind;
     const isChoice = /^"[^"]*"(?:(?:, | or )"[^"]*")*$/.test(expected);

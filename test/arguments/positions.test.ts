@@ -15,7 +15,7 @@ const shapeOf = ({ shape }: Tensor) => [...shape];
 const listOf = (value: Tensor) => value.toArray() as unknown;
 const positions = tensor([[1n, 0n], [0n, 0n]]); // biome-ignore format: a matrix
 
-describe("options passed by position", () => {
+describe("options can be passed by position", () => {
   test.each<readonly [string, () => Tensor, unknown]>([
     ["x.sum(1)", () => x.sum(1), [3, 7]],
     ["x.sum(1, true)", () => x.sum(1, true), [[3], [7]]],
@@ -294,9 +294,9 @@ describe("options passed by position", () => {
         ],
       ],
     ],
-  ])("%s", (_, call, expected) => expect(listOf(call())).toEqual(expected));
+  ])("%s accepts its options by position", (_, call, expected) => expect(listOf(call())).toEqual(expected));
 
-  test("sizes as separate arguments, with options after them", () => {
+  test("sizes may be separate arguments, followed by options", () => {
     expect([o.zeros(2, 3), o.ones(2), o.empty(3, 1), o.rand(2, 2), o.randn(4)].map(shapeOf)).toEqual([
       ...[[2, 3], [2], [3, 1], [2, 2], [4]],
     ]);
@@ -318,7 +318,7 @@ describe("options passed by position", () => {
   });
 });
 
-describe("plain values", () => {
+describe("functions of tensors accept plain values", () => {
   test.each([
     ["numbers float32", () => o.full([2], 1), "float32"],
     ["bigints int64", () => o.full([2], 1n), "int64"],
@@ -329,12 +329,14 @@ describe("plain values", () => {
     ["where of numbers float32", () => o.where(tensor([true]), 1, 0), "float32"],
     ["where of bigints int64", () => o.where(tensor([true]), 1n, 0n), "int64"],
     ["tensor() of numbers float32", () => tensor([1]), "float32"],
-  ] as const)("%s", (_, make, dtype) => expect((make() as Tensor).dtype).toBe(dtype));
+  ] as const)("%s accepts plain values in place of tensors", (_, make, dtype) =>
+    expect((make() as Tensor).dtype).toBe(dtype),
+  );
 
   test("a number keeps the dtype of an integer tensor", () => expect(o.add(tensor([1n]), 2).dtype).toBe("int64"));
 });
 
-describe("negative indices", () => {
+describe("axes may be negative", () => {
   const cube = o.reshape(o.arange(24), 2, 3, 4);
   test.each<readonly [string, () => Tensor | readonly Tensor[], readonly number[]]>([
     ["sum", () => o.sum(cube, -1), [2, 3]],
@@ -362,13 +364,13 @@ describe("negative indices", () => {
     ["unbind", () => o.unbind(cube, -1), [2, 3]],
     ["gather", () => o.gather(cube, -1, o.zeros(2, 3, 1, { dtype: "int64" })), [2, 3, 1]],
     ["norm", () => o.norm(cube, 2, -1), [2, 3]],
-  ])("%s", (_, call, shape) => {
+  ])("%s accepts negative indices", (_, call, shape) => {
     const result = call();
     expect(shapeOf(result instanceof o.Tensor ? result : result[0]!)).toEqual([...shape]);
   });
 });
 
-describe("rejected arguments", () => {
+describe("arguments of the wrong type are rejected", () => {
   const loss = (options: object) => () => o.crossEntropy(o.zeros(1, 2), tensor([0n]), options as o.CrossEntropyOptions);
   const wrong =
     (call: (...values: never[]) => unknown, ...values: readonly unknown[]) =>
@@ -428,7 +430,7 @@ describe("rejected arguments", () => {
       ArgumentError,
       "got 1",
     ],
-  ])("%s", (_, call, kind, message) => {
+  ])("%s is rejected", (_, call, kind, message) => {
     expect(call).toThrow(kind);
     expect(call).toThrow(message);
   });
@@ -458,8 +460,8 @@ function cyclic(): unknown[] {
   return list;
 }
 
-describe("required arguments by position, the others by position or by name", () => {
-  test("schedules", () => {
+describe("required arguments are passed by position, the others by position or by name", () => {
+  test("schedules accept both forms", () => {
     const { step, multiStep, polynomial, cosineWarmRestarts, linear } = o.optim;
     expect(step(7, { gamma: 0.3 })(7)).toBe(0.3);
     expect(step(7, 0.3)(14)).toBe(0.3 ** 2);
@@ -470,7 +472,7 @@ describe("required arguments by position, the others by position or by name", ()
     expect(() => step(7, 0.3, 5 as never)).toThrow("Usage: optim.step(stepSize, gamma?)");
   });
 
-  test("layers", () => {
+  test("layers accept both forms", () => {
     expect(new o.nn.MLP(8, { hidden: 5 }).up.weight.shape).toEqual([5, 8]);
     expect(new o.nn.SwiGLU(8, { hidden: 5 }).up.weight.shape).toEqual([5, 8]);
     expect(new o.nn.MultiHeadAttention(8, { heads: 2 }).heads).toBe(2);
@@ -484,7 +486,7 @@ describe("required arguments by position, the others by position or by name", ()
     expect(listOf(o.fromArray(array))).toEqual([1, 2, 3]);
   });
 
-  test("modules nested 20,000 deep", () => {
+  test("modules may be nested 20,000 deep", () => {
     let deep: o.nn.Module = new o.nn.Identity();
     for (let depth = 0; depth < 20_000; depth++) deep = new o.nn.ModuleList([deep]);
     for (const run of [() => deep.stateDict(), () => deep.eval(), () => deep.modules(), () => String(deep)])

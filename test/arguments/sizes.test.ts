@@ -72,8 +72,8 @@ const all: readonly Limit[] = [
   ],
 ];
 
-describe("the largest is accepted, and the next is rejected", () => {
-  test.each(all)("%s: %d", async (_, most, call, error) => {
+describe("the largest size is accepted, and the next is rejected", () => {
+  test.each(all)("%s accepts sizes up to %d", async (_, most, call, error) => {
     for (const size of [most - 1, most]) await call(size);
     let problem = "nothing";
     try {
@@ -94,7 +94,7 @@ describe("eps may be 0, but not negative:", () => {
     ["groupNorm", (eps) => groupNorm(x, 1, { eps })],
     ["instanceNorm", (eps) => instanceNorm(x, { eps })],
     ["batchNorm", (eps) => batchNorm(x, { ...training, eps })],
-  ])("%s", (_, norm) => {
+  ])("%s accepts eps 0 and rejects a negative eps", (_, norm) => {
     for (const eps of [0, Number.MIN_VALUE]) expect(norm(eps).shape).toEqual(x.shape);
     for (const eps of [-Number.MIN_VALUE, Infinity, Number.NaN]) expect(() => norm(eps)).toThrow(/expected eps to be/);
   });
@@ -103,7 +103,7 @@ describe("eps may be 0, but not negative:", () => {
 describe("texts are truncated at the stated length", () => {
   const textOf = (size: number) => "abcdefghij".repeat(40).slice(0, size);
 
-  test("values in messages", () => {
+  test("values in messages are truncated", () => {
     expect(describeValue(textOf(60))).toBe(`"${textOf(60)}"`);
     expect(describeValue(textOf(61))).toBe(`"${textOf(60)}…"`);
     expect(describeValue(10n ** 59n)).toBe(`1${"0".repeat(59)}n`);
@@ -120,7 +120,7 @@ describe("texts are truncated at the stated length", () => {
     expect(describeValue([[[1, 2]]])).toBe("[[an array of 2]]");
   });
 
-  test("values from files", () => {
+  test("values from files are truncated", () => {
     expect(formatMetadata(textOf(58))).toBe(`"${textOf(58)}"`);
     expect(formatMetadata(textOf(59))).toBe(`"${textOf(59)}…`);
     expect(brief(textOf(58))).toBe(`"${textOf(58)}"`);
@@ -133,7 +133,7 @@ describe("texts are truncated at the stated length", () => {
     expect(fileError(textOf(201))).toContain(`${textOf(200)}…`);
   });
 
-  test("lists of lines", () => {
+  test("lists of lines are truncated", () => {
     const lines = (count: number) => Array.from({ length: count }, (_, at) => `${at}`);
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 20 }), (count) => {
@@ -145,11 +145,11 @@ describe("texts are truncated at the stated length", () => {
   });
 });
 
-describe("compiled constraints", () => {
+describe("the cache of compiled constraints is bounded", () => {
   const form = {} as never;
   const served = () => ({}) as never;
 
-  test("the cache keeps the last 16, and no failures", async () => {
+  test("the cache keeps the last 16 constraints, and no failures", async () => {
     const model = served();
     const made: string[] = [];
     const ask = (key: string, own: unknown = model) =>
@@ -175,7 +175,7 @@ describe("compiled constraints", () => {
     expect(made).toEqual(["bad", "bad"]);
   });
 
-  test("16 compile at once, and the next is rejected until one finishes", async () => {
+  test("16 constraints compile at once, and the next is rejected until one finishes", async () => {
     const ends: PromiseWithResolvers<never>[] = [];
     const model = served();
     const start = (key: string) =>
@@ -207,7 +207,7 @@ test("the limits of servers match their documentation", async () => {
   expect(defaultLimits.bodyBytes).toBe(4 * 2 ** 20);
 });
 
-describe("a module inside 1000 others is accepted, inside 1001 rejected:", () => {
+describe("a module inside 1000 others is accepted, inside 1001 rejected", () => {
   const nest = (depth: number): nn.Module => {
     let model: nn.Module<[x: Tensor], Tensor> = new nn.Linear(2, 2);
     for (let at = 0; at < depth; at++) model = new nn.Sequential(model);
@@ -222,7 +222,7 @@ describe("a module inside 1000 others is accepted, inside 1001 rejected:", () =>
     ["stateDict", (model) => Object.keys(model.stateDict()), [name("weight"), name("bias")]],
     ["printing", (model) => Bun.inspect(model).match(/Sequential\(/g)?.length, 1000],
     ["texts", (model) => String(model).match(/Sequential\(/g)?.length, 1000],
-  ])("%s", (_, call, result) => {
+  ])("%s accepts 1000 levels and rejects 1001", (_, call, result) => {
     expect(call(deepest)).toEqual(result);
     const refused = expect.objectContaining({ name: "ArgumentError", code: "tooDeep" });
     expect(() => call(deeper)).toThrow(refused);

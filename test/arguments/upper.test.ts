@@ -13,12 +13,15 @@ import { calls, enterFolder, leaveFolder } from "./upper.ts";
 beforeAll(enterFolder);
 afterAll(leaveFolder);
 
-describe("hostile arguments", () => {
-  test.each(Object.entries(calls))("%s", async (_operation, [call, values]) => {
-    const right = await failureOf(() => call(...(values() as never[])));
-    expect(right === undefined || right instanceof OrchardError).toBe(true);
-    expect(await untypedErrors(call, values)).toEqual([]);
-  });
+describe("functions of the upper layers survive hostile arguments", () => {
+  test.each(Object.entries(calls))(
+    "%s answers hostile arguments with a result or a typed error",
+    async (_operation, [call, values]) => {
+      const right = await failureOf(() => call(...(values() as never[])));
+      expect(right === undefined || right instanceof OrchardError).toBe(true);
+      expect(await untypedErrors(call, values)).toEqual([]);
+    },
+  );
 });
 
 test("every function with options rejects an unknown option and suggests the nearest name", async () => {

@@ -49,15 +49,15 @@ describe("a process loads the dylib of its C library", () => {
     ["/lib/ld-musl-aarch64.so.1", `${platform}-musl`],
     ["/nix/store/0-musl/lib/ld-musl-x86_64.so.1", `${platform}-musl`],
     [undefined, platform], // a static program has no interpreter
-  ])("interpreter %s: %s", async (interpreter, expected) => {
+  ])("interpreter %s means the C library %s", async (interpreter, expected) => {
     expect(packagePlatformOf(await written({ interpreter, gap: 3 }))).toBe(expected);
   });
 
-  test("musl's loader, run with the program as its argument", () => {
+  test("a program run through musl's loader uses musl", () => {
     expect(packagePlatformOf("/lib/ld-musl-x86_64.so.1")).toBe(`${platform}-musl`);
   });
 
-  test("an unreadable program: glibc's is assumed", () => {
+  test("glibc is assumed for an unreadable program", () => {
     expect(packagePlatformOf(folder.file("nothing"))).toBe(platform);
   });
 });

@@ -40,8 +40,8 @@ afterEach(() => {
   expect([overrides(), routes()]).toEqual([[], []]); // each test restores its changes
 });
 
-describe("override", () => {
-  test("replaces an operation on a backend until it is restored", () => {
+describe("an override replaces an operation", () => {
+  test("an override replaces an operation on a backend until it is restored", () => {
     const handle = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
     expect(onCpu()).toEqual([-10, 0, 20]);
     withBackend("reference", () => expectPlain(gelu(x).toArray() as number[]));
@@ -49,7 +49,7 @@ describe("override", () => {
     expectPlain();
   });
 
-  test("works with using", () => {
+  test("an override works with using", () => {
     {
       using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
       expect(onCpu()).toEqual([-10, 0, 20]);
@@ -68,7 +68,7 @@ describe("override", () => {
     expectPlain();
   });
 
-  test("a predicate limits it to dtypes and shapes", () => {
+  test("a predicate limits an override to dtypes and shapes", () => {
     using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10), {
       when: ({ inputs: [own] }) => own!.dtype === "float32" && own!.rank === 2,
     });
@@ -76,19 +76,19 @@ describe("override", () => {
     expect(withBackend("cpu", () => gelu(tensor([[1]])).item())).toBe(10);
   });
 
-  test("may call the implementation that it replaces", () => {
+  test("an override may call the implementation that it replaces", () => {
     using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(gelu(own!), 2));
     onCpu().forEach((value, index) => void expect(value).toBeCloseTo(2 * plain[index]!, 4));
   });
 
-  test("may write results directly into memory", () => {
+  test("an override may write results directly into memory", () => {
     using _ = override("gelu", "cpu", ({ outputs: [out] }) => {
       out!.fill_(7);
     });
     expect(onCpu()).toEqual([7, 7, 7]);
   });
 
-  test("leaves the gradient of the operation as it is", () => {
+  test("an override does not change the operation's gradient", () => {
     using _ = override("silu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
     const own = tensor([0.5], { requiresGrad: true });
     withBackend("cpu", () => backward(sum(silu(own))));
@@ -96,7 +96,7 @@ describe("override", () => {
     expect(own.grad!.item()).toBeCloseTo(share + 0.5 * share * (1 - share), 5);
   });
 
-  test("codepaths() and overrides() name it", () => {
+  test("codepaths() and overrides() name the override", () => {
     resetCodepaths();
     using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10), { name: "tenfold" });
     onCpu();
@@ -114,7 +114,7 @@ describe("override", () => {
       "expected float32 as result 0 of wrong, got int32",
     ],
     ["too many results", () => [zeros([3]), zeros([3])], "ArgumentError", "expected 1 results from wrong, got 2"],
-  ] as const)("%s is an error that names it", (_what, body, name, message) => {
+  ] as const)("%s is an error that names the override", (_what, body, name, message) => {
     using _ = override("gelu", "cpu", body, { name: "wrong" });
     const error = errorOf(onCpu);
     expect([error.constructor.name, error.message]).toEqual([name, expect.stringContaining(message)]);
@@ -137,16 +137,16 @@ describe("override", () => {
   });
 });
 
-describe("withOverride", () => {
+describe("withOverride limits an override to a body", () => {
   const tenfold = ({ inputs: [own] }: OverrideCall) => mul(own!, 10);
 
-  test("holds for the body of a call", () => {
+  test("the override applies to the body of a call", () => {
     const inside = withOverride("gelu", "cpu", tenfold, onCpu);
     expect(inside).toEqual([-10, 0, 20]);
     expectPlain();
   });
 
-  test("holds across awaits, and not for code that runs between them", async () => {
+  test("the override applies across awaits, and not to code that runs between them", async () => {
     const inside = withOverride("gelu", "cpu", tenfold, async () => {
       await Bun.sleep(2);
       return onCpu();
@@ -158,7 +158,7 @@ describe("withOverride", () => {
     expectPlain();
   });
 
-  test("precedes an override of the process, and ends if the body throws", () => {
+  test("the override precedes an override of the process, and ends if the body throws", () => {
     using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 100));
     expect(withOverride("gelu", "cpu", tenfold, onCpu)).toEqual([-10, 0, 20]);
     expect(() =>
@@ -170,7 +170,7 @@ describe("withOverride", () => {
   });
 });
 
-describe("a kernel as a body", () => {
+describe("a kernel can be the body of an override", () => {
   const source = `
     #include <metal_stdlib>
     using namespace metal;
@@ -179,7 +179,7 @@ describe("a kernel as a body", () => {
       if (i < count) y[i] = x[i] * 10.0f;
     }`;
 
-  test("computes on metal, from strided operands too", () => {
+  test("the kernel computes on metal, from strided operands too", () => {
     using kernel = metalKernel({ name: "tenfold", source });
     using _ = override(
       "gelu",
@@ -208,7 +208,7 @@ describe("a kernel as a body", () => {
   });
 });
 
-describe("route", () => {
+describe("a route changes the backend of a family", () => {
   const norm = () => layerNorm(tensor([[1, 2, 3]]));
   const backendOf = (operation: string, call: () => unknown): string | undefined => {
     resetCodepaths();
@@ -216,7 +216,7 @@ describe("route", () => {
     return codepaths().find((own) => own.operation === operation)?.backend;
   };
 
-  test("prefers a backend for a family until it is restored", () => {
+  test("a route prefers a backend for a family until it is restored", () => {
     resetCodepaths();
     {
       using _ = route("normalization", "reference");
@@ -272,7 +272,7 @@ describe("the return value of a body", () => {
     return withBackend("cpu", () => errorOf(() => gelu(x)));
   };
 
-  test("must be tensors or undefined: anything else is an error that names the override", () => {
+  test("a body must return tensors or undefined: anything else is an error that names the override", () => {
     const anything = fc.oneof(
       fc.anything({ withTypedArray: true, withDate: true, withMap: true }).filter((own) => own != null),
       fc.constantFrom(() => 1, Symbol("a"), Promise.resolve(), { first: 1 }, { last: "2" }, new Float32Array(3)),
@@ -290,7 +290,7 @@ describe("the return value of a body", () => {
     expect(run(async () => mul(x, 2))).toMatchObject({ message: expect.stringMatching(/got a promise; .*async/) });
   });
 
-  test("may be undefined only if every result was written, in any way", () => {
+  test("a body may return undefined only if every result was written, in any way", () => {
     expect(run(() => undefined)).toMatchObject({ code: "wrongOverride", message: expect.stringMatching(/result 0/) });
     expect(run(({ outputs: [y] }: OverrideCall) => void mul(y!, 2))).toMatchObject({ code: "wrongOverride" });
     const ways: ((call: OverrideCall) => void)[] = [

@@ -66,8 +66,8 @@ describe("the backend that is tried first", () => {
   });
 });
 
-describe("codepaths", () => {
-  test("counts calls by operation, backend and reason, the most frequent first", () => {
+describe("codepaths() counts calls", () => {
+  test("calls are counted by operation, backend and reason, the most frequent first", () => {
     for (let call = 0; call < 3; call++) exp(x);
     withBackend("reference", () => exp(x));
     add(x, x);
@@ -84,16 +84,16 @@ describe("codepaths", () => {
     expect(codepaths()).toEqual([]);
   });
 
-  test("says why earlier backends did not run a call", () => {
+  test("the reason says why earlier backends did not run a call", () => {
     const wide = tensor([1], { dtype: "float64" });
     expect(wayOf(() => withBackend("metal", () => exp(wide)))).toEqual(["exp: cpu (metal: Metal has no float64)"]);
   });
 });
 
-describe("strict mode", () => {
+describe("strict mode makes fallbacks errors", () => {
   const fallback = () => withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));
 
-  test("turns a fallback into an error that names the operation, the reason and what to do", () => {
+  test("strict mode turns a fallback into an error that names the operation, the reason and what to do", () => {
     expect(fallback().item()).toBeCloseTo(Math.E, 12);
     setStrict(true);
     expect(fallback).toThrow(BackendError);
@@ -105,7 +105,7 @@ describe("strict mode", () => {
     expect(isStrict()).toBe(true);
   });
 
-  test("holds across awaits", async () => {
+  test("strict mode applies across awaits", async () => {
     const inside = withStrict(true, async () => {
       await Bun.sleep(1);
       return isStrict();
@@ -138,9 +138,9 @@ const nowhere = { ORCHARD_LIBRARY: "/nowhere/metal", ORCHARD_CPU_LIBRARY: "/nowh
 const e = expect.closeTo(Math.E, 5);
 const square = expect.closeTo(Math.E ** 2, 5);
 
-describe("the environment", () => {
+describe("environment variables select a backend", () => {
   const built = environmentFlag("ORCHARD_SKIP_METAL") ? ["cpu", "reference"] : ["metal", "cpu", "reference"];
-  test.each(built)("ORCHARD_BACKEND=%s", (name) => {
+  test.each(built)("ORCHARD_BACKEND=%s selects the backend", (name) => {
     const { outcome, said } = compute({ ORCHARD_BACKEND: name });
     expect([said, outcome?.result]).toEqual(["", [e, square]]);
     expect(outcome?.ways.map(({ backend }) => backend)).toEqual([name as never]);
@@ -179,8 +179,8 @@ describe("the environment", () => {
   });
 });
 
-describe("without any dylib", () => {
-  test("reference is used, with one warning, however many calls there are", () => {
+describe("without any dylib the package still works", () => {
+  test("reference is used, with one warning for all calls", () => {
     const { outcome, said } = compute(
       { ORCHARD_BACKEND: "cpu", ...nowhere },
       "[1, 2, 3].map(() => exp(tensor([1, 2])).toArray())",

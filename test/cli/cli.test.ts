@@ -44,7 +44,7 @@ test.each(["-h", "help"])("%s shows the same as --help", (word) => {
   expect(orchard(word)).toEqual(orchard("--help"));
 });
 
-test("--version is the package's", () => {
+test("--version prints the package's version", () => {
   expect(orchard("--version")).toEqual({ out: `${packageFile.version}\n`, err: "", exitCode: 0 });
 });
 
@@ -60,7 +60,7 @@ describe("errors of usage have a few lines, the last of which names the help", (
     [["train", "--layers", "many"], "argument 'many' is invalid. Expected a number."],
     [["train", "--backend", "cuda"], "argument 'cuda' is invalid. Allowed choices are metal, cpu, reference."],
     [["generate", "--top-k", ""], "argument '' is invalid. Expected a number."],
-  ])("%p", (words, sentence) => {
+  ])("%p ends with a line that names the help", (words, sentence) => {
     const { out, err, exitCode } = orchard(...words);
     expect([out, exitCode]).toEqual(["", 1]);
     expect(err).toContain(sentence);

@@ -52,7 +52,7 @@ test.if(software)("a program without mistakes keeps its exit status", () => {
   expect(run(["--format", "github"], "0", "7")).toEqual({ out: "computed\n", err: "", exitCode: 7 });
 });
 
-test.if(software)("GitHub's annotations, after the program's output", () => {
+test.if(software)("GitHub's annotations come after the program's output", () => {
   const { out, exitCode } = run(["--format", "github"], "1");
   const [first, ...lines] = out.trimEnd().split("\n");
   expect([first, lines.length, exitCode]).toEqual(["computed", 2, 1]);
@@ -60,7 +60,7 @@ test.if(software)("GitHub's annotations, after the program's output", () => {
   expect(lines.join("\n")).toMatch(/^::notice file=shift\.metal,line=4,col=\d+,title=Metal::kernel 'copy': .*same/m);
 });
 
-test.if(software)("SARIF, JSON and JUnit, into a file", () => {
+test.if(software)("SARIF, JSON and JUnit are written to a file", () => {
   const report = (format: string, ...words: string[]) => {
     const output = join(folder, format);
     expect(run(["--format", format, "--output", output], ...words).out).toBe("computed\n");
@@ -80,7 +80,7 @@ test.if(software)("SARIF, JSON and JUnit, into a file", () => {
   expect(report("junit")).toContain('failures="0"');
 });
 
-test("a missing program, and a file that can't be written, are one sentence", () => {
+test("a missing program, or a file that can't be written, causes a one-sentence error", () => {
   const orchard = [...bunWords, join(packageRoot, "src/cli/orchard.ts"), "metal", "run"];
   const missing = Bun.spawnSync([...orchard, "no-such-program"]);
   expect([missing.stderr.toString(), missing.exitCode]).toEqual(["There is no program no-such-program.\n", 127]);

@@ -37,7 +37,7 @@ test.each([
   ["6.2", "// swift-tools-version: 6.2.0\n", undefined],
   ["6.10", "// swift-tools-version: 6.9\n", undefined],
   ["6.0.3", "import PackageDescription // swift-tools-version: 6.2\n", undefined],
-])("Swift %s and a manifest that starts with %j: requires %s", (version, manifest, required) => {
+])("Swift %s and a manifest that starts with %j require %s", (version, manifest, required) => {
   write({ "tools/Package.swift": manifest });
   const message = tooOld(version, folder.path, ["-c", "release", "--package-path", "tools"]);
   if (required === undefined) expect(message).toBeUndefined();

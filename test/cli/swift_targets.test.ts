@@ -21,7 +21,7 @@ test.each([
   ["#if canImport(SwiftUI)\nimport SwiftUI\n#endif\nimport Foundation\n", []],
   ["#if os(macOS)\n#if DEBUG\n#endif\nimport AppKit\n#else\nimport UIKit\n#endif\nimport Vision\n", ["Vision"]],
   ['// import SwiftUI\nlet text = "import UIKit"\nimport SwiftUIHelpers\n', []],
-])("%j imports %j", (source, names) => {
+])("a file with %j imports %j", (source, names) => {
   expect(absentImports(source)).toEqual(names);
 });
 

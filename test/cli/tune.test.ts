@@ -134,7 +134,7 @@ test("the doctor says why a table is not used, and how to fix it", () => {
   expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // reading changes nothing
 });
 
-test("the sizes from which metal is faster for one large matrix", () => {
+test("the table has the sizes from which metal is faster for one large matrix", () => {
   const measured = (times: Readonly<Record<number, number>>) =>
     Object.entries(times).map(([size, metal]) => ({ size: Number(size), metal, cpu: 1 }));
   expect(leastSizeFrom(measured({ 128: 2, 256: 0.9, 512: 0.5 }))).toBe(256);

@@ -45,7 +45,7 @@ describe("a product and the operations on its elements are one dispatch", () => 
     ["float16", false, sizes[0]],
     ["bfloat16", true, sizes[1]],
     ["float32", true, sizes[2]],
-  ] as const)("%s, contraction %p, %p", (dtype, contract, [m, k, n]) =>
+  ] as const)("%s is one dispatch, contraction %p, %p", (dtype, contract, [m, k, n]) =>
     withBackend("metal", () => {
       metalContext().configure("contract", contract);
       try {
@@ -101,7 +101,7 @@ describe("a product and the normalization of its rows are one dispatch", () => {
     [64, 48, 128, "float32"],
     [65, 40, 96, "float32"],
     [72, 33, 100, "float16"],
-  ] as const)("%p x %p x %p, %s", (rows, k, width, dtype) =>
+  ] as const)("%p x %p x %p is one dispatch, %s", (rows, k, width, dtype) =>
     withBackend("metal", () => {
       const drawn = (...shape: number[]): Tensor => randn(shape).to(dtype);
       const draw = () => ({
@@ -126,7 +126,7 @@ describe("a product, the normalization of its rows and a product of them are one
   test.each([
     [64, 48, 128, 300, "float32"],
     [70, 24, 100, 40, "bfloat16"],
-  ] as const)("%p x %p x %p x %p, %s", (rows, k, width, out, dtype) =>
+  ] as const)("%p x %p x %p x %p is one dispatch, %s", (rows, k, width, out, dtype) =>
     withBackend("metal", () => {
       const drawn = (...shape: number[]): Tensor => randn(shape).to(dtype);
       const draw = () => ({
@@ -171,7 +171,7 @@ test("the sources of generated kernels are written to a folder", () =>
     expect(() => unwritable(randn([3]))).toThrow(orchard.FileError);
   }));
 
-describe("training steps", () => {
+describe("training steps on metal", () => {
   test.each([
     ["layer norm, gelu", { layers: 2, heads: 2, width: 48 }, 24],
     ["wide rows", { layers: 1, heads: 2, width: 144 }, 16],

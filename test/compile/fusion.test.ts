@@ -91,7 +91,7 @@ describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
   const seeds = Array.from({ length: count }, (_, seed) => seed);
   const fused: number[] = [];
 
-  test.each(seeds)("seed %d", (seed) =>
+  test.each(seeds)("chains of seed %d have the bits of plain calls", (seed) =>
     withBackend(backend, () =>
       orchard.tidy(() => {
         const { fn, draw } = drawChain(seed, backend);
@@ -110,7 +110,7 @@ describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
     ),
   );
 
-  test("most of them were fused", () => {
+  test("most drawn chains were fused", () => {
     expect(fused.filter((count) => count > 1).length).toBeGreaterThan(seeds.length / 2);
   });
 });

@@ -83,5 +83,7 @@ function check(name: string): void {
 describe.each(["cpu", "metal"] as const)("replays of layers on %s", (backend) => {
   const names = Object.keys(makers);
   const drawn = backend === "cpu" ? names : usually(names, (name) => hash(name) % 5 === 0);
-  test.each(drawn)("%s", (name) => withBackend(backend, () => orchard.tidy(() => check(name))));
+  test.each(drawn)("replays of %s have the bits of plain calls", (name) =>
+    withBackend(backend, () => orchard.tidy(() => check(name))),
+  );
 });

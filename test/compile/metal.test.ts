@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  "arguments that share one memory, and views of them",
+  "arguments that share memory, and views of them, are replayed",
   onMetal(() => {
     const fn = (a: Tensor, b: Tensor) => ({ sum: a.add(b), view: b.transpose(0, 1), a });
     const compiled = compile(fn);
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  "arguments of every dtype at drawn offsets, of which kernels load four or eight elements at once",
+  "arguments of every dtype at drawn offsets are replayed, of which kernels load four or eight elements at once",
   onMetal(() => {
     const random = new Random(42);
     for (const dtype of ["float32", "float16", "bfloat16", "int64", "int32", "uint8"] as const) {
@@ -148,7 +148,7 @@ describe("chains of elementwise operations are one kernel", () => {
   test.each([
     ["without", false],
     ["with", true],
-  ] as const)("with the bits of plain calls %s contraction", (_, contract) =>
+  ] as const)("a chain has the bits of plain calls %s contraction", (_, contract) =>
     withBackend("metal", () => {
       metalContext().configure("contract", contract);
       try {

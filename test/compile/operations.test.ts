@@ -39,7 +39,7 @@ const ofOffset: ReadonlySet<string> = new Set(["asStrided", "viewAsComplex"]);
 const CALLS = 5;
 
 describe("replays on cpu have the bits of plain calls", () => {
-  test.each(operationNames)("%s", (name) => {
+  test.each(operationNames)("replays of %s have the bits of plain calls on cpu", (name) => {
     for (let draw = 0; draw < repeats({ usual: 1, all: 12 }); draw++)
       withBackend("cpu", () => checkOperation(name, new Random(hash(`${name} ${draw}`)), refused));
   });
@@ -60,10 +60,13 @@ const undefinedContents: ReadonlySet<string> = new Set(["empty", "emptyLike"]);
 
 describe("replays on metal have the bits of plain calls", () => {
   const drawn = usually(operationNames, (name) => hash(`metal ${name}`) % 4 === 0);
-  test.each(drawn.filter((name) => !undefinedContents.has(name)))("%s", (name) => {
-    for (let draw = 0; draw < repeats({ usual: 1, all: 12 }); draw++)
-      withBackend("metal", () => checkOperation(name, new Random(hash(`${name} ${draw}`)), refusedOnMetal));
-  });
+  test.each(drawn.filter((name) => !undefinedContents.has(name)))(
+    "replays of %s have the bits of plain calls on metal",
+    (name) => {
+      for (let draw = 0; draw < repeats({ usual: 1, all: 12 }); draw++)
+        withBackend("metal", () => checkOperation(name, new Random(hash(`${name} ${draw}`)), refusedOnMetal));
+    },
+  );
 });
 
 function checkOperation(name: OperationName, random: Random, refusals: Readonly<Record<string, string>>): void {

@@ -33,15 +33,17 @@ function trained(name: keyof typeof optimizers, isCompiled: boolean) {
   return { losses, optimizer, model, steps };
 }
 
-test.each(Object.keys(optimizers) as (keyof typeof optimizers)[])("%s", (name) =>
-  withBackend("cpu", () => {
-    const results = [true, false].map((isCompiled) => {
-      const { losses, optimizer, model, steps } = trained(name, isCompiled);
-      optimizer.loadStateDict(trained(name, false).optimizer.stateDict() as never);
-      manualSeed(3);
-      steps();
-      return [losses, model.weight.toArray(), JSON.stringify(optimizer.stateDict())];
-    });
-    expect(results[0]).toEqual(results[1]);
-  }),
+test.each(Object.keys(optimizers) as (keyof typeof optimizers)[])(
+  "replays of %s have the bits of plain steps, state included",
+  (name) =>
+    withBackend("cpu", () => {
+      const results = [true, false].map((isCompiled) => {
+        const { losses, optimizer, model, steps } = trained(name, isCompiled);
+        optimizer.loadStateDict(trained(name, false).optimizer.stateDict() as never);
+        manualSeed(3);
+        steps();
+        return [losses, model.weight.toArray(), JSON.stringify(optimizer.stateDict())];
+      });
+      expect(results[0]).toEqual(results[1]);
+    }),
 );

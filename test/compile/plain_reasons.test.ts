@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { compile, embedding, ones, type Tensor, tensor, withBackend } from "../../src/index.ts";
 
-test("an index out of range in a replay", () =>
+test("an index out of range in a replay is the plain call's error", () =>
   withBackend("cpu", () => {
     const rows = ones([4, 3]);
     const sum = compile((index: Tensor) => embedding(index as Tensor<"int64">, rows).sum(), { state: [rows] });

@@ -40,7 +40,7 @@ const refused: Readonly<Record<string, readonly [code: string, fn: (x: Tensor) =
 };
 
 describe("what can't be compiled is a typed error", () => {
-  test.each(Object.entries(refused))("%s", (_, [code, fn]) => {
+  test.each(Object.entries(refused))("%s is a typed error", (_, [code, fn]) => {
     const error = withBackend("cpu", () => errorOf(fn));
     expect(error).toBeInstanceOf(CompileError);
     expect((error as CompileError).code).toBe(code);
@@ -48,7 +48,7 @@ describe("what can't be compiled is a typed error", () => {
       expect((error as CompileError).message).toMatch(/\(at \S+refusals\.test\.ts:\d+\)/);
   });
 
-  test("the next call works after a refused one", () => {
+  test("the next call works after a rejected one", () => {
     let isReading = true;
     const sum = compile((x: Tensor) => (isReading ? x.sum().add(Number(x.sum().item())) : x.sum()));
     withBackend("cpu", () => {
@@ -97,7 +97,7 @@ describe("what can't be compiled is a typed error", () => {
 test.each([
   ["in a call", (indices: Tensor) => orchard.embedding(indices, ones([3, 2])), "expected indices of at least 0"],
   ["between calls", (indices: Tensor) => orchard.crossEntropy(ones([2, 3]), indices), "the outcome of a check"],
-] as const)("a check of values %s that fails after state was changed", (_, of, message) => {
+] as const)("a check of values %s that fails after state was changed is a typed error", (_, of, message) => {
   withBackend("cpu", () => {
     const counter = tensor([0]);
     const compiled = compile(
@@ -114,17 +114,17 @@ test.each([
   });
 });
 
-describe("calls that run plainly", () => {
+describe("calls that run without a replay", () => {
   const square = (x: Tensor) => x.mul(x).sum();
 
-  test("on reference", () => {
+  test("calls on reference run plainly", () => {
     const compiled = compile(square);
     for (let call = 0; call < 4; call++)
       expect(withBackend("reference", () => compiled(tensor([1, 2, 3]))).item()).toBe(14);
     expect(compiled.explain()).toBe("4 calls plain: the backend is reference");
   });
 
-  test("inside of grad", () => {
+  test("calls inside grad run plainly", () => {
     withBackend("cpu", () => {
       const compiled = compile(square);
       const x = tensor([1, 2], { requiresGrad: true });
@@ -133,7 +133,7 @@ describe("calls that run plainly", () => {
     });
   });
 
-  test("inside of checkpoint and around it", () => {
+  test("calls inside checkpoint, and checkpoint inside a call, give plain results", () => {
     withBackend("cpu", () => {
       const compiled = compile((x: Tensor) => x.exp());
       const x = tensor([0, 0], { requiresGrad: true });
@@ -160,7 +160,7 @@ describe("calls that run plainly", () => {
     });
   });
 
-  test("a compiled function in another one is a part of it", () => {
+  test("a compiled function inside another one becomes a part of it", () => {
     withBackend("cpu", () => {
       const inner = compile(square);
       const outer = compile((x: Tensor) => inner(x.add(1)));
@@ -170,7 +170,7 @@ describe("calls that run plainly", () => {
     });
   });
 
-  test("with hooks", () => {
+  test("calls with hooks run plainly", () => {
     withBackend("cpu", () => {
       const layer = new nn.Linear(2, 2);
       const compiled = compile((x: Tensor) => layer.forward(x), { state: layer });
@@ -183,7 +183,7 @@ describe("calls that run plainly", () => {
   });
 });
 
-describe("results", () => {
+describe("results of compiled functions", () => {
   test("views of arguments, state, shared memory and trees match plain calls", () => {
     withBackend("cpu", () => {
       const kept = ones([2]);
@@ -209,7 +209,7 @@ describe("results", () => {
     });
   });
 
-  test("state is used at its place after it moved to another device and back", () => {
+  test("state that moved to another device and back is used in its place", () => {
     const weight = ones([3]);
     const compiled = compile((x: Tensor) => x.mul(weight));
     for (let call = 0; call < 4; call++) withBackend("cpu", () => compiled(ones([3])));
@@ -217,7 +217,7 @@ describe("results", () => {
     expect(withBackend("cpu", () => compiled(ones([3]))).toArray()).toEqual([2, 2, 2]);
   });
 
-  test("reset frees the programs", () => {
+  test("reset() frees the programs", () => {
     withBackend("cpu", () => {
       const compiled = compile((x: Tensor) => x.exp().sin().sum(), { fuse: false });
       const before = orchard.memory().host.liveBytes;

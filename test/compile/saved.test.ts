@@ -79,7 +79,7 @@ test("a loaded program has the bits of the function, with its state and random n
   expect(() => loaded()).toThrow("disposed");
 });
 
-test("arguments of another layout and values out of range are typed errors", async () => {
+test("arguments of another layout, and values out of range, are typed errors", async () => {
   const { path } = await saved();
   const loaded = loadProgram(path);
   const [index, { x }] = argumentsOf();
@@ -113,13 +113,13 @@ describe("what can't be saved is a typed error", () => {
     "a generator": () => randn([2], { generator }),
     "neither a tensor": (x) => [x.exp(), Symbol.iterator],
   };
-  test.each(Object.entries(cases))("%s", async (part, fn) => {
+  test.each(Object.entries(cases))("%s can't be saved", async (part, fn) => {
     const compiled = compile(fn, { state: [layer, optimizer] });
     for (let call = 0; call < 4; call++) withBackend("cpu", () => compiled(randn([3, 2])));
     await expect(compiled.save(newPath())).rejects.toThrow(part);
   });
 
-  test("a program recorded on metal, and a function that is not recorded yet", async () => {
+  test("a program recorded on metal, and a function that is not recorded yet, can't be saved", async () => {
     const compiled = compile((x: Tensor) => x.exp());
     await expect(compiled.save(newPath())).rejects.toThrow("not recorded yet");
     for (let call = 0; call < 4; call++) withBackend("metal", () => compiled(randn([3])));

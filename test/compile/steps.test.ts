@@ -76,13 +76,13 @@ function train(name: string, zeroes: string, isCompiled: boolean) {
   return { result, explained: compiled.explain() };
 }
 
-describe("50 steps with a schedule, dropout, running statistics and clipped gradients", () => {
+describe("50 compiled steps with a schedule, dropout, running statistics and clipped gradients", () => {
   const cases = backends.flatMap((backend) =>
     Object.keys(optimizers).map((name, at) => [backend, name, ["before", "after", "never"][at % 3]!] as const),
   );
   const isUsual = ([backend, name]: (typeof cases)[number]) =>
     backend === "cpu" || ["SGD", "AdamW", "Adafactor"].includes(name);
-  test.each(usually(cases, isUsual))("%s: %s, gradients zeroed %s the step", (backend, name, zeroes) => {
+  test.each(usually(cases, isUsual))("%s: %s has plain bits, gradients zeroed %s the step", (backend, name, zeroes) => {
     const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
     const [compiled, plain] = orchard.withBackend(backend, both);
     expect(compiled.result).toEqual(plain.result);
@@ -93,7 +93,7 @@ describe("50 steps with a schedule, dropout, running statistics and clipped grad
   });
 });
 
-test.each(backends)("%s: a GPT with dropout and tied weights", (backend) => {
+test.each(backends)("%s: a GPT with dropout and tied weights has plain bits", (backend) => {
   const run = (isCompiled: boolean) => {
     manualSeed(3);
     const sizes = { vocabularySize: 17, contextLength: 8, layers: 2, heads: 2, width: 16 };
@@ -131,7 +131,7 @@ test("replays leave no objects and no native memory behind", () => {
   });
 });
 
-describe("guards", () => {
+describe("programs have guards", () => {
   /** Changes that a caller may make between calls. */
   const changes: Readonly<Record<string, (own: ReturnType<typeof makeStep>, random: Random) => void>> = {
     nothing: () => undefined,
@@ -169,8 +169,11 @@ describe("guards", () => {
   const seeds = Array.from({ length: repeats({ usual: 6, all: 60 }) }, (_, seed) => seed);
   const cases = backends.flatMap((backend) => seeds.map((seed) => [backend, seed] as const));
   const isUsual = ([backend, seed]: (typeof cases)[number]) => backend === "cpu" || seed === 5;
-  test.each(usually(cases, isUsual))("%s: drawn changes between the calls, seed %d", (backend, seed) => {
-    const [compiled, plain] = orchard.withBackend(backend, () => [run(seed, true), run(seed, false)]);
-    expect(compiled).toEqual(plain!);
-  });
+  test.each(usually(cases, isUsual))(
+    "%s: results are right after drawn changes between the calls, seed %d",
+    (backend, seed) => {
+      const [compiled, plain] = orchard.withBackend(backend, () => [run(seed, true), run(seed, false)]);
+      expect(compiled).toEqual(plain!);
+    },
+  );
 });

@@ -3,8 +3,8 @@ import { ContextVariable, runWith } from "../../src/core/context.ts";
 
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
-describe("a context variable", () => {
-  test("holds in a body, and is restored after it, also after an error", () => {
+describe("a context variable has a value per call", () => {
+  test("a context variable applies in a body, and is restored after it, also after an error", () => {
     const depth = new ContextVariable(0);
     expect(depth.run(1, () => [depth.get(), depth.run(2, () => depth.get()), depth.get()])).toEqual([1, 2, 1]);
     expect(() =>
@@ -15,7 +15,7 @@ describe("a context variable", () => {
     expect(depth.get()).toBe(0);
   });
 
-  test("holds across awaits, and not for code that runs between them", async () => {
+  test("a context variable applies across awaits, and not to code that runs between them", async () => {
     const name = new ContextVariable("outside");
     const seen: string[] = [];
     const body = (own: string) =>
@@ -34,7 +34,7 @@ describe("a context variable", () => {
     expect(name.get()).toBe("outside");
   });
 
-  test("does not affect other variables, and several can be set at once", () => {
+  test("setting one variable does not affect others, and several can be set at once", () => {
     const [a, b] = [new ContextVariable<string | null>(null), new ContextVariable(true)];
     const read = () => [a.get(), b.get()];
     expect(runWith([a.bind("x"), b.bind(false)], () => [read(), a.run(null, read)])).toEqual([
@@ -44,7 +44,7 @@ describe("a context variable", () => {
     expect(read()).toEqual([null, true]);
   });
 
-  test("has its initial value if it is declared inside another variable's body", async () => {
+  test("a variable declared inside another variable's body has its initial value", async () => {
     const outer = new ContextVariable(0);
     const found = await outer.run(1, async () => {
       const inner = new ContextVariable("initial");

@@ -104,7 +104,7 @@ const processors: [name: string, files: Files, count: number, source: RegExp][] 
 ];
 
 describe("the number of processors that this process may use", () => {
-  test.each(processors)("%s", (_, files, count, source) => {
+  test.each(processors)("%s sets the number of processors", (_, files, count, source) => {
     const limit = processorLimit(systemRoot(folder, files), 16);
     expect(limit).toEqual({ count, source: expect.stringMatching(source) });
   });
@@ -190,7 +190,7 @@ const memories: [name: string, files: Files, count: number, source: RegExp][] = 
 ];
 
 describe("the memory limit of tensors", () => {
-  test.each(memories)("%s", (_, files, count, source) => {
+  test.each(memories)("%s sets the memory limit", (_, files, count, source) => {
     const limit = memoryLimit(systemRoot(folder, files), 16 * GB, {});
     expect(limit).toMatchObject({ count, source: expect.stringMatching(source) });
     expect(limit.resident).toBeGreaterThan(limit.count);
@@ -209,7 +209,7 @@ describe("the memory limit of tensors", () => {
     }
   });
 
-  test("the environment's limit", () => {
+  test("the environment sets the limit", () => {
     const of = (text: string) => memoryLimit("/", 16 * GB, { ORCHARD_MEMORY_LIMIT: text });
     expect(of("1000000")).toMatchObject({ count: 1_000_000, source: "ORCHARD_MEMORY_LIMIT" });
     expect(of("").count).toBeLessThanOrEqual(12 * GB);

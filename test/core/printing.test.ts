@@ -19,8 +19,8 @@ function printed(value: unknown): string {
   return text;
 }
 
-describe("modules", () => {
-  test("a tree with shapes, and totals", () => {
+describe("modules print as trees", () => {
+  test("a module prints a tree with shapes, and totals", () => {
     const model = new nn.Sequential(new nn.Linear(4, 8), new nn.Dropout(0.1), new nn.LayerNorm(8, { bias: false }));
     expect(printed(model)).toBe(`Sequential(
   (0): Linear(4, 8)  weight [8, 4], bias [8]
@@ -30,7 +30,7 @@ describe("modules", () => {
 48 parameters, 192 B`);
   });
 
-  test("tensors outside of layers, frozen and tied tensors, and equal parts printed once", () => {
+  test("tensors outside of layers, frozen and tied tensors are printed, and equal parts only once", () => {
     class Model extends nn.Module<[x: Tensor], Tensor> {
       readonly scale = ones([3], { requiresGrad: true });
       readonly steps = zeros([1], { dtype: "int64" });
@@ -54,13 +54,13 @@ describe("modules", () => {
 45 parameters, 150 B; 1 in buffers, 8 B`);
   });
 
-  test("an empty module", () => {
+  test("an empty module prints its name", () => {
     expect(printed(new nn.Dropout(0.5))).toBe("Dropout(p: 0.5)\n0 parameters, 0 B");
   });
 });
 
-describe("optimizers and related objects", () => {
-  test("parameters, steps, bytes of state, and options", () => {
+describe("printed optimizers and related objects", () => {
+  test("optimizers print parameters, steps, bytes of state, and options", () => {
     const w = tensor([1, 2, 3], { requiresGrad: true });
     const adam = new optim.Adam([w], { lr: 0.01 });
     const options = "betas: [0.9, 0.999], eps: 1e-8, weightDecay: 0";
@@ -73,13 +73,13 @@ describe("optimizers and related objects", () => {
     );
   });
 
-  test("enabled options are shown", () => {
+  test("enabled options are printed", () => {
     const w = ones([2], { requiresGrad: true });
     expect(printed(new optim.SGD([w], { lr: 1, momentum: 0.9, nesterov: true }))).toContain("nesterov: true");
     expect(printed(new optim.SGD([w], { lr: 1, momentum: 0.9 }))).not.toContain("nesterov");
   });
 
-  test("groups", () => {
+  test("parameter groups are printed", () => {
     const [a, b] = [ones([2], { requiresGrad: true }), ones([1000, 2], { requiresGrad: true })];
     const groups = [{ parameters: [a], lr: 1 }, { parameters: [b] }];
     expect(
@@ -89,13 +89,13 @@ describe("optimizers and related objects", () => {
   group 1 (1 parameter): lr: 0.5, betas: [0.9, 0.99], weightDecay: 0`);
   });
 
-  test("a gradient scaler", () => {
+  test("a gradient scaler prints its scale", () => {
     expect(printed(new optim.GradScaler({ initialScale: 1024 }))).toMatch(
       /^GradScaler: scale 1024\n {2}initialScale: 1024, growthFactor: 2, backoffFactor: 0.5, growthInterval: 2000/,
     );
   });
 
-  test("schedules, as the calls that create them, with their factors", () => {
+  test("schedules print the calls that create them, with their factors", () => {
     expect(printed(optim.constant())).toBe("Schedule constant(): 1 in step 0");
     expect(printed(optim.linear({ total: 10 }))).toBe(
       "Schedule linear({ total: 10, from: 1, to: 0 }): 1 in step 0, 0 in step 10",
@@ -111,7 +111,7 @@ describe("optimizers and related objects", () => {
     expect(Object.keys(optim.constant())).toEqual([]);
   });
 
-  test("generators", () => {
+  test("generators print their state", () => {
     const generator = new Generator(42);
     expect(printed(generator)).toBe("Generator: seed 42, 0 calls so far");
     randn([2], { generator });
@@ -119,7 +119,7 @@ describe("optimizers and related objects", () => {
   });
 });
 
-test("tokenizers", () => {
+test("tokenizers print their kind and size", () => {
   const bytes = 'ByteTokenizer "bytes": 256 tokens, no end of text, separator 10';
   expect(printed(new data.ByteTokenizer())).toBe(bytes);
   const gpt2 = 'Gpt2Tokenizer "gpt2": 50,257 tokens, end of text 50256, separator 50256';
@@ -130,8 +130,8 @@ test("tokenizers", () => {
   );
 });
 
-describe("readers of files", () => {
-  test("safetensors", async () => {
+describe("printed readers of files", () => {
+  test("safetensors files print their tensors", async () => {
     const path = join(folder, "model.safetensors");
     const weights = { weight: zeros([2, 3]), "a.longer.name": zeros([300], { dtype: "bfloat16" }) };
     await io.saveSafetensors(path, weights, { metadata: { format: "pt" } });
@@ -153,7 +153,7 @@ describe("readers of files", () => {
     expect(lines.at(-1)).toBe("… and 11 more tensors");
   });
 
-  test("shards that are not opened", async () => {
+  test("shards that are not opened are printed as such", async () => {
     const path = await saveShards(folder, [{ a: zeros([2]), b: zeros([2]) }, { c: zeros([2]) }]);
     using file = io.openSafetensors(path);
     expect(printed(file)).toBe(`safetensors ${path}: 3 tensors in 2 files
@@ -162,7 +162,7 @@ describe("readers of files", () => {
   model-00002-of-00002.safetensors: 1 tensor`);
   });
 
-  test("GGUF", async () => {
+  test("GGUF files print their tensors", async () => {
     const path = join(folder, "model.gguf");
     const metadata = { "general.architecture": "llama", "general.name": "x".repeat(100), "tokens.list": ["a", "b"] };
     await io.saveGguf(path, { weight: zeros([2, 3]) }, { metadata });
@@ -177,7 +177,7 @@ describe("readers of files", () => {
   });
 });
 
-test("the parts of printed texts", () => {
+test("printed texts are made of their parts", () => {
   expect([0, 999, 1000, 123_456, 1e15].map(printedBytes)).toEqual(["0 B", "999 B", "1.00 KB", "123 KB", "1.00e+3 TB"]);
   expect([1, 2, 1e6].map((count) => printedCount(count, "step"))).toEqual(["1 step", "2 steps", "1,000,000 steps"]);
   expect(printedOptions({ a: [1, "x"], b: undefined, c: null })).toBe('a: [1, "x"], c: null');

@@ -19,7 +19,7 @@ const fixture = JSON.parse(readFileSync(path, "utf8")) as Fixture;
 const tokenizer = data.trainBpe(fixture.text, { size: fixture.size });
 const hub = new HubTokenizer(JSON.parse(JSON.stringify(tokenizer)), {});
 
-describe("the trainer of Hugging Face's tokenizers", () => {
+describe("trained tokenizers equal those of Hugging Face's trainer", () => {
   test("produces the same tokens by the same merges in the same order, ties included", () => {
     const { vocab, merges } = tokenizer.toJSON().model;
     expect(merges).toEqual(fixture.tokenizer.model.merges as [string, string][]);
@@ -30,13 +30,16 @@ describe("the trainer of Hugging Face's tokenizers", () => {
     expect(JSON.parse(JSON.stringify(tokenizer))).toEqual(JSON.parse(JSON.stringify(fixture.tokenizer)));
   });
 
-  test.each(fixture.cases.map(({ text, tokens }) => [text, tokens] as const))("encodes %j alike", (text, tokens) => {
-    expect(tokenizer.encode(text)).toEqual(tokens);
-    expect(tokenizer.decode(tokens)).toBe(text);
-  });
+  test.each(fixture.cases.map(({ text, tokens }) => [text, tokens] as const))(
+    "encoding %j gives the same tokens",
+    (text, tokens) => {
+      expect(tokenizer.encode(text)).toEqual(tokens);
+      expect(tokenizer.decode(tokens)).toBe(text);
+    },
+  );
 });
 
-describe("a reader of the file", () => {
+describe("other programs read the file of a tokenizer", () => {
   const texts = [
     ...["The quick brown fox.", "και το λόγος", "пренаость", "المكتبة", "של הבים", "नमस्ते का", "ภาษาไทย"],
     ...[
@@ -49,13 +52,13 @@ describe("a reader of the file", () => {
     ],
   ];
 
-  test.each(texts)("has the ids of %j, and decodes them to the text", (text) => {
+  test.each(texts)("a reader has the ids of %j, and decodes them to the text", (text) => {
     const tokens = tokenizer.encode(text);
     expect(hub.encode(text).ids).toEqual(tokens);
     expect(tokenizer.decode(tokens)).toBe(text);
   });
 
-  test("gives Hugging Face's ids for random texts and bytes", () => {
+  test("ids of random texts and bytes equal Hugging Face's", () => {
     const bytes = fc
       .uint8Array({ maxLength: 60 })
       .map((own) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(own));
@@ -71,7 +74,7 @@ describe("a reader of the file", () => {
     );
   });
 
-  test("reads the file again as the same tokenizer", () => {
+  test("the file is read again as the same tokenizer", () => {
     const again = data.BpeTokenizer.fromJSON(JSON.parse(JSON.stringify(tokenizer)));
     expect(again.name).toBe(tokenizer.name);
     expect(again.encode(fixture.text)).toEqual(tokenizer.encode(fixture.text));
@@ -103,8 +106,8 @@ test("the time per byte does not grow in a word of a megabyte", () => {
   expect(tokenizer.decode(tokenizer.encode(word))).toBe(word);
 });
 
-describe("mistakes", () => {
-  test.each([256, 257.5, Number.NaN, 2 ** 21])("a size of %d", (size) => {
+describe("mistakes of the caller are reported", () => {
+  test.each([256, 257.5, Number.NaN, 2 ** 21])("a vocabulary of %d tokens is rejected", (size) => {
     expect(() => data.trainBpe("text", { size })).toThrow(`a whole number from 257 to 1048576, got ${size}`);
   });
 
@@ -127,7 +130,7 @@ describe("mistakes", () => {
       { ...file(), model: { ...file().model, merges: [["zz", "q"]] } },
       'its vocabulary lacks the tokens of the merge ["zz","q"]',
     ],
-  ])("a file with %s", (_, json, message) => {
+  ])("a file with %s is rejected", (_, json, message) => {
     expect(() => data.BpeTokenizer.fromJSON(json)).toThrow(message);
   });
 });

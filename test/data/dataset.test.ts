@@ -56,7 +56,7 @@ async function textOf(dataset: data.TextDataset): Promise<string> {
 const text = (seed: number, length = 400) =>
   Array.from({ length }, (_, at) => String.fromCharCode(97 + ((at * seed + (at >> 3)) % 26))).join("");
 
-describe("files", () => {
+describe("a data set reads files and folders", () => {
   const files = {
     "b.txt": "bbbbbb",
     "a/x.md": "xxxxxx",
@@ -65,18 +65,18 @@ describe("files", () => {
     "a/.h": "hhhhh",
   };
 
-  test("in a folder are found recursively, in the order of their names, without hidden ones", async () => {
+  test("files in a folder are found recursively, in the order of their names, without hidden ones", async () => {
     expect(await textOf(await open(folderOf(files), { heldOut: 0 }))).toBe("yyyyyy\nxxxxxx\nbbbbbb\n");
   });
 
-  test("from several paths and globs are read once each", async () => {
+  test("files from several paths and globs are read once each", async () => {
     const folder = folderOf(files);
     const paths = [join(folder, "**/*.txt"), join(folder, "a", "deep"), join(folder, "b.txt")];
     expect(await textOf(await open(paths, { heldOut: 0 }))).toBe("yyyyyy\nbbbbbb\n");
     expect(await textOf(await open(join(folder, "a/*.{md,txt}"), { heldOut: 0 }))).toBe("xxxxxx\n");
   });
 
-  test("behind links are followed once, also in cycles", async () => {
+  test("files behind links are followed once, also in cycles", async () => {
     const folder = folderOf({ "real/a.txt": "aaaaaaa" });
     symlinkSync(join(folder, "real"), join(folder, "again"));
     symlinkSync(folder, join(folder, "real", "circle"));
@@ -84,7 +84,7 @@ describe("files", () => {
     expect((await open(folder, { heldOut: 0 })).report.files).toBe(1);
   });
 
-  test("other than text are skipped, and counted by reason", async () => {
+  test("files other than text are skipped, and counted by reason", async () => {
     const folder = folderOf({
       "good.txt": "good text\n",
       "accents.txt": "\ufeffÅngström\n",
@@ -107,7 +107,7 @@ describe("files", () => {
     expect(await textOf(dataset)).toBe("Ångström\n\ngood text\n\n"); // a byte order mark is not part of the text
   });
 
-  test("large ones are read in parts that have the same tokens as the whole", () => {
+  test("large files are read in parts that have the same tokens as the whole", () => {
     const line = "const naïve = 🍎 +  1;\r\n\n\tif (x)\n  return '日本語';\nlet y; \n";
     const whole = `\ufeff${line.repeat(70_000)}end`;
     const path = join(folderOf({ "large.ts": whole }), "large.ts");
@@ -126,12 +126,12 @@ describe("files", () => {
   });
 });
 
-describe("the held-out part", () => {
+describe("the held-out part of a text", () => {
   const many = Object.fromEntries(
     Array.from({ length: 40 }, (_, at) => [`${at}.txt`, `${at + 10}${text(at + 1, 398)}`]),
   );
 
-  test("consists of whole documents, chosen by their contents", async () => {
+  test("the held-out part is whole documents, chosen by their contents", async () => {
     const dataset = await open(folderOf(many));
     const { split, trainTokens, heldOutTokens, tokens } = dataset.report;
     expect([split, trainTokens + heldOutTokens]).toEqual(["documents", tokens]);
@@ -146,20 +146,20 @@ describe("the held-out part", () => {
     expect(new Set(again)).toEqual(new Set(heldOut));
   });
 
-  test("is the end of the text if there is one file", async () => {
+  test("the held-out part is the end of the text if there is one file", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3, 1000) }), { heldOut: 0.2 });
     expect(dataset.report).toMatchObject({ split: "tail", tokens: 1001, trainTokens: 800, heldOutTokens: 201 });
     const [first] = [...dataset.heldOut.batches(1)];
     expect(bytes.decode(first!.x.dataSync())).toBe(text(3, 1000).slice(800, 804));
   });
 
-  test("is empty with a fraction of 0", async () => {
+  test("the held-out part is empty with a fraction of 0", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3) }), { heldOut: 0 });
     expect(dataset.report).toMatchObject({ split: "none", heldOutTokens: 0 });
     expect([...dataset.heldOut.batches(2)]).toEqual([]);
   });
 
-  test("causes a warning if it is shorter than a window", async () => {
+  test("a held-out part shorter than a window causes a warning", async () => {
     const { report } = await open(folderOf({ "one.txt": text(3, 60) }), { contextLength: 10 });
     expect(report.warnings).toEqual([
       "the text has only 60 bytes",
@@ -168,8 +168,8 @@ describe("the held-out part", () => {
   });
 });
 
-describe("the token file", () => {
-  test("is reused, and rebuilt for another file, size, time, tokenizer or fraction", async () => {
+describe("the token file of a data set", () => {
+  test("the token file is reused, and rebuilt for another file, size, time, tokenizer or fraction", async () => {
     const folder = folderOf({ "a.txt": text(1), "b.txt": text(5) });
     const cached = async (options = {}) => (await open(folder, options)).report.cached;
     expect([await cached(), await cached()]).toEqual([false, true]);
@@ -184,7 +184,7 @@ describe("the token file", () => {
     expect(await cached({ contextLength: 9 })).toBe(true);
   });
 
-  test("is rebuilt if it is truncated, or its manifest is damaged", async () => {
+  test("the token file is rebuilt if it is truncated, or its manifest is damaged", async () => {
     const folder = folderOf({ "a.txt": text(1) });
     const { tokenFile } = (await open(folder)).report;
     truncateSync(tokenFile, 100);
@@ -194,20 +194,20 @@ describe("the token file", () => {
     expect(statSync(tokenFile).size).toBe(802);
   });
 
-  test("has 32 bits per token if the vocabulary needs them", async () => {
+  test("tokens have 32 bits if the vocabulary needs them", async () => {
     const wide = { ...bytes, name: "wide", vocabularySize: 70_000, encode: () => [65_536, 69_999], separator: 1 };
     const folder = folderOf({ "a.txt": text(1), "b.txt": text(2) });
     const { train } = await open(folder, { tokenizer: wide as never as data.Tokenizer, heldOut: 0 });
     expect(train.next(1).x.toArray()).toEqual([expect.arrayContaining([65_536, 69_999, 1])] as never);
   });
 
-  test("of another run that was unused for long is removed", async () => {
+  test("the token file of another run that was unused for long is removed", async () => {
     const folder = root.file("small-cache");
     for (let at = 0; at < 20; at++) await open(folderOf({ "a.txt": text(1) }), { cacheFolder: folder });
     expect(readdirSync(folder).length).toBe(32);
   });
 
-  describe("of a cache over its limit", () => {
+  describe("a cache over its limit", () => {
     /**
      * Opens texts of this many bytes, 2 for each token, in this order. Returns the ones that are still in the cache.
      */
@@ -226,7 +226,7 @@ describe("the token file", () => {
     };
     let counter = 0;
 
-    test("the least recently used are removed; the one in use stays, regardless of its size", async () => {
+    test("the least recently used files are removed; the one in use stays, regardless of its size", async () => {
       expect(await keptOf("45000", [8000, 8000, 8000])).toEqual([1, 2]); // 3 × 16 KB and their manifests
       expect(await keptOf("50000", [8000, 30_000])).toEqual([1]);
       expect(await keptOf("50000", [30_000, 400])).toEqual([1]);
@@ -256,7 +256,7 @@ describe("the token file", () => {
     });
   });
 
-  test("reports progress", async () => {
+  test("tokenizing reports progress", async () => {
     const seen: data.DataProgress[] = [];
     await open(folderOf({ "a.txt": text(1), "b.txt": text(2) }), { onProgress: (each) => seen.push(each) });
     expect(seen.map(({ phase }) => phase)).toEqual(["reading", "encoding"]);
@@ -265,7 +265,7 @@ describe("the token file", () => {
 });
 
 describe("errors for text that can't be used", () => {
-  test("a folder that does not exist: the most similar name is suggested", async () => {
+  test("the error for a missing folder suggests the most similar name", async () => {
     mkdirSync(root.file("corpus"), { recursive: true });
     const error = await refused(open(root.file("corpsu")));
     expect([error.code, error.operation]).toEqual(["notFound", "openTextDataset"]);
@@ -278,7 +278,7 @@ describe("errors for text that can't be used", () => {
     );
   });
 
-  test("nothing readable, and an empty file", async () => {
+  test("nothing readable, or only an empty file, is an error", async () => {
     const empty = await refused(open(join(folderOf({ "none.txt": "" }), "none.txt")));
     expect([empty.code, empty.message]).toEqual(["emptyFile", expect.stringContaining("1 empty")]);
     const mixed = await refused(open(folderOf({ "none.txt": "", "a.bin": new Uint8Array(9) })));
@@ -286,15 +286,15 @@ describe("errors for text that can't be used", () => {
     expect((await refused(open(folderOf({})))).message).toContain("there are no files");
   });
 
-  test("a text shorter than the context", async () => {
-    const folder = folderOf({ "short.txt": "12345678" }); // one token for each character, and the separator
+  test("a text shorter than the context is an error", async () => {
+    const folder = folderOf({ "short.txt": "12345678" }); // plus the separator
     const error = await refused(open(folder, { contextLength: 9, heldOut: 0 }));
     expect(error.code).toBe("tooShort");
     expect(error.message).toContain("expected at least 10 training tokens, got 9 of 9");
     expect((await open(folder, { contextLength: 8, heldOut: 0 })).train.windowCount).toBe(1);
   });
 
-  test("a vocabulary that is too small for a token", async () => {
+  test("a vocabulary that is too small for a token is an error", async () => {
     const folder = folderOf({ "a.txt": "the letter z is 122" });
     const error = await refused(open(folder, { vocabularySize: 122 }));
     expect([error.code, error.message]).toEqual([
@@ -314,14 +314,14 @@ describe("errors for text that can't be used", () => {
     ["heldOut", { heldOut: 0.6 }],
     ["heldOut", { heldOut: Number.NaN }],
     ["seed", { seed: -1 }],
-  ])("a wrong %s", async (name, options) => {
+  ])("a wrong %s is an error", async (name, options) => {
     const error = await open(folderOf({ "a.txt": text(1) }), options).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(ArgumentError);
     expect((error as Error).message).toContain(name);
   });
 });
 
-describe("without data, the declarations of TypeScript", () => {
+describe("without paths, the text is the declarations of TypeScript", () => {
   /** Opens the default data in a process with this working folder. */
   function opened(cwd: string): { report?: data.DataReport; message?: string } {
     const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));
@@ -336,7 +336,7 @@ describe("without data, the declarations of TypeScript", () => {
     return JSON.parse(stdout.toString()) as { report?: data.DataReport; message?: string };
   }
 
-  test("in the nearest node_modules are used, with a warning that they are few", () => {
+  test("declarations in the nearest node_modules are used, with a warning that they are few", () => {
     const folder = folderOf({
       "node_modules/a/index.d.ts": text(1),
       "node_modules/a/index.ts": text(2),
@@ -349,7 +349,7 @@ describe("without data, the declarations of TypeScript", () => {
     expect(report?.warnings[0]).toBe(`no data was named, and ${found}; name a file, a folder or a glob`);
   });
 
-  test("are those of this package's dependencies if the project has none", () => {
+  test("this package's dependencies provide the declarations if the project has none", () => {
     const { report } = opened(root.path);
     expect(report?.documents).toBeGreaterThan(100);
     expect(report?.warnings).toEqual([]);

@@ -35,7 +35,7 @@ beforeAll(() => {
 });
 
 describe("ImageFolder", () => {
-  test("lists classes and images in the order of their names", async () => {
+  test("classes and images are in the order of their names", async () => {
     const set = new data.ImageFolder(folder.file("pets"), { mode: "gray" });
     expect([set.classes, set.length]).toEqual([["cats", "dogs"], 6]);
     const items = await Promise.all(Array.from({ length: 6 }, (_, at) => set.get(at)));
@@ -55,7 +55,7 @@ describe("ImageFolder", () => {
     ]);
   });
 
-  test("makes batches of transformed images, with a seed for each item", async () => {
+  test("batches consist of transformed images, with a seed for each item", async () => {
     const seen: bigint[] = [];
     const set = new data.ImageFolder(folder.file("pets"), {
       transform: async (x, { seed }) => {
@@ -74,7 +74,7 @@ describe("ImageFolder", () => {
     expect(new Set(seen).size).toBe(6);
   });
 
-  test("returns the same items from other threads", async () => {
+  test("other threads return the same items", async () => {
     const module = new URL("./pictures.ts", import.meta.url);
     const { default: make } = (await import("./pictures.ts")) as typeof import("./pictures.ts");
     const run = async (set: data.Dataset<[Tensor, bigint]>) => {
@@ -94,20 +94,20 @@ describe("ImageFolder", () => {
     ["a class without pictures", () => new data.ImageFolder(folder.file("empty")), DataError, "noImages"],
     ["an index too far", () => new data.ImageFolder(folder.file("pets")).get(6), Error, "outOfRange"],
     ["a picture that is cut off", () => new data.ImageFolder(folder.file("broken")).get(0), FileFormatError, "damaged"],
-  ] as const)("rejects %s", async (_, call, Class, code) => {
+  ] as const)("ImageFolder rejects %s", async (_, call, Class, code) => {
     const cause = await failure(call);
     expect(cause).toBeInstanceOf(Class);
     expect(cause).toEqual(expect.objectContaining({ code }));
   });
 });
 
-describe("items sent from a thread", () => {
+describe("items are sent between threads", () => {
   const sent = (item: unknown): unknown => {
     const { value, moved } = pack(item);
     return unpack(structuredClone(value, { transfer: moved }));
   };
 
-  test.each(dtypes)("a tensor of %s, also a view", (dtype) => {
+  test.each(dtypes)("a tensor of %s arrives unchanged, also as a view", (dtype) => {
     const x = tensor(
       [
         [0, 1, 1],
@@ -125,7 +125,7 @@ describe("items sent from a thread", () => {
     expect(pack(tensor([1, 2, 3, 4]).narrow(0, 1, 2)).moved.map(({ byteLength }) => byteLength)).toEqual([8]);
   });
 
-  test("in lists and objects with other values, and a part that occurs twice", () => {
+  test("tensors in lists and objects arrive with other values, and a part that occurs twice", () => {
     const x = tensor([1, 2]);
     const item = {
       x,
@@ -143,7 +143,7 @@ describe("items sent from a thread", () => {
     expect(turned[1]).toBe(turned);
   });
 
-  test("an empty tensor and one of rank 0", () => {
+  test("an empty tensor and one of rank 0 arrive", () => {
     expect((sent(tensor(3)) as Tensor).shape).toEqual([]);
     expect((sent(tensor([1]).narrow(0, 0, 0)) as Tensor).shape).toEqual([0]);
   });

@@ -9,7 +9,7 @@ const valuesOf = async (loader: data.DataLoader<number>): Promise<unknown[]> =>
 const url = new URL("./squares.ts", import.meta.url);
 
 describe("DataLoader", () => {
-  test("batches in order, the last one smaller or left out", async () => {
+  test("batches are in order, and the last one is smaller or left out", async () => {
     expect(await valuesOf(new data.DataLoader(numbers(5), 2))).toEqual([[0, 1], [2, 3], [4]]);
     const full = new data.DataLoader(numbers(5), { batchSize: 2, dropLast: true });
     expect(await valuesOf(full)).toEqual([
@@ -20,7 +20,7 @@ describe("DataLoader", () => {
     expect(await valuesOf(new data.DataLoader(numbers(0), 2))).toEqual([]);
   });
 
-  test("shuffled, every epoch has each item once, in an order that depends only on seed and epoch", async () => {
+  test("with shuffling, every epoch has each item once, in an order that depends only on seed and epoch", async () => {
     const epochs = async (seed: number) => {
       const loader = new data.DataLoader(numbers(101), { batchSize: 7, shuffle: true, seed });
       return [(await valuesOf(loader)).flat(), (await valuesOf(loader)).flat()];
@@ -33,7 +33,7 @@ describe("DataLoader", () => {
     expect((await epochs(2))[0]).not.toEqual(first);
   });
 
-  test.each([0, 1, 5])("resumes from a state at the right batch, with a prefetch of %i", async (prefetch) => {
+  test.each([0, 1, 5])("a loader resumes from a state at the right batch, with a prefetch of %i", async (prefetch) => {
     const make = () => new data.DataLoader(numbers(23), { batchSize: 4, shuffle: true, seed: 3n, prefetch });
     const loader = make();
     const whole = [...(await valuesOf(loader)), ...(await valuesOf(loader))];
@@ -84,7 +84,7 @@ describe("DataLoader", () => {
     );
   });
 
-  test("iterables, sync and async, each epoch from the start", async () => {
+  test("iterables, sync and async, start again in each epoch", async () => {
     async function* slow() {
       for (const value of [1, 2, 3]) yield value;
     }
@@ -127,13 +127,13 @@ describe("DataLoader", () => {
     ["an iterable to shuffle", () => new data.DataLoader([1, 2], { shuffle: true }), ArgumentError],
     ["another seed", () => new data.DataLoader(numbers(3)).setState({ epoch: 0, batch: 0, seed: 1n }), DataError],
     ["a batch too far", () => new data.DataLoader(numbers(3)).setState({ epoch: 0, batch: 4, seed: 0n }), DataError],
-  ] as const)("rejects %s", (_, call, Class) => {
+  ] as const)("DataLoader rejects %s", (_, call, Class) => {
     expect(call).toThrow(Class as typeof DataError);
   });
 });
 
-describe("data sets", () => {
-  test("rows of tensors, by index and in batches", async () => {
+describe("a data set returns rows and batches", () => {
+  test("a data set has the rows of tensors, by index and in batches", async () => {
     const set = new data.TensorDataset(
       tensor([
         [1, 2],
@@ -163,8 +163,8 @@ describe("data sets", () => {
   });
 });
 
-describe("collate", () => {
-  test("numbers, bigints, booleans, texts, typed arrays, tensors, lists and objects of them", () => {
+describe("collate makes batches of values", () => {
+  test("numbers, bigints, booleans, texts, typed arrays, tensors, lists and objects are collated", () => {
     const item = (n: number) => ({ a: n, b: [BigInt(n), n > 1], c: `${n}`, d: Int32Array.of(n, 2), e: tensor([[n]]) });
     const { a, b, c, d, e } = data.collate([item(1), item(2)]) as unknown as Record<string, Tensor>;
     const [whole, flag] = b as unknown as [Tensor, Tensor];
@@ -181,20 +181,20 @@ describe("collate", () => {
     ["names that differ", [{ a: 1 }, { b: 1 }], "expected item to have the same names in a batch, got a and b"],
     ["what is no data", [[new Date(0)], [new Date(0)]], "expected item[0] to be a tensor, a number, a string"],
     ["nothing", [], "expected a list of items"],
-  ])("rejects %s", (_, items, message) => {
+  ])("collate rejects %s", (_, items, message) => {
     expect(() => data.collate(items as unknown[])).toThrow(DataError);
     expect(() => data.collate(items as unknown[])).toThrow(message);
   });
 });
 
-describe("items from other threads", () => {
+describe("items can come from other threads", () => {
   interface Square {
     readonly square: number;
     readonly values: Float32Array;
     readonly seed: string;
   }
 
-  test("are the same with any number of threads, in order", async () => {
+  test("items from threads are the same with any number of threads, in order", async () => {
     const run = async (workers: number) => {
       using set = await data.openWorkerDataset<Square>(url, { workers, options: { length: 11 } });
       const loader = new data.DataLoader(set, { batchSize: 4, shuffle: true, seed: 5, prefetch: 2 });
@@ -211,7 +211,7 @@ describe("items from other threads", () => {
     expect(await run(3)).toEqual(one);
   });
 
-  test("report an item's error; the thread then continues, until the loader ends it", async () => {
+  test("threads report an item's error, and continue until the loader ends them", async () => {
     const set = await data.openWorkerDataset<Square>(url, { workers: 1, options: { length: 20 } });
     expect(await set.get(13).catch((cause: unknown) => cause)).toEqual(
       expect.objectContaining({ code: "workerFailed", message: expect.stringContaining("13 is not there") }),

@@ -7,7 +7,7 @@ const valuesOf = async (loader: data.DataLoader<number>): Promise<number[]> =>
   (await Array.fromAsync(loader)).flatMap((batch) => (batch as Tensor).toArray() as number[]);
 
 describe("ConcatDataset", () => {
-  test("has the items of all, in order, with their context", () => {
+  test("ConcatDataset has the items of all, in order, with their context", () => {
     const lists = fc.array(fc.array(fc.integer(), { maxLength: 5 }), { maxLength: 6 });
     fc.assert(
       fc.property(lists, (parts) => {
@@ -36,7 +36,7 @@ describe("IterableDataset", () => {
       for (let at = 0; at < length; at++) yield at;
     }, options);
 
-  test("is opened in each epoch, with its number and a different seed", async () => {
+  test("IterableDataset is opened in each epoch, with its number and a different seed", async () => {
     const contexts: data.ItemContext[] = [];
     const set = new data.IterableDataset((context) => {
       contexts.push(context);
@@ -97,7 +97,7 @@ describe("weightedRandomSampler", () => {
     expect(statistic).toBeLessThan(freedom * (1 - 2 / (9 * freedom) + 3.0902 * Math.sqrt(2 / (9 * freedom))) ** 3);
   }
 
-  test("draws with probabilities proportional to the weights", () => {
+  test("indices are drawn with probabilities proportional to the weights", () => {
     const counts = weights.map(() => 0);
     for (const at of data.weightedRandomSampler(weights, { count: 100_000 })(0, 7n)) counts[at]!++;
     expectDistribution(
@@ -120,7 +120,7 @@ describe("weightedRandomSampler", () => {
     expectDistribution(counts, probabilities);
   });
 
-  test("depends on the seed, the epoch, and the ratios of the weights", () => {
+  test("draws depend on the seed, the epoch, and the ratios of the weights", () => {
     const drawn = (epoch: number, seed: bigint, factor = 1) => [
       ...data.weightedRandomSampler(weights.map((weight) => weight * factor))(epoch, seed),
     ];
@@ -130,7 +130,7 @@ describe("weightedRandomSampler", () => {
     expect(drawn(2, 3n, 2 ** 1020)).toEqual(drawn(2, 3n));
   });
 
-  test("selects the items of a loader", async () => {
+  test("the sampler selects the items of a loader", async () => {
     const items = { length: 3, get: (index: number) => index };
     const sampler = data.weightedRandomSampler([0, 1, 0], { count: 4 });
     expect(await valuesOf(new data.DataLoader(items, { batchSize: 2, sampler }))).toEqual([1, 1, 1, 1]);
@@ -142,7 +142,7 @@ describe("weightedRandomSampler", () => {
     ["a negative one", () => data.weightedRandomSampler([1, -1])],
     ["NaN", () => data.weightedRandomSampler([Number.NaN])],
     ["too many", () => data.weightedRandomSampler([1, 0, 2], { count: 3, replacement: false })],
-  ])("rejects %s", (_name, call) => {
+  ])("the sampler rejects %s", (_name, call) => {
     expect(call).toThrow(ArgumentError);
   });
 });

@@ -44,7 +44,7 @@ const streamed = (tokenizer: data.Tokenizer, tokens: Iterable<number>): string[]
   return [...Array.from(tokens, (token) => stream.push(token)), stream.end()];
 };
 
-describe.each(tokenizers)("$name", (tokenizer) => {
+describe.each(tokenizers)("the tokenizer $name", (tokenizer) => {
   test("any text round-trips", () => {
     fc.assert(
       fc.property(texts, (text) => {
@@ -101,15 +101,15 @@ describe.each(tokenizers)("$name", (tokenizer) => {
   });
 });
 
-describe("gpt2", () => {
+describe("the tokenizer of GPT-2 gives its tokens", () => {
   const path = join(packageRoot, "test", "fixtures", "tokens", "gpt2.json");
   const cases = JSON.parse(readFileSync(path, "utf8")) as { text: string; tokens: number[] }[];
 
-  test.each(cases)("%j", ({ text, tokens }) => {
+  test.each(cases)("%j has the tokens of GPT-2", ({ text, tokens }) => {
     expect([...gpt2.encode(text)]).toEqual(tokens);
   });
 
-  test("the token that ends a text", () => {
+  test("the token that ends a text is GPT-2's", () => {
     expect([gpt2.endOfText, gpt2.separator, gpt2.vocabularySize]).toEqual([50_256, 50_256, 50_257]);
     expect(gpt2.decode([15496, 50_256])).toBe("Hello<|endoftext|>");
   });

@@ -59,8 +59,8 @@ function expectColors(
   }
 }
 
-describe("values", () => {
-  test("toFloat and normalize", () => {
+describe("transforms change the values of pixels", () => {
+  test("toFloat and normalize compute their formulas", () => {
     const image = noise(3, 4, 5);
     const [mean, std] = [
       [0.485, 0.456, 0.406],
@@ -80,19 +80,19 @@ describe("values", () => {
   });
 });
 
-describe("colors", () => {
+describe("transforms change colors as torchvision does", () => {
   const image = noise(3, 9, 7);
   const gray = ([r, g, b]: number[]) => 0.2989 * r! + 0.587 * g! + 0.114 * b!;
 
-  test.each([0, 0.4, 1, 1.7])("brightness %p", (factor) => {
+  test.each([0, 0.4, 1, 1.7])("adjustBrightness equals torchvision's, factor %p", (factor) => {
     expectColors(t.adjustBrightness(factor), image, (rgb) => rgb.map((v) => factor * v));
   });
 
-  test.each([0, 0.4, 1.7])("saturation %p", (factor) => {
+  test.each([0, 0.4, 1.7])("adjustSaturation equals torchvision's, factor %p", (factor) => {
     expectColors(t.adjustSaturation(factor), image, (rgb) => rgb.map((v) => factor * v + (1 - factor) * gray(rgb)));
   });
 
-  test.each([0, 0.4, 1.7])("contrast %p", (factor) => {
+  test.each([0, 0.4, 1.7])("adjustContrast equals torchvision's, factor %p", (factor) => {
     const pixels = image[0]!.flatMap((row, y) => row.map((_, x) => image.map((plane) => plane[y]![x]!)));
     const mean = pixels.reduce((sum, rgb) => sum + gray(rgb), 0) / pixels.length / 255;
     expectColors(t.adjustContrast(factor), image, (rgb, white) =>
@@ -115,12 +115,12 @@ describe("colors", () => {
     return [[max, u, p], [q, max, p], [p, max, u], [p, q, max], [u, p, max], [max, p, q]][i % 6]!;
   }
 
-  test.each([-0.5, -0.13, 0, 0.25, 0.5])("hue %p", (shift) => {
+  test.each([-0.5, -0.13, 0, 0.25, 0.5])("adjustHue equals torchvision's, shift %p", (shift) => {
     const special: Image = [[[0, 255, 10, 10, 255, 7, 0]], [[0, 255, 10, 200, 0, 7, 9]], [[0, 255, 90, 10, 255, 3, 0]]];
     for (const own of [image, special]) expectColors(t.adjustHue(shift), own, (rgb) => turned(rgb, shift));
   });
 
-  test("gray images, and converting colors to gray", () => {
+  test("gray images keep their color, and colors are converted to gray", () => {
     const own = noise(1, 3, 4);
     for (const change of [t.adjustHue(0.3), t.adjustSaturation(0)])
       expect(flat(change(bytesOf(own)))).toEqual(flat(own));
@@ -152,7 +152,7 @@ describe("colors", () => {
   });
 });
 
-describe("sizes", () => {
+describe("transforms change sizes of images", () => {
   const image = noise(2, 6, 9);
   const at = (own: Image, y: number, x: number, padded = 0) => own.map((plane) => plane[y]?.[x] ?? padded);
 
@@ -168,7 +168,7 @@ describe("sizes", () => {
     for (let y = 0; y < 9; y++) expect(listOf(wide).map((plane) => plane[y]![1]!)).toEqual(at(image, y - 1, 3));
   });
 
-  test("resize: sizes, and at half the size each pixel is the mean of four", () => {
+  test("resize has its sizes, and at half the size each pixel is the mean of four", () => {
     const shape = (size: number | readonly [number, number], options?: data.transforms.ResizeOptions) =>
       t.resize(size, options)(bytesOf(image)).shape;
     expect([shape(4), shape(12), shape([3, 2])]).toEqual([
@@ -190,7 +190,7 @@ describe("sizes", () => {
     expect(flat(t.resize([4, 6])(bytesOf(half)))).toEqual(flat(half));
   });
 
-  test("resize with a filter: a triangle as wide as two pixels of the result", () => {
+  test("resize with a filter uses a triangle as wide as two pixels of the result", () => {
     const half = noise(1, 6, 6);
     const weights = (own: number) => {
       const middle = 2 * own + 1;
@@ -209,7 +209,7 @@ describe("sizes", () => {
     expectNear(t.resize([3, 3])(bytesOf(half)), [exact], BYTE);
   });
 
-  test("pad: with a value, and around the image", () => {
+  test("pad adds a value around the image, or repeats it", () => {
     const x = tensor([[[1, 2, 3]]], { dtype: "uint8" });
     expect(listOf(t.pad([1, 2, 0, 1], { value: 9 })(x))).toEqual([
       [
@@ -239,7 +239,7 @@ describe("sizes", () => {
     expect(listOf(padded)[0]![0]).toEqual(Array(6).fill(5));
   });
 
-  test("randomResizedCrop: areas and ratios are within their ranges", () => {
+  test("areas and ratios of randomResizedCrop are within their ranges", () => {
     // Each pixel contains its row and column, so a crop shows from where it was taken.
     const [height, width] = [40, 60];
     const own = tensor(
@@ -296,7 +296,7 @@ describe("sizes", () => {
   });
 });
 
-describe("affine maps", () => {
+describe("affine transforms move pixels correctly", () => {
   const image = noise(2, 7, 9);
 
   /** Returns a pixel, or interpolates between four; beyond the border is the fill. */
@@ -347,7 +347,7 @@ describe("affine maps", () => {
     { scale: 1.7, translate: [0.5, 0.25] },
     { shear: [12, 0], angle: 5 },
     { shear: [10, 20], scale: 0.6 },
-  ] as const)("affine %p, bilinear", (motion) => {
+  ] as const)("affine %p is correct with bilinear samples", (motion) => {
     for (const fill of [0, 0.75]) {
       const got = t.affine({ ...motion, mode: "bilinear", fill })(floatsOf(image));
       expectNear(got, mapped(listOf(floatsOf(image)), motion, "bilinear", fill), 1e-10);
@@ -356,7 +356,7 @@ describe("affine maps", () => {
     expectNear(bytes, mapped(image, motion, "bilinear", 200), BYTE);
   });
 
-  test("the nearest pixel", () => {
+  test("affine maps can take the nearest pixel", () => {
     const motion = { angle: 33, scale: 1.1 } as const;
     expectNear(t.affine({ ...motion, fill: 7 })(bytesOf(image)), mapped(image, motion, "nearest", 7), 0);
   });
@@ -430,7 +430,7 @@ describe("affine maps", () => {
     );
   });
 
-  test("gradients flow through", () => {
+  test("gradients flow through affine maps", () => {
     const x = floatsOf(noise(3, 7, 9)).detach();
     x.requiresGrad = true;
     t.compose([t.rotate(30, { mode: "bilinear" }), t.adjustContrast(0.5), t.resize([3, 3])])(x)
@@ -440,7 +440,7 @@ describe("affine maps", () => {
   });
 });
 
-describe("random numbers", () => {
+describe("transforms draw random numbers by seed", () => {
   const image = bytesOf(noise(3, 8, 8));
   const change = t.compose([
     t.randomCrop(6, { padding: 1 }),
@@ -450,7 +450,7 @@ describe("random numbers", () => {
   ]);
   const bits = (x: Tensor) => flat(x).join();
 
-  test("depend on the seed only, not on earlier draws", () => {
+  test("random transforms depend on the seed only, not on earlier draws", () => {
     const context = { epoch: 3, seed: 99n };
     const first = bits(change(image, context));
     manualSeed(5);
@@ -460,7 +460,7 @@ describe("random numbers", () => {
     expect(new Set(seeds).size).toBe(12);
   });
 
-  test("without a context come from the default generator", () => {
+  test("without a context, random numbers come from the default generator", () => {
     manualSeed(7);
     const [first, second] = [bits(change(image)), bits(change(image))];
     manualSeed(7);
@@ -468,7 +468,7 @@ describe("random numbers", () => {
     expect(first).not.toBe(second);
   });
 
-  test("differ between equal transforms in sequence", () => {
+  test("equal transforms in sequence draw different numbers", () => {
     const twice = t.compose([t.randomRotation([1, 179]), t.randomRotation([1, 179])]);
     const once = (seed: bigint) => bits(t.randomRotation([1, 179])(image, { epoch: 0, seed }));
     const flips = t.compose([t.randomHorizontalFlip(), t.randomHorizontalFlip()]);
@@ -499,7 +499,7 @@ describe("random numbers", () => {
   });
 });
 
-describe("invalid arguments", () => {
+describe("transforms reject invalid arguments", () => {
   const [image, one] = [bytesOf(noise(3, 4, 4)), tensor([1])];
   test.each([
     ["a vector", () => t.resize(2)(one), "notAnImage"],
@@ -513,7 +513,7 @@ describe("invalid arguments", () => {
     ["maxSize with two sides", () => t.resize([2, 2], { maxSize: 3 }), "unusedOption"],
     ["a shear of a right angle", () => t.affine({ shear: [90, 0] }), "invalidOption"],
     ["a context without a seed", () => t.randomHorizontalFlip()(image, { epoch: 0 } as never), "invalidContext"],
-  ] as const)("%s", (_, call, code) => {
+  ] as const)("%s is rejected", (_, call, code) => {
     expect(errorOf(call)).toEqual(expect.objectContaining({ code }));
   });
 });

@@ -34,8 +34,8 @@ const rows = ({ x }: data.Batch) => x.toArray() as number[][];
 /** The first tokens of the next windows. */
 const starts = (train: data.TrainingWindows, count: number) => rows(train.next(count)).map(([first]) => first!);
 
-describe("training windows", () => {
-  test("are int32 [batch, context], and y is x shifted by one", async () => {
+describe("windows for training are pieces of the text", () => {
+  test("windows are int32 [batch, context], and y is x shifted by one", async () => {
     const { train } = await counting(103);
     const { x, y } = train.next(5);
     expect([x.dtype, x.shape, y.dtype, y.shape]).toEqual(["int32", [5, CONTEXT], "int32", [5, CONTEXT]]);
@@ -43,7 +43,7 @@ describe("training windows", () => {
     expect([...y.dataSync()]).toEqual([...x.dataSync()].map((token) => token + 1));
   });
 
-  test("contain each window of a grid once per epoch, in random order, and the grid shifts", async () => {
+  test("an epoch has each window of a grid once, in random order, and the grid shifts", async () => {
     const { train } = await counting(1003);
     const shifts = new Set<number>();
     for (let epoch = 0; epoch < 12; epoch++) {
@@ -62,7 +62,7 @@ describe("training windows", () => {
     expect(shifts).toEqual(new Set([0, 1, 2, 3]));
   });
 
-  test("have the same order for the same seed and epoch, and other orders for others", async () => {
+  test("windows have the same order for the same seed and epoch, and other orders for others", async () => {
     const orders = await Promise.all(
       [0, 1, 0].map(async (seed) => {
         const { train } = await counting(203, { seed });
@@ -73,7 +73,7 @@ describe("training windows", () => {
     expect(new Set(orders.flat()).size).toBe(4);
   });
 
-  test("of the shortest possible text are that one window", async () => {
+  test("the shortest possible text has one window", async () => {
     const { train } = await counting(CONTEXT + 1);
     expect(rows(train.next(3))).toEqual([
       [0, 1, 2, 3],
@@ -82,7 +82,7 @@ describe("training windows", () => {
     ]);
   });
 
-  test("from a saved position are those that would have followed, for batches of any size", async () => {
+  test("after setState(), the next windows are those that would have followed, for batches of any size", async () => {
     const { train } = await counting(97, { seed: 7 });
     const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 });
     await fc.assert(
@@ -98,7 +98,7 @@ describe("training windows", () => {
     );
   });
 
-  test("resume from a checkpoint", async () => {
+  test("windows resume from a checkpoint", async () => {
     const { train } = await counting(97);
     train.next(40);
     await io.saveCheckpoint(root.file("run"), { model: {}, step: 1, data: train.getState() });
@@ -108,7 +108,7 @@ describe("training windows", () => {
     expect(rows(again.next(9))).toEqual(expected);
   });
 
-  test("reject a position in other data", async () => {
+  test("a position in other data is rejected", async () => {
     const { train } = await counting(97);
     const state = train.getState();
     for (const other of [
@@ -125,14 +125,14 @@ describe("training windows", () => {
     expect(train.getState()).toEqual(state);
   });
 
-  test("reject an empty batch", async () => {
+  test("an empty batch is rejected", async () => {
     const { train } = await counting(97);
     for (const size of [0, 1.5, -1]) expect(() => train.next(size)).toThrow(ArgumentError);
   });
 });
 
-describe("held-out windows", () => {
-  test("are all returned in order, the last batch smaller, the same every time", async () => {
+describe("windows for validation cover the held-out text", () => {
+  test("held-out windows are all returned in order, the last batch smaller, the same every time", async () => {
     const { heldOut, report } = await counting(203, { heldOut: 0.5 });
     const first = report.trainTokens;
     expect([heldOut.tokenCount, heldOut.windowCount]).toEqual([102, 25]);

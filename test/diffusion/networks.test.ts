@@ -54,27 +54,30 @@ function run({ kind, x, context, timesteps, tokens }: Case, model: nn.Module) {
 }
 
 describe("results and gradients match those of diffusers", () => {
-  test.each(cases.map((each, at) => [`${each.kind} ${at}`, each] as const))("%s", async (name, each) => {
-    const place = `${folder}/${name}`;
-    await writePart(place, "part", { config: each.config, model: models[each.kind](each.config) });
-    const model = models[each.kind](each.config);
-    await fill(model, `${place}/part`, "float32");
-    const { found, inputs } = run(each, model);
-    const far: unknown[] = [];
-    const check = (key: string, got: Tensor | null | undefined, want: Digest) => {
-      const error = got ? distance(key, got, want) : Infinity;
-      if (!(error < 1e-4)) far.push([key, error]);
-    };
-    for (const [key, want] of Object.entries(each.outputs)) check(key, found.get(key), want);
-    const out = found.get("out")!;
-    out
-      .mul(weight("loss", [...out.shape]))
-      .sum()
-      .backward();
-    const parameters = new Map([...model.namedParameters()].map(([key, value]) => [theirName(key), value]));
-    for (const [key, want] of Object.entries(each.gradients))
-      check(key, (inputs[key as "x"] ?? parameters.get(key))?.grad, want);
-    expect(far).toEqual([]);
-    expect(Object.keys(each.outputs).length).toBeGreaterThan(1);
-  });
+  test.each(cases.map((each, at) => [`${each.kind} ${at}`, each] as const))(
+    "%s matches diffusers",
+    async (name, each) => {
+      const place = `${folder}/${name}`;
+      await writePart(place, "part", { config: each.config, model: models[each.kind](each.config) });
+      const model = models[each.kind](each.config);
+      await fill(model, `${place}/part`, "float32");
+      const { found, inputs } = run(each, model);
+      const far: unknown[] = [];
+      const check = (key: string, got: Tensor | null | undefined, want: Digest) => {
+        const error = got ? distance(key, got, want) : Infinity;
+        if (!(error < 1e-4)) far.push([key, error]);
+      };
+      for (const [key, want] of Object.entries(each.outputs)) check(key, found.get(key), want);
+      const out = found.get("out")!;
+      out
+        .mul(weight("loss", [...out.shape]))
+        .sum()
+        .backward();
+      const parameters = new Map([...model.namedParameters()].map(([key, value]) => [theirName(key), value]));
+      for (const [key, want] of Object.entries(each.gradients))
+        check(key, (inputs[key as "x"] ?? parameters.get(key))?.grad, want);
+      expect(far).toEqual([]);
+      expect(Object.keys(each.outputs).length).toBeGreaterThan(1);
+    },
+  );
 });

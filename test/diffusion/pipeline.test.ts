@@ -72,18 +72,21 @@ beforeAll(async () => {
 const distance = (a: Tensor, b: Tensor): number => Number(a.sub(b).abs().max().item());
 
 describe("results match those of diffusers", () => {
-  test.each(cases.map((each) => [each.kind, each] as const))("a picture with %s", async (kind, each) => {
-    const { options, kind: _, ...own } = each;
-    writeScheduler(options);
-    const pipeline = await diffusion.loadPipeline(folder);
-    expect(pipeline.scheduler.kind).toBe(kind);
-    const noise = weight(`${kind}.noise`, [1, 4, 12, 8]).mul(2);
-    const picture = await pipeline.generate({ ...own, noise, dtype: "float32" });
-    expect(distance(picture, pictures[kind]!)).toBeLessThan(1e-3);
-    expect(Number(pictures[kind]!.std().item())).toBeGreaterThan(0.05);
-  });
+  test.each(cases.map((each) => [each.kind, each] as const))(
+    "a picture with %s matches diffusers",
+    async (kind, each) => {
+      const { options, kind: _, ...own } = each;
+      writeScheduler(options);
+      const pipeline = await diffusion.loadPipeline(folder);
+      expect(pipeline.scheduler.kind).toBe(kind);
+      const noise = weight(`${kind}.noise`, [1, 4, 12, 8]).mul(2);
+      const picture = await pipeline.generate({ ...own, noise, dtype: "float32" });
+      expect(distance(picture, pictures[kind]!)).toBeLessThan(1e-3);
+      expect(Number(pictures[kind]!.std().item())).toBeGreaterThan(0.05);
+    },
+  );
 
-  test("tokens of prompts", () => {
+  test("tokens of prompts match diffusers", () => {
     const { tokenizer, padding } = loadPromptTokenizer(join(folder, "tokenizer"));
     for (const { text, tokens } of prompts) {
       const got = tokenizer.encodeInputs("test", text, { maxTokens: 12 }).tokens;
@@ -92,7 +95,7 @@ describe("results match those of diffusers", () => {
   });
 });
 
-describe("pictures", () => {
+describe("a pipeline draws pictures from texts", () => {
   const small = { prompt: "a ring", steps: 2, width: 8, height: 8 } as const;
 
   test("bytes are the rounded floats, and a seed draws the same picture again", async () => {
@@ -160,7 +163,7 @@ describe("pictures", () => {
   });
 });
 
-describe("errors", () => {
+describe("a pipeline rejects unsupported settings", () => {
   const draw = async (options: object) =>
     (await diffusion.loadPipeline(folder)).generate({ prompt: "a", steps: 1, width: 8, height: 8, ...options });
   /** Loads the folder with a changed file. */
@@ -200,7 +203,7 @@ describe("errors", () => {
     ["stateDiffers", "unet", () => loadWith("unet/config.json", { layers_per_block: 2 })],
     ["unsupportedScheduler", "another kind of noise", () => draw({ scheduler: "flowMatch" })],
     ["notFound", "none", () => diffusion.loadPipeline("none")],
-  ])("%s: %s", async (code, words, call) => {
+  ])("%s: %s is rejected", async (code, words, call) => {
     const error = await call().then(
       () => undefined,
       (cause: unknown) => cause,

@@ -48,7 +48,7 @@ function opened({ kind, at, options, eta }: Case) {
 const near = (got: Tensor, want: readonly number[]): number => errorOf(got, tensor([...want], { shape: got.shape }));
 
 describe("results match those of diffusers", () => {
-  test.each(kinds)("%s", (kind) => {
+  test.each(kinds)("samples of %s match diffusers", (kind) => {
     const own = cases.filter((each) => each.kind === kind);
     expect(own.length).toBeGreaterThan(20);
     for (const each of own) {
@@ -70,7 +70,7 @@ describe("results match those of diffusers", () => {
     }
   });
 
-  test("addNoise and velocity", () => {
+  test("addNoise and velocity match diffusers", () => {
     for (const each of cases.filter(({ noisy }) => noisy !== undefined)) {
       const { scheduler, drawn } = opened(each);
       const [data, added, t] = [drawn("data"), drawn("added"), tensor([...each.trained!], { dtype: "int64" })];
@@ -90,7 +90,7 @@ const made: Readonly<Record<diffusion.SchedulerKind, () => diffusion.Scheduler>>
   flowMatch: () => diffusion.flowMatch({ shift: 3 }),
 };
 
-describe("sampling", () => {
+describe("schedulers find the data of a known model", () => {
   /** Returns the model that predicts `data` from every sample. */
   const perfect = (scheduler: diffusion.Scheduler, data: Tensor) => (x: Tensor, t: number) => {
     if (scheduler.kind === "flowMatch") return x.sub(data).div(t / scheduler.trainSteps);
@@ -140,7 +140,7 @@ describe("sampling", () => {
   });
 });
 
-describe("errors", () => {
+describe("schedulers reject unsupported options", () => {
   const x = ones([2, 1, 2, 2]);
   test.each([
     ["tooManySteps", () => diffusion.ddpm({ trainSteps: 10 }).sampler(11)],
@@ -168,5 +168,5 @@ describe("errors", () => {
     ],
     ["invalidOption", () => diffusion.ddpm({ trainSteps: 3, trainedBetas: [0.1] })],
     ["invalidOperand", () => Reflect.construct(diffusion.Scheduler, [])],
-  ])("%s", (code, call) => expect(call).toThrow(expect.objectContaining({ code })));
+  ])("%s is rejected", (code, call) => expect(call).toThrow(expect.objectContaining({ code })));
 });

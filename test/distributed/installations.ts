@@ -82,7 +82,7 @@ async function wheel(
 ): Promise<Installation> {
   const own = { name, family } as const;
   try {
-    if (process.platform !== "linux") throw new Error("it is tested on Linux alone");
+    if (process.platform !== "linux") throw new Error("it is tested only on Linux");
     using _ = await onlyInstaller();
     const prefix = dirname(dirname(await fixturesPython(join(import.meta.dir, pins))));
     const environment = environmentOf(prefix);

@@ -88,10 +88,10 @@ const cases: readonly Case[] = Array.from({ length: repeats({ usual: 1, all: 12 
   ),
 ).flat();
 
-describe.skipIf(!isTested)("with NCCL alone", () => {
+describe.skipIf(!isTested)("MPICH and Open MPI exchange gradients with NCCL alone", () => {
   for (const { installation, ranks, kind, dtype, drawn } of cases)
     test.skipIf(installation.missing !== undefined)(
-      `${ranks} ranks of ${installation.name} exchange ${kind} gradients in ${dtype} of model ${drawn}`,
+      `with NCCL alone, ${ranks} ranks of ${installation.name} exchange ${kind} gradients, ${dtype}, model ${drawn}`,
       async () => {
         const trace = `trace-${runs}-`;
         const { variables, calls } = standin({
@@ -125,7 +125,7 @@ describe.skipIf(!isTested)("with NCCL alone", () => {
     );
 });
 
-describe.skipIf(!isTested || openMpi.missing !== undefined)("without NCCL", () => {
+describe.skipIf(!isTested || openMpi.missing !== undefined)("MPI is used without NCCL", () => {
   const reasons = [
     ["the library is missing", { ORCHARD_NCCL: "/none/libnccl.so.2" }, "rank 0: "],
     ["the user declines", { ORCHARD_NCCL: "none", ORCHARD_METAL_DEVICE: "" }, "rank 0: the metal backend runs on no"],

@@ -12,43 +12,46 @@ afterAll(() => hosts[Symbol.dispose]());
 if (hosts.missing !== undefined) console.warn(`skipped: ${hosts.missing}`);
 
 for (const installation of [openMpi, standardAbi])
-  describe.skipIf((installation.missing ?? hosts.missing) !== undefined)(`two hosts, ${installation.name}`, () => {
-    const command = (words: readonly string[]) => hosts.command(installation, words);
-    const fault = (disturb: (world: World) => void, survivors?: readonly number[]) =>
-      disturbed(folder, 2, command, disturb, {
-        survivors,
-        afterwards: async () => {
-          await untilEnded(() => hosts.pids(hosts.first));
-          hosts.fail(hosts.second); // a launcher's daemon may wait there forever
-          hosts.mend();
-        },
+  describe.skipIf((installation.missing ?? hosts.missing) !== undefined)(
+    `calls between two hosts, ${installation.name}`,
+    () => {
+      const command = (words: readonly string[]) => hosts.command(installation, words);
+      const fault = (disturb: (world: World) => void, survivors?: readonly number[]) =>
+        disturbed(folder, 2, command, disturb, {
+          survivors,
+          afterwards: async () => {
+            await untilEnded(() => hosts.pids(hosts.first));
+            hosts.fail(hosts.second); // a launcher's daemon may wait there forever
+            hosts.mend();
+          },
+        });
+      const names = [hosts.first.namespace, hosts.second.namespace];
+
+      test.skipIf(installation !== openMpi)("every call on every dtype equals the formula", async () => {
+        const { text, status } = await saidBy(spawn(command(programWords("collectives.ts", folder))));
+        expect({ text, status }).toEqual({ text: "", status: 0 });
+        for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
       });
-    const names = [hosts.first.namespace, hosts.second.namespace];
 
-    test.skipIf(installation !== openMpi)("every call on every dtype equals the formula", async () => {
-      const { text, status } = await saidBy(spawn(command(programWords("collectives.ts", folder))));
-      expect({ text, status }).toEqual({ text: "", status: 0 });
-      for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
-    });
+      test("a disconnected cable: each side names the other, and ends", async () => {
+        const { learned, world } = await fault(() => hosts.cut(), [0, 1]);
+        expect(world.hosts).toEqual(names);
+        const [first, second] = learned.map(plain);
+        expect(first).toEqual(lostBy(1, world, "has been silent for 1 s"));
+        if (second !== undefined) expect(second).toEqual(lostBy(0, world, "has been silent for 1 s"));
+      });
 
-    test("a disconnected cable: each side names the other, and ends", async () => {
-      const { learned, world } = await fault(() => hosts.cut(), [0, 1]);
-      expect(world.hosts).toEqual(names);
-      const [first, second] = learned.map(plain);
-      expect(first).toEqual(lostBy(1, world, "has been silent for 1 s"));
-      if (second !== undefined) expect(second).toEqual(lostBy(0, world, "has been silent for 1 s"));
-    });
+      test("the error names a stopped rank, and the first side ends", async () => {
+        const { learned, world } = await fault(({ pids }) => process.kill(pids[1]!, "SIGSTOP"), [0]);
+        expect(plain(learned[0])).toEqual(lostBy(1, world, "has been silent for 1 s"));
+      });
 
-    test("the error names a stopped rank, and the first side ends", async () => {
-      const { learned, world } = await fault(({ pids }) => process.kill(pids[1]!, "SIGSTOP"), [0]);
-      expect(plain(learned[0])).toEqual(lostBy(1, world, "has been silent for 1 s"));
-    });
-
-    test("all processes of a host are killed: the others end", async () => {
-      const { status, learned, text } = await fault(() => hosts.fail(hosts.second));
-      expect(status).not.toBe(0);
-      expect(learned[1]).toBeUndefined();
-      // Open MPI reports the loss, and names the host unless its daemon on that host was the last to end
-      if (installation === openMpi) expect(text).toMatch(/10\.77\.0\.2|daemon|MPI_ABORT/);
-    });
-  });
+      test("all processes of a host are killed: the others end", async () => {
+        const { status, learned, text } = await fault(() => hosts.fail(hosts.second));
+        expect(status).not.toBe(0);
+        expect(learned[1]).toBeUndefined();
+        // Open MPI reports it, and names the host unless its daemon there was the last to end
+        if (installation === openMpi) expect(text).toMatch(/10\.77\.0\.2|daemon|MPI_ABORT/);
+      });
+    },
+  );

@@ -60,7 +60,7 @@ for (const [installation, ranks] of [
       all = results;
     });
 
-    test("start with rank 0's weights and buffers, and end with the same weights bit by bit", () => {
+    test("ranks start with rank 0's weights and buffers, and end with the same weights bit by bit", () => {
       expect(all).toHaveLength(ranks);
       for (const { weights, after, everywhere } of all) {
         expect(weights).toEqual({ equal: true, buffer: [1] });
@@ -68,7 +68,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("have the gradients of one process with all batches: accumulated, clipped, scaled", () => {
+    test("ranks have the gradients of one process with all batches: accumulated, clipped, scaled", () => {
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4]) {
           const [got, want] = results[`gradients ${step}`] as [Gradients, Gradients];
@@ -83,7 +83,7 @@ for (const [installation, ranks] of [
       expect(closeTo(got.flat(), want.flat(), 64 * 5)).toBe(true);
     });
 
-    test("leave unused gradients unchanged, and count 0 for ranks without a gradient that another has", () => {
+    test("unused gradients stay unchanged, and count 0 for ranks without a gradient that another has", () => {
       for (const results of all) {
         const [used] = results["gradients 3"] as [Gradients];
         const [unused] = results["gradients 2"] as [Gradients];
@@ -96,7 +96,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("exchange gradients during backward, from the second step on", () => {
+    test("gradients are exchanged during backward, from the second step on", () => {
       for (const { events } of all) {
         const of = (step: number) => events.slice(events.indexOf(`step ${step}`) + 1);
         expect(of(0).slice(0, 2)).toEqual(["first layer", "exchange"]);
@@ -105,7 +105,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("show in the trace that buckets are exchanged during backward, from the second exchange on", () => {
+    test("the trace shows that buckets are exchanged during backward, from the second exchange on", () => {
       const files = readdirSync(folder).filter((name) => name.startsWith(traces));
       expect(files).toHaveLength(ranks);
       for (const file of files) {
@@ -123,11 +123,11 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("skip a step together if one rank's gradients overflow", () => {
+    test("ranks skip a step together if one rank's gradients overflow", () => {
       for (const { skipped } of all) expect(skipped).toEqual({ same: true, scale: 32 });
     });
 
-    test("exchange by sync() if a rank's pass reaches no parameter, and not after detach()", () => {
+    test("sync() exchanges gradients if a rank's pass reaches no parameter, and not after detach()", () => {
       for (const [rank, results] of all.entries()) {
         expect(results["one rank had none"]).toEqual(all[0]!["one rank had none"]);
         expect(results.detached).not.toEqual(all[(rank + 1) % ranks]!.detached);

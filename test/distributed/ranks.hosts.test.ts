@@ -10,15 +10,15 @@ const of = (installation: Installation, ranks: number, options: readonly string[
   return (words: readonly string[]) => localCommand(installation, ranks, words, options);
 };
 
-describe.skipIf(mpich.missing !== undefined)("ranks of MPICH", () => {
-  test("end when the launcher gets Ctrl-C", async () => {
+describe.skipIf(mpich.missing !== undefined)("ranks of MPICH end with their launcher", () => {
+  test("ranks end when the launcher gets Ctrl-C", async () => {
     const { world } = await disturbed(folder, 2, of(mpich, 2), (_, launcher) => launcher.kill("SIGINT"));
     await untilEnded(() => world.pids.filter(isAlive));
   });
 });
 
 describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("ranks of Open MPI", () => {
-  test("name the rank that was killed, if the launcher does not end them all", async () => {
+  test("the error names the killed rank, if the launcher does not end all ranks", async () => {
     const kill = ({ pids }: World, launcher: Launched) => {
       launcher.kill("SIGSTOP");
       process.kill(pids[1]!, "SIGKILL");
@@ -28,14 +28,14 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     expect(learned.map(plain)).toEqual([ended, undefined, ended]);
   });
 
-  test("name the rank that was stopped", async () => {
+  test("the error names the stopped rank", async () => {
     const { learned, world } = await disturbed(folder, 2, of(openMpi, 2), ({ pids }) =>
       process.kill(pids[1]!, "SIGSTOP"),
     );
     expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // rank 0 wakes when rank 1 ends
   });
 
-  test("end with `timeout` when a rank does not join the others in time", async () => {
+  test("ranks end with `timeout` when a rank does not join the others in time", async () => {
     const variables = { FAULT_TIMEOUT: "1", FAULT_AWAY: "1" };
     const { learned, status } = await disturbed(folder, 3, of(openMpi, 3), () => undefined, { variables });
     const message = "the other ranks did not join within 1 s; init({ timeout }) allows more";
@@ -46,13 +46,13 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     expect(status).not.toBe(0);
   });
 
-  test.each(["SIGINT", "SIGTERM"] as const)("end when the launcher gets %s", async (signal) => {
+  test.each(["SIGINT", "SIGTERM"] as const)("ranks end when the launcher gets %s", async (signal) => {
     const { world, status } = await disturbed(folder, 2, of(openMpi, 2), (_, launcher) => launcher.kill(signal));
     expect(status).not.toBe(0);
     await untilEnded(() => world.pids.filter(isAlive));
   });
 
-  test("end when one rank gets Ctrl-C, which is named", async () => {
+  test("ranks end when one rank gets Ctrl-C, and name it", async () => {
     const interrupt = ({ pids }: World) => process.kill(pids[1]!, "SIGINT");
     const { learned, text, status, world } = await disturbed(folder, 2, of(openMpi, 2), interrupt);
     expect(status).not.toBe(0);

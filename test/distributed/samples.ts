@@ -5,7 +5,7 @@ import { type DType, dtypes } from "../../src/tensor/dtype.ts";
 export const elementsOf = (rank: number, count: number): number[] =>
   Array.from({ length: count }, (_, at) => ((rank * 7 + at * 3) % 11) + (at % 2));
 
-/** 1 and 0 of a bool. */
+/** Returns numbers as the dtype holds them: 0 or 1 for bool. */
 export const asDType = (dtype: DType, values: readonly number[]): number[] =>
   dtype === "bool" ? values.map((value) => value % 2) : [...values];
 

@@ -6,8 +6,8 @@ import { mpich, openMpi, runProgram } from "./launch.ts";
 const { path: folder } = testFolder("sharded");
 type Pair = readonly [unknown, unknown];
 
-describe.skipIf(openMpi.missing !== undefined)("sharded optimizers", () => {
-  test.each([2, 3])("on %d ranks", async (ranks) => {
+describe.skipIf(openMpi.missing !== undefined)("sharded optimizers match whole ones", () => {
+  test.each([2, 3])("sharded steps on %d ranks match whole ones", async (ranks) => {
     const { ranks: all, text, status } = await runProgram<Record<string, Pair>>(openMpi, ranks, "sharded.ts", folder);
     expect({ text, status }).toEqual({ text: "", status: 0 });
     for (const name of ["AdamW", "SGD", "Adafactor"]) {
@@ -54,7 +54,7 @@ for (const [installation, ranks] of [
       all = results;
     });
 
-    test("have the same steps as whole ones: accumulated, clipped, scaled, with an overflow of one rank", () => {
+    test("sharded steps equal whole ones: accumulated, clipped, scaled, with an overflow of one rank", () => {
       expect(all).toHaveLength(ranks);
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4, 5]) {
@@ -69,7 +69,7 @@ for (const [installation, ranks] of [
       expect(weights[1]).toEqual(weights[0]!); // no step is taken after an overflow
     });
 
-    test("are exchanged by reduceScatter alone, and use a rank's share of the memory", () => {
+    test("sharded gradients are exchanged by reduceScatter alone, and use a rank's share of the memory", () => {
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4, 5]) expect(results[`calls ${step}`]).toEqual(["reduceScatterParts"]);
       for (const what of ["gradients", "state"] as const) {
@@ -80,7 +80,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("are rejected if a second pass would exchange them again", () => {
+    test("a second pass that would exchange sharded gradients again is rejected", () => {
       for (const results of all) expect(results["not cleared"]).toBe("notCleared");
     });
   });

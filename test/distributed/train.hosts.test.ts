@@ -42,7 +42,7 @@ const differ = (a: readonly number[], b: readonly number[]): number =>
 const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
-  test("have the losses of one process with all windows, also with unequal parts", async () => {
+  test("ranks have the losses of one process with all windows, also with unequal parts", async () => {
     const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // four ranks get 3, 4, 3 and 4
     const alone = newRun();
     const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
@@ -50,7 +50,7 @@ describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
     expect(differ(lossesOf(run), lossesOf(alone))).toBeLessThan(ROUNDING);
   });
 
-  test("have bitwise the same losses in each run, with dropout and accumulation", async () => {
+  test("ranks have bitwise the same losses in each run, with dropout and accumulation", async () => {
     const words = [...plain, "--batch", "12", "--steps", "4", "--dropout", "0.2", "--accumulate", "2"];
     const [first, second] = await Promise.all([trained(openMpi, 2, ...words), trained(openMpi, 2, ...words)]);
     expect(lossesOf(first)).toHaveLength(4);
@@ -106,9 +106,9 @@ for (const [installation, rank] of [
   [mpich, 1],
 ] as const)
   describe.skipIf(installation.missing !== undefined || process.platform !== "linux")(
-    `a run on ranks of ${installation.name}`,
+    `a run trains on ranks of ${installation.name}`,
     () => {
-      test(`ends within seconds when rank ${rank} is killed, and resumes with the same losses`, async () => {
+      test(`a run ends within seconds when rank ${rank} is killed, and resumes with the same losses`, async () => {
         const run = newRun();
         let pid = 0;
         const { said, exitCode } = await disturbed(run, start(installation, 2, run, long), (launcher) => {
@@ -125,7 +125,7 @@ for (const [installation, rank] of [
       });
 
       test.each(installation === openMpi ? ["SIGTERM"] : ["SIGINT"])(
-        "saves and ends when one rank gets %s, and resumes as one process at the same place",
+        "a run saves and ends when one rank gets %s, and resumes as one process at the same place",
         async (signal) => {
           const run = newRun();
           const child = start(installation, 2, run, long);
@@ -142,21 +142,24 @@ for (const [installation, rank] of [
     },
   );
 
-describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("a run on ranks of Open MPI", () => {
-  test("ends when the launcher gets Ctrl-C, and resumes with the same losses", async () => {
-    const run = newRun();
-    const child = start(openMpi, 2, run, long);
-    const { exitCode } = await disturbed(run, child, (launcher) => process.kill(launcher, "SIGINT"));
-    expect(exitCode).not.toBe(0);
-    await expectToResume(openMpi, run);
-  });
-});
+describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")(
+  "a run trains on ranks of Open MPI",
+  () => {
+    test("a run ends when the launcher gets Ctrl-C, and resumes with the same losses", async () => {
+      const run = newRun();
+      const child = start(openMpi, 2, run, long);
+      const { exitCode } = await disturbed(run, child, (launcher) => process.kill(launcher, "SIGINT"));
+      expect(exitCode).not.toBe(0);
+      await expectToResume(openMpi, run);
+    });
+  },
+);
 
 const hosts = new Hosts(folder);
 afterAll(() => hosts[Symbol.dispose]());
 
 describe.skipIf((openMpi.missing ?? hosts.missing) !== undefined)("a run on two hosts", () => {
-  test("ends when the cable is disconnected, names the rank, and resumes on one host with equal losses", async () => {
+  test("a run ends when the cable is disconnected, names the rank, and resumes on one host", async () => {
     const run = newRun();
     const command = hosts.command(openMpi, trainWords(run, ...long));
     const child = spawn(command, { XDG_CACHE_HOME: environment.XDG_CACHE_HOME, ORCHARD_MPI_HEARTBEAT: "1" });

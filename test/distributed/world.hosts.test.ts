@@ -14,7 +14,7 @@ for (const [installation, ranks] of [
   [mpich, 3],
 ] as const)
   describe.skipIf(installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
-    test("whose calls differ get the same error each, and the next call works", async () => {
+    test("if calls differ, each rank gets the same error, and the next call works", async () => {
       type Outcome = { readonly code: string; readonly message: string };
       const program = runProgram<Record<string, Outcome>>(installation, ranks, "mistakes.ts", folder);
       const { ranks: got, text, status } = await program;
@@ -60,11 +60,11 @@ for (const installation of [mpich, standardAbi])
         return { status, ends: text.match(/(cmd=|\): )finalize$/gm)?.length ?? 0 };
       };
 
-      test("when the process ends", async () => {
+      test("the launcher is told when the process ends", async () => {
         expect(await commandsOf("await d.init();")).toEqual({ status: 0, ends: 2 });
       });
 
-      test("if its exit handlers call `finalize` and `rank`, which throws `notInitialized`", async () => {
+      test("the launcher is told if exit handlers call `finalize` and then `rank`, which throws", async () => {
         const told = `({ code }) => { if (code !== "notInitialized") process.kill(process.pid, "SIGABRT"); }`;
         expect(
           await commandsOf(
@@ -75,7 +75,7 @@ for (const installation of [mpich, standardAbi])
         ).toEqual({ status: 0, ends: 2 });
       });
 
-      test("if it continues after `finalize`", async () => {
+      test("the launcher is told if the process continues after `finalize`", async () => {
         expect(await commandsOf("await d.init();", "await d.finalize();", "await Bun.sleep(10);")).toEqual({
           status: 0,
           ends: 2,

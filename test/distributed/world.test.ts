@@ -114,7 +114,7 @@ test("the error for an unknown rank names the rank, not the tag", () => {
   );
 });
 
-describe("detection", () => {
+describe("detection of the MPI library", () => {
   test("variables of the environment identify the launcher", () => {
     expect(launchOf({})).toBeUndefined();
     expect(launchOf({ OMPI_COMM_WORLD_SIZE: "4", PMIX_RANK: "1" })).toEqual({ family: "Open MPI", size: 4 });
@@ -128,7 +128,7 @@ describe("detection", () => {
     expect(first({ PMI_RANK: "1" })).toBe("libmpich.so.12");
   });
 
-  test("an interface, by the library's name and symbols", () => {
+  test("an interface is detected by the library's name and symbols", () => {
     const none = () => null;
     expect(handlesOf(none, "/usr/lib/libmpi_abi.so.0")[0]).toBe("MPI 5 ABI");
     expect(handlesOf(none, "/usr/lib/libmpi.so.12")[0]).toBe("MPICH");

@@ -40,13 +40,13 @@ test("Independent sums densities and entropies over its axes", () => {
   expectClose(d.klDivergence(new d.Independent(base, 0), other), d.klDivergence(base, other.base));
 });
 
-describe("a mixture", () => {
+describe("a mixture combines its parts", () => {
   const weights = positives(3);
   const [loc, scale] = [normals(2, 3), positives(3)];
   const of = new d.MixtureSameFamily(new d.Categorical(weights), new d.Normal(loc, scale));
   const share = weights.div(weights.sum());
 
-  test("has the weighted density, distribution function and moments", () => {
+  test("a mixture has the weighted density, distribution function and moments", () => {
     const value = normals(4, 2);
     const parts = new d.Normal(loc, scale).logProb(value.unsqueeze(-1)).exp();
     expectClose(of.logProb(value), parts.mul(share).sum(-1).log());
@@ -56,7 +56,7 @@ describe("a mixture", () => {
     expectClose(of.variance, second.sub(of.mean.square()));
   });
 
-  test("has samples with its moments, of vectors too", () => {
+  test("samples of a mixture have its moments, also for vectors", () => {
     const x = of.sample([20_000], { generator });
     expectClose(x.mean(0), of.mean, 0.1);
     expectClose(x.variance(0), of.variance, 0.1);
@@ -91,8 +91,8 @@ function jacobian(transform: distributions.Transform, x: Tensor): Tensor {
   return tensor(rows, { dtype: "float64" });
 }
 
-describe("transforms", () => {
-  test.each(Object.entries(transforms))("%s: inverse and Jacobian", (name, [transform, draw]) => {
+describe("transforms of distributions have an inverse", () => {
+  test.each(Object.entries(transforms))("%s has its inverse and Jacobian", (name, [transform, draw]) => {
     const x = draw();
     const y = transform.forward(x);
     expectClose(transform.inverse(y), x, 1e-9);
@@ -153,7 +153,9 @@ describe("outside of the support the density is 0", () => {
     ["Categorical", new d.Categorical(tensor([1, 1])), tensor([2])],
     ["Multinomial", new d.Multinomial(2, tensor([1, 1])), tensor([[1, 2]])],
     ["OneHotCategorical", new d.OneHotCategorical(tensor([1, 1])), tensor([[1, 1]])],
-  ])("%s", (_, of, value) => expect(numbersOf(of.logProb(value))).toEqual([Number.NEGATIVE_INFINITY]));
+  ])("%s has density 0 outside of its support", (_, of, value) =>
+    expect(numbersOf(of.logProb(value))).toEqual([Number.NEGATIVE_INFINITY]),
+  );
 
   test("NaN stays NaN", () => expect(numbersOf(new d.Exponential(1).logProb(Number.NaN))).toEqual([Number.NaN]));
 });
@@ -178,7 +180,7 @@ describe("invalid arguments are errors", () => {
     ["an unknown pair", () => d.klDivergence(new d.Poisson(1), new d.Normal(0, 1)), ArgumentError, "notSupported"],
     ["a value of another size", () => new d.Dirichlet(tensor([1, 1])).logProb(zeros([3])), ShapeError, undefined],
     ["an unknown option", () => new d.Normal({ loc: 0, scal: 1 } as never), ArgumentError, "unknownOption"],
-  ] as const)("%s", (_, call, Class, code) => {
+  ] as const)("%s is an error", (_, call, Class, code) => {
     expect(call).toThrow(Class);
     if (code !== undefined) expect(call).toThrow(expect.objectContaining({ code }));
   });

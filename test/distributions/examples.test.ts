@@ -16,7 +16,7 @@ const examples = sources.flatMap((path) =>
 
 test("more than 25 examples are found", () => expect(examples.length).toBeGreaterThan(25));
 
-test.each(examples)("$text is $values", ({ setup, text, values }) => {
+test.each(examples)("the example $text gives $values", ({ setup, text, values }) => {
   const names = Object.keys(library).filter((name) => name !== "var");
   const given = names.map((name) => (library as Readonly<Record<string, unknown>>)[name]);
   const found = new globalThis.Function(...names, `{ ${setup} return ${text} }`)(...given) as library.Tensor;

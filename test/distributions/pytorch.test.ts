@@ -78,36 +78,43 @@ const problems = (checks: Readonly<Record<string, number>>, most: number): strin
   Object.entries(checks).flatMap(([name, error]) => (error <= most ? [] : [`${name}: ${error}`]));
 
 describe("results and gradients match PyTorch's", () => {
-  test.each(cases)("$title", ({ name, parameters, batch, event, value, p, results, gradients, dtype }) => {
-    const { of, leaves } = created(name, parameters, dtype, true);
-    expect([of.batchShape, of.eventShape]).toEqual([batch, event]);
-    const at = tensorOf(value, dtype);
-    if ("value" in gradients) at.requiresGrad = true;
-    const logProb = of.logProb(at);
-    const computed: Record<string, () => Tensor> = {
-      logProb: () => logProb,
-      entropy: () => of.entropy(),
-      cdf: () => of.cdf(at),
-      icdf: () => of.icdf(tensorOf(p, dtype)),
-      mean: () => of.mean,
-      variance: () => of.variance,
-      stddev: () => of.stddev,
-      mode: () => of.mode,
-    };
-    const errors = Object.fromEntries(
-      Object.entries(results).map(([method, expected]) => [method, errorOf(computed[method]!(), expected)]),
-    );
-    const names = Object.keys(gradients);
-    const inputs = names.map((key) => (key === "value" ? at : leaves[key]!));
-    const found = grad(sum(logProb), inputs) as Tensor[];
-    for (const [index, key] of names.entries()) errors[`gradient of ${key}`] = errorOf(found[index]!, gradients[key]!);
-    expect(problems(errors, accuracy[dtype] * (looser[name.split(" ")[0]!] ?? 1))).toEqual([]);
-  });
+  test.each(cases)(
+    "$title matches PyTorch",
+    ({ name, parameters, batch, event, value, p, results, gradients, dtype }) => {
+      const { of, leaves } = created(name, parameters, dtype, true);
+      expect([of.batchShape, of.eventShape]).toEqual([batch, event]);
+      const at = tensorOf(value, dtype);
+      if ("value" in gradients) at.requiresGrad = true;
+      const logProb = of.logProb(at);
+      const computed: Record<string, () => Tensor> = {
+        logProb: () => logProb,
+        entropy: () => of.entropy(),
+        cdf: () => of.cdf(at),
+        icdf: () => of.icdf(tensorOf(p, dtype)),
+        mean: () => of.mean,
+        variance: () => of.variance,
+        stddev: () => of.stddev,
+        mode: () => of.mode,
+      };
+      const errors = Object.fromEntries(
+        Object.entries(results).map(([method, expected]) => [method, errorOf(computed[method]!(), expected)]),
+      );
+      const names = Object.keys(gradients);
+      const inputs = names.map((key) => (key === "value" ? at : leaves[key]!));
+      const found = grad(sum(logProb), inputs) as Tensor[];
+      for (const [index, key] of names.entries())
+        errors[`gradient of ${key}`] = errorOf(found[index]!, gradients[key]!);
+      expect(problems(errors, accuracy[dtype] * (looser[name.split(" ")[0]!] ?? 1))).toEqual([]);
+    },
+  );
 });
 
-describe("divergences", () => {
-  test.each(fixture.divergences)("$p from $q", ({ p, q, left, right, divergence }) => {
-    const [a, b] = [created(p, left, "float64").of, created(q, right, "float64").of];
-    expect(errorOf(distributions.klDivergence(a, b), divergence)).toBeLessThan(1e-9);
-  });
+describe("divergences match PyTorch", () => {
+  test.each(fixture.divergences)(
+    "the divergence of $p from $q matches PyTorch",
+    ({ p, q, left, right, divergence }) => {
+      const [a, b] = [created(p, left, "float64").of, created(q, right, "float64").of];
+      expect(errorOf(distributions.klDivergence(a, b), divergence)).toBeLessThan(1e-9);
+    },
+  );
 });

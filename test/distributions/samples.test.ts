@@ -74,7 +74,7 @@ const ranges: Readonly<Record<string, readonly [number, number]>> = {
 const count = repeats({ usual: 20_000, all: 100_000 });
 
 describe("samples have their distribution", () => {
-  test.each(Object.entries(continuous))("%s", (name, make) => {
+  test.each(Object.entries(continuous))("samples of %s have its distribution", (name, make) => {
     const values = numbersOf(make((x) => tensor(x)).sample([count], { generator: new Generator(7) }));
     const exact = make(wide);
     const range = ranges[name];
@@ -84,7 +84,7 @@ describe("samples have their distribution", () => {
     expect(kolmogorovSmirnov(values, (x) => shares.get(x)!)).toBeLessThan(1.95);
   });
 
-  test.each(Object.entries(discrete))("%s", (_, make) => {
+  test.each(Object.entries(discrete))("counts of %s have its probabilities", (_, make) => {
     const values = numbersOf(make((x) => tensor(x)).sample([count], { generator: new Generator(8) }));
     const most = Math.max(...values);
     const exact = make(wide);
@@ -110,7 +110,7 @@ describe("samples have their distribution", () => {
     expect(Math.abs(statistic)).toBeLessThan(4.3);
   });
 
-  test("vectors: means and covariances", () => {
+  test("samples of vectors have their means and covariances", () => {
     const generator = new Generator(9);
     const scaleTril = tensor([
       [1, 0, 0],
@@ -131,7 +131,7 @@ describe("samples have their distribution", () => {
     for (const [at, own] of numbersOf(of.mean).entries()) expect(Math.abs(mean[at]! - own)).toBeLessThan(0.5);
   });
 
-  test("Dirichlet, OneHotCategorical and Multinomial: means", () => {
+  test("samples of Dirichlet, OneHotCategorical and Multinomial have their means", () => {
     const generator = new Generator(10);
     const weights = tensor([
       [0.2, 1, 3],
@@ -164,7 +164,7 @@ describe("samples have the same bits on every backend", () => {
         ),
       }),
   };
-  test.each(Object.entries(all))("%s", (_, make) => {
+  test.each(Object.entries(all))("samples of %s have the same bits on every backend", (_, make) => {
     for (const dtype of ["float32", "float64"] as const) {
       const runs = backendsOf(dtype).map((backend) =>
         on(backend, () => bytesOf(make((x) => tensor(x, { dtype })).sample([40], { generator: new Generator(11) }))),
@@ -199,7 +199,7 @@ test.each([
   ["StudentT", () => tensor([5, 9], { requiresGrad: true }), (a: Tensor) => new d.StudentT(a)],
   ["Weibull", () => tensor([1.5, 3], { requiresGrad: true }), (a: Tensor) => new d.Weibull(1, a)],
   ["LogNormal", () => tensor([0.2, 0.4], { requiresGrad: true }), (a: Tensor) => new d.LogNormal(a, 0.5)],
-] as const)("the mean gradient of %s samples is that of the expected square", (_, leaf, make) => {
+] as const)("the mean gradient of %s samples equals the gradient of the expected square", (_, leaf, make) => {
   const a = leaf();
   const of = make(a);
   const x = of.rsample([count], { generator: new Generator(13) });

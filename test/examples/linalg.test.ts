@@ -24,7 +24,7 @@ function run(name: string, ...words: string[]) {
 const numberIn = (out: string, pattern: RegExp): number => Number(pattern.exec(out)?.[1]);
 
 describe("examples of linear algebra", () => {
-  test("principal components of digits", () => {
+  test("the example finds principal components of digits", () => {
     const { out, width, height, bytes } = run("pca", "1500");
     expect([width, height]).toEqual([1920, 1080]);
     expect(bytes).toBeGreaterThan(50_000);
@@ -35,7 +35,7 @@ describe("examples of linear algebra", () => {
     expect(Math.abs(ten + left - 100)).toBeLessThan(0.11);
   });
 
-  test("a Gaussian process", () => {
+  test("the example fits a Gaussian process", () => {
     const { out, width, bytes } = run("gaussian_process");
     expect([width, bytes > 20_000]).toEqual([1920, true]);
     const [before, after] = [numberIn(out, /: (\S+) before/), numberIn(out, /before, (\S+) after/)];
@@ -44,7 +44,7 @@ describe("examples of linear algebra", () => {
     expect(numberIn(out, /deviations at (\d+) of/)).toBeGreaterThan(180);
   });
 
-  test("least squares with a rank-deficient design matrix", () => {
+  test("the example solves least squares with a rank-deficient design matrix", () => {
     const { out, width } = run("least_squares");
     expect(width).toBe(1920);
     expect(out).toContain("a design of 120 rows and 5 columns, of rank 4");

@@ -22,7 +22,7 @@ const pathsIn = (out: string) =>
     reason,
   }));
 
-describe("on the cpu backend", () => {
+describe("the perceptron learns on the cpu backend", () => {
   const cpu = { ORCHARD_BACKEND: "cpu" };
 
   test("two epochs of a third of the digits reach 95 %", () => {
@@ -51,7 +51,7 @@ describe("on the cpu backend", () => {
   });
 });
 
-test("the reference backend learns the same", () => {
+test("the reference backend learns the same weights", () => {
   const [ours, reference] = ["cpu", "reference"].map((name) =>
     perceptron({ ORCHARD_BACKEND: name }, "128", "1", "500"),
   );

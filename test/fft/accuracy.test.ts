@@ -45,7 +45,7 @@ function errorOf(n: number, random: Random): number {
   return Math.sqrt(error / size) * 2 ** 24;
 }
 
-test(`errors of lengths from 1 to 2,000, and to a million, seed ${seed}`, () => {
+test(`errors are small at lengths from 1 to 2,000, and to a million, seed ${seed}`, () => {
   const random = new Random(seed);
   const drawn = new Set(Array.from({ length: 80 }, () => random.integer(0, 1999)));
   const chosen = usually(

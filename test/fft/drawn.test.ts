@@ -117,11 +117,11 @@ function operandOf({ kind, layout }: Drawn, block: Block, backend: BackendName, 
  */
 const tolerance = { float32: 4e-7, float64: 4e-15 } as const;
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("the Fourier transforms, $backend $dtype", ({ backend, dtype }) => {
   const count = repeats({ usual: backend === "cpu" ? 40 : 25, all: 600 });
   const most = backend === "reference" ? 300 : 1200;
 
-  test(`${count} drawn transforms, seed ${seed}`, () => {
+  test(`${count} drawn transforms are within their error, seed ${seed}`, () => {
     const random = new Random(
       seed + 100 * places.findIndex((each) => each.backend === backend && each.dtype === dtype),
     );
@@ -140,7 +140,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
 
   // Rows and columns are transformed as lanes of vectors, whose last ones may have none.
   if (backend !== "cpu") return;
-  test(`each short length of each kind, in batches of short axes, seed ${seed}`, () => {
+  test(`each short length of each kind is correct, in batches of short axes, seed ${seed}`, () => {
     const random = new Random(seed);
     for (let n = 1; n <= 40; n++)
       for (const kind of kinds) {

@@ -27,7 +27,7 @@ const drawn = (random: Random, shape: readonly number[]): Tensor => {
   );
 };
 
-describe.skipIf(whyUnavailable("metal") !== undefined)("transforms on metal", () => {
+describe.skipIf(whyUnavailable("metal") !== undefined)("Fourier transforms on metal read and write memory once", () => {
   for (const { length, passes } of lengths)
     test(`${length} elements take ${passes === 1 ? "one pass" : "two passes"}`, () => {
       const random = new Random(length);

@@ -34,7 +34,7 @@ function wav(format: readonly number[], data: Uint8Array, { size = data.length, 
   return Buffer.concat([head, extra, start, data]);
 }
 
-test("WAV files that Python wrote", async () => {
+test("WAV files that Python wrote are read", async () => {
   for (const { kind, rate, file, channels } of fixture.recordings) {
     const got = await loaded(Buffer.from(file, "base64"));
     expect({ kind, ...got }).toEqual({ kind, sampleRate: rate, channels });
@@ -62,7 +62,7 @@ test("WAV files with chunks of odd length, or with a size beyond their end, are 
   expect(await loaded(path)).toEqual({ sampleRate: 16_000, channels: [[0.5], [-0.5]] });
 });
 
-describe("rejected files", () => {
+describe("damaged audio files are rejected", () => {
   const data = Uint8Array.of(0, 64);
   test.each([
     ["unknownFormat", Buffer.from("OggS rest of the file")],
@@ -73,14 +73,14 @@ describe("rejected files", () => {
     ["damaged", wav([1, 1, 16_000, 16], new Uint8Array(0))],
     ["damaged", wav([1, 1, 16_000, 16], data).subarray(0, 36)],
     ["damaged", wav([1, 1, 16_000, 16], data).subarray(0, 20)],
-  ])("%s", async (code, bytes) => {
+  ])("%s is rejected", async (code, bytes) => {
     const error = await io.loadAudio(bytes).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(FileFormatError);
     expect((error as FileFormatError).code).toBe(code);
   });
 });
 
-test("MP3: frames of silence", async () => {
+test("MP3 frames of silence are decoded to zeros", async () => {
   // MPEG-1 layer III, 128 kbit/s, 44.1 kHz: 417 bytes a frame, with empty side information
   const frame = Buffer.alloc(417);
   frame.set([0xff, 0xfb, 0x90, 0xc4]);
@@ -90,7 +90,7 @@ test("MP3: frames of silence", async () => {
   expect(channels.flat().every((sample) => sample === 0)).toBeTrue();
 });
 
-test("FLAC: a constant frame of each channel", async () => {
+test("a constant FLAC frame of each channel is decoded", async () => {
   const { sampleRate, channels } = await loaded(flac([0.25, -0.5], 192));
   expect(sampleRate).toBe(16_000);
   expect(channels).toEqual([Array(192).fill(0.25), Array(192).fill(-0.5)]);

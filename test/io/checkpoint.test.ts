@@ -97,7 +97,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect([...again.dataSync()]).toEqual([...w.dataSync()]);
   });
 
-  test("any tree round-trips", async () => {
+  test("any tree round-trips through a checkpoint", async () => {
     const folder = newFolder();
     const leaf = fc.oneof(
       fc.double(),
@@ -206,8 +206,8 @@ describe("saveCheckpoint and loadCheckpoint", () => {
   });
 });
 
-describe("the folder", () => {
-  test("keeps the last checkpoints, and every other file", async () => {
+describe("the folder of checkpoints", () => {
+  test("saving keeps the last checkpoints, and every other file", async () => {
     const folder = newFolder();
     mkdirSync(folder);
     writeFileSync(join(folder, "log.jsonl"), "");
@@ -216,7 +216,7 @@ describe("the folder", () => {
     expect((await io.loadCheckpoint(folder)).step).toBe(100_000_000);
   });
 
-  test("without a checkpoint, or that does not exist, is an error", async () => {
+  test("a folder without a checkpoint, or that does not exist, is an error", async () => {
     const folder = newFolder();
     expect(io.loadCheckpoint(folder)).rejects.toThrow(FileError);
     mkdirSync(folder);
@@ -229,7 +229,7 @@ describe("the folder", () => {
   });
 });
 
-describe("a damaged checkpoint", () => {
+describe("a damaged checkpoint is rejected", () => {
   const good = newFolder();
   const content = { model: { w: zeros([100]), v: tensor([1, 2, 3]) }, step: 2, extra: { note: "x".repeat(200) } };
 
@@ -255,7 +255,7 @@ describe("a damaged checkpoint", () => {
     return error as FileFormatError;
   }
 
-  test("with one flipped bit anywhere is rejected", async () => {
+  test("a checkpoint with one flipped bit anywhere is rejected", async () => {
     const { path } = await folderAfter(() => undefined);
     const bytes = readFileSync(path);
     const positions = new Set([0, 1, 7, 8, bytes.length - 1, bytes.indexOf("sha256") + 12, bytes.indexOf("note") + 10]);
@@ -271,7 +271,7 @@ describe("a damaged checkpoint", () => {
     }
   });
 
-  test("with a flipped bit in the weights is reported as damaged", async () => {
+  test("a checkpoint with a flipped bit in the weights is reported as damaged", async () => {
     const error = await expectSkipped(
       await folderAfter((path) => {
         const bytes = readFileSync(path);
@@ -283,7 +283,7 @@ describe("a damaged checkpoint", () => {
     expect(error.message).toContain("it was altered, or the disk is failing");
   });
 
-  test.each([0, 5, 300, -1])("truncated to %p bytes is reported as truncated", async (length) => {
+  test.each([0, 5, 300, -1])("a checkpoint truncated to %p bytes is reported as truncated", async (length) => {
     const error = await expectSkipped(
       await folderAfter((path) => truncateSync(path, length < 0 ? statSync(path).size + length : length)),
     );
@@ -294,14 +294,14 @@ describe("a damaged checkpoint", () => {
     ["notACheckpoint", { format: "pt" }],
     ["otherVersion", { format: "orchard-checkpoint", version: "2" }],
     ["damaged", { format: "orchard-checkpoint", version: "1", state: "{}" }],
-  ])("that is another kind of file is %s", async (code, metadata) => {
+  ])("a file of another kind is %s", async (code, metadata) => {
     const other = root.file("other.safetensors");
     await io.saveSafetensors(other, { w: zeros([2]) }, { metadata });
     const error = await expectSkipped(await folderAfter((path) => copyFileSync(other, path)));
     expect(error.code).toBe(code);
   });
 
-  test("without a valid one before it is an error with every reason", async () => {
+  test("if no earlier checkpoint is valid, the error has every reason", async () => {
     const { folder, path } = await folderAfter((damaged) => writeFileSync(damaged, "x"));
     writeFileSync(join(folder, "checkpoint-00000001.safetensors"), new Uint8Array(20).fill(255));
     const error = await io.loadCheckpoint(folder).catch((cause: unknown) => cause);

@@ -13,7 +13,7 @@ function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
 }
 
 describe("complex tensors are saved and loaded", () => {
-  test("as safetensors and as a checkpoint, between other dtypes", () =>
+  test("complex tensors round-trip as safetensors and as a checkpoint, between other dtypes", () =>
     inFolder(async (folder) => {
       const z = randn([3, 5], { dtype: "complex64" });
       const state = { z, turned: transpose(z, 0, 1), one: tensor({ re: 1, im: -2 }), x: randn([3]) };
@@ -28,7 +28,7 @@ describe("complex tensors are saved and loaded", () => {
       expect(model.z.toArray()).toEqual(z.toArray());
     }));
 
-  test("as .npy, in both byte orders", () =>
+  test("complex tensors round-trip as .npy, in both byte orders", () =>
     inFolder(async (folder) => {
       for (const dtype of ["complex64", "complex128"] as const) {
         const z = transpose(randn([2, 3], { dtype }), 0, 1);
@@ -53,7 +53,7 @@ describe("optimizers update complex parameters as PyTorch does", () => {
     adam: (w) => new optim.Adam([w], { lr: 0.05 }) as never,
     adamw: (w) => new optim.AdamW([w], { lr: 0.05, weightDecay: 0.1 }) as never,
   };
-  test.each(fixtures.optimizers)("$name", ({ name, w, x, y, result }) => {
+  test.each(fixtures.optimizers)("$name updates complex parameters as in PyTorch", ({ name, w, x, y, result }) => {
     const complex = (data: readonly number[], shape: readonly number[]): Tensor =>
       viewAsComplex(tensor([...data], { dtype: "float64", shape: [...shape, 2] })) as Tensor;
     const [weight, given, wanted] = [complex(w, [3, 2]), complex(x, [4, 3]), complex(y, [4, 2])];

@@ -290,8 +290,8 @@ const bad: readonly Bad[] = [
   },
 ];
 
-describe("a file with", () => {
-  test.each(bad)("$title is rejected, in seconds", ({ title: _, code, says, tensor, ...parts }) => {
+describe("a damaged GGUF file", () => {
+  test.each(bad)("a file with $title is rejected, in seconds", ({ title: _, code, says, tensor, ...parts }) => {
     const bytes = bytesOf(parts);
     let error: ReturnType<typeof refused> | undefined;
     const seconds = processorSeconds(() => {
@@ -354,8 +354,8 @@ function verdictOf(bytes: Uint8Array): { code: string } | { shapes: Record<strin
   }
 }
 
-describe("a modified file", () => {
-  test("is read if the package read it, and rejected if the package failed or hung", () => {
+describe("a modified GGUF file is read or rejected", () => {
+  test("a modified file is read if the package read it, and rejected if the package failed or hung", () => {
     const counts: Record<string, number> = {};
     for (const row of rows) {
       const own = verdictOf(changed(row));
@@ -374,7 +374,7 @@ describe("a modified file", () => {
     expect(counts["read by both"]).toBeGreaterThan(50);
   });
 
-  test("at random is read, or rejected with a typed error, at once", () => {
+  test("a randomly modified file is read, or rejected with a typed error, at once", () => {
     const edit = fc.tuple(
       fc.nat(small.byteLength - 9),
       fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
@@ -391,7 +391,7 @@ describe("a modified file", () => {
     );
   });
 
-  test("while it is open is rejected before a missing page is accessed", () => {
+  test("a file that is modified while it is open is rejected before a missing page is accessed", () => {
     writeFileSync(path, readFileSync(join(fixtures, "aligned.gguf")));
     using file = io.openGguf(path);
     truncateSync(path, 40_000);

@@ -41,18 +41,18 @@ const field = (own: io.GgufValue) => ({
   value: plain(own.value),
 });
 
-describe.each(whole)("%s.gguf", (name) => {
+describe.each(whole)("the file %s.gguf is read as by the package gguf", (name) => {
   const { fields, tensors } = contents[name]!;
   const path = fixture(name);
 
-  test("has the metadata that the package reads", () => {
+  test("the metadata equals that of the package", () => {
     using file = io.openGguf(path);
     expect(Object.keys(file.metadata)).toEqual(Object.keys(fields));
     for (const key of Object.keys(fields)) expect([key, field(file.metadata[key]!)]).toEqual([key, fields[key]!]);
     expect(file.version).toBe(name === "version2" ? 2 : 3);
   });
 
-  test("has the tensors that the package reads, bit for bit", () => {
+  test("the tensors equal those of the package, bit for bit", () => {
     using file = io.openGguf(path);
     expect(file.names).toEqual(Object.keys(tensors));
     for (const each of file.names) {
@@ -69,7 +69,7 @@ describe.each(whole)("%s.gguf", (name) => {
     }
   });
 
-  test("is written again with the same metadata and tensors", async () => {
+  test("the file is written again with the same metadata and tensors", async () => {
     using file = io.openGguf(path);
     const held = file.names.filter((each) => !unheld.includes(each));
     const loaded = Object.fromEntries(held.map((each) => [each, file.tensor(each)]));
@@ -109,10 +109,10 @@ test("blocks become quantized tensors; large ones are mapped, and outlive the fi
   expect(() => file.tensor("long")).toThrow("was used after close()");
 });
 
-describe("a model in several files", () => {
+describe("a model in several files is read as one", () => {
   const split = (number: number) => fixture(`split-0000${number}-of-00003`);
 
-  test.each([1, 2, 3])("is opened through its file %d", (number) => {
+  test.each([1, 2, 3])("a model in several files is opened through its file %d", (number) => {
     using file = io.openGguf(split(number));
     expect(file.names).toEqual(["t0", "t1", "t2", "t3", "t4"]);
     expect(file.metadata["general.architecture"]).toEqual({ type: "string", value: "llama" });
@@ -124,7 +124,7 @@ describe("a model in several files", () => {
     expect(() => file.tensor("t5")).toThrow(FileFormatError);
   });
 
-  test("is rejected if a file is missing, misnamed or from another model", () => {
+  test("a model in several files is rejected if a file is missing, misnamed or from another model", () => {
     const at = (number: number, of = 3) => folder.file(`m-0000${number}-of-0000${of}.gguf`);
     const code = (path: string) => {
       try {
@@ -151,7 +151,7 @@ describe("a model in several files", () => {
 describe("saveGguf", () => {
   const path = folder.file("saved.gguf");
 
-  test("writes plain values with types that can hold them", async () => {
+  test("saveGguf writes plain values with types that can hold them", async () => {
     const metadata = {
       a: 3,
       b: -3,
@@ -176,7 +176,7 @@ describe("saveGguf", () => {
     expect(file.metadata["j"]).toMatchObject({ of: "float32" });
   });
 
-  test("keeps arrays of arrays", async () => {
+  test("saveGguf keeps arrays of arrays", async () => {
     const inner = { type: "array", of: "uint8", value: [1, 2] } as const;
     const value: io.GgufValue = { type: "array", of: "array", value: [inner, inner] };
     await io.saveGguf(path, {}, { metadata: { nested: value } });
@@ -194,13 +194,13 @@ describe("saveGguf", () => {
     ["a list of texts and numbers", { x: [1, "a"] }],
     ["an array without a type", { x: { type: "array", value: [1] } }],
     ["a fraction as an integer", { x: { type: "int64", value: 1.5 } }],
-  ])("rejects %s as metadata", (_, metadata) => {
+  ])("saveGguf rejects %s as metadata", (_, metadata) => {
     expect(io.saveGguf(path, {}, { metadata: metadata as Record<string, string> })).rejects.toMatchObject({
       code: "invalidMetadata",
     });
   });
 
-  test("rejects what the format can't represent", async () => {
+  test("saveGguf rejects values that the format can't represent", async () => {
     const code = (tensors: object) => io.saveGguf(path, tensors as Record<string, Tensor>).catch((error) => error.code);
     expect(await code({ x: zeros([1], { dtype: "bool" }) })).toBe("unsupportedDType");
     expect(await code({ x: quantize(ones([1, 64])) })).toBe("unsupportedDType");
@@ -211,7 +211,7 @@ describe("saveGguf", () => {
     expect(await code({ x: gone })).toBe("disposed");
   });
 
-  test("accepts views, and tensors that are disposed of meanwhile", async () => {
+  test("saveGguf accepts views, and tensors that are disposed of meanwhile", async () => {
     const x = zeros([3, 2]).add(1);
     const saved = io.saveGguf(path, { x: x.transpose(0, 1) });
     x.dispose();

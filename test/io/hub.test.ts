@@ -154,7 +154,7 @@ test("a file that was damaged in between fails its checksum, and is downloaded a
   expect(requestsOfLarge().map(({ range }) => range)).toEqual(["bytes=1000-", null]);
 });
 
-describe("wrong responses", () => {
+describe("wrong responses of the hub are reported", () => {
   const other = Buffer.from(large);
   other[5] = other[5]! ^ 1;
   test.each<[string, Behaviour, string]>([
@@ -189,7 +189,7 @@ describe("wrong responses", () => {
       "invalidRedirect",
     ],
     ["redirects without an end", ({ url }) => Response.redirect(url, 302), "tooManyRedirects"],
-  ])("%s", async (_, behaviour, code) => {
+  ])("%s is an error", async (_, behaviour, code) => {
     behaviours = [behaviour];
     // after a partial response the download continues, so that response is tried once
     const attempts = code === "tooShort" ? 1 : 3;
@@ -208,7 +208,7 @@ describe("wrong responses", () => {
     ["a negative size", sibling({ size: -1 })],
     ["no checksum", sibling({ blobId: "../../../etc/passwd" })],
     ["a checksum that is a path", sibling({ blobId: undefined, lfs: { sha256: "../x" } })],
-  ])("a listing with %s", async (_, own) => {
+  ])("a listing with %s is an error", async (_, own) => {
     listing = () => own;
     expect(await codeOf(pull("owner/name", options))).toBe("invalidAnswer");
   });
@@ -221,7 +221,7 @@ test("a server that stops responding is retried after the timeout", async () => 
   expect(requestsOfLarge().length).toBeGreaterThan(1);
 });
 
-test("a signal ends it, and the received part stays", async () => {
+test("a signal ends a download, and the received part stays", async () => {
   const controller = new AbortController();
   behaviours = [sending(100_000, () => undefined)];
   const onProgress = ({ bytes }: { bytes: number }) => bytes > 100_000 && controller.abort(new Error("enough"));
@@ -260,7 +260,7 @@ test("the error for a missing file lists the existing files", async () => {
   );
 });
 
-describe("the command", () => {
+describe("the command orchard pull", () => {
   const orchard = async (words: readonly string[], environment: Record<string, string>) => {
     const { XDG_CACHE_HOME: _, ...others } = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !name.startsWith("HF_")),
@@ -272,7 +272,7 @@ describe("the command", () => {
     return { out, error, code: await child.exited };
   };
 
-  test("prints the folder", async () => {
+  test("orchard pull prints the folder", async () => {
     mkdirSync(home);
     writeFileSync(join(home, "token"), "kept\n");
     const { out, error, code } = await orchard(["owner/name"], { HF_ENDPOINT: `${endpoint}/`, HF_HOME: home });
@@ -281,7 +281,7 @@ describe("the command", () => {
     expect(seen[0]!.authorization).toBe("Bearer kept");
   });
 
-  test("without HF_HOME the folder is the user's cache; HF_TOKEN precedes the stored token", async () => {
+  test("without HF_HOME, the cache is in the user's folder; HF_TOKEN precedes the stored token", async () => {
     const user = join(home, "user");
     const hub = join(user, ".cache", "huggingface");
     mkdirSync(hub, { recursive: true });

@@ -100,7 +100,7 @@ test("a model that lacks weights in the cache is downloaded, with the files that
   expect(server.seen.length).toBe(before);
 });
 
-test("of a sharded model the shards in the index are downloaded, and each is needed", async () => {
+test("of a sharded model, the shards in the index are downloaded, and each is required", async () => {
   const index = JSON.stringify({ weight_map: { a: "x-1.safetensors", b: "x-2.safetensors", c: "x-1.safetensors" } });
   const { "model.safetensors": _, ...others } = usual;
   const shards = { "x-1.safetensors": "1", "x-2.safetensors": "2" };
@@ -146,7 +146,7 @@ test("a model of sentence-transformers that lacks a module in the cache is compl
   expect(server.seen.length).toBe(before); // the module of normalization has no files to request
 });
 
-describe("GGUF", () => {
+describe("names of GGUF files", () => {
   const files = {
     "Name-Q8_0.gguf": "8",
     "name.q4_k_m.gguf": "4",
@@ -159,7 +159,7 @@ describe("GGUF", () => {
     ["owner/name", "name.q4_k_m.gguf", 1],
     ["owner/name:Q8_0", "Name-Q8_0.gguf", 1],
     ["owner/name@main:iq2_xxs", "IQ2_XXS/Name-IQ2_XXS-00001-of-00002.gguf", 2],
-  ])("%s is %s", async (given, file, parts) => {
+  ])("the name %s means %s", async (given, file, parts) => {
     put(files);
     const path = await locate(given);
     expect(path).toEndWith(`/snapshots/${COMMIT}/${file}`);
@@ -185,7 +185,7 @@ describe("GGUF", () => {
   });
 });
 
-describe("requests for a model", () => {
+describe("models are requested from the hub only if needed", () => {
   test("a text that can only be a path is not requested from the hub", async () => {
     for (const given of ["nothing", "./owner/name", "a/b/c", "owner/name.gguf", "../name", "/owner/name"])
       expect(await failed(locate(given))).toMatchObject({ code: "notFound", path: given });

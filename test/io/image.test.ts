@@ -35,7 +35,7 @@ describe("loadImage", () => {
   const rgb = bytes(width * height * 3);
   const rgba = bytes(width * height * 4);
 
-  test("pixels of a PNG, channels first and last", async () => {
+  test("pixels of a PNG are read with channels first and last", async () => {
     const file = png(rgb, { width, height, channels: 3 });
     const [first, last] = [await io.loadImage(file), await io.loadImage(file, { channels: "last" })];
     expect([first.dtype, first.shape, last.shape]).toEqual(["uint8", [3, 3, 5], [3, 5, 3]]);
@@ -107,7 +107,7 @@ describe("loadImage", () => {
     [6, [3, 2], [4, 1, 5, 2, 6, 3]],
     [7, [3, 2], [6, 3, 5, 2, 4, 1]],
     [8, [3, 2], [3, 6, 2, 5, 1, 4]],
-  ] as const)("EXIF orientation %i", async (orientation, shape, turned) => {
+  ] as const)("EXIF orientation %i rotates the image", async (orientation, shape, turned) => {
     const file = png(Uint8Array.of(1, 2, 3, 4, 5, 6), { width: 3, height: 2, channels: 1, orientation });
     const [x, plain] = [
       await io.loadImage(file, { mode: "gray" }),
@@ -145,7 +145,7 @@ describe("saveImage and encodeImage", () => {
     expect(readdirSync(folder).filter((name) => name.startsWith("b."))).toContain(`b.${format}`);
   });
 
-  test.each([1, 2, 4])("a PNG of %i channels", async (channels) => {
+  test.each([1, 2, 4])("a PNG of %i channels round-trips", async (channels) => {
     const own = tensor(bytes(channels * 6), { dtype: "uint8", shape: [channels, 2, 3] });
     const file = await io.encodeImage(own, { format: "png" });
     expect(file[25]).toBe([0, 0, 4, 2, 6][channels]!); // the color type of the header
@@ -194,7 +194,7 @@ describe("saveImage and encodeImage", () => {
       ArgumentError,
     ],
     ["a folder that is not there", () => io.saveImage(join(folder, "none", "a.png"), x), FileError],
-  ] as const)("rejects %s", async (_, call, Class) => {
+  ] as const)("saveImage rejects %s", async (_, call, Class) => {
     expect(await failure(call())).toBeInstanceOf(Class);
   });
 });
@@ -208,7 +208,7 @@ describe("files that are not images", () => {
   const gray = tensor(bytes(8 * 8), { dtype: "uint8", shape: [8, 8] });
   const formats = ["png", "jpeg", "webp"] as const;
 
-  test.each(formats)("a %s file that is truncated anywhere", async (format) => {
+  test.each(formats)("a %s file that is truncated anywhere is rejected", async (format) => {
     const file = await io.encodeImage(gray, { format, lossless: true });
     for (let end = 0; end < file.length; end += 1 + (end >> 5)) {
       const code = await codeOf(file.subarray(0, end));
@@ -228,7 +228,7 @@ describe("files that are not images", () => {
     }
   });
 
-  test("a few bytes that claim billions of pixels", async () => {
+  test("a few bytes that claim billions of pixels are rejected", async () => {
     expect(await codeOf(hollowPng(60_000, 60_000))).toBe("tooManyPixels");
     const small = png(bytes(12), { width: 2, height: 2, channels: 3 });
     expect([await codeOf(small, { maxPixels: 3 }), await codeOf(small, { maxPixels: 4 })]).toEqual([
@@ -237,7 +237,7 @@ describe("files that are not images", () => {
     ]);
   });
 
-  test("an image with less data than it claims, and text chunks that expand to gigabytes", async () => {
+  test("an image with less data than it claims, and text chunks that expand to gigabytes, are rejected", async () => {
     expect(await codeOf(hollowPng(100, 100))).toBe("damaged");
     const start = png(bytes(3), { width: 1, height: 1, channels: 3 });
     const broken = Buffer.concat([start.subarray(0, 33), chunk("iCCP", bytes(200)), start.subarray(33)]);
@@ -254,7 +254,7 @@ describe("files that are not images", () => {
     expect(await codeOf(new TextEncoder().encode(text))).toBe("unknownFormat");
   });
 
-  test("missing files, and paths that are not files", async () => {
+  test("missing files, and paths that are not files, are errors", async () => {
     mkdirSync(join(folder, "folder.png"), { recursive: true });
     expect(await codeOf(join(folder, "none.png"))).toBe("notFound");
     expect(["isFolder", "notAFile"]).toContain((await codeOf(join(folder, "folder.png"))) as string);

@@ -30,18 +30,21 @@ function fileOf(bytes: Uint8Array): string {
   return own;
 }
 
-describe("NumPy's files", () => {
-  test.each(files.map((own) => [own.name, own] as const))("%s", async (name, { bytes, shape, values }) => {
-    const x = io.loadNpy(fileOf(bytesOf(bytes)));
-    expect(x.shape).toEqual([...shape]);
-    expect(Array.from(x.dataSync() as ArrayLike<unknown>, String)).toEqual(values.map((own) => String(Number(own))));
-    if (/^(?:big|fortran|version)/.test(name)) return;
-    const own = folder.file("own.npy");
-    await io.saveNpy(own, x);
-    expect(readFileSync(own).toString("base64")).toBe(bytes);
-  });
+describe("files that NumPy wrote are read exactly", () => {
+  test.each(files.map((own) => [own.name, own] as const))(
+    "NumPy's array %s is read exactly",
+    async (name, { bytes, shape, values }) => {
+      const x = io.loadNpy(fileOf(bytesOf(bytes)));
+      expect(x.shape).toEqual([...shape]);
+      expect(Array.from(x.dataSync() as ArrayLike<unknown>, String)).toEqual(values.map((own) => String(Number(own))));
+      if (/^(?:big|fortran|version)/.test(name)) return;
+      const own = folder.file("own.npy");
+      await io.saveNpy(own, x);
+      expect(readFileSync(own).toString("base64")).toBe(bytes);
+    },
+  );
 
-  test("with unsupported types are rejected", () => {
+  test("NumPy's files with unsupported types are rejected", () => {
     expect(refused).toHaveLength(4);
     for (const bytes of refused) expect(() => io.loadNpy(fileOf(bytesOf(bytes)))).toThrow(FileFormatError);
   });

@@ -25,7 +25,7 @@ function fileOf(bytes: Uint8Array): string {
   return own;
 }
 
-test.each(["stored", "deflated"] as const)("NumPy's archive, %s", (name) => {
+test.each(["stored", "deflated"] as const)("NumPy's archive is read, %s", (name) => {
   const arrays = io.loadNpz(fileOf(bytesOf(name)));
   expect(Object.keys(arrays)).toEqual(["x", "layer.0.weight", "s"]);
   const { x, s, "layer.0.weight": weight } = arrays;
@@ -37,7 +37,7 @@ test.each(["stored", "deflated"] as const)("NumPy's archive, %s", (name) => {
 });
 
 describe("saveNpz", () => {
-  test.each([false, true])("writes archives that it reads, deflated: %p", async (compressed) => {
+  test.each([false, true])("written archives are read again, deflated: %p", async (compressed) => {
     const own = folder.file("own.npz");
     const tensors = { x: tensor([[1, 2, 3]]).T, "a/b.c": tensor([true, false]), ["__proto__"]: zeros([0, 2]) };
     await io.saveNpz(own, tensors, { compressed });
@@ -49,7 +49,7 @@ describe("saveNpz", () => {
     expect(readFileSync(own).equals(first)).toBe(true);
   });
 
-  test("deflates on request only", async () => {
+  test("archives are deflated on request only", async () => {
     const [plain, small] = [folder.file("plain.npz"), folder.file("small.npz")];
     await io.saveNpz(plain, { x: zeros([1000]) });
     await io.saveNpz(small, { x: zeros([1000]) }, { compressed: true });
@@ -57,7 +57,7 @@ describe("saveNpz", () => {
     expect(readFileSync(small).length).toBeLessThan(500);
   });
 
-  test("rejects dtypes that NumPy lacks, and values other than tensors", async () => {
+  test("dtypes that NumPy lacks, and values other than tensors, are rejected", async () => {
     const own = folder.file("none.npz");
     const failure = (tensors: object) => io.saveNpz(own, tensors as never).catch((cause: unknown) => cause);
     expect(await failure({ x: zeros([2], { dtype: "bfloat16" }) })).toBeInstanceOf(DTypeError);
@@ -150,7 +150,7 @@ function archiveOf(files: readonly { name: string; packed: Uint8Array; size: num
   return Buffer.concat([...parts, ...list, whole]);
 }
 
-describe("bombs", () => {
+describe("archives that would expand to gigabytes are rejected", () => {
   const megabytes = deflateRawSync(Buffer.alloc(64 * 2 ** 20));
 
   test("a file larger than the memory limit is rejected before it is inflated", () => {

@@ -264,15 +264,15 @@ const bad: readonly BadHeader[] = [
   },
 ];
 
-describe("a file with", () => {
-  test.each(bad)("$title is rejected", ({ header, data, length, code, says, tensor }) => {
+describe("a damaged safetensors file", () => {
+  test.each(bad)("a file with $title is rejected", ({ header, data, length, code, says, tensor }) => {
     const error = refused(fileOf(header, data, length));
     expect([error.code, error.operation, error.tensor]).toEqual([code, "openSafetensors", tensor]);
     expect(error.message).toContain(says);
     if (tensor !== undefined) expect(error.message).toContain(`tensor "${tensor}"`);
   });
 
-  test.each(bad)("$title ends in seconds", ({ header, data, length }) => {
+  test.each(bad)("reading a file with $title ends in seconds", ({ header, data, length }) => {
     const path = fileOf(header, data, length);
     expect(processorSeconds(() => void refused(path))).toBeLessThan(10);
   });
@@ -352,8 +352,8 @@ describe("a file with", () => {
   });
 });
 
-describe("a path", () => {
-  test("that does not exist, is a folder without a model, or leads through a file, is an error", () => {
+describe("an invalid path is reported", () => {
+  test("a path that does not exist, is a folder without a model, or leads through a file, is an error", () => {
     const missing = folder.file("missing.safetensors");
     expect(() => io.openSafetensors(missing)).toThrow(FileError);
     expect(() => io.openSafetensors(missing)).toThrow(`${missing}: no such file or folder (ENOENT)`);
@@ -365,7 +365,7 @@ describe("a path", () => {
     expect(() => io.openSafetensors(through)).toThrow("a part of the path is a file");
   });
 
-  test("of a tensor that does not exist: the most similar name is suggested", () => {
+  test("the error for a missing tensor suggests the most similar name", () => {
     using file = io.openSafetensors(fileOf(`{"wte.weight":${f32("[1]", "[0,4]")}}`, 4));
     const error = refused(file.path, () => file.tensor("wte.wieght"));
     expect([error.code, error.tensor]).toEqual(["missingTensor", "wte.wieght"]);
@@ -373,8 +373,8 @@ describe("a path", () => {
   });
 });
 
-describe("an open file", () => {
-  test("that is closed is an error; its tensors stay valid", () => {
+describe("an open safetensors file", () => {
+  test("using a closed file is an error; its tensors stay valid", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     const file = io.openSafetensors(path);
     const tensor = file.tensor("a");
@@ -385,7 +385,7 @@ describe("an open file", () => {
     expect(tensor.sum().item()).toBe(0);
   });
 
-  test("that is truncated while it is open is rejected before a missing page is accessed", () => {
+  test("a file that is truncated while it is open is rejected before a missing page is accessed", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     using file = io.openSafetensors(path);
     truncateSync(path, 80_000);
@@ -393,11 +393,11 @@ describe("an open file", () => {
   });
 });
 
-describe("an index", () => {
+describe("an index of several files is checked", () => {
   const index = folder.file("model.safetensors.index.json");
   const write = (json: unknown) => writeFileSync(index, typeof json === "string" ? json : JSON.stringify(json));
 
-  test("of several files loads their tensors, opening each file at its first use", async () => {
+  test("an index loads the tensors of its files, opening each file at its first use", async () => {
     await io.saveSafetensors(folder.file("one.safetensors"), { a: zeros([2]), b: zeros([3]) });
     await io.saveSafetensors(folder.file("two.safetensors"), { c: zeros([4]) });
     write({
@@ -431,14 +431,14 @@ describe("an index", () => {
       'got "../secret.safetensors"',
     ],
     ["a file that is not there", { weight_map: { a: "three.safetensors" } }, "missingShard", "three.safetensors"],
-  ])("with %s is rejected", (_, json, code, says) => {
+  ])("an index with %s is rejected", (_, json, code, says) => {
     write(json);
     const error = refused(index);
     expect(error.code).toBe(code);
     expect(error.message).toContain(says);
   });
 
-  test("with a tensor that its file lacks is rejected when that tensor is loaded", () => {
+  test("an index with a tensor that its file lacks is rejected when that tensor is loaded", () => {
     write({ weight_map: { absent: "one.safetensors" } });
     using sharded = io.openSafetensors(index);
     expect(refused(folder.file("one.safetensors"), () => sharded.tensor("absent")).code).toBe("missingTensor");

@@ -36,10 +36,10 @@ test("there are files of every dtype, with texts and without, and an empty one",
   expect(Object.keys(contents["names"]!.tensors)).toContain("__proto__");
 });
 
-describe.each(held)("%s.safetensors", (name) => {
+describe.each(held)("the file %s.safetensors is read as by the package safetensors", (name) => {
   const { metadata, tensors } = contents[name]!;
 
-  test("is read bit-identically", () => {
+  test("the file is read bit-identically", () => {
     using file = io.openSafetensors(fixture(name));
     expect(file.metadata).toEqual(metadata);
     expect([...file.names].sort()).toEqual(Object.keys(tensors).sort());
@@ -51,7 +51,7 @@ describe.each(held)("%s.safetensors", (name) => {
     }
   });
 
-  test("is written again with the same bytes", async () => {
+  test("the file is written again with the same bytes", async () => {
     const path = folder.file(`${name}.safetensors`);
     const loaded = Object.entries(io.loadSafetensors(fixture(name)));
     await io.saveSafetensors(path, Object.fromEntries(loaded.reverse()), { metadata });

@@ -124,13 +124,13 @@ describe("saveSafetensors", () => {
   });
 });
 
-describe("a writer that fails", () => {
+describe("a failed write leaves the old file", () => {
   const program = (path: string) => `
     import { io, zeros } from ${JSON.stringify(`${import.meta.dir}/../../src/index.ts`)};
     try { await io.saveSafetensors(${JSON.stringify(path)}, { a: zeros([1_000_000]) }); console.log("saved"); }
     catch (error) { console.log(error.name, error.code, error.message); }`;
 
-  test("at a limit of file sizes leaves the old file and nothing else", async () => {
+  test("a failure at a limit of file sizes leaves the old file and nothing else", async () => {
     mkdirSync(folder.file("limited"));
     const path = folder.file("limited", "model.safetensors");
     await io.saveSafetensors(path, { a: zeros([3]) });
@@ -143,7 +143,7 @@ describe("a writer that fails", () => {
     expect([...new Bun.Glob("*").scanSync({ cwd: folder.file("limited"), dot: true })]).toEqual(["model.safetensors"]);
   });
 
-  test("removes temporary files of killed writers, and nothing else", async () => {
+  test("saving removes temporary files of killed writers, and nothing else", async () => {
     const path = folder.file("stale", "model.safetensors");
     mkdirSync(folder.file("stale"));
     const dead = Bun.spawnSync(["true"]).pid;
@@ -156,7 +156,7 @@ describe("a writer that fails", () => {
     expect(names).toEqual([...others, "model.safetensors"].sort());
   });
 
-  test("without write permission is an error", async () => {
+  test("a folder without write permission is an error", async () => {
     const folder = process.platform === "darwin" ? "/System" : "/sys/kernel";
     const error = await io.saveSafetensors(`${folder}/model.safetensors`, {}).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: "FileError", code: "notPermitted" });

@@ -39,7 +39,7 @@ function numberOf(value: Cell, dtype: DType): unknown {
   return dtype === "float32" ? Math.fround(number) : number;
 }
 
-describe("CSV", () => {
+describe("CSV files are read as by pandas", () => {
   /** pandas has float64 and objects, and the library float32 and lists. */
   const dtypes: Readonly<Record<string, DType>> = { int64: "int64", float64: "float32", bool: "bool" };
 
@@ -87,7 +87,7 @@ describe("CSV", () => {
   });
 });
 
-describe("Parquet", () => {
+describe("Parquet files are read as pyarrow wrote them", () => {
   const own: Readonly<Record<string, DType>> = { int16: "int32", uint16: "int32" };
   const cases = fixture<Parquet>("parquet").map((each, at) => ({ ...each, at }));
 

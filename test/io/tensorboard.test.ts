@@ -44,7 +44,7 @@ test.each([
   ["ones", new Uint8Array(32).fill(0xff), 0x62a8ab43],
   ["0 to 31", Uint8Array.from({ length: 32 }, (_, at) => at), 0x46dd794e],
   ["31 to 0", Uint8Array.from({ length: 32 }, (_, at) => 31 - at), 0x113fdb5c],
-] as const)("CRC-32C of %s", (_name, bytes, expected) => {
+] as const)("the CRC-32C of %s is correct", (_name, bytes, expected) => {
   expect(crc32c(bytes)).toBe(expected);
 });
 
@@ -70,7 +70,7 @@ function contentsOf(path: string): string[] {
 const withoutTime = (content: EventContent): string =>
   Buffer.from(encodeEvent(1, content).subarray(9)).toString("base64");
 
-describe("a run", () => {
+describe("event files of a run", () => {
   const steps = [
     stepEvent(1, { bitsPerByte: 5 }),
     stepEvent(2, { learningRate: 0.5, gradientNorm: 3 }),
@@ -78,7 +78,7 @@ describe("a run", () => {
   ];
   const path = folder.file("run");
 
-  test("has its scalars; a resumed session starts at its checkpoint", () => {
+  test("an event file has its scalars; a resumed session starts at its checkpoint", () => {
     for (const [session, list] of [
       [startEvent, steps],
       [{ ...startEvent, step: 1 }, steps.slice(1)],
@@ -108,7 +108,7 @@ describe("a run", () => {
   const python = presentPython(dataAlone);
   if (python === undefined) gaps.push("event files read by TensorBoard: it is not here; `bun run fixtures` brings it");
 
-  test.if(python !== undefined)("TensorBoard reads it", () => {
+  test.if(python !== undefined)("TensorBoard reads the event files", () => {
     const script = join(packageRoot, "scripts", "fixtures", "event_files.py");
     const { stdout, exitCode } = Bun.spawnSync([python!, script, "read", path], { stderr: "ignore" });
     expect(exitCode).toBe(0);
@@ -130,7 +130,7 @@ test("writers in the same second have separate files", () => {
   expect(readdirSync(path)).toHaveLength(2);
 });
 
-test("rejects invalid steps, folders that can't be created, and writes after the end", async () => {
+test("invalid steps, folders that can't be created, and writes after the end are rejected", async () => {
   using log = new io.SummaryWriter(folder.file("closed"));
   for (const step of [-1, 0.5, 2 ** 60]) expect(() => log.addScalar("a", 1, step)).toThrow(ArgumentError);
   log.close();

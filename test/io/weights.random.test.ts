@@ -68,7 +68,7 @@ function outcomes<T>(path: string, edits: fc.Arbitrary<T>, edited: (edit: T) => 
 describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
   const path = folder.file(`random.${ending}`);
 
-  test("random bytes: the file loads, or is rejected with a typed error", async () => {
+  test("a file with random bytes loads, or is rejected with a typed error", async () => {
     const file = await saved(path);
     const edit = fc.tuple(fc.nat(file.byteLength - 1), fc.nat(255));
     const counts = outcomes(path, fc.array(edit, { minLength: 1, maxLength: 3 }), (edits) => {
@@ -90,7 +90,7 @@ describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
   });
 });
 
-test("random values in the header of safetensors, including the formats", async () => {
+test("random values in the header of safetensors, including the formats, are loaded or rejected", async () => {
   const path = folder.file("header.safetensors");
   const file = await saved(path);
   const values = /(?<=[:,[\\{"])\d+(?=[,\]}])|"(U8|U32|F32|BF16)"|\\"(q4_0|q4_K|affine|symmetric|float32|bfloat16)\\"/g;

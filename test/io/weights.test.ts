@@ -47,10 +47,12 @@ describe("a quantized tensor is loaded as it was saved", () => {
     expect(partsOf(own)).toEqual(partsOf(w));
   };
 
-  test.each(ggmlFormats)("%s", (format) => same(quantizeGgml(weights, format)));
+  test.each(ggmlFormats)("weights in %s are loaded as they were saved", (format) =>
+    same(quantizeGgml(weights, format)),
+  );
 
   test.each(affineBits.flatMap((bits) => groupSizes.map((groupSize) => [bits, groupSize] as const)))(
-    "affine %d bits, groups of %d, symmetric and not, scales in every dtype",
+    "affine weights of %d bits in groups of %d are loaded as saved, symmetric and not, scales in every dtype",
     async (bits, groupSize) => {
       for (const symmetric of [true, false])
         for (const scaleDType of ["float32", "float16", "bfloat16"] as const)
@@ -58,7 +60,7 @@ describe("a quantized tensor is loaded as it was saved", () => {
     },
   );
 
-  test("tensors with several axes, without rows, and large mapped ones", async () => {
+  test("tensors with several axes, without rows, and large mapped ones are loaded as saved", async () => {
     await same(quantizeGgml(weights.reshape([2, 2, 256]), "q4_K"));
     await same(quantize(zeros([0, 64])));
     await same(quantize(ones([512, 512]), { bits: 4 }));
@@ -101,7 +103,7 @@ test("loadWeights reads GGUF files, and safetensors without quantized tensors", 
   expect(io.loadWeights(await saved({ x: ones([2]) }))["x"]).toBeInstanceOf(Tensor);
 });
 
-describe("MLX's files", () => {
+describe("files of MLX load with their formats", () => {
   const keys = Object.keys(groups)
     .filter((name) => name.endsWith(".scales"))
     .map((name) => name.slice(0, -".scales".length));
@@ -116,7 +118,7 @@ describe("MLX's files", () => {
     }),
   );
 
-  test("load with the formats of a config.json, by layer", () => {
+  test("MLX's files load with the formats of a config.json, by layer", () => {
     config({ ...entries, group_size: 64, bits: 4, mode: "affine" });
     const all = io.loadWeights(mlx);
     const [values, triples] = [Object.keys(groups).filter((name) => name.endsWith(".values")), keys.length];
@@ -129,7 +131,7 @@ describe("MLX's files", () => {
     }
   });
 
-  test("load with one format for all weights, from the config or the caller", async () => {
+  test("MLX's files load with one format for all weights, from the config or the caller", async () => {
     const some = Object.fromEntries(
       ["weight", "scales", "biases"].map((part) => [`m.${part}`, groups[`4.64.float32.${part}`]!]),
     );
@@ -146,7 +148,7 @@ describe("MLX's files", () => {
     expect(loaded(path, "m.weight", { quantization: { bits: 8, groupSize: 32 } }).shape).toEqual([12, 128]);
   });
 
-  test("are rejected if they do not match, with an error that names them", () => {
+  test("MLX's files are rejected if they do not match, with an error that names them", () => {
     const code = (quantization: unknown) => {
       config(quantization);
       try {
@@ -208,7 +210,7 @@ describe("hostile files end in typed errors", () => {
     ],
     ["a tensor that is not there", { w: packed }, { v: { format: "q4_0" } }, "missingTensor"],
     ["__proto__", { w: packed }, '{"__proto__":{"format":"q4_0"}}', "missingTensor"],
-  ])("%s", async (_, tensors, entries, code) => {
+  ])("%s is a typed error", async (_, tensors, entries, code) => {
     const path = folder.file("hostile.safetensors");
     const quantization = typeof entries === "string" ? entries : JSON.stringify(entries);
     await io.saveSafetensors(path, tensors, { metadata: { quantization } });
@@ -241,7 +243,7 @@ describe("quantizedFromParts", () => {
   const { packed, scales, biases } = w.parts as Record<"packed" | "scales" | "biases", Tensor>;
   const format = { bits: 4, groupSize: 64 } as const;
 
-  test("shares memory, outlives its parts, and works like other weights", () => {
+  test("the weights share memory, outlive their parts, and work like other weights", () => {
     const own = [packed, scales, biases].map((part) => part.clone());
     const made = quantizedFromParts(format, { packed: own[0]!, scales: own[1]!, biases: own[2]! });
     for (const part of own) part.dispose();
@@ -252,7 +254,7 @@ describe("quantizedFromParts", () => {
     expect(quantizedMatmul(x, w).shape).toEqual([2, 4]);
   });
 
-  test("accepts strided parts, blocks, symmetric ones, and a dtype", () => {
+  test("strided parts, blocks, symmetric ones, and a dtype are accepted", () => {
     const strided = packed.transpose(0, 1).contiguous().transpose(0, 1);
     expect(partsOf(quantizedFromParts(format, { packed: strided, scales, biases }))).toEqual(partsOf(w));
     const blocks = quantizeGgml(weights, "q4_K");
@@ -288,7 +290,7 @@ describe("quantizedFromParts", () => {
     ["half a block", ["q8_0", { packed: zeros([1, 35], { dtype: "uint8" }) }], ShapeError, "wrongColumns"],
     ["a part that is gone", [format, { packed: gone, scales, biases }], OrchardError, "disposed"],
   ];
-  test.each(wrong)("rejects %s", (_, values, Class, code) => {
+  test.each(wrong)("quantizedFromParts rejects %s", (_, values, Class, code) => {
     const call = quantizedFromParts as (...values: unknown[]) => unknown;
     let error: unknown;
     try {

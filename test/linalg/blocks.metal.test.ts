@@ -86,7 +86,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
         }
   });
 
-  test("a batch in which every second matrix may have no factor", () => {
+  test("in a batch, every second matrix may have no factor", () => {
     const size = 100;
     const good = rounded(definiteFamilies.random!(size, 3));
     for (const minor of [1, 32, 33, 64, 97, 100])
@@ -108,8 +108,8 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
       }
   });
 
-  test("batches of small matrices that share a threadgroup", () => {
-    // A usual run has one matrix, several that do not fill a threadgroup, and more than a threadgroup holds.
+  test("batches of small matrices share a threadgroup", () => {
+    // Usually one, several that do not fill a threadgroup, and more than one threadgroup holds.
     for (const size of [1, 2, 15, 16, 17, 31, 32, 33])
       for (const batch of usually([1, 2, 3, 7, 9, 33], (own) => [1, 7, 33].includes(own))) {
         const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random!(size, seed)));
@@ -162,6 +162,6 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
 
   testVariants(
     import.meta.path,
-    "blocks of large matrices (cholesky, random|solveTri|of a batch, in which|batches of small)",
+    "blocks of large matrices (cholesky, random|solveTri|batches of small)",
   );
 });

@@ -19,9 +19,9 @@ import { inDType, on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run
 const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
 
 for (const { backend, dtype } of places)
-  describe(`${backend} ${dtype}`, () => {
+  describe(`systems solved by cholesky, ${backend} ${dtype}`, () => {
     for (const [family, make] of Object.entries(definiteFamilies))
-      test.each([false, true])(`${family}, upper %p`, (upper) => {
+      test.each([false, true])(`choleskySolve and choleskyInverse of ${family}, upper %p, are accurate`, (upper) => {
         for (const size of [1, 2, 7, 16, 33, 64]) {
           const a = inDType(make(size, size + 3), dtype);
           const b = inDType(families.random!(size, 5, size), dtype);
@@ -40,7 +40,7 @@ for (const { backend, dtype } of places)
         }
       });
 
-    test("known values, other triangles, broadcast batches, empty and 16-bit operands", () => {
+    test("known values, other triangles, broadcast batches, empty and 16-bit operands are correct", () => {
       on(backend, true, () => {
         const l = tensor(
           [
@@ -90,7 +90,7 @@ for (const { backend, dtype } of places)
       });
     });
 
-    test("the inverse of a singular factor", () => {
+    test("the inverse of a singular factor is an error, and solving with it gives infinity or NaN", () => {
       on(backend, true, () => {
         const bad = tensor(
           [
@@ -120,7 +120,7 @@ for (const { backend, dtype } of places)
     });
   });
 
-test("incompatible shapes", () => {
+test("incompatible shapes are rejected", () => {
   expect(() => choleskySolve(zeros([3, 1]), eye(2))).toThrow("[choleskySolve] expected b with 2 rows");
   expect(() => choleskySolve(zeros([3]), eye(3))).toThrow("[choleskySolve]");
   expect(() => choleskySolve(zeros([2, 1], { dtype: "float64" }), eye(2))).toThrow("[choleskySolve]");
@@ -131,14 +131,14 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   const l = leaf(definiteFamilies.random!(3, 1));
   const b = leaf(families.random!(3, 2, 5));
 
-  test.each([false, true])("choleskySolve, upper %p", (upper) => {
+  test.each([false, true])("gradients of choleskySolve equal finite differences, upper %p", (upper) => {
     on(backend, true, () => checkGradients((x, y) => choleskySolve(x, y, { upper }), [b, l]));
     on(backend, true, () =>
       checkGradients((x, y) => choleskySolve(x, cholesky(symmetric(y), { upper }), { upper }), [b, l]),
     );
   });
 
-  test.each([false, true])("choleskyInverse, upper %p", (upper) => {
+  test.each([false, true])("gradients of choleskyInverse equal finite differences, upper %p", (upper) => {
     on(backend, true, () => checkGradients((y) => choleskyInverse(stack([y, symmetric(y)]), { upper }), [l]));
   });
 });

@@ -19,10 +19,10 @@ import { inDType, inTurn, largeSizes, on, places, ratio, sizes, THRESHOLD, toMat
 import { testVariants } from "./variants.ts";
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`cholesky, ${backend} ${dtype}`, () => {
     const all = backend === "metal" ? sizes : [...sizes, ...largeSizes];
     for (const [family, make] of Object.entries(definiteFamilies))
-      test(`cholesky, ${family}`, () => {
+      test(`cholesky of ${family} is accurate`, () => {
         for (const size of inTurn(family, Object.keys(definiteFamilies), all)) {
           const a = inDType(make(size, size + 1), dtype);
           const l = on(backend, true, () => toMatrix(cholesky(toTensor(a, dtype))));
@@ -34,7 +34,7 @@ for (const { backend, dtype } of places) {
 
     for (const [family, make] of Object.entries(families)) {
       if (["zero", "diagonal", "rank-deficient"].includes(family)) continue; // their diagonals contain zeros
-      test(`solveTriangular, ${family}`, () => {
+      test(`solveTriangular of ${family} is accurate`, () => {
         const own = all.filter((size) => size > 0 && (size < 40 || family === "random"));
         for (const size of inTurn(family, Object.keys(families), own)) checkTriangular(size);
       });
@@ -60,7 +60,7 @@ for (const { backend, dtype } of places) {
       };
     }
 
-    test("a matrix that is not positive definite", () => {
+    test("a matrix that is not positive definite is an error", () => {
       const good = tensor(
         [
           [4, 2],
@@ -107,7 +107,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("a matrix that is a view into a batch", () => {
+    test("a matrix may be a view into a batch", () => {
       on(backend, true, () => {
         const a = select(reshape(tensor([1, 0, 0, 1, 4, 2, 2, 5], { dtype }), [2, 2, 2]), 0, 1);
         expect(cholesky(a).toArray()).toEqual([
@@ -123,7 +123,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("upper, transposed operands and 16-bit dtypes", () => {
+    test("upper factors, transposed operands and 16-bit dtypes are correct", () => {
       const a = tensor(
         [
           [4, 2],
@@ -165,13 +165,13 @@ for (const { backend, dtype } of places) {
 
 describe.each(
   (["float32", "float64"] as const).flatMap((dtype) => (["blas", "own"] as const).map((by) => ({ dtype, by }))),
-)("large on cpu, $dtype, by $by", ({ dtype, by }) => {
+)("large matrices on cpu, $dtype, by $by", ({ dtype, by }) => {
   const { native } = cpuLibrary();
   beforeAll(() => configure(native, "products", by));
   afterAll(() => configure(native, "products", "table"));
 
   for (const [family, make] of Object.entries(definiteFamilies))
-    test.each([false, true])(`cholesky, ${family}, upper %p`, (upper) => {
+    test.each([false, true])(`cholesky of ${family} is accurate, upper %p`, (upper) => {
       for (const size of family === "random" ? [40, 64, 65, 127, 128, 129, 192, 200, 500] : [130]) {
         const a = inDType(make(size, size + 1), dtype);
         const own = on("cpu", true, () => toMatrix(cholesky(toTensor(a, dtype), { upper })));
@@ -182,7 +182,7 @@ describe.each(
       }
     });
 
-  test.each([1, 64, 65, 150])("a matrix of 150 whose minor of order %i is not positive", (minor) => {
+  test.each([1, 64, 65, 150])("a matrix of 150 whose minor of order %i is not positive is an error", (minor) => {
     const good = inDType(definiteFamilies.random!(150, 3), dtype);
     for (const value of [-1, Number.NaN]) {
       const at = (minor - 1) * 151;
@@ -214,7 +214,7 @@ describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by pa
   const same = (a: Float64Array, b: Float64Array) => Buffer.from(a.buffer).equals(Buffer.from(b.buffer));
   afterAll(() => configure(native, "threads", "auto"));
 
-  test.each([false, true])("the same bits for any number of threads and in a batch, upper %p", (upper) => {
+  test.each([false, true])("results have the same bits for any number of threads and in a batch, upper %p", (upper) => {
     for (const size of [300, 850]) {
       const one = toTensor(definite(size), dtype);
       const factor = (a: Tensor) =>
@@ -229,7 +229,7 @@ describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by pa
     }
   });
 
-  test("a minor of the second panel that is not positive; the other triangle is not read", () => {
+  test("a minor of the second panel that is not positive is found; the other triangle is not read", () => {
     for (const [size, minor] of [
       [300, 97],
       [850, 130],
@@ -265,21 +265,24 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   const b = leaf(families.random!(3, 2, 5));
   const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
 
-  test.each([false, true])("cholesky, upper %p", (upper) => {
+  test.each([false, true])("gradients of cholesky equal finite differences, upper %p", (upper) => {
     on(backend, true, () => checkGradients((x) => cholesky(symmetric(x), { upper }), [a]));
   });
 
-  test("cholesky of a batch", () => {
+  test("gradients of cholesky of a batch equal finite differences", () => {
     const batch = leaf(definiteFamilies.random!(2, 1));
     on(backend, true, () => checkGradients((x) => cholesky(stack([symmetric(x), mul(symmetric(x), 3)])), [batch]));
   });
 
   for (const upper of [false, true])
-    test.each([false, true])(`solveTriangular, upper ${upper}, unitriangular %p`, (unitriangular) => {
-      on(backend, true, () => checkGradients((x, y) => solveTriangular(x, y, { upper, unitriangular }), [a, b]));
-    });
+    test.each([false, true])(
+      `gradients of solveTriangular equal finite differences, upper ${upper}, unitriangular %p`,
+      (unitriangular) => {
+        on(backend, true, () => checkGradients((x, y) => solveTriangular(x, y, { upper, unitriangular }), [a, b]));
+      },
+    );
 
-  test("solveTriangular from the right, over a broadcast batch", () => {
+  test("gradients of solveTriangular from the right equal finite differences, over a broadcast batch", () => {
     on(backend, true, () =>
       checkGradients(
         (x, y) => solveTriangular(x, stack([transpose(y, 0, 1), transpose(y, 0, 1)]), { upper: false, left: false }),

@@ -113,7 +113,7 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("complex factorizations o
     }
   });
 
-  test("extremes: large and small elements, failures", () => {
+  test("large and small elements, and failures, are handled", () => {
     for (const scale of [1e37, 1e-37]) {
       const a = onCpu(() => orchard.mul(drawn(mulberry32(3), [5, 4], 4, "complex64", 1), scale) as Tensor);
       const { q, r } = onMetal(() => linalg.qr(a));
@@ -130,7 +130,7 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("complex factorizations o
     expect(orchard.real(orchard.diagonal(factor)).toArray()).toEqual([1, Math.fround(Math.SQRT2), 0, 0]);
   });
 
-  test("gradients run on metal too", () => {
+  test("complex gradients run on metal too", () => {
     const random = mulberry32(7);
     const [a, b] = [0, 1].map(() => onCpu(() => drawn(random, [2, 5, 5], 5, "complex64", 1))) as [Tensor, Tensor];
     const losses: ((x: Tensor) => Tensor)[] = [

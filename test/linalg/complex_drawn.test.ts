@@ -115,10 +115,10 @@ const checks: Readonly<Record<string, (drawing: Drawing) => void>> = {
   },
 };
 
-describe("drawn matrices", () => {
+describe("factorizations of drawn complex matrices are accurate", () => {
   for (const dtype of ["complex64", "complex128"] as const)
     for (const [name, check] of Object.entries(checks))
-      test(`${name} of ${dtype}`, () => {
+      test(`${name} of ${dtype} is accurate`, () => {
         withBackend("cpu", () => {
           const random = mulberry32(name.length * 7 + (dtype === "complex64" ? 1 : 2));
           const size = (): number => Math.floor(random() * (random() < 0.3 ? 41 : 8));
@@ -133,7 +133,7 @@ describe("drawn matrices", () => {
       });
 });
 
-describe("eig", () => {
+describe("eig of complex matrices", () => {
   const sorted = (x: Tensor): string[] =>
     (x.toArray() as { re: number; im: number }[])
       .map(({ re, im }) => `${re.toFixed(6)} ${im.toFixed(6)}`.replaceAll("-0.000000", "0.000000"))
@@ -141,7 +141,7 @@ describe("eig", () => {
   const matrix = (rows: readonly (readonly number[])[]): Tensor =>
     orchard.tensor(rows as number[][], { dtype: "float64" });
 
-  test("of matrices with known eigenvalues", () => {
+  test("eig finds known eigenvalues", () => {
     const cyclic = [0, 1, 2, 3, 4].map((i) => [0, 1, 2, 3, 4].map((j) => (j === (i + 1) % 5 ? 1 : 0)));
     const roots = cyclic.map((_, k) => ({ re: Math.cos((2 * Math.PI * k) / 5), im: Math.sin((2 * Math.PI * k) / 5) }));
     expect(sorted(linalg.eigvals(matrix(cyclic)) as Tensor)).toEqual(sorted(orchard.tensor(roots) as Tensor));
@@ -173,7 +173,7 @@ describe("eig", () => {
     expect(orchard.real(linalg.eigvals(graded)).toArray()).toEqual([1e30, 1e-30]);
   });
 
-  test("conjugates of a real matrix follow each other, with conjugate vectors", () => {
+  test("conjugate eigenvalues of a real matrix are adjacent, with conjugate vectors", () => {
     const random = mulberry32(5);
     const a = matrix(Array.from({ length: 9 }, () => Array.from({ length: 9 }, () => random() - 0.5)));
     const { eigenvalues, eigenvectors } = linalg.eig(a);
@@ -187,7 +187,7 @@ describe("eig", () => {
     }
   });
 
-  test("rejects matrices that are not finite, and losses of phases", () => {
+  test("eig rejects matrices that are not finite, and losses that depend on phases", () => {
     expect(() =>
       linalg.eig(
         matrix([

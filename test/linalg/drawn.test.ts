@@ -290,11 +290,11 @@ function check(name: string, backend: BackendName, dtype: RealDType, seed: numbe
 }
 
 for (const [place, { backend, dtype }] of places.entries())
-  describe(`${backend} ${dtype}`, () => {
+  describe(`the linear algebra of drawn matrices, ${backend} ${dtype}`, () => {
     // metal computes ldl on the cpu backend
     for (const [index, name] of Object.keys(factorizations).entries())
       if (backend !== "metal" || name !== "ldl")
-        test(`${name}, ${cases[backend]} drawn cases`, () => {
+        test(`${name} is accurate in ${cases[backend]} drawn cases`, () => {
           expect(cases[backend]).toBeGreaterThan(0);
           for (let at = 0; at < cases[backend]!; at++) check(name, backend, dtype, 1 + at * 1000 + index * 10 + place);
         });

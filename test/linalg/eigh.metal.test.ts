@@ -28,8 +28,8 @@ const batchOf = (count: number, size: number): Tensor => {
   return on("metal", true, () => stack(matrices.map((own) => toTensor(rounded(own), "float32"))));
 };
 
-describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on metal", () => {
-  test.each([1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64])("size %d: each element is moved once", (size) => {
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on metal moves each element once", () => {
+  test.each([1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64])("at size %d, each element is moved once", (size) => {
     for (const count of size > 33 ? [2] : [1, size > 8 ? 3 : 40]) {
       const a = batchOf(count, size);
       const triangle = (count * size * (size + 1)) / 2;
@@ -44,7 +44,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     }
   });
 
-  test("larger ones: as many dispatches for a batch as for one matrix", () => {
+  test("larger matrices take as many dispatches for a batch as for one", () => {
     const dispatchesOf = (a: Tensor, run: (x: Tensor) => unknown): number => watched(() => run(a)).dispatches;
     const plain = (count: number, size: number): Tensor =>
       on("metal", true, () => contiguous(expand(eye(size), [count, size, size])));
@@ -53,7 +53,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     expect(dispatchesOf(plain(1, 129), eigvalsh)).toBe(2 + 2 * 16 * 5);
   });
 
-  test("500 rows: known eigenvalues, where each row is paired with one of another block", () => {
+  test("500 rows have known eigenvalues, where each row is paired with one of another block", () => {
     // Rows i and n - 1 - i form a block [d c; c d] with eigenvalues d - c and d + c, and vectors of ±√½.
     const size = 500;
     const other = (i: number): number => size - 1 - i;
@@ -81,8 +81,10 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     { ORCHARD_METAL_FAST: "1" },
     { ORCHARD_METAL_CONTRACT: "1", ORCHARD_METAL_DENORMALS: "flush", ORCHARD_METAL_FAST: "1" },
   ];
-  test.each(usually(variants, (_, at) => at === variants.length - 1))("with the settings %j", async (changes) => {
-    const program = `
+  test.each(usually(variants, (_, at) => at === variants.length - 1))(
+    "eigh is accurate with the settings %j",
+    async (changes) => {
+      const program = `
       import { eigh } from "${import.meta.dir}/../../src/linalg/eigh/eigh.ts";
       import { rounded, symmetricFamilies } from "${import.meta.dir}/matrices.ts";
       import { residualOf } from "${import.meta.dir}/eigenvectors.ts";
@@ -96,12 +98,13 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
             console.log(residualOf(a, result, "float32", ""), family, size);
           });
         }`;
-    const child = Bun.spawn([...bunWords, "-e", program], {
-      env: { ...process.env, ...changes },
-      stderr: "inherit",
-    });
-    const lines = (await new Response(child.stdout).text()).trim().split("\n");
-    expect(lines.length).toBe(5 * Object.keys(symmetricFamilies).length);
-    expect(lines.filter((line) => !(Number.parseFloat(line) < THRESHOLD))).toEqual([]);
-  });
+      const child = Bun.spawn([...bunWords, "-e", program], {
+        env: { ...process.env, ...changes },
+        stderr: "inherit",
+      });
+      const lines = (await new Response(child.stdout).text()).trim().split("\n");
+      expect(lines.length).toBe(5 * Object.keys(symmetricFamilies).length);
+      expect(lines.filter((line) => !(Number.parseFloat(line) < THRESHOLD))).toEqual([]);
+    },
+  );
 });

@@ -87,9 +87,9 @@ const sample = ["random", "graded", "repeated eigenvalues", "near overflow"];
 
 for (const { backend, dtype } of places) {
   const all = backend === "reference" ? sizes : [...sizes, ...largeSizes];
-  describe(`${backend} ${dtype}`, () => {
+  describe(`eigh, ${backend} ${dtype}`, () => {
     for (const [family, make] of Object.entries(symmetricFamilies))
-      test(`eigh, ${family}`, () => {
+      test(`eigh of ${family} is accurate`, () => {
         const slow = backend === "cpu" ? 200 : sample.includes(family) ? 65 : 33;
         const own = all.filter((size) => size <= slow);
         for (const size of inTurn(family, Object.keys(symmetricFamilies), own)) {
@@ -107,7 +107,7 @@ for (const { backend, dtype } of places) {
       });
 
     if (backend === "metal")
-      test("more rows than threadgroup memory holds", () => {
+      test("eigh accepts more rows than threadgroup memory holds", () => {
         for (const [family, make] of Object.entries(symmetricFamilies))
           for (const size of family === "random" ? [100, 128, 129] : usually([70], () => sample.includes(family))) {
             const a = inDType(make(size, size + 1), dtype);
@@ -183,7 +183,7 @@ for (const { backend, dtype } of places) {
       [100, 32],
       [backend === "cpu" ? 500 : 37, 4],
       [7, 33],
-    ])("a batch of %d of size %d", (count, size) => {
+    ])("a batch of %d of size %d is accurate", (count, size) => {
       if (backend === "reference" && size === 32) count = 10;
       const matrices = Array.from({ length: count }, (_, at) =>
         inDType(symmetricFamilies.random!(size, at + 1), dtype),
@@ -191,7 +191,7 @@ for (const { backend, dtype } of places) {
       on(backend, true, () => checkBatch(matrices, dtype, `batch of ${size} x ${size}`));
     });
 
-    test("closed forms", () => {
+    test("eigh equals closed forms", () => {
       for (const size of [1, 2, 3, 8, 21, 32, 40, 63]) {
         for (const [make, expected] of closedForms) {
           const a = toTensor(make(size), dtype);
@@ -224,14 +224,14 @@ for (const { backend, dtype } of places) {
         }
       });
 
-    test("Wilkinson's W21+", () => {
+    test("Wilkinson's W21+ has accurate eigenvalues", () => {
       const values = on(backend, true, () => numbers(eigvalsh(toTensor(families.wilkinson!(21, 21, 0), dtype))));
       expect(values.at(-1)!).toBeCloseTo(10.746194182903393, dtype === "float32" ? 4 : 12);
       expect(values.at(-2)!).toBeCloseTo(10.746194182903322, dtype === "float32" ? 4 : 12);
       expect(values[0]!).toBeCloseTo(-1.125441522119985, dtype === "float32" ? 4 : 12);
     });
 
-    test("matrices that are not finite", () => {
+    test("matrices that are not finite are rejected", () => {
       for (const size of [1, 2, 9, 32, 33, 66])
         for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
           const good = toTensor(identity(size), dtype);
@@ -255,7 +255,7 @@ for (const { backend, dtype } of places) {
         }
     });
 
-    test("empty batches and matrices", () => {
+    test("empty batches and matrices have empty results", () => {
       on(backend, true, () => {
         for (const shape of [
           [0, 0],
@@ -270,7 +270,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("16-bit dtypes", () => {
+    test("16-bit dtypes are computed in float32", () => {
       for (const short of ["float16", "bfloat16"] as const)
         on(backend, true, () => {
           const { eigenvalues, eigenvectors } = eigh(
@@ -303,7 +303,7 @@ const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: n
 ];
 
 // LAPACK, if available, computes sizes of at least 192 (eigenvalues alone) or 256
-test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows on cpu", (size) => {
+test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows is accurate on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const family of size === 500 ? ["random"] : ["random", "graded"]) {
       const a = inDType(symmetricFamilies[family]!(size, 1), dtype);
@@ -317,7 +317,7 @@ test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows o
 });
 
 // with up to 96 rows, eight matrices or more share vectors
-test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size) => {
+test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows is accurate on cpu", (size) => {
   const count = size > 97 ? 2 : 9;
   const names = ["random", "repeated eigenvalues", "graded", "near overflow", "hilbert"];
   const matrices = Array.from({ length: count }, (_, at) => symmetricFamilies[names[at % 5]!]!(size, at));
@@ -325,8 +325,8 @@ test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size)
     on("cpu", true, () => checkBatch(matrices, dtype, "large batch"));
 });
 
-// past the rank, elements are rounding errors, as large as the elements next to them
-test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows on cpu", (size) => {
+// elements past the rank are rounding errors, as large as their neighbors
+test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows are accurate on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const rank of [1, 2, 3, 5]) {
       const matrices = Array.from({ length: 16 }, (_, at) => {
@@ -346,14 +346,15 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     return matmul(mul(eigenvectors, unsqueeze(sin(eigenvalues), -2)), transpose(eigenvectors, -1, -2));
   };
 
-  test("functions of a matrix", () => on(backend, true, () => checkGradients(spectral, [a])));
-  test("of a batch", () =>
+  test("functions of a matrix have gradients of both orders", () =>
+    on(backend, true, () => checkGradients(spectral, [a])));
+  test("batches have gradients of both orders", () =>
     on(backend, true, () =>
       checkGradients((x) => spectral(stack([x, mul(x, 1.5)])), [leaf(families.random!(3, 3, 8))]),
     ));
-  test("squares of eigenvectors", () =>
+  test("squares of eigenvectors have gradients of both orders", () =>
     on(backend, true, () => checkGradients((x) => square(eigh(symmetric(x)).eigenvectors), [a])));
-  test("eigenvalues", () => {
+  test("eigenvalues have gradients of both orders", () => {
     for (const UPLO of ["L", "U"] as const)
       on(backend, true, () => checkGradients((x) => unsqueeze(eigvalsh(symmetric(x), UPLO), 0), [a]));
   });

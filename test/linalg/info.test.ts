@@ -33,7 +33,7 @@ test.each(["cpu", "reference"] as const)("a matrix without a factor is an error 
   on(backend, true, () => expectProblem(errorOf(() => cholesky(batch()))));
 });
 
-describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
+describe.if(whyUnavailable("metal") === undefined)("the error of a factorization on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => on("metal", true, body);
 
   test("each read of a dependent tensor throws the error, and nothing else does", async () => {
@@ -61,7 +61,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     });
   });
 
-  test("gradients have the error", () => {
+  test("reading a gradient throws the error too", () => {
     onMetal(() => {
       const a = batch();
       a.requiresGrad = true;

@@ -37,14 +37,14 @@ function matricesOf(x: Tensor): Matrix[] {
   }));
 }
 
-describe.each(isas)("%s", (isa) => {
+describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa) => {
   const onCpu = <Result>(body: () => Result): Result => {
     configure(native, "isa", isa);
     return on("cpu", true, body);
   };
 
   for (const dtype of ["float32", "float64"] as const) {
-    test.each([false, true])(`cholesky of batches, ${dtype}, upper %p`, (upper) => {
+    test.each([false, true])(`cholesky of batches is accurate, ${dtype}, upper %p`, (upper) => {
       for (const n of orders) {
         const good = Array.from({ length: 7 }, (_, seed) => inDType(definiteFamilies.random!(n, seed + 1), dtype));
         const minor = Math.ceil(n / 2);
@@ -89,7 +89,7 @@ describe.each(isas)("%s", (isa) => {
         }
     });
 
-    test.each([false, true])(`solveTriangular of batches, ${dtype}, upper %p`, (upper) => {
+    test.each([false, true])(`solveTriangular of batches is accurate, ${dtype}, upper %p`, (upper) => {
       for (const n of orders)
         for (const columns of [1, 3, 4, 40]) {
           const seeds = [1, 2, 3, 4, 5];

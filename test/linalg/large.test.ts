@@ -57,9 +57,9 @@ function checkEigh(size: number, upper: boolean, dtype: RealDType): void {
   expect(residualOf(a, { values, vectors }, dtype, "eigh, large")).toBeLessThan(THRESHOLD);
 }
 
-describe.each(["float32", "float64"] as const)("%s", (dtype) => {
+describe.each(["float32", "float64"] as const)("the linear algebra of large matrices, %s", (dtype) => {
   const triangles = usually([false, true], (upper) => upper === (dtype === "float32"));
-  test.each(triangles)("cholesky and eigh of one triangle, upper: %p", (upper) => {
+  test.each(triangles)("cholesky and eigh read one triangle, upper: %p", (upper) => {
     configure(native, "threads", "3");
     on("cpu", true, () => {
       for (const size of sizes) checkCholesky(size, upper, dtype);
@@ -70,7 +70,7 @@ describe.each(["float32", "float64"] as const)("%s", (dtype) => {
   test.each([
     [290, 270, false],
     [300, 440, true],
-  ] as const)("svd of %p x %p, full: %p", (rows, columns, full) => {
+  ] as const)("svd of %p x %p is accurate, full: %p", (rows, columns, full) => {
     configure(native, "threads", "3");
     const a = inDType(families.random!(rows, columns, 5), dtype);
     on("cpu", true, () => checkSvd(a, dtype, full, "svd, large"));

@@ -48,11 +48,11 @@ function multiplied(ld: readonly number[], pivots: readonly number[], size: numb
 }
 
 for (const { backend, dtype } of places.filter((own) => own.backend !== "metal"))
-  describe(`${backend} ${dtype}`, () => {
+  describe(`ldlFactor and ldlSolve, ${backend} ${dtype}`, () => {
     const few = backend === "reference" ? sizes.filter((size) => size < 34) : [...sizes, ...largeSizes.slice(0, 2)];
 
     for (const [family, make] of Object.entries(symmetricFamilies))
-      test(`ldlFactor and ldlSolve, ${family}`, () => {
+      test(`ldlFactor and ldlSolve of ${family} are accurate`, () => {
         for (const size of few) {
           const own = make(size, size + 1);
           const a = dtype === "float32" ? rounded(own) : own;
@@ -78,7 +78,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
         }
       });
 
-    test("blocks of two, batches, singular matrices and 16-bit dtypes", () => {
+    test("blocks of two, batches, singular matrices and 16-bit dtypes are correct", () => {
       on(backend, true, () => {
         const swap = tensor(
           [
@@ -148,7 +148,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
     });
 
     if (backend === "cpu")
-      test("a matrix of 500 rows", () => {
+      test("a matrix of 500 rows is accurate", () => {
         const own = symmetricFamilies["random"]!(500, 3);
         const [a, b] = [rounded(own), rounded(families["random"]!(500, 1, 5))];
         const x = on(backend, true, () => {
@@ -161,7 +161,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
       });
   });
 
-test.each(["reference", "cpu"] as const)("gradients of ldlSolve by its right-hand side on %s", (backend) => {
+test.each(["reference", "cpu"] as const)("ldlSolve has gradients by its right-hand side on %s", (backend) => {
   on(backend, true, () => {
     const { ld, pivots } = ldlFactor(toTensor(symmetricFamilies["random"]!(4, 2), "float64"));
     checkGradients((b) => ldlSolve(ld, pivots, b), [leaf(families["random"]!(4, 2, 1))]);

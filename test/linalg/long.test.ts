@@ -83,7 +83,7 @@ function run(body: () => unknown, batchWork: number) {
 afterEach(() => metalContext().close()); // the next context does not have this test's settings
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too long for a command buffer", () => {
-  test.each(Object.entries({ ...operations, ...composed }))("%s", (_, body) => {
+  test.each(Object.entries({ ...operations, ...composed }))("%s of a long batch is correct", (_, body) => {
     const whole = run(body, defaultWork);
     const cut = run(body, Math.ceil(whole.largestWork / 5));
     expect(cut.results).toEqual(whole.results);

@@ -37,7 +37,7 @@ function checkSolution(a: Matrix, driver: LstsqDriver, of: string): void {
 const NAME = "solutions of every rank";
 if (hasMetal) testVariants(import.meta.path, NAME);
 
-describe.skipIf(!hasMetal)("lstsq on metal", () => {
+describe.skipIf(!hasMetal)("lstsq on metal takes few dispatches", () => {
   test(NAME, () => {
     for (const [family, make] of Object.entries(families)) {
       if (family.includes("graded rows")) continue; // where denormals are flushed, rows are lost
@@ -54,7 +54,7 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
   test.each([
     [200, 60, "gelsy"], // the triangle fits in threadgroup memory
     [130, 97, "gels"], // no part fits in threadgroup memory
-  ] as const)("%d x %d, %s: as many dispatches for a batch as for one matrix", (rows, columns, driver) => {
+  ] as const)("%d x %d, %s: a batch takes as many dispatches as one matrix", (rows, columns, driver) => {
     const a = rounded(families.random!(rows, columns, 3));
     checkSolution(a, driver, `${rows} x ${columns}`);
     const b = rounded(families.random!(rows, 2, 4));
@@ -91,7 +91,7 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
     }
   });
 
-  test("the triangle of a larger matrix has a 0: gels names the matrix and the column", () => {
+  test("if the triangle of a larger matrix has a 0, gels names the matrix and the column", () => {
     const a = onMetal(rounded(families.random!(110, 97, 3)));
     const error = on("metal", true, () => {
       const keep = onMetal({

@@ -80,14 +80,14 @@ function checkOrthogonal(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, of: 
 }
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`lstsq, ${backend} ${dtype}`, () => {
     const watched = backend === "metal" ? checked : <Result>(body: () => Result): Result => body();
     const solve = (a: Matrix, b: Matrix, driver: LstsqDriver) =>
       watched(() => on(backend, true, () => lstsq(toTensor(a, dtype), toTensor(b, dtype), { driver })));
     const all = backend === "cpu" ? [...shapes, ...largeShapes] : shapes;
 
     for (const [family, make] of Object.entries(families))
-      test(`lstsq, ${family}`, () => {
+      test(`lstsq of ${family} is accurate`, () => {
         for (const [rows, columns] of all.filter(([m]) => m < 50 || family === "random")) {
           const a = inDType(make(rows, columns, rows + 7 * columns), dtype);
           const b = inDType(families.random!(rows, 2, 5), dtype);
@@ -104,7 +104,7 @@ for (const { backend, dtype } of places) {
         }
       });
 
-    test.each(["gelsd", "gelss"] as const)("%s, by singular values", (driver) => {
+    test.each(["gelsd", "gelss"] as const)("%s solves by singular values", (driver) => {
       for (const family of ["random", "rank-deficient", "zero", "orthogonal", "graded columns"])
         for (const [rows, columns] of backend === "metal" ? few : shapes) {
           const a = inDType(families[family]!(rows, columns, rows + 7 * columns), dtype);
@@ -119,7 +119,7 @@ for (const { backend, dtype } of places) {
         }
     });
 
-    test("gels, with full rank", () => {
+    test("gels solves systems of full rank", () => {
       for (const [rows, columns] of all) {
         const a = inDType(families.random!(rows, columns, rows + columns), dtype);
         const b = inDType(families.random!(rows, 2, 6), dtype);
@@ -133,7 +133,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test.each(["gelsy", "gelsd"] as const)("%s: the solution of least norm, of lower rank", (driver) => {
+    test.each(["gelsy", "gelsd"] as const)("%s finds the solution of least norm for a lower rank", (driver) => {
       for (const [rows, columns] of driver === "gelsy" ? all : backend === "metal" ? few : shapes) {
         const rank = Math.max(1, Math.floor(Math.min(rows, columns) / 2));
         const c = whole(rank, columns, 3 + columns);
@@ -148,7 +148,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("the rank of a matrix whose triangular factor does not reveal it", () => {
+    test("the rank is found if the triangular factor does not reveal it", () => {
       const size = 40;
       const [sine, cosine] = [Math.sin(1.2), Math.cos(1.2)];
       // Kahan's matrix, with a factor that keeps the order of its columns
@@ -171,7 +171,7 @@ for (const { backend, dtype } of places) {
       expect(Number(rank.item())).toBeLessThan(size);
     });
 
-    test("batches, broadcast, and vectors as right-hand sides", () => {
+    test("batches, broadcast operands, and vectors as right-hand sides are correct", () => {
       const a = inDType(families.random!(3 * 5, 4, 1), dtype);
       const b = inDType(families.random!(5, 2, 2), dtype);
       on(backend, true, () => {
@@ -193,7 +193,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("known values", () => {
+    test("lstsq equals known values", () => {
       on(backend, true, () => {
         const a = tensor(
           [
@@ -231,7 +231,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("empty systems, and values that are not finite", () => {
+    test("empty systems, and values that are not finite, are handled", () => {
       on(backend, true, () => {
         const shapeOf = (m: number, n: number, k: number) =>
           [...lstsq(zeros([m, n], { dtype }), zeros([m, k], { dtype })).solution.shape].join();
@@ -296,7 +296,7 @@ function inverseOfUpper({ rows, values }: Matrix): Matrix {
   return { rows, columns: rows, values: inverse };
 }
 
-test("incompatible shapes", () => {
+test("incompatible shapes are rejected", () => {
   const codeOf = (body: () => unknown): unknown => (errorOf(body) as ShapeError).code;
   expect(codeOf(() => lstsq(zeros([3, 2]), zeros([2, 1])))).toBe("shapesDiffer");
   expect(codeOf(() => lstsq(zeros([3, 2]), zeros([2])))).toBe("shapesDiffer");
@@ -315,20 +315,20 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       [4, 2],
       [2, 4],
     ] as const)
-      test(`lstsq, ${driver}, ${rows} x ${columns}`, () => {
+      test(`gradients of lstsq equal finite differences, ${driver}, ${rows} x ${columns}`, () => {
         check((a, b) => lstsq(a, b, { driver }).solution, random(rows, columns, 1), random(rows, 2, 2));
       });
 
-  test.each(["gelsy", "gelss"] as const)("rank-deficient, with a constant rank, %s", (driver) => {
+  test.each(["gelsy", "gelss"] as const)("rank-deficient systems of constant rank have gradients, %s", (driver) => {
     const compute = (x: Tensor, y: Tensor, b: Tensor) => lstsq(matmul(x, y), b, { rcond: 1e-7, driver }).solution;
     check(compute, random(4, 2, 1), random(2, 3, 2), random(4, 1, 3));
   });
 
-  test("residuals", () => {
+  test("residuals have gradients", () => {
     check((a, b) => reshape(lstsq(a, b).residuals, [-1, 1]), random(4, 2, 1), random(4, 2, 2));
   });
 
-  test("of a batch, broadcast", () => {
+  test("broadcast batches have gradients", () => {
     check((a, b) => lstsq(stack([a, add(a, 1)]), b).solution, random(3, 2, 1), random(3, 2, 2));
   });
 });

@@ -26,7 +26,7 @@ const batchOf = (all: readonly Matrix[]): Tensor =>
 const NAME = "well-conditioned systems";
 testVariants(import.meta.path, NAME);
 
-describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal", () => {
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal moves each element once", () => {
   test.each([
     [1, 1],
     [2, 5],
@@ -36,7 +36,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
     [33, 64],
     [64, 20],
     [64, 64],
-  ])("%d x %d: each element is moved once", (rows, columns) => {
+  ])("%d x %d: LU moves each element once", (rows, columns) => {
     for (const count of [1, rows > 8 ? 3 : 40]) {
       const steps = Math.min(rows, columns);
       const a = batchOf(matrices(count, rows, columns));
@@ -48,7 +48,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
     }
   });
 
-  test.each([1, 2, 7, 8, 9, 16, 17, 32, 33, 64])("systems of %d: each element is moved once", (size) => {
+  test.each([1, 2, 7, 8, 9, 16, 17, 32, 33, 64])("systems of %d: solve moves each element once", (size) => {
     for (const columns of [1, 3, 32, 33, 70]) {
       const count = size > 8 ? 2 : 40;
       const [square, sides] = [count * size * size, count * size * columns];

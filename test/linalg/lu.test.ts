@@ -78,9 +78,9 @@ for (const { backend, dtype } of places) {
   const large = backend === "metal" ? [65, 97] : largeSizes;
   const few = backend === "reference" ? [...sizes.filter((size) => size < 18), 65] : [...sizes, ...large];
 
-  describe(`${backend} ${dtype}`, () => {
+  describe(`the LU decomposition, ${backend} ${dtype}`, () => {
     test.each([...few.map((size) => [size, size] as const), ...shapes, ...largeShapes])(
-      "lu of %p x %p",
+      "lu of %p x %p is accurate",
       (rows, columns) => {
         const matrices = all(rows, columns, dtype);
         const { p, l, u } = on(backend, true, () => {
@@ -91,7 +91,7 @@ for (const { backend, dtype } of places) {
       },
     );
 
-    test.each(few)("solve and inv of %p", (size) => {
+    test.each(few)("solve and inv of %p are accurate", (size) => {
       const matrices = all(size, size, dtype);
       const b = inDType(families["random"]!(size, size % 3 === 0 ? 1 : 40, 5), dtype);
       const { x, inverse, info } = on(backend, true, () => {
@@ -121,7 +121,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("luSolve, adjoint and from the right", () => {
+    test("luSolve is accurate, adjoint and from the right", () => {
       for (const size of few.filter((value) => value > 0)) {
         const a = inDType(families["random"]!(size, size, 2), dtype);
         const at = matrix(size, size, (i, j) => a.values[j * size + i]!);
@@ -143,7 +143,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("batches of 1 to 500", () => {
+    test("batches of 1 to 500 are accurate", () => {
       for (const batch of [1, 2, 3, 5, 15, 16, 17, 33, 500]) {
         const matrices = Array.from({ length: batch }, (_, at) => inDType(families["random"]!(4, 4, at), dtype));
         const sides = Array.from({ length: batch }, (_, at) => inDType(families["random"]!(4, 2, at + 7), dtype));
@@ -152,7 +152,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("views, vectors and broadcast batches", () => {
+    test("views, vectors and broadcast batches are correct", () => {
       const [a, b] = [families["random"]!(3, 3, 1), families["random"]!(3, 3, 2)].map((x) => inDType(x, dtype));
       const right = inDType(families["random"]!(2, 3, 3), dtype);
       const vector = (at: number): Matrix => matrix(3, 1, (i) => right.values[at * 3 + i]!);
@@ -178,7 +178,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("pivots are the largest, the first of equals, and NaN only if it is the first", () => {
+    test("pivots are the largest elements, the first of equals, and NaN only if it is the first", () => {
       const pivotOf = (...column: number[]): number =>
         on(backend, true, () => {
           const a = tensor(
@@ -249,7 +249,7 @@ for (const { backend, dtype } of places) {
           }
       });
 
-    test("singular matrices", () => {
+    test("singular matrices are errors", () => {
       const values = [
         [
           [2, 1],
@@ -302,7 +302,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("without pivots", () => {
+    test("LU without pivots is accurate", () => {
       on(backend, true, () => {
         const { p, l, u } = lu(
           tensor(
@@ -358,7 +358,7 @@ for (const { backend, dtype } of places) {
     });
 
     if (backend === "cpu")
-      test("a matrix of 500 rows", () => {
+      test("a matrix of 500 rows is accurate", () => {
         const a = inDType(families["random"]!(500, 500, 2), dtype);
         const b = inDType(families["random"]!(500, 2, 5), dtype);
         const x = on(backend, true, () => matricesIn(stack([solve(toTensor(a, dtype), toTensor(b, dtype))])));

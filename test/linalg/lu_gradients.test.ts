@@ -36,7 +36,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     [4, 2],
     [1, 3],
     [3, 1],
-  ] as const)("lu of %p x %p", (rows, columns) => {
+  ] as const)("gradients of lu of %p x %p equal finite differences", (rows, columns) => {
     check((a) => lu(a).l, [rows, columns]);
     check((a) => lu(a).u, [rows, columns]);
     check((a) => luFactor(a).lu, [rows, columns]);
@@ -49,10 +49,11 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     );
   });
 
-  test("lu without pivots", () => check((a) => matmul(lu(a, { pivot: false }).l, lu(a, { pivot: false }).u), [3, 3]));
+  test("gradients of lu without pivots equal finite differences", () =>
+    check((a) => matmul(lu(a, { pivot: false }).l, lu(a, { pivot: false }).u), [3, 3]));
 
   for (const left of [true, false])
-    test.each([false, true])(`luSolve, left ${left}, adjoint %p`, (adjoint) => {
+    test.each([false, true])(`gradients of luSolve equal finite differences, left ${left}, adjoint %p`, (adjoint) => {
       check(
         (a, b) => {
           const { lu: factors, pivots } = luFactor(a);
@@ -63,7 +64,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       );
     });
 
-  test("rows that are permuted in a cycle", () => {
+  test("rows that are permuted in a cycle have gradients", () => {
     const noise = random(4, 4, 2).values;
     const a = leaf(matrix(4, 4, (i, j) => noise[i * 4 + j]! / 4 + (j === (i + 1) % 4 ? 3 : 0)));
     on(backend, true, () => {
@@ -79,7 +80,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     });
   });
 
-  test("solve", () => {
+  test("gradients of solve equal finite differences", () => {
     check((a, b) => solve(a, b), [3, 3], [3, 2]);
     check((a, b) => solve(a, b, { left: false }), [3, 3], [2, 3]);
     check((a, b) => solve(a, reshape(b, [3])), [3, 3], [3, 1]);
@@ -87,21 +88,21 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     check((a, b) => solve(stack([a, add(a, transpose(a, 0, 1))]), reshape(b, [2, 2])), [2, 2], [4, 1]);
   });
 
-  test("inv", () => check((a) => inv(stack([a, mul(a, a)])), [3, 3]));
+  test("gradients of inv equal finite differences", () => check((a) => inv(stack([a, mul(a, a)])), [3, 3]));
 
-  test("determinants", () => {
+  test("gradients of determinants equal finite differences", () => {
     check((a) => det(stack([a, matmul(a, a)])), [3, 3]);
     check((a) => slogdet(stack([a, matmul(a, a)])).logabsdet, [3, 3]);
     check((a) => logdet(matmul(a, transpose(a, 0, 1))), [3, 3]);
   });
 
-  test("tensorSolve and tensorInv", () => {
+  test("gradients of tensorSolve and tensorInv equal finite differences", () => {
     check((a, b) => tensorSolve(reshape(a, [2, 2, 2, 2]), reshape(b, [2, 2])), [4, 4], [4, 1]);
     check((a, b) => tensorSolve(reshape(a, [2, 2, 2, 2]), reshape(b, [2, 2]), { dims: [0, 2] }), [4, 4], [4, 1]);
     check((a) => tensorInv(reshape(a, [4, 2, 2]), { ind: 1 }), [4, 4]);
   });
 
-  test("det of singular matrices, compared with cofactors", () => {
+  test("the gradient of det of singular matrices equals their cofactors", () => {
     on(backend, true, () => {
       const cases = [
         {
@@ -175,7 +176,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     });
   });
 
-  test("gradients of the gradient of det of a singular matrix", () => {
+  test("the gradient of det of a singular matrix has a gradient", () => {
     on(backend, true, () => {
       const x = tensor(
         [
@@ -224,7 +225,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   });
 });
 
-describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype }) => {
+describe.each(places)("determinants are accurate on $backend in $dtype", ({ backend, dtype }) => {
   const few = dtype === "float64" ? 14 : 6;
   const close = (actual: number, expected: number, digits: number): void =>
     expect(Math.abs(actual / expected - 1)).toBeLessThan(digits * (dtype === "float64" ? 2 ** -52 : 2 ** -23));
@@ -247,7 +248,7 @@ describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype })
     });
   });
 
-  test("of Hilbert's matrix", () => {
+  test("the determinant of Hilbert's matrix is accurate", () => {
     const factorials = (count: number): number => {
       let all = 1;
       for (let i = 1, factorial = 1; i < count; i++, all *= factorial) factorial *= i;
@@ -262,7 +263,7 @@ describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype })
     });
   });
 
-  test("of singular, empty and large matrices", () => {
+  test("determinants of singular, empty and large matrices are correct", () => {
     on(backend, true, () => {
       const singular = tensor(
         [
@@ -316,7 +317,7 @@ describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype })
     });
   });
 
-  test("tensorSolve and tensorInv", () => {
+  test("tensorSolve and tensorInv are accurate", () => {
     on(backend, true, () => {
       const a = toTensor(
         matrix(4, 4, (i, j) => (i === (j + 1) % 4 ? 2 : 0)),

@@ -61,7 +61,7 @@ test("the largest norm for a polynomial leaves an error of at most one rounding"
 });
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`matrixExp, ${backend} ${dtype}`, () => {
     const all = backend === "cpu" ? [0, 1, 2, 3, 8, 17, 33, 64, 129] : [0, 1, 3, 16, 33];
 
     for (const [family, make] of Object.entries(families)) {
@@ -83,7 +83,7 @@ for (const { backend, dtype } of places) {
       });
     }
 
-    test("rotations, large and small decays, and values that are not finite", () => {
+    test("rotations, large and small decays, and values that are not finite are correct", () => {
       on(backend, true, () => {
         for (const angle of [1e-3, 1, 100]) {
           const got = toMatrix(
@@ -124,7 +124,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("empty batches, transposed operands and 16-bit dtypes", () => {
+    test("empty batches, transposed operands and 16-bit dtypes are correct", () => {
       on(backend, true, () => {
         expect(matrixExp(zeros([0, 3, 3], { dtype })).shape).toEqual([0, 3, 3]);
         expect(matrixExp(zeros([2, 0, 0], { dtype })).shape).toEqual([2, 0, 0]);
@@ -170,18 +170,18 @@ for (const { backend, dtype } of places) {
 }
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
-  test.each([1e-3, 0.5, 4])("of a matrix of norm %p", (norm) => {
+  test.each([1e-3, 0.5, 4])("a matrix of norm %p has gradients of both orders", (norm) => {
     const own = families.random!(3, 3, 4);
     const a = leaf(scaled(own, norm / norm1(own)));
     on(backend, true, () => checkGradients((x: Tensor) => mul(matrixExp(x), Math.exp(-norm)), [a]));
   });
 
-  test("of a batch", () => {
+  test("a batch has gradients of both orders", () => {
     const a = leaf(families.random!(2, 2, 9));
     on(backend, true, () => checkGradients((x: Tensor) => matrixExp(stack([x, mul(x, 3)])), [a]));
   });
 
-  test("a large cotangent loses no digits", () => {
+  test("a large cotangent keeps its digits", () => {
     const a = leaf(scaled(families.random!(3, 3, 4), 0.1));
     on(backend, true, () => {
       const gradientOf = (scale: number): number[] => {

@@ -40,9 +40,9 @@ function normOf(x: Matrix, p: number): number {
 }
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`norms and products of matrices, ${backend} ${dtype}`, () => {
     for (const family of order)
-      test(`vectorNorm, ${family}`, () => {
+      test(`vectorNorm of ${family} is accurate`, () => {
         const a = inDType(families[family]!(7, 9, 3), dtype);
         on(backend, true, () => {
           for (const ord of [0, 0.5, 1, 1.5, 2, 3, 7, -1, -2, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
@@ -61,7 +61,7 @@ for (const { backend, dtype } of places) {
         });
       });
 
-    test("vectorNorm of numbers whose squares overflow or underflow", () => {
+    test("vectorNorm of numbers whose squares overflow or underflow is accurate", () => {
       const scales = dtype === "float32" ? [1e30, 1e-30] : [1e150, 1e-150, 1e300, 1e-300];
       on(backend, true, () => {
         for (const scale of scales)
@@ -78,7 +78,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("vectorNorm along axes, without elements, and its gradient at zero", () => {
+    test("vectorNorm works along axes and without elements, and has a gradient at zero", () => {
       on(backend, true, () => {
         const x = tensor(
           [
@@ -99,7 +99,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("matrixPower", () => {
+    test("matrixPower is accurate", () => {
       on(backend, true, () => {
         const fibonacci = tensor(
           [
@@ -155,7 +155,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("multiDot", () => {
+    test("multiDot is accurate", () => {
       const sizes = [5, 30, 2, 17, 9, 1, 12];
       const all = sizes.slice(1).map((columns, at) => inDType(families.random!(sizes[at]!, columns, at), dtype));
       const expected = all.reduce(product);
@@ -188,7 +188,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("vecdot, vander and diagonal", () => {
+    test("vecdot, vander and diagonal are accurate", () => {
       on(backend, true, () => {
         const x = tensor(
           [
@@ -235,7 +235,7 @@ describe("gradients of both orders", () => {
   const b = leaf(families.random!(3, 2, 5));
   const v = leaf(families.random!(1, 3, 7));
 
-  test.each([0.5, 1.5, 2, 3, -2])("vectorNorm of order %p", (ord) => {
+  test.each([0.5, 1.5, 2, 3, -2])("vectorNorm of order %p has gradients of both orders", (ord) => {
     checkGradients((x) => vectorNorm(x, { ord, dim: 1 }), [a]);
   });
 
@@ -247,7 +247,7 @@ describe("gradients of both orders", () => {
     expect((second.toArray() as number[])[0]).toBe(0);
   });
 
-  test("matrixPower, multiDot, vecdot, vander", () => {
+  test("matrixPower, multiDot, vecdot and vander have gradients of both orders", () => {
     checkGradients((x) => matrixPower(stack([x, x.mul(2)]), 5), [a]);
     checkGradients((x) => matrixPower(x, -2), [leaf(definiteFamilies.random!(3, 2))]);
     checkGradients((x, y, row) => multiDot([row.reshape([3]), x, x, y]), [a, b, v]);
@@ -255,7 +255,7 @@ describe("gradients of both orders", () => {
     checkGradients((x) => vander(x), [v]);
   });
 
-  test("kron, cross, cov, corrcoef, trace", () => {
+  test("kron, cross, cov, corrcoef and trace have gradients of both orders", () => {
     checkGradients((x, y) => kron(x, y), [a, b]);
     checkGradients((x, row) => cross(x, row), [a, v]);
     checkGradients((x) => cov(x), [a]);
@@ -264,7 +264,7 @@ describe("gradients of both orders", () => {
   });
 });
 
-describe("rejected arguments", () => {
+describe("functions reject invalid matrices", () => {
   const square = eyeOf(2);
   test.each([
     ["a matrix that is not square", () => matrixPower(zeros([2, 3]), 2), ShapeError, "to be square, got float32[2, 3]"],
@@ -284,7 +284,7 @@ describe("rejected arguments", () => {
     ["a scalar", () => vander(ones([])), ShapeError, "at least one axis"],
     ["dtypes that differ", () => vecdot(square, ones([2], { dtype: "float64" })), DTypeError, "one dtype"],
     ["integers", () => vectorNorm(ones([2], { dtype: "int32" })), DTypeError, "expected floats"],
-  ] as const)("%s", (_, call, kind, message) => {
+  ] as const)("%s is rejected", (_, call, kind, message) => {
     const error = errorOf(call);
     expect(error).toBeInstanceOf(kind);
     expect(error.message).toContain(message);

@@ -60,7 +60,7 @@ function checkFactors(a: Matrix, q: Matrix, r: Matrix, of: string): void {
 const NAME = "factors and products, also in blocks";
 testVariants(import.meta.path, NAME);
 
-describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal", () => {
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("the QR decomposition on metal is accurate", () => {
   afterAll(() => metalContext().configure("count", false));
 
   test(NAME, () => {
@@ -107,7 +107,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal
     [129, 129],
     [300, 40],
     [97, 128],
-  ])("%d x %d, reduced and complete", (rows, columns) => {
+  ])("%d x %d, reduced and complete, is accurate", (rows, columns) => {
     const own = rounded(families["random"]!(rows, columns, 3));
     for (const mode of rows < 100 || rows === 129 ? (["reduced", "complete"] as const) : (["reduced"] as const)) {
       const { q, r } = on("metal", true, () => qr(toTensor(own, "float32"), { mode }));
@@ -119,7 +119,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal
     [16, 16],
     [32, 64],
     [128, 32],
-  ])("%d x %d: each element is moved once, in one dispatch", (rows, columns) => {
+  ])("%d x %d: QR moves each element once, in one dispatch", (rows, columns) => {
     const one = toTensor(rounded(families["random"]!(rows, columns, 5)), "float32");
     for (const batch of [1, 3]) {
       const a = on("metal", true, () => stack(Array.from({ length: batch }, () => one)));

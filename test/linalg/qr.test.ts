@@ -86,9 +86,9 @@ function checkFactors(a: Matrix, q: Matrix, r: Matrix, dtype: RealDType, of: str
 }
 
 for (const { backend, dtype } of places) {
-  describe(`${backend} ${dtype}`, () => {
+  describe(`the QR decomposition, ${backend} ${dtype}`, () => {
     for (const [family, make] of Object.entries(families))
-      test(`qr, ${family}`, () => {
+      test(`qr of ${family} is accurate`, () => {
         for (const [rows, columns] of shapesFor(backend, family)) {
           const a = inDType(make(rows, columns, rows + 3 * columns), dtype);
           const input = toTensor(a, dtype);
@@ -108,7 +108,7 @@ for (const { backend, dtype } of places) {
       });
 
     for (const [family, make] of Object.entries(families))
-      test(`geqrf, householderProduct and ormqr, ${family}`, () => {
+      test(`geqrf, householderProduct and ormqr of ${family} are accurate`, () => {
         for (const [rows, columns] of shapesFor(backend, family)) {
           const a = inDType(make(rows, columns, rows + 5 * columns), dtype);
           checkReflections(a, family);
@@ -140,7 +140,7 @@ for (const { backend, dtype } of places) {
       checkResidual(difference(again, wide), wide, dtype, "ormqr, C - CQᵀQ");
     };
 
-    test("batches, of more matrices than threads or lanes", () => {
+    test("batches of more matrices than threads or lanes are accurate", () => {
       const all = [
         ...([
           [repeats({ usual: backend === "metal" ? 70 : 500, all: 500 }), 16, 16],
@@ -199,7 +199,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("geqrf of batches", () => {
+    test("geqrf of batches is accurate", () => {
       for (const [rows, columns] of [
         [9, 6],
         [6, 9],
@@ -221,7 +221,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("known values", () => {
+    test("qr equals known values", () => {
       on(backend, true, () => {
         const column = tensor([[3], [4]], { dtype });
         const { q, r } = qr(column);
@@ -270,7 +270,7 @@ for (const { backend, dtype } of places) {
         }
     });
 
-    test("views, transposed operands and 16-bit dtypes", () => {
+    test("views, transposed operands and 16-bit dtypes are correct", () => {
       const a = inDType(families.random!(6, 8, 5), dtype);
       on(backend, true, () => {
         const input = toTensor(a, dtype);
@@ -296,13 +296,13 @@ for (const { backend, dtype } of places) {
   });
 }
 
-test("500 x 500", () => {
+test("qr of 500 x 500 is accurate", () => {
   const a = families.random!(500, 500, 2);
   const { q, r } = on("cpu", true, () => qr(toTensor(a, "float64")));
   checkFactors(a, toMatrix(q), toMatrix(r), "float64", "qr, 500 x 500");
 });
 
-test("10000 x 8, in parts", () => {
+test("qr of 10000 x 8, in parts, is accurate", () => {
   for (const dtype of ["float64", "float32"] as const) {
     const a = inDType(families.random!(10000, 8, 2), dtype);
     const { q, r } = on("cpu", true, () => qr(toTensor(a, dtype)));
@@ -310,7 +310,7 @@ test("10000 x 8, in parts", () => {
   }
 });
 
-test("incompatible shapes and dtypes", () => {
+test("incompatible shapes and dtypes are rejected", () => {
   const a = zeros([2, 3, 4]);
   const codeOf = (body: () => unknown): unknown => {
     const error = errorOf(body);
@@ -345,7 +345,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   ] as const) {
     for (const mode of ["reduced", "r", "complete"] as const) {
       if (mode === "complete" && rows > columns) continue;
-      test(`qr, ${rows} x ${columns}, ${mode}`, () => {
+      test(`gradients of qr equal finite differences, ${rows} x ${columns}, ${mode}`, () => {
         const results = (x: Tensor): Tensor[] => Object.values(qr(x, { mode })).filter(({ size }) => size > 0);
         check((x) => flat(...results(x)), make(rows, columns));
         check((x) => qr(x, { mode }).r, make(rows, columns));
@@ -353,12 +353,12 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       });
     }
 
-    test(`geqrf, ${rows} x ${columns}`, () => {
+    test(`gradients of geqrf equal finite differences, ${rows} x ${columns}`, () => {
       check((x) => flat(geqrf(x).a, geqrf(x).tau), make(rows, columns));
       check((x) => reshape(geqrf(x).tau, [-1, 1]), make(rows, columns));
     });
 
-    test(`householderProduct and ormqr, ${rows} x ${columns}`, () => {
+    test(`gradients of householderProduct and ormqr equal finite differences, ${rows} x ${columns}`, () => {
       const count = Math.min(rows, columns);
       const scales = make(1, count, 7);
       if (rows >= columns)
@@ -372,16 +372,16 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     });
   }
 
-  test("fewer reflections than columns", () => {
+  test("fewer reflections than columns have gradients", () => {
     check((x, tau) => householderProduct(x, reshape(tau, [1])), make(3, 2), make(1, 1));
   });
 
-  test("reflections that are identities", () => {
+  test("reflections that are identities have gradients", () => {
     const none = matrix(1, 2, (_, j) => (j === 0 ? 0 : 1.5));
     check((x, tau) => householderProduct(x, reshape(tau, [2])), make(3, 2), none);
   });
 
-  test("a batch", () => {
+  test("a batch has gradients of both orders", () => {
     check((x) => flat(...Object.values(qr(stack([x, transpose(x, 0, 1)])))), make(3, 3));
     check((x) => flat(...Object.values(geqrf(stack([x, transpose(x, 0, 1)])))), make(3, 3));
   });

@@ -26,7 +26,7 @@ import { on } from "./run.ts";
 const folder = testFolder("linalg-table");
 const solveWithOne = (a: Tensor): Tensor => solve(a, zeros([a.shape[0]!, 1]));
 
-describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
+describe.if(whyUnavailable("metal") === undefined)("the choice between metal and cpu", () => {
   const pathsOf = (isStrict: boolean, size: number): string[] => {
     resetCodepaths();
     on("metal", isStrict, () => solveTriangular(cholesky(eye(size)), zeros([size, 2]), { upper: false }));
@@ -47,7 +47,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     expect(pathsOf(true, 65)).toEqual(onMetal);
   });
 
-  test("other factorizations run on cpu, too, from their minimum size on", () => {
+  test("other factorizations run on cpu too, from their minimum size on", () => {
     const backendsOf = (size: number): Record<string, string> => {
       resetCodepaths();
       const a = on("metal", false, () => add(eye(size), 1));
@@ -71,7 +71,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     expect(backendsOf(97)).toEqual(all("cpu"));
   });
 
-  test("a measured table decides", () => {
+  test("a measured table decides the backend", () => {
     const path = folder.file("measured.json");
     writeLinalgTable(path, { metalFrom: { ...shippedTable.metalFrom, cholesky: 65, solveTriangular: null } });
     const program = `

@@ -40,12 +40,12 @@ const orders: readonly MatrixNormOrder[] = [
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float64Array);
 
 for (const { backend, dtype } of places)
-  describe(`${backend} ${dtype}`, () => {
+  describe(`functions of singular values, ${backend} ${dtype}`, () => {
     // Sums, products and comparisons of singular values may run on any backend.
     const run = <Result>(body: () => Result): Result => on(backend, backend !== "metal", body);
 
     for (const family of ["random", "rank-deficient", "orthogonal", "zero", "near overflow", "near underflow"])
-      test(`pinv, ${family}`, () => {
+      test(`pinv of ${family} is accurate`, () => {
         for (const [rows, columns] of shapes) {
           const a = inDType(families[family]!(rows, columns, rows + 3), dtype);
           const p = run(() => toMatrix(pinv(toTensor(a, dtype))));
@@ -60,7 +60,7 @@ for (const { backend, dtype } of places)
         }
       });
 
-    test("tolerances and symmetric matrices", () => {
+    test("tolerances and symmetric matrices are supported", () => {
       const diagonal = toTensor(
         matrix(3, 3, (i, j) => (i === j ? [1, -(2 ** -10), 2 ** -40][i]! : 0)),
         dtype,
@@ -85,7 +85,7 @@ for (const { backend, dtype } of places)
       });
     });
 
-    test("ranks", () => {
+    test("matrixRank finds ranks", () => {
       run(() => {
         for (const [rows, columns] of shapes) {
           const rankOf = (family: string): unknown =>
@@ -103,7 +103,7 @@ for (const { backend, dtype } of places)
       });
     });
 
-    test("norms by their definitions", () => {
+    test("norms equal their definitions", () => {
       const a = families.random!(4, 3, 8);
       const at = (i: number, j: number): number => Math.abs(inDType(a, dtype).values[i * 3 + j]!);
       const columns = [0, 1, 2].map((j) => [0, 1, 2, 3].reduce((all, i) => all + at(i, j), 0));
@@ -136,7 +136,7 @@ for (const { backend, dtype } of places)
       });
     });
 
-    test("norms of empty matrices, and of 16-bit dtypes", () => {
+    test("norms of empty matrices and of 16-bit dtypes are correct", () => {
       run(() => {
         for (const shape of [
           [0, 0],
@@ -158,7 +158,7 @@ for (const { backend, dtype } of places)
       });
     });
 
-    test("condition numbers", () => {
+    test("condition numbers are correct", () => {
       run(() => {
         const diagonal = toTensor(
           matrix(2, 2, (i, j) => (i === j ? [-4, 0.5][i]! : 0)),
@@ -218,17 +218,18 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   ] as const) {
     const a = leaf(families.random!(rows, columns, 3));
     const what = `${rows} x ${columns}`;
-    test(`pinv, ${what}`, () => run((x) => pinv(x), a));
+    test(`gradients of pinv equal finite differences, ${what}`, () => run((x) => pinv(x), a));
     for (const ord of orders)
-      test(`matrixNorm, ${ord}, ${what}`, () => run((x) => reshape(matrixNorm(x, ord), [1, 1]), a));
+      test(`gradients of matrixNorm equal finite differences, ${ord}, ${what}`, () =>
+        run((x) => reshape(matrixNorm(x, ord), [1, 1]), a));
   }
 
-  test("pinv with a constant rank", () =>
+  test("pinv with a constant rank has gradients", () =>
     run((x) => pinv(matmul(x, transpose(x, 0, 1)), { rtol: 1e-10 }), leaf(families.random!(3, 1, 3))));
-  test("pinv of symmetric matrices", () =>
+  test("pinv of symmetric matrices has gradients", () =>
     run((x) => pinv(matmul(x, transpose(x, 0, 1)), { hermitian: true }), square));
-  test("pinv of a batch", () => run((x) => pinv(stack([x, mul(x, x)])), square));
-  for (const p of orders) test(`cond, ${p}`, () => run((x) => reshape(cond(x, p), [1, 1]), square));
+  test("pinv of a batch has gradients", () => run((x) => pinv(stack([x, mul(x, x)])), square));
+  for (const p of orders) test(`cond has gradients, ${p}`, () => run((x) => reshape(cond(x, p), [1, 1]), square));
 
   // PyTorch's: equal sums and equal singular values share a gradient.
   const shares: Readonly<Record<string, readonly [of: number[][], gradient: number[][]]>> = {
@@ -314,7 +315,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     ],
   };
   for (const [ord, [values, gradient]] of Object.entries(shares))
-    test(`matrixNorm, ${ord}, at a kink`, () => {
+    test(`matrixNorm has a gradient at a kink, ${ord}`, () => {
       on(backend, true, () => {
         const a = tensor(values, { dtype: "float64", requiresGrad: true });
         backward(matrixNorm(a, ord === "fro" || ord === "nuc" ? ord : Number(ord)));

@@ -23,7 +23,7 @@ const batchOf = (count: number, rows: number, columns: number): Tensor =>
   );
 
 describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalContext().isSoftware)(
-  "svd on metal",
+  "svd on metal moves each element once",
   () => {
     test.each([
       [8, 8],
@@ -31,7 +31,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalCont
       [63, 63],
       [64, 20],
       [20, 64],
-    ])("%d x %d: one dispatch, each matrix read once, each result written once", (rows, columns) => {
+    ])("%d x %d: one dispatch reads each matrix once, and writes each result once", (rows, columns) => {
       const small = Math.min(rows, columns);
       for (const count of small < 60 ? [1, 3] : [1]) {
         const a = batchOf(count, rows, columns);
@@ -41,7 +41,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalCont
       }
     });
 
-    test("64 x 64, whose vectors leave no space for norms", () => {
+    test("svd of 64 x 64, whose vectors leave no space for norms, is accurate", () => {
       const a = batchOf(1, 64, 64);
       const [bytes, ...others] = watched(() => svd(a, false)).each;
       expect(others).toEqual([]);
@@ -55,7 +55,7 @@ const check = (family: string, rows: number, columns: number, full: boolean): un
   on("metal", true, () => checkSvd(rounded(families[family]!(rows, columns, 3)), "float32", full, `svd, ${family}`));
 
 // Rows of nearly equal length are swapped in most sweeps. After a swap, a sweep misses some pairs.
-test.skipIf(!hasMetal)("repeated singular values", () => {
+test.skipIf(!hasMetal)("repeated singular values are accurate", () => {
   for (const size of [9, 12, 16, 33])
     for (let seed = 1; seed <= repeats({ usual: 4, all: 12 }); seed++) {
       const a = rounded(families["repeated values"]!(size, size, seed * 15838));
@@ -75,13 +75,13 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     check("near underflow", 12, 700, false);
   });
 
-  test("under the checker", () => {
+  test("svd has no findings under the checker", () => {
     checked(() => check("random", 65, 66, true));
     checked(() => check("rank-deficient", 300, 26, true));
     checked(() => check("rank-deficient", 26, 300, true));
   });
 
-  test("rectangular matrices of every family", () => {
+  test("rectangular matrices of every family are accurate", () => {
     // A short run alternates between tall and wide matrices.
     for (const [at, family] of Object.keys(families).entries())
       for (const [rows, columns] of usually(oblong, (_, turn) => turn === at % 2)) check(family, rows, columns, false);
@@ -96,11 +96,11 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     ["geometric values", 66, 66],
     ["rank-deficient", 70, 66],
     ["zero", 70, 66],
-  ])("in blocks: %s, %d x %d", (family, rows, columns) => {
+  ])("svd in blocks is accurate: %s, %d x %d", (family, rows, columns) => {
     check(family, rows, columns, rows > columns);
   });
 
-  test("singular values that are known", () => {
+  test("known singular values are found", () => {
     // −1, 2, −1 on the diagonals: 4 sin²(k π / (2 (n + 1)))
     const size = 65;
     const second = matrix(size, size, (i, j) => (i === j ? 2 : Number(Math.abs(i - j) === 1) * -1));
@@ -113,7 +113,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     [66, 67],
     [700, 12],
     [12, 700],
-  ])("%d x %d in a batch: the same bits as alone", (rows, columns) => {
+  ])("%d x %d in a batch has the same bits as alone", (rows, columns) => {
     const list = ["companion", "diagonal", "rank-deficient"].map((family) => families[family]!(rows, columns, 3));
     on("metal", true, () => {
       const alone = list.slice(0, rows < columns ? 3 : 2).map((own) => toTensor(own, "float32"));

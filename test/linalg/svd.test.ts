@@ -71,11 +71,11 @@ const filled = (rows: readonly (readonly number[])[], dtype: RealDType): Tensor 
 const epsilon = { float32: 2 ** -23, float64: 2 ** -52 };
 
 for (const { backend, dtype } of places)
-  describe(`${backend} ${dtype}`, () => {
+  describe(`svd, ${backend} ${dtype}`, () => {
     const run = <Result>(body: () => Result): Result => checked(() => on(backend, true, body));
 
     for (const [family, make] of Object.entries(families))
-      test(`svd, ${family}`, () => {
+      test(`svd of ${family} is accurate`, () => {
         const shapes = shapesOn[backend]![family === "random" ? 0 : 1];
         for (const [rows, columns] of inTurn(family, Object.keys(families), shapes)) {
           const a = inDType(make(rows, columns, rows + 1), dtype);
@@ -92,7 +92,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("singular values that are known", () => {
+    test("known singular values are found", () => {
       const relative = (a: Matrix, expected: readonly number[], bound: number): void => {
         const values = run(() => numbers(svdvals(toTensor(inDType(a, dtype), dtype))));
         expect(values).toHaveLength(expected.length);
@@ -146,7 +146,7 @@ for (const { backend, dtype } of places)
       expect(Math.abs(found / determinant - 1)).toBeLessThan(200 * epsilon[dtype]);
     });
 
-    test("elements that are infinite or NaN", () => {
+    test("infinite and NaN elements are errors", () => {
       for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
         const good = filled(
           [
@@ -177,7 +177,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("views, and 16-bit dtypes", () => {
+    test("views and 16-bit dtypes are correct", () => {
       const a = toTensor(families.random!(7, 5, 4), dtype);
       const views = {
         transposed: transpose(a, 0, 1),
@@ -228,7 +228,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("batches", () => {
+    test("drawn batches are decomposed accurately", () => {
       for (const [count, size] of batchesOn[backend]!) {
         const matrices = Array.from({ length: count }, (_, at) =>
           families[at % 5 === 4 ? "rank-deficient" : "random"]!(size, size + (count % 3), at + 1),
@@ -272,7 +272,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("all families in one batch", () => {
+    test("one batch may have all families", () => {
       const own: readonly Shape[] =
         backend === "cpu"
           ? [
@@ -323,7 +323,7 @@ for (const { backend, dtype } of places.filter((place) => place.backend === "met
         );
   });
 test.each(["libraries", "none"])(
-  "cpu, LAPACK of %s: larger matrices, and elements that are not finite in them",
+  "cpu, LAPACK of %s: larger matrices are accurate, and elements that are not finite are found",
   (blas) => {
     const { native } = cpuLibrary();
     const defaults = defaultBlas().join("\n");
@@ -377,11 +377,11 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     const a = leaf(families.random!(rows, columns, 3));
     const what = `${rows} x ${columns}`;
 
-    test(`svdvals, ${what}`, () => run((x) => svdvals(x), a));
+    test(`gradients of svdvals equal finite differences, ${what}`, () => run((x) => svdvals(x), a));
 
     // Functions that no choice of signs changes: U diag(s) Vᵀ itself, and projections onto vectors.
     for (const full of [false, true])
-      test(`svd, ${what}, full ${full}`, () => {
+      test(`gradients of svd equal finite differences, ${what}, full ${full}`, () => {
         const count = Math.min(rows, columns);
         run((x) => {
           const { u, s, vh } = svd(x, full);
@@ -399,7 +399,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       });
   }
 
-  test("of a batch", () => {
+  test("a batch has gradients of both orders", () => {
     const a = leaf(families.random!(3, 2, 3));
     run((x) => {
       const { u, s, vh } = svd(stack([x, mul(x, x)]), false);
@@ -407,7 +407,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     }, a);
   });
 
-  test("of repeated and zero singular values are finite", () => {
+  test("gradients of repeated and zero singular values are finite", () => {
     on(backend, true, () => {
       for (const values of [
         [1, 1, 1],

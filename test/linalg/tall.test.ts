@@ -47,7 +47,7 @@ function checkLeastSquares(a: Matrix, dtype: RealDType, of: string): void {
 /** Constructing these matrices takes seconds, because they are products with orthogonal matrices of all rows. */
 const slow = ["clustered values", "repeated values", "geometric values", "orthogonal"];
 
-describe.each(["float64", "float32"] as const)("%s", (dtype) => {
+describe.each(["float64", "float32"] as const)("decompositions of tall and wide matrices, %s", (dtype) => {
   for (const [family, make] of Object.entries(families).filter(([name]) => !slow.includes(name)))
     test(family, () => {
       const all = family === "random" ? shapes : ([[1100, 9]] as const);
@@ -61,7 +61,7 @@ describe.each(["float64", "float32"] as const)("%s", (dtype) => {
       }
     });
 
-  test("wide matrices, decomposed by their transposes", () => {
+  test("wide matrices are decomposed by their transposes", () => {
     const a = inDType(families.random!(9, 1100, 3), dtype);
     on("cpu", true, () => checkSvd(a, dtype, false, "svd in blocks, wide"));
   });

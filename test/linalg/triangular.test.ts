@@ -53,32 +53,35 @@ function batchOf(all: readonly Matrix[], dtype: RealDType, isTurned: boolean): T
 
 const flags = [false, true];
 
-describe.each(ways)("$name", ({ backend, dtype, blas }) => {
-  test.each([5, 40, 100].filter((size) => size <= 64 || backend !== "metal"))("solveTriangular of %i", (size) => {
-    configure(native, "blas", blas);
-    for (const upper of flags)
-      for (const unitriangular of flags)
-        for (const left of flags) {
-          const factors = [1, 2].map((seed) => inDType(triangle(size, seed, { upper, unitriangular }), dtype));
-          const [rows, columns] = left ? [size, 70] : [70, size];
-          const sides = [3, 4].map((seed) => inDType(families.random!(rows, columns, seed), dtype));
-          for (const isATurned of flags)
-            for (const isBTurned of flags) {
-              const [a, b] = [batchOf(factors, dtype, isATurned), batchOf(sides, dtype, isBTurned)];
-              const x = on(backend, true, () => solveTriangular(a, b, { upper, left, unitriangular }));
-              const all = Float64Array.from(x.dataSync() as ArrayLike<number>);
-              for (const at of [0, 1]) {
-                const values = all.slice(at * rows * columns, (at + 1) * rows * columns);
-                const own: Matrix = { rows, columns, values };
-                const factor = read(factors[at]!);
-                const back = left ? product(factor, own) : product(own, factor);
-                const scale = norm1(factor) * norm1(own);
-                expect(ratio(norm1(difference(back, sides[at]!)), scale, dtype)).toBeLessThan(THRESHOLD);
+describe.each(ways)("solveTriangular, $name", ({ backend, dtype, blas }) => {
+  test.each([5, 40, 100].filter((size) => size <= 64 || backend !== "metal"))(
+    "solveTriangular of %i is accurate",
+    (size) => {
+      configure(native, "blas", blas);
+      for (const upper of flags)
+        for (const unitriangular of flags)
+          for (const left of flags) {
+            const factors = [1, 2].map((seed) => inDType(triangle(size, seed, { upper, unitriangular }), dtype));
+            const [rows, columns] = left ? [size, 70] : [70, size];
+            const sides = [3, 4].map((seed) => inDType(families.random!(rows, columns, seed), dtype));
+            for (const isATurned of flags)
+              for (const isBTurned of flags) {
+                const [a, b] = [batchOf(factors, dtype, isATurned), batchOf(sides, dtype, isBTurned)];
+                const x = on(backend, true, () => solveTriangular(a, b, { upper, left, unitriangular }));
+                const all = Float64Array.from(x.dataSync() as ArrayLike<number>);
+                for (const at of [0, 1]) {
+                  const values = all.slice(at * rows * columns, (at + 1) * rows * columns);
+                  const own: Matrix = { rows, columns, values };
+                  const factor = read(factors[at]!);
+                  const back = left ? product(factor, own) : product(own, factor);
+                  const scale = norm1(factor) * norm1(own);
+                  expect(ratio(norm1(difference(back, sides[at]!)), scale, dtype)).toBeLessThan(THRESHOLD);
+                }
               }
-            }
-        }
-    configure(native, "blas", defaults);
-  });
+          }
+      configure(native, "blas", defaults);
+    },
+  );
 
   test("a zero on the diagonal divides, and 0 over a denormal number is 0", () => {
     configure(native, "blas", blas);

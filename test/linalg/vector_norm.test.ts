@@ -12,7 +12,7 @@ function normOf(row: readonly number[]): number {
 
 const listOf = (x: Tensor): number[] => [...(x.dataSync() as Float64Array)];
 
-test.each(tested.filter((name) => name !== "metal"))("norms of drawn magnitudes, on %s", (backend) => {
+test.each(tested.filter((name) => name !== "metal"))("norms of drawn magnitudes are accurate, on %s", (backend) => {
   const random = new Random(11);
   for (let round = 0; round < 40; round++) {
     const [rows, length] = [random.integer(1, 5), random.integer(1, 9)];

@@ -53,11 +53,11 @@ function expectClose(found: number | number[], expected: number | number[]): voi
   for (const [at, value] of own.entries()) expect(value).toBeCloseTo(others[at]!, 13);
 }
 
-describe("scikit-learn", () => {
+describe("metrics match scikit-learn", () => {
   const cases = fixture.classification.map((own, at) => ({ ...own, at }));
 
   test.each(cases)(
-    "gives the same scores: case $at",
+    "scores match scikit-learn: case $at",
     ({ classes, target, predicted, accuracy, confusion, scores, at }) => {
       const own = classNumbers(target, at);
       for (const given of [classNumbers(predicted, at + 1), scoresOf(predicted, classes)]) {
@@ -71,7 +71,7 @@ describe("scikit-learn", () => {
     },
   );
 
-  test.each(fixture.binaryAreas.map((own, at) => ({ ...own, at })))("gives the same ROC AUC: case $at", (own) => {
+  test.each(fixture.binaryAreas.map((own, at) => ({ ...own, at })))("ROC AUC matches scikit-learn: case $at", (own) => {
     const found = metrics.rocAuc(
       tensor(own.scores, { dtype: "float64" }),
       tensor(own.target.map((label) => label === 1)),
@@ -81,7 +81,7 @@ describe("scikit-learn", () => {
   });
 
   test.each(fixture.areasOfClasses.map((own, at) => ({ ...own, at })))(
-    "gives the same ROC AUC of several classes: case $at",
+    "ROC AUC of several classes matches scikit-learn: case $at",
     (own) => {
       const scores = tensor(own.scores, { dtype: "float64" });
       for (const average of ["macro", "weighted"] as const)
@@ -89,10 +89,13 @@ describe("scikit-learn", () => {
     },
   );
 
-  test.each(fixture.perplexities.map((own, at) => ({ ...own, at })))("gives the same perplexity: case $at", (own) => {
-    const found = metrics.perplexity(tensor(own.logits, { dtype: "float64" }), classNumbers(own.target));
-    expect(found / own.perplexity).toBeCloseTo(1, 10);
-  });
+  test.each(fixture.perplexities.map((own, at) => ({ ...own, at })))(
+    "perplexity matches scikit-learn: case $at",
+    (own) => {
+      const found = metrics.perplexity(tensor(own.logits, { dtype: "float64" }), classNumbers(own.target));
+      expect(found / own.perplexity).toBeCloseTo(1, 10);
+    },
+  );
 });
 
 describe("invalid arguments are errors", () => {
@@ -111,7 +114,7 @@ describe("invalid arguments are errors", () => {
     ],
     ["NaN", () => metrics.rocAuc(tensor([Number.NaN, 1]), tensor([0n, 1n])), ArgumentError, "notANumber"],
     ["classes as scores", () => metrics.rocAuc(labels, labels), DTypeError, "notScores"],
-  ] as const)("%s", (_name, call, Class, code) => {
+  ] as const)("%s is an error", (_name, call, Class, code) => {
     expect(call).toThrow(Class);
     expect(call).toThrow(expect.objectContaining({ code }));
   });

@@ -27,7 +27,7 @@ test("drawn texts have the rate of their edit distances", () => {
   }
 });
 
-test("known rates: texts of jiwer's documentation, spaces, and more errors than words", () => {
+test("error rates of words are known: texts of jiwer's documentation, spaces, and more errors than words", () => {
   expect(metrics.wordErrorRate("hello world", "hello duck")).toBe(0.5);
   expect(metrics.wordErrorRate(["hello world", "i like monthy python"], ["hello duck", "i like python"])).toBe(2 / 6);
   expect(metrics.wordErrorRate("  a \n b ", "a b")).toBe(0);

@@ -158,7 +158,7 @@ export function gpt(tokens: readonly (readonly number[])[], weights: Weights, la
   return matmul(layerNorm(x, within(weights, "finalNorm")), transpose(table, 0, 1));
 }
 
-/** The mean over all places of −ln p of the next token. */
+/** Computes the mean over all places of −ln p of the next token. */
 export function nextTokenLoss(logits: Tensor, targets: readonly (readonly number[])[]): Tensor {
   const logs = logSoftmax(logits, { dim: -1 });
   const own = targets.flatMap((row, batch) =>

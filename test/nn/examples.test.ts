@@ -13,7 +13,7 @@ test("each example prints something", () => {
   expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
 });
 
-test.each(examples)("$title", ({ program, promised }) => {
+test.each(examples)("the example runs: $title", ({ program, promised }) => {
   const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },

@@ -73,7 +73,7 @@ test("xavier and kaiming have the bounds and deviations of their formulas", () =
   }
 });
 
-test("uniform_, normal_ and truncNormal_", () => {
+test("uniform_, normal_ and truncNormal_ have their distributions", () => {
   const random = new Random(12);
   for (const dtype of ["float32", "float64"] as const) {
     const generator = new o.Generator(4);

@@ -34,8 +34,8 @@ const countsIn = (folder: string): Counts[] =>
       return { pid, forward, backward };
     });
 
-describe("the log", () => {
-  test.each(["ORCHARD_DEBUG_FLASH_ATN", "ORCHARD_DEBUG_FLASHATN"])("of fused passes, under %s=1", (name) => {
+describe("the log of attention passes", () => {
+  test.each(["ORCHARD_DEBUG_FLASH_ATN", "ORCHARD_DEBUG_FLASHATN"])("fused passes are logged under %s=1", (name) => {
     const { lines, folder } = record(step, { [name]: "1" });
     expect(untimed(lines)).toEqual([
       `forward: path fused on cpu (preferred), float32, ${shapes}; copies 0, … ms`,
@@ -44,7 +44,7 @@ describe("the log", () => {
     expect(countsIn(folder)).toEqual([expect.objectContaining({ forward: 1, backward: 1 })]);
   });
 
-  test("says why earlier backends did not run a pass", () => {
+  test("the log says why earlier backends did not run a pass", () => {
     const { lines } = record(step, { ...on, ...nowhere, ORCHARD_BACKEND: "metal" });
     const [warning, ...logged] = untimed(lines);
     expect(warning).toContain("metal is unavailable");
@@ -53,7 +53,7 @@ describe("the log", () => {
     );
   });
 
-  test("of unfused passes has each one once, with the operands of the forward pass", () => {
+  test("each unfused pass is logged once, with the operands of the forward pass", () => {
     const { lines, folder } = record(
       `const [q, k, v] = operands();
       const loss = sum(flashAttention(q, k, v, { path: "unfused" }));
@@ -75,7 +75,7 @@ describe("the log", () => {
     expect(recordsIn(folder)).toEqual([]); // no kernel of attention was called
   });
 
-  test("of unfused backward passes that do not reach every operand has each one once", () => {
+  test("unfused backward passes that do not reach every operand are logged once each", () => {
     const { lines } = record(
       `const [q, k, v] = operands();
       const { logSumExp } = flashAttention(q, k, v, { path: "unfused", returnLogSumExp: true });
@@ -86,7 +86,7 @@ describe("the log", () => {
     expect(untimed(lines).map((line) => line.split(":")[0])).toEqual(["forward", "backward", "backward"]);
   });
 
-  test("changes no result and no gradient, fused or unfused", () => {
+  test("logging changes no result and no gradient, fused or unfused", () => {
     const program = `orchard.manualSeed(7);
       for (const path of ["fused", "unfused"]) {
         const leaves = operands();
@@ -101,13 +101,13 @@ describe("the log", () => {
     expect(logged.printed).toBe(silent.printed);
   });
 
-  test("is not written, to any file, if it is off", () => {
+  test("nothing is written to any file if the log is off", () => {
     const { lines, folder, exitCode } = record(step, { ORCHARD_DEBUG_FLASH_ATN: "0" });
     expect([exitCode, lines, recordsIn(folder)]).toEqual([0, [], []]);
   });
 });
 
-describe.if(hasMetal)("on metal", () => {
+describe.if(hasMetal)("the log on metal lists copies", () => {
   test("copies of operands in the host's memory are logged once", () => {
     const { lines } = record(
       `const [q, k, v] = [0, 1, 2].map(() => orchard.reshape(tensor(new Float32Array(128)), [1, 1, 16, 8]));
@@ -155,8 +155,8 @@ describe.if(hasMetal)("on metal", () => {
   });
 });
 
-describe("the counts", () => {
-  test("of concurrent processes, one of them killed, are all there", async () => {
+describe("the counts of passes", () => {
+  test("counts of concurrent processes, one of them killed, are complete", async () => {
     const folder = newFolder();
     const { command, options } = child(
       `const [q, k, v] = operands([1, 1, 2, 2]);
@@ -180,7 +180,7 @@ describe("the counts", () => {
     }
   });
 
-  test("that can't be written cause one warning, and passes continue", () => {
+  test("counts that can't be written cause one warning, and passes continue", () => {
     const { lines, exitCode } = record(`${step} ${step.replace("const [q, k, v]", "const [a, b, c]")}`, {
       ...on,
       TMPDIR: "/nowhere",

@@ -39,7 +39,7 @@ function parse(text: string): Line[] {
     });
 }
 
-test("large blocks of the cpu backend: bytes, live bytes and their peak, and the operation", () => {
+test("large blocks of the cpu backend are logged: bytes, live bytes and their peak, and the operation", () => {
   const { file, lines } = record(
     `const x = zeros([512, 512]);
     const y = orchard.exp(x);
@@ -70,14 +70,14 @@ test("the peak stays when memory is released", () => {
   expect([large!.peak, small!.peak]).toEqual([large!.live, large!.live]);
 });
 
-test("JavaScript's memory, whose live bytes are unknown; borrowed arrays are not counted", () => {
+test("JavaScript's memory is logged with unknown live bytes; borrowed arrays are not counted", () => {
   const { file } = record(`withBackend("reference", () => orchard.exp(orchard.fromArray(new Float32Array(25))));`, on);
   expect(parse(file(LOG))).toEqual([
     expect.objectContaining({ bytes: 100, storage: "script", live: Number.NaN, peak: Number.NaN, label: "exp" }),
   ]);
 });
 
-test.if(hasMetal)("Metal's buffers: the storage mode, and the label if there is one", () => {
+test.if(hasMetal)("Metal's buffers are logged with the storage mode, and the label if there is one", () => {
   const { file } = record(
     `using weights = new orchard.DeviceBuffer(65536, { storage: "private", label: "the weights" });
     withBackend("metal", () => orchard.exp(zeros([128, 128])));`,

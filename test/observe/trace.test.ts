@@ -31,7 +31,7 @@ function trace(program: string, settings: Record<string, string> = {}) {
   return { ...outcome, path, events, spans };
 }
 
-describe("the events", () => {
+describe("the events of a trace", () => {
   test("an operation is a span with its backend, shapes and reason", () => {
     const { spans, lines } = trace(`orchard.matmul(zeros([2, 3]), zeros([3, 4]));`, {
       ORCHARD_BACKEND: "metal",
@@ -133,8 +133,8 @@ const work = `
   ${hasMetal ? `withBackend("metal", () => { ${threeTimes("orchard.exp(tensor([1, 2])).toArray()")} });` : ""}
 `;
 
-describe("a reader of the format", () => {
-  test("in Chrome's developer tools shows the process, its thread and its operations, in their order", () => {
+describe("a reader of the format accepts the trace", () => {
+  test("Chrome's developer tools show the process, its thread and its operations, in their order", () => {
     const { path, spans, events } = trace(work);
     const program = join(import.meta.dir, "..", "support", "open-trace.ts");
     const { stdout, stderr } = Bun.spawnSync([...bunWords, program, path]);
@@ -144,7 +144,7 @@ describe("a reader of the format", () => {
     expect(tracks).toEqual([{ name: "main", spans: spans.map(({ name }) => name) }]);
   });
 
-  test("follows Perfetto's rules: known phases, spans nested or in sequence, a beginning for each end", () => {
+  test("the file follows Perfetto's rules: known phases, spans nested or in sequence, a beginning for each end", () => {
     const { events, spans } = trace(work);
     expect([...new Set(events.map(({ ph }) => ph))].sort()).toEqual(
       hasMetal ? ["C", "M", "X", "b", "e"] : ["C", "M", "X"],
@@ -171,11 +171,11 @@ describe("a reader of the format", () => {
   });
 });
 
-describe("the file is valid JSON", () => {
+describe("the trace is valid JSON", () => {
   const forever =
     "for (let call = 0; ; call++) { orchard.exp(tensor([1, 2])); if (call === 200) console.log('under way'); }";
 
-  test("while the process runs, and after it is killed", async () => {
+  test("it is valid while the process runs, and after it is killed", async () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(forever, folder, { ORCHARD_TRACE: path });
@@ -190,12 +190,12 @@ describe("the file is valid JSON", () => {
   test.each([
     ["process.exit(3);", 3],
     ["throw new Error('early');", 1],
-  ])("after %s", (end, code) => {
+  ])("it is valid after %s", (end, code) => {
     const { spans, exitCode } = trace(`orchard.exp(tensor([1, 2])); ${end}`);
     expect([exitCode, spans.map(({ name }) => name)]).toEqual([code, ["exp"]]);
   });
 
-  test("with any names, reasons and messages", () => {
+  test("it is valid with any names, reasons and messages", () => {
     const { spans } = trace("orchard.exp(tensor([1, 2]));", {
       ORCHARD_BACKEND: "metal",
       ORCHARD_LIBRARY: '/nowhere/"quoted"\\\n',
@@ -204,7 +204,7 @@ describe("the file is valid JSON", () => {
   });
 });
 
-describe("the path", () => {
+describe("the path of a trace is chosen by a variable", () => {
   test("%p stands for the process id", () => {
     const folder = newFolder();
     record("orchard.exp(tensor([1, 2]));", { ORCHARD_TRACE: join(folder, "trace-%p.json") }, folder);
@@ -269,10 +269,10 @@ describe("the path", () => {
   });
 });
 
-describe("a file that can't be written causes one warning, and work continues", () => {
+describe("a trace that can't be written causes one warning, and work continues", () => {
   const program = "console.log(orchard.neg(orchard.neg(tensor([1, 2]))).toArray());";
 
-  test("in a missing folder", () => {
+  test("a missing folder causes one warning", () => {
     const { lines, printed } = record(program, { ORCHARD_TRACE: "/nowhere/trace.json" });
     expect([printed, lines]).toEqual([
       "[ 1, 2 ]",
@@ -284,7 +284,7 @@ describe("a file that can't be written causes one warning, and work continues", 
     ]);
   });
 
-  test("at the path of a folder, which stays", () => {
+  test("the path of a folder causes one warning, and the folder stays", () => {
     const folder = newFolder();
     mkdirSync(join(folder, "trace.json"));
     const { lines, printed } = record(program, { ORCHARD_TRACE: join(folder, "trace.json") }, folder);
@@ -292,7 +292,7 @@ describe("a file that can't be written causes one warning, and work continues", 
     expect(readdirSync(folder)).toContain("trace.json");
   });
 
-  test("at the path of a device, which stays", () => {
+  test("the path of a device causes one warning, and the device stays", () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     symlinkSync("/dev/null", path);
@@ -301,7 +301,7 @@ describe("a file that can't be written causes one warning, and work continues", 
     expect(readlinkSync(path)).toBe("/dev/null");
   });
 
-  test("when the disk is full: the part that was written is valid JSON", () => {
+  test("when the disk is full, the written part is valid JSON", () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(

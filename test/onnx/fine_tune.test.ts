@@ -41,7 +41,7 @@ const STEP = 1e-7;
 
 for (const [name, { path, inputs }] of Object.entries(models)) {
   const file = join(packages, path);
-  test.skipIf(!existsSync(file))(`${name}: gradients of all weights along a direction`, async () => {
+  test.skipIf(!existsSync(file))(`${name}: gradients of all weights are right along a direction`, async () => {
     manualSeed(5);
     const model = await io.loadOnnx(file, { dtype: "float64" });
     const given = inputs();

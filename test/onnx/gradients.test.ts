@@ -33,7 +33,7 @@ const cases = readNodeCases().filter(
   (item) => smooth.test(item.name) && !unsuited.test(item.name) && hasSmallInput(item),
 );
 
-test("agree with finite differences", async () => {
+test("gradients of operators agree with finite differences", async () => {
   const random = new Random(9);
   const families = Map.groupBy(cases, ({ name }) => smooth.exec(name)![0]);
   const problems: string[] = [];

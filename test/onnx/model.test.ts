@@ -22,7 +22,7 @@ const linear = (extra: readonly Field[] = []): Uint8Array =>
     }),
   );
 
-test("names its inputs and outputs, and computes", async () => {
+test("a model names its inputs and outputs, and computes", async () => {
   const loaded = await io.loadOnnx(linear());
   expect(loaded.inputs).toEqual([{ name: "x", type: "float", shape: ["batch", 3] }]);
   expect(loaded.outputs).toEqual([{ name: "y", type: "float", shape: ["batch", 2] }]);
@@ -87,19 +87,19 @@ test("another tensor in place of a weight is used by the next run", async () => 
 });
 
 describe("rejects", () => {
-  test("missing and unknown inputs by name", async () => {
+  test("missing and unknown inputs are rejected by name", async () => {
     const loaded = await io.loadOnnx(linear());
     await expect(loaded.run({})).rejects.toThrow('the input "x" is missing; the inputs are "x"');
     await expect(loaded.run({ X: tensor([[1, 2, 3]]) })).rejects.toThrow('there is no input "X"; did you mean "x"?');
   });
 
-  test("results that can't be computed, and names the node", async () => {
+  test("results that can't be computed are an error that names the node", async () => {
     const loaded = await io.loadOnnx(linear());
     const failure = loaded.run({ x: tensor([[1, 2]]) });
     await expect(failure).rejects.toMatchObject({ name: "OnnxError", operator: "Gemm", node: "y" });
   });
 
-  test("all operators that are not supported, at once", async () => {
+  test("all operators that are not supported are named at once", async () => {
     const unknown = model(
       graph({
         nodes: [node("Nonsense", ["x"], ["y"]), node("Other", ["y"], ["z"], "com.example")],
@@ -113,7 +113,7 @@ describe("rejects", () => {
     ["a cycle", [node("Neg", ["b"], ["a"]), node("Neg", ["a"], ["b"])], "cycle"],
     ["a value that no node computes", [node("Neg", ["nowhere"], ["b"])], 'no node computes the value "nowhere"'],
     ["a value of two nodes", [node("Neg", ["x"], ["b"]), node("Abs", ["x"], ["b"])], "two nodes compute"],
-  ])("%s", async (_, nodes, message) => {
+  ])("%s is rejected", async (_, nodes, message) => {
     const bytes = model(
       graph({ nodes, initializers: [], inputs: [tensorInput("x", [1])], outputs: [tensorInput("b", [1])] }),
     );
@@ -121,7 +121,7 @@ describe("rejects", () => {
   });
 });
 
-describe("external data", () => {
+describe("external data of ONNX models is read", () => {
   /** A tensor whose bytes are in another file. */
   const external = (location: string, offset: number, length: number): Field => {
     const entry = (key: string, value: string) => message(13, [text(1, key), text(2, value)]);
@@ -138,7 +138,7 @@ describe("external data", () => {
       }),
     );
 
-  test("is read from the model's folder at any offset", async () => {
+  test("external data is read from the model's folder at any offset", async () => {
     const property = fc.asyncProperty(fc.integer({ min: 0, max: 40 }), async (offset) => {
       const place = join(folder, `at-${offset}`);
       mkdirSync(place, { recursive: true });
@@ -155,7 +155,7 @@ describe("external data", () => {
     ["weights.bin", 8, 16, "its data is bytes 8 to 24 of weights.bin, which has 16"],
     ["weights.bin", 0, 12, "expected 16 bytes for shape [4], got 12"],
     ["nowhere.bin", 0, 16, "no such file or folder"],
-  ])("at %s from %d for %d bytes is rejected", async (location, offset, length, message) => {
+  ])("external data at %s from %d for %d bytes is rejected", async (location, offset, length, message) => {
     writeFileSync(join(folder, "weights.bin"), float32([1, 2, 3, 4]));
     const path = join(folder, "model.onnx");
     writeFileSync(path, doubled(external(location, offset, length)));

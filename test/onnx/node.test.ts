@@ -28,9 +28,9 @@ const casesFor = (backend: BackendName): readonly NodeCase[] =>
 const familyOf = (name: string): string => /^(?:test_)?([a-z0-9]+)/.exec(name)?.[1] ?? name;
 
 for (const backend of tested)
-  describe(`node tests of the standard on ${backend}`, () => {
+  describe(`node tests of the standard pass on ${backend}`, () => {
     for (const [family, list] of Map.groupBy(casesFor(backend), ({ name }) => familyOf(name)))
-      test(`${family}: ${list.length}`, async () => {
+      test(`${family}: ${list.length} cases have the standard's results`, async () => {
         const problems: string[] = [];
         for (const each of list) {
           const problem = await problemOf(each, backend);

@@ -33,8 +33,8 @@ for (const [name, item] of Object.entries(cases))
     }),
   );
 
-describe("a saved model", () => {
-  test("has the module's weights under their names, and the names of inputs, outputs and sizes", async () => {
+describe("a saved ONNX model", () => {
+  test("the file has the module's weights under their names, and the names of inputs, outputs and sizes", async () => {
     const module = new nn.Sequential(new nn.Linear(3, 2), new nn.ReLU()).train();
     const bytes = await io.saveOnnx(module, { row: randn([2, 3]) }, { axes: { row: { 0: "batch" } } });
     const model = await io.loadOnnx(bytes);
@@ -44,7 +44,7 @@ describe("a saved model", () => {
     expect(module.modules().every(({ training }) => training)).toBe(true);
   });
 
-  test("without names of axes has fixed sizes", async () => {
+  test("the file has fixed sizes without names of axes", async () => {
     const model = await io.loadOnnx(await io.saveOnnx(new nn.Flatten(), { x: randn([2, 3, 4]) }));
     expect(model.outputs[0]!.shape).toEqual([2, 12]);
   });
@@ -57,7 +57,7 @@ const errorOf = (promise: Promise<unknown>): Promise<ArgumentError> =>
   );
 
 describe("rejects", () => {
-  test("all operations that can't be written, at once", async () => {
+  test("all operations that can't be written are named at once", async () => {
     const module = of((x) => library.nextafter(library.linalg.inv(x!), x!));
     const error = await errorOf(io.saveOnnx(module as never, { x: randn([3, 3]) }));
     expect(error).toBeInstanceOf(ArgumentError);
@@ -65,7 +65,7 @@ describe("rejects", () => {
     expect(error.message).toContain("nextafter; solve");
   });
 
-  test("random numbers, and constants that depend on a size that varies", async () => {
+  test("random numbers, and constants that depend on a size that varies, are rejected", async () => {
     const noise = of((x) => x!.add(randn(x!.shape)));
     expect((await errorOf(io.saveOnnx(noise as never, { x: randn([3]) }))).message).toContain("random numbers");
     const places = of((x) => x!.add(library.arange(x!.shape[0]!)));
@@ -73,12 +73,12 @@ describe("rejects", () => {
     expect((await errorOf(saved)).message).toContain("depends on a size that varies");
   });
 
-  test("axes that the example does not have", async () => {
+  test("axes that the example does not have are rejected", async () => {
     const saved = io.saveOnnx(new nn.ReLU(), { x: randn([3]) }, { axes: { x: { 1: "n" } } });
     expect((await errorOf(saved)).code).toBe("unknownAxis");
   });
 
-  test("results that are no tensors", async () => {
+  test("results that are not tensors are rejected", async () => {
     const saved = io.saveOnnx(of((x) => x!.shape) as never, { x: randn([3]) });
     expect((await errorOf(saved)).code).toBe("invalidResult");
   });

@@ -17,7 +17,7 @@ const valuesOf = (dtype: DType): (number | boolean)[] => {
   return dtype.startsWith("u") ? [3, 200] : [-3, 100];
 };
 
-test.each(dtypes)("an input and a constant of %s", (dtype) =>
+test.each(dtypes)("an input and a constant of %s are written", (dtype) =>
   withBackend("cpu", async () => {
     const constant = tensor(valuesOf(dtype), { dtype });
     const module = of((x) => cat([x!, constant]));
@@ -47,7 +47,7 @@ test("a cast of floats to integers of few bits wraps around, as in onnxruntime",
   }
 });
 
-test("a cast between any two dtypes", () =>
+test("a cast between any two dtypes is written", () =>
   withBackend("cpu", async () => {
     for (const from of dtypes)
       for (const to of dtypes) {

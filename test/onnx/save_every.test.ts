@@ -89,14 +89,16 @@ async function check(drawn: Drawn): Promise<void> {
   }
 }
 
-describe("written or rejected", () => {
-  test.each(drawings.map(({ name, draw }) => [name, draw] as const))("%s", (_, draw) =>
-    withBackend("cpu", async () => {
-      for (let seed = 1; seed <= repeats({ usual: 1, all: 8 }); seed++) {
-        const drawn = draw(seed);
-        if (drawn) await check(drawn);
-      }
-    }),
+describe("every function is written or rejected", () => {
+  test.each(drawings.map(({ name, draw }) => [name, draw] as const))(
+    "%s is written or rejected as documented",
+    (_, draw) =>
+      withBackend("cpu", async () => {
+        for (let seed = 1; seed <= repeats({ usual: 1, all: 8 }); seed++) {
+          const drawn = draw(seed);
+          if (drawn) await check(drawn);
+        }
+      }),
   );
 
   test("every layer is drawn, or written by another test", () => {
@@ -126,7 +128,7 @@ const runtimeTolerances: Partial<Record<DType, number>> = { float16: 2 ** -9, bf
 
 const python = presentPython(onnxAlone);
 
-test.skipIf(python === undefined)("onnxruntime computes the same", async () => {
+test.skipIf(python === undefined)("onnxruntime computes the same results", async () => {
   const folder = await mkdtemp(join(tmpdir(), "orchard-onnx-"));
   const dtypes = new Map<string, DType>();
   try {

@@ -97,7 +97,7 @@ const cases: Readonly<Record<string, readonly [Compute, ...Tensor[]]>> = {
   ],
 };
 
-test.each(Object.keys(cases))("%s", (name) =>
+test.each(Object.keys(cases))("onnxruntime computes %s as the module does", (name) =>
   withBackend("cpu", async () => {
     const [compute, ...inputs] = cases[name]!;
     const given = Object.fromEntries(inputs.map((input, at) => [`input${at}`, input]));

@@ -82,7 +82,7 @@ describe.each(["float16", "bfloat16"] as const)("models stored in %s", (dtype) =
     expect(numbersIn(y as Tensor).every((value) => value === 3)).toBe(true);
   });
 
-  test("trains", async () => {
+  test("a model that was read from ONNX trains", async () => {
     const random = new Random(6);
     const nodes = [node("MatMul", ["x", "weight"], ["y"])];
     const bytes = model(
@@ -109,7 +109,7 @@ function isNear(actual: Value, expected: Value): boolean {
   return y.every((value, at) => !Number.isFinite(value) || Math.abs(x[at]! - value) < most / 16);
 }
 
-describe("quantized", () => {
+describe("a quantized ONNX model", () => {
   /** A table, a product and a general product: y = (table[ids] · first) · secondᵀ + bias. */
   const network = (random: Random) => {
     const weights = { table: drawn(random, 5 * 32), first: drawn(random, 32 * 64), second: drawn(random, 3 * 64) };
@@ -155,7 +155,7 @@ describe("quantized", () => {
     }
   });
 
-  test("keeps matrices whose columns fill no block, and those that other nodes read", async () => {
+  test("matrices whose columns fill no block, and those that other nodes read, are kept", async () => {
     const random = new Random(8);
     const bytes = model(
       graph({

@@ -161,23 +161,23 @@ test("every operation has invalid calls", () => {
   expect(names.filter((name) => !refused.has(functions[name]))).toEqual([]);
 });
 
-describe.each(tested)("on %s", (backend: BackendName) => {
+describe.each(tested)("invalid operands on %s", (backend: BackendName) => {
   const on = <Result>(body: () => Result, strict = true): Result =>
     withStrict(strict, () => withBackend(backend, body));
   if (backend === "metal") metalContext().configure("check", true);
   const operands = on(() => makeOperands(sizes[backend]));
 
-  test.each(Object.entries(Object.groupBy(mistakes, ({ kind }) => kind)))("%s", (_kind, list) => {
+  test.each(Object.entries(Object.groupBy(mistakes, ({ kind }) => kind)))("%s rejects invalid calls", (_kind, list) => {
     on(() => refuse(list!, operands));
   });
 
-  test("a tensor that was disposed of", () => {
+  test("a tensor that was disposed of is rejected", () => {
     const list = names.flatMap((name) => disposedOf(name as OperationName, operands));
     expect(list.length).toBeGreaterThan(150);
     on(() => refuse(list, operands));
   });
 
-  test("more memory than available", () => {
+  test("more memory than available is an error", () => {
     on(() => refuse(limits, operands), false);
   });
 
@@ -205,7 +205,7 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     expect(held.filter(({ storage }) => !storage.isReleased)).toEqual([]);
   });
 
-  test("backward of a tensor that is not a scalar, and of one without a graph", () => {
+  test("backward of a tensor that is not a scalar, or has no graph, is an error", () => {
     // these graphs keep their tensors until they are collected, since no backward pass visits them
     const own = on(() => makeOperands(sizes[backend]));
     const isLeft = (name: string) =>
@@ -218,7 +218,7 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(giveTensors.length);
   });
 
-  test("afterwards valid calls are right, and disposing of the operands releases their memory", () => {
+  test("after errors, valid calls are right, and disposing of the operands releases their memory", () => {
     expect(on(() => tidy(() => library.indexSelect(operands.vector, operands.places, { dim: 0 }).sum().item()))).toBe(
       operands.vector.size,
     );

@@ -63,7 +63,7 @@ const points = [...Array.from({ length: 40 }, (_, k) => 0.02 * 1.225 ** k), 1.99
 type Function = (x: Tensor) => Tensor;
 const named = (name: string): Function => (orchard as unknown as Record<string, Function>)[name]!;
 
-describe("Bessel functions", () => {
+describe("Bessel functions have their limits", () => {
   for (const [name, oracle] of Object.entries(functions))
     test(name, () => {
       const f = named(name);
@@ -91,7 +91,7 @@ describe("Bessel functions", () => {
       expect(orchard.gradcheck(f, [leaf as Tensor])).toBe(true);
     });
 
-  test("far from 0, in float32", () => {
+  test("J and Y are accurate far from 0, in float32", () => {
     const powers = fc.sample(fc.double({ min: 2, max: 7, noNaN: true }), { seed, numRuns: 200 });
     const far = powers.map((power) => Math.fround(10 ** power));
     for (const backend of ["cpu", "reference", "metal"] as const)
@@ -112,7 +112,7 @@ describe("Bessel functions", () => {
       });
   });
 
-  test("at 0 and below", () => {
+  test("Bessel functions have their limits at 0 and below", () => {
     const at = (name: string, x: number) => named(name)(tensor([x])).item();
     expect(["besselJ0", "besselJ1"].map((name) => at(name, 0))).toEqual([1, 0]);
     expect(["besselY0", "besselY1"].map((name) => at(name, 0))).toEqual([-Infinity, -Infinity]);
@@ -126,7 +126,7 @@ describe("Bessel functions", () => {
 describe("frexp and ldexp", () => {
   const { x, mantissa, exponent, k, scaled } = fixtures.exponents;
 
-  test("match PyTorch's results", () => {
+  test("frexp and ldexp match PyTorch's results", () => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const given = tensor(x, { dtype: "float64" });
@@ -137,7 +137,7 @@ describe("frexp and ldexp", () => {
       });
   });
 
-  test("are inverse to each other for float32 of every magnitude, on every backend", () => {
+  test("frexp and ldexp are inverse to each other for float32 of every magnitude, on every backend", () => {
     const sizes = Array.from({ length: 277 }, (_, at) => Math.fround(1.7) * 2 ** (at - 149)).map(Math.fround);
     const all = [...sizes.filter(Number.isFinite), 0, -3, Infinity, Number.NaN, -Infinity];
     for (const backend of ["cpu", "reference", "metal"] as const)
@@ -149,7 +149,7 @@ describe("frexp and ldexp", () => {
       });
   });
 
-  test("have gradients", () => {
+  test("frexp and ldexp have gradients", () => {
     const leaf = tensor([0.3, -5, 1e3], { dtype: "float64", requiresGrad: true }) as Tensor;
     const shift = tensor([3, -2, 0], { dtype: "int32" });
     expect(orchard.gradcheck((v) => [orchard.frexp(v).mantissa, orchard.ldexp(v, shift)], [leaf])).toBe(true);
@@ -157,8 +157,8 @@ describe("frexp and ldexp", () => {
   });
 });
 
-describe("gradient", () => {
-  test("matches PyTorch's results", () => {
+describe("the function gradient matches PyTorch's", () => {
+  test("gradient() matches PyTorch's results", () => {
     for (const { shape, x, options, results } of fixtures.samples) {
       const { spacing, ...others } = options as { spacing?: unknown; edgeOrder: 1 | 2 };
       const given =
@@ -175,7 +175,7 @@ describe("gradient", () => {
     }
   });
 
-  test("has gradients, and rejects what it can't differentiate", () => {
+  test("gradient() has gradients, and rejects what it can't differentiate", () => {
     const leaf = orchard.randn([4, 3], { dtype: "float64", requiresGrad: true }) as Tensor;
     const places = tensor([0, 1, 3, 4], { dtype: "float64", requiresGrad: true }) as Tensor;
     const compute = (x: Tensor, at: Tensor) => orchard.gradient(x, { spacing: [at, 0.5], edgeOrder: 2 });

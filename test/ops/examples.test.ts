@@ -40,7 +40,7 @@ const numbersOf = (value: unknown): number[] => [value].flat(8).map(Number);
 
 test("more than 40 examples are found", () => expect(calls.length).toBeGreaterThan(40));
 
-test.each(calls)("$call", ({ setup, call, dtype, values }) => {
+test.each(calls)("the example is right: $call", ({ setup, call, dtype, values }) => {
   const result = evaluate(call, setup) as library.Tensor;
   const [got, wanted] = [numbersOf(result.toArray()), numbersOf(evaluate(values))];
   expect([result.dtype as string, got.length]).toEqual([dtype, wanted.length]);

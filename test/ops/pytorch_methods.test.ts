@@ -32,7 +32,7 @@ test("conversions match to()", () => {
     }
 });
 
-test("sizes and lists", () => {
+test("numel, dim, size, tolist and others return sizes and lists", () => {
   const random = new Random(3);
   for (let round = 0; round < 20; round++) {
     const shape = Array.from({ length: random.integer(0, 4) }, () => random.integer(0, 3));
@@ -71,7 +71,7 @@ test("t transposes matrices only", () => {
   expect(() => o.ones([2, 3, 4]).t()).toThrow(/^\[t\] expected at most two axes/);
 });
 
-test("new tensors have the dtype, or the option's", () => {
+test("newZeros and others have the tensor's dtype, or the option's", () => {
   const x = o.ones([2], { dtype: "float16" });
   expect(x.newZeros(2, 3).toArray()).toEqual([
     [0, 0, 0],
@@ -87,7 +87,7 @@ test("new tensors have the dtype, or the option's", () => {
   expect(x.newZeros([2], { requiresGrad: true }).requiresGrad).toBe(true);
 });
 
-test("clip is clamp", () => {
+test("clip equals clamp", () => {
   const x = o.tensor([-2, 0.5, 2]);
   expect(x.clip(-1, 1).toArray()).toEqual([-1, 0.5, 1]);
   expect(x.clip_({ max: 1 })).toBe(x);
@@ -95,7 +95,7 @@ test("clip is clamp", () => {
   expect(() => x.clip_()).toThrow(/^\[clip_\] expected min, max or both/);
 });
 
-test("requiresGrad_ and detach_", () => {
+test("requiresGrad_ and detach_ change the tensor", () => {
   const w = o.ones([2]).requiresGrad_();
   expect(w.requiresGrad).toBe(true);
   const y = w.mul(2);
@@ -112,7 +112,7 @@ test("requiresGrad_ and detach_", () => {
 });
 
 /** `fill_diagonal_` by its definition: equal indices; with wrap, each (columns + 1)th element of a tall matrix. */
-test("fillDiagonal_", () => {
+test("fillDiagonal_ fills the diagonal", () => {
   const random = new Random(7);
   for (let round = 0; round < 40; round++) {
     const isCube = random.integer(0, 4) === 0;

@@ -21,7 +21,7 @@ describe.each([
   ["equal objects", samplesOf({ dim: 0 }, { dim: 1 }), 4],
   ["numbers that JSON lacks", samplesOf(Number.NaN, -0), 4],
   ["functions of the same text", samplesOf(add(1), add(2)), 4],
-])("samples with %s", (_, samples, groups) => {
+])("property tests draw samples with %s", (_, samples, groups) => {
   const row = { samples, dtypes: ["float64", ...floats] as const };
 
   test("on metal a third of the samples runs in the first dtype, and a sixth in each other, in every layout", () => {

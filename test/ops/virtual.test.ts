@@ -27,10 +27,10 @@ const refusals = [
   /^ArgumentError \[item\] expected a tensor of one element/,
 ];
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("virtual tensors on %s", (backend) => {
   const { outcomes, last, problem } = virtualCalls(backend);
 
-  test("every operation ends", () => {
+  test("every operation on virtual tensors ends", () => {
     expect([last, problem]).toEqual(["", ""]);
     expect(outcomes.length).toBeGreaterThan(operationNames.length);
   });

@@ -38,13 +38,13 @@ const normOf = (values: readonly number[], p: number): number =>
 /** Roundings of the norm, its sum with 1e-6, the quotient, the factor in the gradient's dtype and the product. */
 const ROUNDINGS = 5;
 
-describe.each(tested)("clipGradNorm on %s", (backend) => {
+describe.each(tested)("clipGradNorm on %s bounds gradients", (backend) => {
   const kinds: readonly (readonly FloatDType[])[] = [
     ["float32"],
     ["float16", "bfloat16", "float32"],
     ...(backend === "metal" ? [] : [["float64"] as const]),
   ];
-  test.each([1e25, 1e-30])("gradients about %p, whose squares float32 can't hold", (scale) => {
+  test.each([1e25, 1e-30])("gradients about %p, whose squares float32 can't hold, are clipped", (scale) => {
     for (const normType of [1, 2, 2.5, Infinity])
       on(backend, () => {
         const list = owners(["float32"], scale);
@@ -63,7 +63,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
   });
 
   const cases = kinds.flatMap((dtypes) => [1, 2, 2.5, Infinity].map((p) => [dtypes, p] as const));
-  test.each(cases)("%p, order %p", (dtypes, p) => {
+  test.each(cases)("clipGradNorm with maximum %p and order %p equals the formula", (dtypes, p) => {
     on(backend, () => {
       const list = owners(dtypes);
       const before = gradientsOf(list);
@@ -79,7 +79,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("accepts more gradients than a launch, of several chunks, and views with gaps", () => {
+  test("clipGradNorm accepts more gradients than a launch, of several chunks, and views with gaps", () => {
     on(backend, () => {
       const sizes = [16_384, 16_385, 40_000, ...Array.from({ length: 14 }, (_, at) => at + 1)];
       const list = sizes.map((size, at) => withGradient(draw(size, at)));
@@ -98,7 +98,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("leaves small gradients unchanged, to the bit", () => {
+  test("clipGradNorm leaves small gradients unchanged, to the bit", () => {
     on(backend, () => {
       const list = owners(["float32", "bfloat16"]);
       const before = list.flatMap(({ grad }) => (grad ? [bitsOf([grad])] : []));
@@ -107,7 +107,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("sums float16 without an overflow", () => {
+  test("clipGradNorm sums float16 without an overflow", () => {
     on(backend, () => {
       const owner = parameterOf([0, 0]);
       owner.grad = tensor([60000, 60000], { dtype: "float16" });
@@ -125,8 +125,8 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
   });
 });
 
-describe("clipGradNorm", () => {
-  test("gives the same bits on any number of threads", () => {
+describe("clipGradNorm bounds the norm of all gradients", () => {
+  test("clipGradNorm gives the same bits on any number of threads", () => {
     const { native } = cpuLibrary();
     const results = ["1", "2", "5"].map((threads) => {
       configure(native, "threads", threads);
@@ -138,7 +138,7 @@ describe("clipGradNorm", () => {
     expect(new Set(results).size).toBe(1);
   });
 
-  test("scales a gradient that two parameters share only once", () => {
+  test("clipGradNorm scales a gradient that two parameters share only once", () => {
     const [a, b] = [parameterOf([1, 1]), parameterOf([1, 1])];
     a.grad = tensor([3, 4]);
     b.grad = a.grad;
@@ -147,11 +147,11 @@ describe("clipGradNorm", () => {
     expect(valuesOf(b.grad!)[1]).toBeCloseTo(2, 5);
   });
 
-  test("without gradients is 0", () => {
+  test("clipGradNorm without gradients is 0", () => {
     expect(clipGradNorm([parameterOf([1])], 1).item()).toBe(0);
   });
 
-  test("with Infinity returns the norm, and changes no gradient", () => {
+  test("clipGradNorm with Infinity returns the norm, and changes no gradient", () => {
     const owner = parameterOf([1, 1]);
     const gradient = tensor([3, Infinity]);
     owner.grad = gradient;
@@ -160,7 +160,7 @@ describe("clipGradNorm", () => {
     expect(valuesOf(gradient)).toEqual([3, Infinity]);
   });
 
-  test("propagates non-finite values, or rejects them with errorIfNonfinite", () => {
+  test("clipGradNorm propagates non-finite values, or rejects them with errorIfNonfinite", () => {
     const [a, b] = [parameterOf([1]), parameterOf([1])];
     a.grad = tensor([Infinity]);
     b.grad = tensor([1]);

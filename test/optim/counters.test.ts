@@ -39,8 +39,8 @@ function dispatchesOf(optimizer: optim.Optimizer<never>, parameters: readonly Te
 const parametersOf = (sizes: readonly number[], dtype: FloatDType): Tensor[] =>
   withBackend("metal", () => sizes.map((size) => zeros([size], { dtype, requiresGrad: true })));
 
-describe.if(isWatched)("a step on metal", () => {
-  test("has a launch for nine parameters, regardless of their sizes and groups", () => {
+describe.if(isWatched)("a step on metal takes few launches", () => {
+  test("a step on metal has a launch for nine parameters, regardless of their sizes and groups", () => {
     const parameters = parametersOf(
       Array.from({ length: 50 }, (_, index) => 8 + index),
       "float32",
@@ -50,7 +50,7 @@ describe.if(isWatched)("a step on metal", () => {
     expect(dispatches.map(({ label, count }) => [label, count])).toEqual([["update_float_float", 6]]);
   });
 
-  test("does not support ten parameters per launch: such a call goes to another backend", () => {
+  test("a launch does not support ten parameters: such a call goes to another backend", () => {
     const reasonFor = (count: number) =>
       updateMetal.unsupported!({ inputs: [], attributes: { members: Array(count) } } as never);
     expect([1, 9, 10, 11].map(reasonFor)).toEqual([
@@ -73,7 +73,7 @@ describe.if(isWatched)("a step on metal", () => {
       [false, true].map((masterWeights) => [name, { ...options, masterWeights }, dtype, planes] as const),
     ),
   );
-  test.each(cases)("%s %j of %s: each byte is read once and written once", (name, options, dtype, planes) => {
+  test.each(cases)("%s %j of %s reads and writes each byte once", (name, options, dtype, planes) => {
     const sizes = [1500, 700];
     const parameters = parametersOf(sizes, dtype);
     const dispatches = dispatchesOf(make(name, parameters, options) as never, parameters, "bfloat16");

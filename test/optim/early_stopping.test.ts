@@ -18,8 +18,8 @@ function firstStop(list: readonly number[], patience: number): number {
   return list.findIndex((_, at) => at - lastRecord(at) >= patience);
 }
 
-describe("EarlyStopping", () => {
-  test("stops after this many values that are no better; its state is JSON and resumes", () => {
+describe("EarlyStopping ends a run without progress", () => {
+  test("EarlyStopping stops after this many values that are no better; its state is JSON and resumes", () => {
     fc.assert(
       fc.property(measures, fc.integer({ min: 1, max: 6 }), fc.constantFrom("min", "max"), (list, patience, mode) => {
         let stopping = new optim.EarlyStopping({ patience, mode });
@@ -47,7 +47,7 @@ describe("EarlyStopping", () => {
     ["a negative delta", () => new optim.EarlyStopping({ minDelta: -1 })],
     ["a text", () => new optim.EarlyStopping().step("1" as never)],
     ["another state", () => new optim.EarlyStopping().loadStateDict({ best: 1, badSteps: -1 })],
-  ])("rejects %s", (_name, call) => {
+  ])("EarlyStopping rejects %s", (_name, call) => {
     expect(call).toThrow(ArgumentError);
   });
 });

@@ -124,7 +124,12 @@ const options: readonly Mistake[] = [
   ],
   ["eps -1", () => new AdamW([w()], { eps: -1 }), ArgumentError, /eps/],
   ["weightDecay -1", () => new Lion([w()], { weightDecay: -1 }), ArgumentError, /weightDecay/],
-  ["nesterov without momentum", () => new SGD([w()], { nesterov: true }), ArgumentError, /nesterov needs a momentum/],
+  [
+    "nesterov without momentum",
+    () => new SGD([w()], { nesterov: true }),
+    ArgumentError,
+    /nesterov requires a momentum/,
+  ],
   [
     "a misspelled option",
     () => new AdamW([w()], { weight_decay: 1 } as never),
@@ -189,15 +194,15 @@ describe.each([
   ["parameters", parameters],
   ["options", options],
   ["clipping, scaling and schedules", others],
-])("%s", (_, mistakes) => {
-  test.each(mistakes)("%s", (_, call, type, message) => {
+])("%s rejects invalid options", (_, mistakes) => {
+  test.each(mistakes)("%s is rejected", (_, call, type, message) => {
     expect(call).toThrow(type);
     expect(call).toThrow(message);
   });
 });
 
-describe("step", () => {
-  test("rejects a parameter that was disposed of", () => {
+describe("step rejects invalid gradients", () => {
+  test("step rejects a parameter that was disposed of", () => {
     const x = w();
     x.grad = w().detach();
     const optimizer = new AdamW([x]);
@@ -206,7 +211,7 @@ describe("step", () => {
   });
 });
 
-describe("values at a limit are accepted, values beyond it rejected:", () => {
+describe("values at a limit are accepted, values beyond it rejected", () => {
   const plateau = (options: object) => new optim.ReduceOnPlateau(new SGD([w()], { lr: 1 }), options);
   test.each<readonly [what: string, accepted: () => unknown, refused: () => unknown]>([
     [
@@ -218,7 +223,7 @@ describe("values at a limit are accepted, values beyond it rejected:", () => {
     ["a factor of 0", () => plateau({ factor: 0 }), () => plateau({ factor: -0.001 })],
     ["a patience of 0", () => plateau({ patience: 0 }), () => plateau({ patience: -1 })],
     ["a cooldown of 0", () => plateau({ cooldown: 0 }), () => plateau({ cooldown: 0.5 })],
-  ])("%s", (_, accepted, refused) => {
+  ])("%s has its limit", (_, accepted, refused) => {
     expect(accepted).not.toThrow();
     expect(refused).toThrow(ArgumentError);
   });

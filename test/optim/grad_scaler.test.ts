@@ -5,8 +5,8 @@ import { on, parameterOf, tested, valuesOf } from "./run.ts";
 
 const { GradScaler, SGD } = optim;
 
-describe.each(tested)("GradScaler on %s", (backend) => {
-  test("divides gradients in float32, because float16 gradients would underflow", () => {
+describe.each(tested)("GradScaler on %s scales losses", (backend) => {
+  test("GradScaler divides gradients in float32, because float16 gradients would underflow", () => {
     on(backend, () => {
       const w = parameterOf([1, 2], "float16");
       const scaler = new GradScaler({ initialScale: 2 ** 16 });
@@ -20,7 +20,7 @@ describe.each(tested)("GradScaler on %s", (backend) => {
     });
   });
 
-  test.each([Infinity, Number.NaN])("skips a step with %p, and backs off", (bad) => {
+  test.each([Infinity, Number.NaN])("GradScaler skips a step with %p, and backs off", (bad) => {
     on(backend, () => {
       const [a, b] = [parameterOf([1]), parameterOf([2])];
       const scaler = new GradScaler({ initialScale: 8 });
@@ -49,17 +49,17 @@ function factors(scaler: optim.GradScaler, clean: readonly boolean[]): number[] 
   });
 }
 
-describe("GradScaler's factor", () => {
+describe("the factor of a GradScaler adapts", () => {
   const options = { initialScale: 16, growthFactor: 4, backoffFactor: 0.5, growthInterval: 3 };
   const clean = [true, true, true, true, false, true, true, false, true, true, true];
   // PyTorch's rule: the factor grows after three finite steps in a row, and each change restarts the count.
   const wanted = [16, 16, 64, 64, 32, 32, 32, 16, 16, 16, 64];
 
-  test("grows and backs off", () => {
+  test("the factor grows and backs off", () => {
     expect(factors(new GradScaler(options), clean)).toEqual(wanted);
   });
 
-  test("resumes from a saved state", () => {
+  test("the factor resumes from a saved state", () => {
     const first = new GradScaler(options);
     factors(first, clean.slice(0, 7));
     const second = new GradScaler();
@@ -67,7 +67,7 @@ describe("GradScaler's factor", () => {
     expect(factors(second, clean.slice(7))).toEqual(wanted.slice(7));
   });
 
-  test("methods must be called in order", () => {
+  test("methods of a GradScaler must be called in order", () => {
     const scaler = new GradScaler();
     const w = parameterOf([0]);
     const optimizer = new SGD([w]);

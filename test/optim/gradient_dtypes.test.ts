@@ -15,7 +15,7 @@ const dtypes = ["float32", "float16", "bfloat16"] as const;
 const sizes = [1, 511, 512, 513, 1500, 40_000];
 
 describe.each(tested)("a step on %s", (backend) => {
-  test.each(optimizers)("%s %j", (name, options) => {
+  test.each(optimizers)("%s %j steps with gradients of another dtype", (name, options) => {
     on(backend, () => {
       for (const [at, size] of (backend === "cpu" ? sizes : sizes.slice(0, 5)).entries())
         for (const dtype of dtypes)

@@ -24,7 +24,7 @@ const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strid
 
 describe.each(tested)("a step on %s", (backend) => {
   const pairs = layouts.flatMap((parameter) => layouts.map((gradient) => [parameter, gradient] as const));
-  test.each(pairs)("a parameter that is %s, a gradient that is %s", (parameter, gradient) => {
+  test.each(pairs)("a parameter that is %s, with a gradient that is %s, gets the step", (parameter, gradient) => {
     on(backend, () => {
       const random = new Random(7);
       const [start, slope] = [1, 2].map(() => makeBlock({ shape: [3, 5] }, "float32", random));
@@ -105,7 +105,7 @@ describe.each(tested)("a step on %s", (backend) => {
     });
   });
 
-  test("increments the version, so that backward detects the change", () => {
+  test("a step increments the version, so that backward detects the change", () => {
     on(backend, () => {
       const w = parameterOf([2]);
       const loss = w.mul(w).sum();
@@ -126,7 +126,7 @@ function surroundings(x: Tensor): unknown[] {
   return all.filter((_, at) => !own.has(at));
 }
 
-test("the same bits for every number of threads and instruction set", () => {
+test("steps have the same bits for every number of threads and instruction set", () => {
   const run = (threads: string, isa = "auto") => {
     const { native } = cpuLibrary();
     configure(native, "threads", threads);
@@ -155,7 +155,7 @@ test("the same bits for every number of threads and instruction set", () => {
   }
 });
 
-describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
+describe.if(tested.includes("metal"))("failed command buffers on metal are computed again", () => {
   let warn: ReturnType<typeof spyOn>;
   beforeEach(() => {
     warn = spyOn(console, "warn").mockImplementation(() => undefined);
@@ -188,7 +188,7 @@ describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
     ["allocate", /^metal: out of memory$/, (step) => ({ skip: 12 + (step % 11), count: 2 })],
     ["library", /^metal: .*Injected failure of the compiler/, () => ({ skip: 0, count: 1000 })],
   ];
-  test.each(faults)("is computed again: %s", (kind, cause, plan) => {
+  test.each(faults)("a step of a failed command buffer is computed again: %s", (kind, cause, plan) => {
     const wanted = withBackend("reference", () => train());
     metalContext().close();
     metalContext().configure("check", kind !== "command-buffer");

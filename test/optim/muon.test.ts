@@ -46,9 +46,9 @@ const shapes = [
   [4, 4],
 ] as const;
 
-describe.each(tested)("Muon on %s", (backend) => {
+describe.each(tested)("Muon on %s equals its formula", (backend) => {
   const cases = shapes.flatMap((shape) => [true, false].map((nesterov) => [shape, nesterov] as const));
-  test.each(cases)("%p, nesterov %p: three steps", ([rows, columns], nesterov) => {
+  test.each(cases)("three steps with %p, nesterov %p equal the formula", ([rows, columns], nesterov) => {
     on(backend, () => {
       const start = draw(rows * columns, 1);
       const gradients = [2, 3, 4].map((seed) => draw(rows * columns, seed));

@@ -5,8 +5,8 @@ import { parameterOf } from "./run.ts";
 
 const { cosineWithWarmup, constant, linear, AdamW } = optim;
 
-describe("schedules", () => {
-  test("cosineWithWarmup is nanoGPT's", () => {
+describe("schedules equal their formulas", () => {
+  test("cosineWithWarmup equals nanoGPT's", () => {
     const schedule = cosineWithWarmup({ warmup: 3, total: 11, floor: 0.1 });
     // min_lr + coeff (lr - min_lr), coeff = (1 + cos(π (it - warmup) / (total - warmup))) / 2
     const wanted = [0.25, 0.5, 0.75, 1, 0.9657457896300791, 0.8681980515339464, 0.7222075445642904, 0.55];
@@ -25,7 +25,7 @@ describe("schedules", () => {
   });
 });
 
-test("chained multiplies, sequential starts each at its milestone", () => {
+test("chained multiplies schedules, sequential starts each at its milestone", () => {
   const [rise, fall] = [linear({ total: 4, from: 0.5, to: 1 }), optim.exponential({ gamma: 0.5 })];
   expect([0, 2, 4].map(optim.chained([rise, fall]))).toEqual([0.5, 0.75 / 4, 1 / 16]);
   const slow = linear({ total: 8, from: 0.5, to: 1 }); // its factor in step 4 is 0.75
@@ -35,7 +35,7 @@ test("chained multiplies, sequential starts each at its milestone", () => {
   expect(() => optim.sequential([rise, fall, rise], [4, 4])).toThrow("expected increasing milestones");
 });
 
-describe("averaged weights", () => {
+describe("averaged weights can be swapped in", () => {
   const make = () => {
     const parameter = parameterOf([1, 2]);
     return { parameter, averages: new optim.AveragedWeights(new Map([["w", parameter]])) };
@@ -58,7 +58,7 @@ describe("averaged weights", () => {
     expect(parameter.toArray()).toEqual([3, 4]);
   });
 
-  test("a state resumes, and one of another kind is rejected", () => {
+  test("a state of averages resumes, and one of another kind is rejected", () => {
     const [one, other] = [make(), make()];
     for (const by of [1, 4]) {
       shift(one.parameter, by);
@@ -87,7 +87,7 @@ describe("averaged weights", () => {
   });
 });
 
-describe("learning rates", () => {
+describe("schedules set the learning rates", () => {
   const optimizer = () =>
     new AdamW([{ parameters: [parameterOf([1])] }, { parameters: [parameterOf([1])], lr: 0.5 }], { lr: 0.25 });
   const ratesOf = ({ groups }: optim.AdamW) => groups.map(({ lr }) => lr);
@@ -98,7 +98,7 @@ describe("learning rates", () => {
     expect(ratesOf(own)).toEqual([0.0625, 0.125]);
   });
 
-  test("setLearningRate sets all of them, or one", () => {
+  test("setLearningRate sets all learning rates, or one", () => {
     const own = optimizer();
     own.setLearningRate(0.125);
     expect(ratesOf(own)).toEqual([0.125, 0.125]);

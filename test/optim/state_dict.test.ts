@@ -59,8 +59,8 @@ function throughFiles({ tensors, ...rest }: optim.OptimizerStateDict): optim.Opt
   return { ...(JSON.parse(JSON.stringify(rest)) as typeof rest), tensors: Object.fromEntries(copies) };
 }
 
-describe.each(tested)("resuming on %s", (backend) => {
-  test.each(cases)("%s %j", (name, options) => {
+describe.each(tested)("a resumed optimizer on %s continues exactly", (backend) => {
+  test.each(cases)("%s %j resumes with the bits of an uninterrupted run", (name, options) => {
     on(backend, () => {
       for (const dtype of dtypes) {
         const whole = parametersOf(dtype);
@@ -87,8 +87,8 @@ describe.each(tested)("resuming on %s", (backend) => {
 const { AdamW, SGD, Muon } = optim;
 const weight = () => parameterOf([1, 2, 3, 4, 5, 6], "float32", [2, 3]);
 
-describe("stateDict", () => {
-  test("names parameters by number, or by their given names", () => {
+describe("stateDict names the parameters", () => {
+  test("stateDict names parameters by number, or by their given names", () => {
     const [w, b] = [weight(), parameterOf([1, 2])];
     for (const x of [w, b]) x.grad = tensor(new Float32Array(x.size), { shape: x.shape });
     const numbered = new AdamW([w, b]);
@@ -112,7 +112,7 @@ describe("stateDict", () => {
     expect(tensors["layer.weight.momentum"]!.shape).toEqual([2, 3]);
   });
 
-  test("loads options of groups, and learning rates of a schedule", () => {
+  test("loadStateDict loads options of groups, and learning rates of a schedule", () => {
     const [w, b] = [weight(), parameterOf([1, 2])];
     const groups = () => [
       { parameters: [w], weightDecay: 0 },

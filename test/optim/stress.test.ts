@@ -155,8 +155,9 @@ function run(own: Case, backend: BackendName): void {
   }
 }
 
-describe.each(tested)("stress on %s", (backend) => {
-  test.each(cases.map((own) => [`${JSON.stringify(own.options)}`, own] as const))("%s", (_, own) =>
-    on(backend, () => run(own, backend)),
+describe.each(tested)("optimizers stay accurate over many steps on %s", (backend) => {
+  test.each(cases.map((own) => [`${JSON.stringify(own.options)}`, own] as const))(
+    "%s stays accurate over many steps",
+    (_, own) => on(backend, () => run(own, backend)),
   );
 });

@@ -43,8 +43,8 @@ const optimizers: readonly (readonly [OptimizerName, object])[] = [
 ];
 const cases = optimizers.flatMap(([name, options]) => dtypes.map((dtype) => [name, options, dtype] as const));
 
-describe.each(cases)("%s %j of %s", (name, options, dtype) => {
-  test("changes many parameters as it changes each one alone", () => {
+describe.each(cases)("steps of %s %j of %s equal single steps", (name, options, dtype) => {
+  test("one call changes many parameters as it changes each one alone", () => {
     on("cpu", () => {
       const [together, alone] = [parametersOf([dtype]), parametersOf([dtype])];
       const one = make(name, together, options);
@@ -58,7 +58,7 @@ describe.each(cases)("%s %j of %s", (name, options, dtype) => {
   });
 });
 
-test("the same bits on any number of threads", () => {
+test("steps have the same bits on any number of threads", () => {
   const { native } = cpuLibrary();
   const run = (threads: string) => {
     configure(native, "threads", threads);
@@ -76,7 +76,7 @@ test("the same bits on any number of threads", () => {
   }
 });
 
-test("AdamW's formula in float64, over parameters of every size", () => {
+test("AdamW equals its formula in float64, for parameters of every size", () => {
   on("cpu", () => {
     const parameters = parametersOf(["float64"]);
     const starts = parameters.map(valuesOf);

@@ -64,7 +64,7 @@ testVariants(import.meta.path, "PyTorch's trajectories on metal");
 
 describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
   const possible = cases.filter(({ dtype }) => backend !== "metal" || dtype === "float32");
-  test.each(possible.map((own) => [nameOf(own), own] as const))("%s", (_, own) => {
+  test.each(possible.map((own) => [nameOf(own), own] as const))("the optimizer %s follows PyTorch", (_, own) => {
     on(backend, () => {
       const shape = [...(own.shape ?? [start.length])];
       const size = shape.reduce((product, each) => product * each, 1);
@@ -84,9 +84,9 @@ describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
   });
 });
 
-describe("PyTorch's schedules", () => {
+describe("schedules have PyTorch's factors", () => {
   test.each(schedules.map((own) => [`${own.schedule} ${JSON.stringify(own.options)}`, own] as const))(
-    "%s",
+    "%s has PyTorch's factors",
     (_, own) => {
       const schedule = optim[own.schedule](own.options);
       for (const [step, factor] of own.factors.entries()) expect(schedule(step)).toBeCloseTo(factor, 13);
@@ -95,7 +95,7 @@ describe("PyTorch's schedules", () => {
 });
 
 const named = plateaus.map((own) => [JSON.stringify(own.options), own] as const);
-test.each(named)("PyTorch's ReduceLROnPlateau: %s", (_, { options, measures, rates }) => {
+test.each(named)("ReduceLROnPlateau follows PyTorch: %s", (_, { options, measures, rates }) => {
   const optimizer = new optim.SGD([parameterOf([1])], { lr: 1 });
   let plateau = new optim.ReduceOnPlateau(optimizer, options);
   for (const [at, measure] of measures.entries()) {
@@ -108,7 +108,7 @@ test.each(named)("PyTorch's ReduceLROnPlateau: %s", (_, { options, measures, rat
   }
 });
 
-test.each(averages)("PyTorch's AveragedModel with a decay of $decay", ({ decay, average }) => {
+test.each(averages)("averages follow PyTorch's AveragedModel with a decay of $decay", ({ decay, average }) => {
   const parameter = parameterOf(start, "float64");
   const averages = new optim.AveragedWeights([parameter], decay === null ? {} : { decay });
   const optimizer = new optim.SGD([parameter], { lr: 1 });
@@ -142,7 +142,7 @@ const functions = {
 describe.each(["cpu", "reference"] as const)("PyTorch's L-BFGS on %s", (backend) => {
   test.each(
     minimized.map((own) => [`${own.function} ${own.square ?? ""} ${JSON.stringify(own.options)}`, own] as const),
-  )("%s", (_, own) => {
+  )("L-BFGS follows PyTorch: %s", (_, own) => {
     const { function: name, options, shown } = own;
     on(backend, () => {
       const [first, second] = [start.slice(0, 2), start.slice(2, 5)].map((own) => parameterOf(own, "float64"));

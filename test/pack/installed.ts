@@ -72,7 +72,7 @@ export function testEntries(): void {
       return JSON.parse(out) as Walked;
     }
 
-    test.each(["bytecode.js", "library.js"])("from %s", async (bundle) => {
+    test.each(["bytecode.js", "library.js"])("every exported name of %s works", async (bundle) => {
       const packages = await importsOf("library.js", "namespaces.js");
       expect(packages.length).toBeGreaterThan(5);
       expect(await importsOf("bytecode.js", "namespaces_bytecode.js")).toEqual(packages);
@@ -99,11 +99,11 @@ export function testEntries(): void {
 
 /** The first programs of the documentation. */
 export function testDocuments(): void {
-  describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s", (document) => {
+  describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s run", (document) => {
     const programs = programsOf(document);
     beforeAll(() => writeBooks(project));
 
-    test("are several", () => expect(programs.length).toBeGreaterThan(2));
+    test("the document has several programs", () => expect(programs.length).toBeGreaterThan(2));
 
     for (const example of programs)
       test.if(hasDevice || hasMetal || !example.program.includes("metalKernel"))(example.title, () => {
@@ -116,7 +116,7 @@ export function testDocuments(): void {
 
 /** One call of every command. */
 export function testCommands(): void {
-  describe("each of its commands runs", () => {
+  describe("each command of the package runs", () => {
     const model = join(folder, "model");
     const lines = commandLines(model);
     const program = join(project, "node_modules", ".bin", "orchard");
@@ -130,25 +130,28 @@ export function testCommands(): void {
       await Promise.all([writeModel(model), writeBooks(project)]);
     });
 
-    test("this list is complete", () => {
+    test("the list of commands is complete", () => {
       const { out } = bun("x", "orchard", "--help");
       const names = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
       expect(names.sort()).toEqual([...Object.keys(lines), "help", "serve"].sort());
     });
 
-    test.each(Object.entries(lines))("%s", (_, { words, says, exitCode: expected = 0, input = "" }) => {
-      const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program, ...words], {
-        cwd: project,
-        env: { ...environment, ...more },
-        stdin: new TextEncoder().encode(input),
-      });
-      const text = `${stdout}${stderr}`;
-      expect([exitCode, exitCode === expected ? "" : text]).toEqual([expected, ""]);
-      expect(text).toMatch(says);
-      expect(text).not.toMatch(/(?:Type|Reference|Syntax)Error|Cannot find/);
-    });
+    test.each(Object.entries(lines))(
+      "the command %s runs",
+      (_, { words, says, exitCode: expected = 0, input = "" }) => {
+        const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program, ...words], {
+          cwd: project,
+          env: { ...environment, ...more },
+          stdin: new TextEncoder().encode(input),
+        });
+        const text = `${stdout}${stderr}`;
+        expect([exitCode, exitCode === expected ? "" : text]).toEqual([expected, ""]);
+        expect(text).toMatch(says);
+        expect(text).not.toMatch(/(?:Type|Reference|Syntax)Error|Cannot find/);
+      },
+    );
 
-    test("serve", async () => {
+    test("the command serve runs", async () => {
       const child = Bun.spawn([process.execPath, program, "serve", model, "--port", "0"], {
         cwd: project,
         env: { ...environment, ...more },

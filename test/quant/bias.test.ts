@@ -118,18 +118,18 @@ test("a layer with a bias is one operation", () => {
   expect(bits(y)).toBe(bits(on("cpu", () => add(quantizedMatmul(x, layer.weight), row(5)) as Tensor)));
 });
 
-describe("rejected arguments:", () => {
+describe("invalid biases are rejected", () => {
   const x = wave(2, 64, 0.3);
   const w = quantizeGgml(ones([4, 64]), "q4_0");
 
-  test("biases whose length differs from the rows of w", () => {
+  test("biases whose length differs from the rows of w are rejected", () => {
     for (const shape of [[3], [1], [1, 4], []])
       expect(() => quantizedMatmul(x, w, { bias: ones(shape) })).toThrow(ShapeError);
     expect(() => matmulGgml(x, w, { bias: ones([3]) })).toThrow("[matmulGgml] expected bias to be [4]");
     expect(() => matmulInt4(x, quantizeInt4(ones([4, 64])), { bias: ones([3]) })).toThrow("expected bias to be [4]");
   });
 
-  test("biases of other dtypes", () => {
+  test("biases of other dtypes are rejected", () => {
     for (const dtype of ["int32", "float64", "bool"] as const)
       expect(() => quantizedMatmul(x, w, { bias: ones([4], { dtype }) })).toThrow(DTypeError);
     expect(() => quantizedMatmul(x, w, { bias: fromArray(new Int32Array(4)) })).toThrow("expected bias to be one of");

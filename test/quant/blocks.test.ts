@@ -24,10 +24,10 @@ test("the package packs eight of the formats, and unpacks all fourteen", () => {
   expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.quantized` in blocks)).toEqual([...packedThere]);
 });
 
-describe.each(packedThere)("quantizeGgml %s", (format) => {
+describe.each(packedThere)("quantizeGgml %s equals the package's bits", (format) => {
   const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]!);
 
-  test("equals the package's packing, bit for bit", () => {
+  test("quantizeGgml equals the package's packing, bit for bit", () => {
     const w = quantizeGgml(weights, format);
     const { packed } = w.parts;
     expect(differences(bytesIn(packed), expected)).toEqual(same(expected.length));
@@ -35,7 +35,7 @@ describe.each(packedThere)("quantizeGgml %s", (format) => {
     expect(w.byteLength).toBe(expected.length);
   });
 
-  test("accepts float64, strides and several axes", () => {
+  test("quantizeGgml accepts float64, strides and several axes", () => {
     const { shape } = weights;
     const doubled = weights.to("float64").reshape([2, shape[0]! / 2, shape[1]!]);
     const strided = doubled.transpose(0, 1).contiguous().transpose(0, 1);
@@ -45,7 +45,7 @@ describe.each(packedThere)("quantizeGgml %s", (format) => {
   });
 });
 
-describe.each(ggmlFormats)("dequantizeGgml %s", (format) => {
+describe.each(ggmlFormats)("dequantizeGgml %s equals the package's bits", (format) => {
   const packed = blocks[`${format.toLowerCase()}.packed`]!;
   const values = blocks[`${format.toLowerCase()}.values`]!;
   const w = blocksOf(format, values.shape[0]!, bytesIn(packed));
@@ -64,7 +64,7 @@ describe.each(ggmlFormats)("dequantizeGgml %s", (format) => {
     }
   });
 
-  test("has as many bytes as GGML states", () => {
+  test("blocks have as many bytes as GGML states", () => {
     const { values: count, bytes } = blockFormat(format);
     expect(packed.shape).toEqual([values.shape[0]!, (values.shape[1]! / count) * bytes]);
   });
@@ -83,7 +83,7 @@ test("rows of f16 and bf16 have any length", () => {
     }
 });
 
-test("an empty tensor and one without rows", () => {
+test("an empty tensor and one without rows are packed", () => {
   for (const shape of [
     [0, 64],
     [3, 0],
@@ -96,7 +96,7 @@ test("an empty tensor and one without rows", () => {
 });
 
 // OCP Microscaling Formats 1.0: an element is ±0, 0.5, 1, 1.5, 2, 3, 4 or 6, and the scale of a block is 2^(e - 127).
-test.each(places)("mxfp4 on %s: every element with every scale", (backend) => {
+test.each(places)("mxfp4 is exact on %s: every element with every scale", (backend) => {
   const elements = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
   const scales = Array.from({ length: 255 }, (_, e) => e);
   const nibbles = Array.from({ length: 16 }, (_, at) => at | ((15 - at) << 4));
@@ -120,22 +120,22 @@ describe("quantizeGgml rejects", () => {
     throw new Error("it was taken");
   };
 
-  test("unknown formats", () => {
+  test("quantizeGgml rejects unknown formats", () => {
     const error = fails(() => quantizeGgml(ones([1, 256]), "q7_K" as "q4_K"));
     expect(error).toBeInstanceOf(ArgumentError);
     expect(error).toMatchObject({ code: "unknownChoice", message: expect.stringContaining('got "q7_K"') });
   });
 
-  test("rows that are not whole blocks, and scalars", () => {
+  test("quantizeGgml rejects rows that are not whole blocks, and scalars", () => {
     expect(fails(() => quantizeGgml(ones([2, 40]), "q8_0"))).toBeInstanceOf(ShapeError);
     expect(fails(() => quantizeGgml(tensor(1), "q8_0"))).toMatchObject({ code: "wrongColumns" });
   });
 
-  test("integers", () => {
+  test("quantizeGgml rejects integers", () => {
     expect(fails(() => quantizeGgml(tensor([1, 2], { dtype: "int32" }), "f16"))).toBeInstanceOf(DTypeError);
   });
 
-  test.each([Number.NaN, Infinity, -Infinity])("%p, but not in f16 and bf16", (value) => {
+  test.each([Number.NaN, Infinity, -Infinity])("quantizeGgml rejects %p, but not in f16 and bf16", (value) => {
     const w = fromArray(Float32Array.from({ length: 32 }, (_, at) => (at === 7 ? value : 1)));
     expect(fails(() => quantizeGgml(w, "q4_1"))).toMatchObject({
       code: "notFinite",
@@ -145,7 +145,7 @@ describe("quantizeGgml rejects", () => {
     expect(dequantizeGgml(quantizeGgml(w, "bf16")).toArray()).toEqual(w.toArray());
   });
 
-  test("values whose scale is beyond float16", () => {
+  test("quantizeGgml rejects values whose scale is beyond float16", () => {
     const w = fromArray(Float32Array.from({ length: 64 }, (_, at) => (at === 40 ? 1e6 : 1)));
     expect(fails(() => quantizeGgml(w, "q4_0"))).toMatchObject({
       code: "scaleOverflow",
@@ -160,7 +160,7 @@ describe("quantizeGgml rejects", () => {
     ["q2_K", 2e6], // levels reach up to 0, and at most 3 of them cover the minimum
     ["q4_K", 1e7],
     ["q5_K", 1e7],
-  ] as const)("values whose minimum is beyond %s, though their scale is not", (format, size) => {
+  ] as const)("quantizeGgml rejects values whose minimum is beyond %s, though their scale is not", (format, size) => {
     const { values } = blockFormat(format);
     const w = fromArray(Float32Array.from({ length: 2 * values }, (_, at) => (at < values ? 1 : -size - at)));
     expect(fails(() => quantizeGgml(w, format))).toMatchObject({
@@ -169,17 +169,20 @@ describe("quantizeGgml rejects", () => {
     });
   });
 
-  test.each(["q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl"] as const)("values beyond the scales of %s", (format) => {
-    const w = fromArray(Float32Array.from({ length: 512 }, (_, at) => (at === 300 ? -1e12 : 1)));
-    const from = format === "iq4_nl" ? 288 : 256;
-    expect(fails(() => quantizeGgml(w, format))).toMatchObject({
-      code: "scaleOverflow",
-      message: expect.stringContaining(`from index ${from} on`),
-    });
-  });
+  test.each(["q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl"] as const)(
+    "quantizeGgml rejects values beyond the scales of %s",
+    (format) => {
+      const w = fromArray(Float32Array.from({ length: 512 }, (_, at) => (at === 300 ? -1e12 : 1)));
+      const from = format === "iq4_nl" ? 288 : 256;
+      expect(fails(() => quantizeGgml(w, format))).toMatchObject({
+        code: "scaleOverflow",
+        message: expect.stringContaining(`from index ${from} on`),
+      });
+    },
+  );
 });
 
-test("the gradient ends at weights", () => {
+test("the gradient ends at quantized weights", () => {
   const w = ones([1, 32]);
   w.requiresGrad = true;
   expect(dequantizeGgml(quantizeGgml(w, "q8_0")).requiresGrad).toBe(false);

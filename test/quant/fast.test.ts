@@ -81,31 +81,34 @@ function lowsOf(w: QuantizedTensor): Float64Array | undefined {
 
 const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, rounded(x), w, false, lowsOf(w));
 
-describe.each(withLevels.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
-  test("products of x in 8 bits, of one row to many, with every instruction set", () => {
-    const w = weightsOf(format, 11, 512);
-    for (const count of [1, 3, 4, 6, 8, 11, 17]) {
-      const x = wave(count, 512, 1.3);
-      expect([
-        count,
-        ratioOf(
-          on("reference", () => quantizedMatmul(x, w, fast)),
-          x,
-          w,
-        ) <= 1,
-      ]).toEqual([count, true]);
-      for (const isa of isas) {
-        configure(native, "isa", isa);
-        const got = on("cpu", () => quantizedMatmul(x, w, fast));
-        expect([got.shape, got.dtype]).toEqual([[count, 11], "float32"]);
-        expect([isa, count, ratioOf(got, x, w) <= 1]).toEqual([isa, count, true]);
+describe.each(withLevels.map((format) => [formatName(format), format] as const))(
+  "products with x in 8 bits, %s",
+  (_, format) => {
+    test("products of x in 8 bits equal the formula, of one row to many, with every instruction set", () => {
+      const w = weightsOf(format, 11, 512);
+      for (const count of [1, 3, 4, 6, 8, 11, 17]) {
+        const x = wave(count, 512, 1.3);
+        expect([
+          count,
+          ratioOf(
+            on("reference", () => quantizedMatmul(x, w, fast)),
+            x,
+            w,
+          ) <= 1,
+        ]).toEqual([count, true]);
+        for (const isa of isas) {
+          configure(native, "isa", isa);
+          const got = on("cpu", () => quantizedMatmul(x, w, fast));
+          expect([got.shape, got.dtype]).toEqual([[count, 11], "float32"]);
+          expect([isa, count, ratioOf(got, x, w) <= 1]).toEqual([isa, count, true]);
+        }
       }
-    }
-    configure(native, "isa", initial);
-  });
-});
+      configure(native, "isa", initial);
+    });
+  },
+);
 
-test("products with rows of an odd number of parts", () => {
+test("products with rows of an odd number of parts equal the formula", () => {
   for (const columns of [32, 96, 416])
     for (const format of ["q4_0", "q5_1", "q8_0", "iq4_nl", "mxfp4", { bits: 4, groupSize: 32 }] as const) {
       const values = wave(5, columns, 0.3);
@@ -121,7 +124,7 @@ test("products with rows of an odd number of parts", () => {
     }
 });
 
-test("products with groups of every size, and scales of every dtype", () => {
+test("products with groups of every size, and scales of every dtype, equal the formula", () => {
   for (const groupSize of [32, 64, 128] as const)
     for (const scaleDType of scaleDTypes)
       for (const bits of [4, 8] as const) {
@@ -145,7 +148,7 @@ function identity(size: number): QuantizedTensor {
   return blocksOf("q8_0", size, bytes);
 }
 
-describe("x is rounded to the same bits on every backend:", () => {
+describe("x is rounded to the same bits on every backend", () => {
   const size = 64;
   const rows: Readonly<Record<string, (at: number) => number>> = {
     "numbers of all sizes": (at) => Math.sin(at * 1.7) * 10 ** ((at % 7) - 3),
@@ -157,7 +160,7 @@ describe("x is rounded to the same bits on every backend:", () => {
     "zeros in one part": (at) => (at < 32 ? 0 : at),
   };
 
-  test.each(Object.entries(rows))("%s", (_, value) => {
+  test.each(Object.entries(rows))("%s is rounded to the same bits", (_, value) => {
     const x = fromArray(
       Float32Array.from({ length: size }, (__, at) => value(at)),
       [1, size],
@@ -304,7 +307,7 @@ test.each(withLevels.map((format) => [formatName(format), format] as const))(
   },
 );
 
-test("x in every dtype and of any strides", () => {
+test("x may have every dtype and any strides", () => {
   const w = quantizeInt4(wave(6, 128, 0.2));
   for (const dtype of scaleDTypes) {
     const x = on("reference", () => wave(128, 8, 0.8).to(dtype).transpose(0, 1));
@@ -354,7 +357,7 @@ test.each(roundingPlaces)("exact is the default, and gradients match the exact p
   expect(got).toEqual(expected!);
 });
 
-test("codepaths tell which precision ran", () => {
+test("codepaths() says which precision ran", () => {
   const callsOf = (operation: string) =>
     codepaths().reduce(
       (sum, path) => sum + (path.operation === operation && path.backend === "cpu" ? path.calls : 0),

@@ -42,7 +42,7 @@ test("MLX's fixtures have every number of bits with every group size", () => {
   expect(cases.length).toBe(all.length + 4);
 });
 
-describe.each(cases)("$key", ({ key, bits, groupSize, scaleDType }) => {
+describe.each(cases)("weights are read in MLX's format $key", ({ key, bits, groupSize, scaleDType }) => {
   const packed = groups[`${key}.weight`]!;
   const scales = groups[`${key}.scales`]!;
   const biases = groups[`${key}.biases`]!;
@@ -139,7 +139,7 @@ test("values that equal a format's levels are kept exactly: (q − zero) · scal
   }
 });
 
-test("zeros stay zeros", () => {
+test("groups of zeros stay zeros", () => {
   for (const symmetric of [true, false])
     for (const rounding of ["nearest", "leastSquares"] as const) {
       const w = quantize(zeros([2, 64]), { bits: 3, symmetric, rounding });
@@ -147,7 +147,7 @@ test("zeros stay zeros", () => {
     }
 });
 
-describe("rejected arguments:", () => {
+describe("groups of invalid sizes are rejected", () => {
   const codeOf = (body: () => unknown): unknown => {
     try {
       return body();
@@ -156,26 +156,26 @@ describe("rejected arguments:", () => {
     }
   };
 
-  test("rows that are not whole groups", () => {
+  test("rows that are not whole groups are rejected", () => {
     expect(() => quantize(ones([2, 96]))).toThrow(ShapeError);
     expect(() => quantize(ones([2, 96]))).toThrow("expected a multiple of 64 values along the last axis");
     expect(quantize(ones([2, 96]), { groupSize: 32 }).shape).toEqual([2, 96]);
   });
 
-  test("unsupported bits and groups", () => {
+  test("unsupported bits and groups are rejected", () => {
     expect(codeOf(() => quantize(ones([1, 64]), { bits: 7 as 8 }))).toBe("invalidOption");
     expect(codeOf(() => quantizeInt4(ones([1, 64]), { groupSize: 16 as 32 }))).toBe("invalidOption");
     expect(codeOf(() => quantizeInt4(ones([1, 64]), { bits: 4 } as object))).toBe("unknownOption");
   });
 
-  test("values that are not finite, and scales beyond their dtype", () => {
+  test("values that are not finite, and scales beyond their dtype, are rejected", () => {
     expect(codeOf(() => quantize(tensor(Array.from({ length: 64 }, () => Number.NaN))))).toBe("notFinite");
     const large = tensor(Array.from({ length: 64 }, (_, at) => at * 1e6));
     expect(codeOf(() => quantize(large, { scaleDType: "float16" }))).toBe("scaleOverflow");
     expect(quantize(large, { scaleDType: "bfloat16" })).toBeInstanceOf(QuantizedTensor);
   });
 
-  test("another format than the function's", () => {
+  test("another format than the function's is rejected", () => {
     expect(codeOf(() => dequantizeInt4(quantize(ones([1, 64]), { bits: 8 })))).toBe("wrongFormat");
     expect(codeOf(() => dequantizeInt4(quantizeGgml(ones([1, 64]), "q4_0")))).toBe("wrongFormat");
   });

@@ -31,19 +31,22 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
-describe.each(formats.map((format) => [formatName(format), format] as const))("%s", (_, format) => {
+describe.each(formats.map((format) => [formatName(format), format] as const))("quantizedMatmul, %s", (_, format) => {
   const w = weightsOf(format, 19, 512);
 
-  test.each(places)("quantizedMatmul on %s, of one row to many", (backend) => {
-    for (const rows of [1, 2, 3, 4, 5, 9]) {
-      const x = wave(rows, 512, 1.3);
-      const got = on(backend, () => quantizedMatmul(x, w));
-      expect([got.shape, got.dtype]).toEqual([[rows, 19], "float32"]);
-      expect([rows, worstRatio(got, x, w) <= 1]).toEqual([rows, true]);
-    }
-  });
+  test.each(places)(
+    "quantizedMatmul on %s equals the product with dequantized weights, of one row to many",
+    (backend) => {
+      for (const rows of [1, 2, 3, 4, 5, 9]) {
+        const x = wave(rows, 512, 1.3);
+        const got = on(backend, () => quantizedMatmul(x, w));
+        expect([got.shape, got.dtype]).toEqual([[rows, 19], "float32"]);
+        expect([rows, worstRatio(got, x, w) <= 1]).toEqual([rows, true]);
+      }
+    },
+  );
 
-  test.each(places)("the gradient of x on %s", (backend) => {
+  test.each(places)("the gradient of x on %s equals the product's", (backend) => {
     const x = wave(3, 512, 1.3);
     x.requiresGrad = true;
     const cotangent = wave(3, 19, 0.7);
@@ -56,7 +59,7 @@ describe.each(formats.map((format) => [formatName(format), format] as const))("%
   });
 });
 
-describe.each(isas)("with %s", (isa) => {
+describe.each(isas)("quantizedMatmul with %s", (isa) => {
   test("every format multiplies with its dequantized weights", () => {
     configure(native, "isa", isa);
     for (const format of formats) {
@@ -82,7 +85,7 @@ describe.each(isas)("with %s", (isa) => {
       }
   });
 
-  test("sizes around those of tiles, and of the parts that are processed at once", () => {
+  test("sizes around those of tiles, and of the parts that are processed at once, are right", () => {
     configure(native, "isa", isa);
     const someFormats = ["q8_0", "q4_0", "q5_1", "mxfp4", { bits: 4, groupSize: 32 }] as const;
     for (const [rows, columns] of [
@@ -110,7 +113,7 @@ describe.each(isas)("with %s", (isa) => {
   });
 });
 
-test("many rows of x on cpu, for which weights are unpacked in two blocks of rows", () => {
+test("many rows of x on cpu are right, for which weights are unpacked in two blocks of rows", () => {
   const [x, cotangent] = [wave(16, 2048, 1.3), wave(16, 1100, 0.7)];
   const w = quantizeGgml(wave(1100, 2048, 0.2), "q8_0");
   x.requiresGrad = true;
@@ -192,7 +195,7 @@ test("products have the same bits on any number of threads", () => {
   configure(native, "threads", "auto");
 });
 
-test.each(places)("rows of f16 that end within a part, on %s", (backend) => {
+test.each(places)("rows of f16 that end within a part are right, on %s", (backend) => {
   for (const columns of [1, 31, 33, 300]) {
     const w = quantizeGgml(wave(5, columns, 0.4), "f16");
     for (const rows of [2, 6]) {
@@ -206,7 +209,7 @@ test.each(places)("rows of f16 that end within a part, on %s", (backend) => {
   }
 });
 
-test.each(places)("x in every dtype, of any axes and strides, on %s", (backend) => {
+test.each(places)("x may have every dtype, any axes and any strides, on %s", (backend) => {
   const w = quantizeInt4(wave(6, 128, 0.2));
   for (const dtype of scaleDTypes) {
     const x = on("reference", () => wave(8, 128, 0.8).to(dtype));
@@ -222,7 +225,7 @@ test.each(places)("x in every dtype, of any axes and strides, on %s", (backend) 
   }
 });
 
-test.each(places)("empty operands, on %s", (backend) => {
+test.each(places)("empty operands are accepted, on %s", (backend) => {
   const w = quantizeGgml(ones([4, 64]), "q4_0");
   expect(on(backend, () => quantizedMatmul(zeros([0, 64]), w)).shape).toEqual([0, 4]);
   expect(on(backend, () => quantizedMatmul(zeros([3, 64]), quantizeGgml(zeros([0, 64]), "q4_0"))).shape).toEqual([
@@ -254,25 +257,25 @@ test.each(places)("gradients of second order reach x through the compressed weig
   expect(worst(second, twice)).toBeLessThan(1e-5);
 });
 
-describe("rejected arguments:", () => {
+describe("products reject invalid operands", () => {
   const w = quantizeInt4(ones([4, 64]));
 
-  test("x of another width, and scalars", () => {
+  test("x of another width, and scalars, are rejected", () => {
     expect(() => quantizedMatmul(ones([2, 32]), w)).toThrow(ShapeError);
     expect(() => quantizedMatmul(ones([2, 32]), w)).toThrow("expected x to have 64 values along its last axis");
     expect(() => quantizedMatmul(ones([]), w)).toThrow(ShapeError);
   });
 
-  test("weights that are not a matrix", () => {
+  test("weights that are not a matrix are rejected", () => {
     expect(() => quantizedMatmul(ones([64]), quantizeInt4(ones([2, 4, 64])))).toThrow("expected w to be a matrix");
   });
 
-  test("x of another dtype", () => {
+  test("x of another dtype is rejected", () => {
     expect(() => quantizedMatmul(ones([2, 64]).to("float64"), w)).toThrow(DTypeError);
     expect(() => quantizedMatmul(ones([2, 64]).to("int32"), w)).toThrow(DTypeError);
   });
 
-  test("weights of another format than the function's", () => {
+  test("weights of another format than the function's are rejected", () => {
     expect(() => matmulGgml(ones([2, 64]), w)).toThrow("expected weights in GGML's blocks, got affine 4 bits");
     expect(() => matmulInt4(ones([2, 64]), quantizeGgml(ones([4, 64]), "q4_0"))).toThrow("expected affine weights");
   });

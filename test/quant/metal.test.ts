@@ -92,7 +92,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
   });
   testVariants(import.meta.path, ", checked$|^quantized weights on metal values of groups");
 
-  describe("traffic", () => {
+  describe("quantized products read their weights once", () => {
     let context: MetalContext;
     beforeAll(() => {
       context = metalContext();
@@ -144,7 +144,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       }
     });
 
-    test("many rows of a gated product: one dispatch, and the bytes of two products without intermediates", () => {
+    test("a gated product of many rows takes one dispatch, and the bytes of two products without intermediates", () => {
       const [count, rows, columns] = [128, 1024, 256];
       const x = onMetal(() => ones([count, columns], { dtype: "float16" }));
       const [gate, up] = [resident(weightsOf("q4_K", rows, columns)), resident(weightsOf("q4_K", rows, columns))];
@@ -154,7 +154,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       expect(bytesOf(counted)).toBe(2 * one - count * rows * 2);
     });
 
-    test("many rows: no more bytes than a product of float16 in tiles of 64 x 64", () => {
+    test("a product of many rows takes no more bytes than a product of float16 in tiles of 64 x 64", () => {
       const [count, rows, columns] = [128, 1024, 256];
       const x = onMetal(() => ones([count, columns], { dtype: "float16" }));
       // The traffic of kernels/matmul/tiled.metal: x once for each 64 rows of weights, and weights for each 64 of x.

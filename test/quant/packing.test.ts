@@ -62,13 +62,16 @@ function unpacked(values: Float32Array, format: Fitted): Float32Array {
 
 const formats = Object.keys(layouts) as (keyof typeof layouts)[];
 
-describe.each(formats)("quantizeGgml %s", (format) => {
+describe.each(formats)("quantizeGgml %s has a small error", (format) => {
   const layout = layouts[format];
 
-  test.each([1, 0.02, 30])("has a smaller error than rounding by the extremes, for normal numbers times %p", (size) => {
-    const values = normal(16 * VALUES, 7).map((value) => value * size);
-    expect(squaredError(unpacked(values, format), values)).toBeLessThan(squaredError(plain(values, layout), values));
-  });
+  test.each([1, 0.02, 30])(
+    "the error is smaller than rounding by the extremes, for normal numbers times %p",
+    (size) => {
+      const values = normal(16 * VALUES, 7).map((value) => value * size);
+      expect(squaredError(unpacked(values, format), values)).toBeLessThan(squaredError(plain(values, layout), values));
+    },
+  );
 
   test("each value is within a step of its sub-block, plus the error of its integer scale", () => {
     const values = normal(16 * VALUES, 11);
@@ -97,14 +100,14 @@ test("iq4_nl has a smaller error on normal numbers than the even levels of q4_0"
   expect(squaredError(unpacked(values, "iq4_nl"), values)).toBeLessThan(0.8 * squaredError(even, values));
 });
 
-describe.each([...formats, "iq4_nl"] as Fitted[])("%s", (format) => {
+describe.each([...formats, "iq4_nl"] as Fitted[])("packing of super-blocks, %s", (format) => {
   const rows = { zeros: new Float32Array(VALUES), "minus zeros": new Float32Array(VALUES).fill(-0) };
 
-  test.each(Object.entries(rows))("has %s exactly", (_, values) => {
+  test.each(Object.entries(rows))("%s is packed exactly", (_, values) => {
     expect(unpacked(values, format).every((value) => value === 0)).toBe(true);
   });
 
-  test("handles difficult inputs: constants, one large value, numbers near zero", () => {
+  test("difficult inputs are packed: constants, one large value, numbers near zero", () => {
     const w = blocks["weights"] as Tensor;
     const exact = w.dataSync() as Float32Array;
     const got = on("reference", () => dequantizeGgml(quantizeGgml(w, format))).dataSync() as Float32Array;
@@ -116,7 +119,7 @@ describe.each([...formats, "iq4_nl"] as Fitted[])("%s", (format) => {
     }
   });
 
-  test("gives the same bytes each time", () => {
+  test("packing gives the same bytes each time", () => {
     const w = fromArray(normal(2 * VALUES, 3)).reshape([2, VALUES]);
     expect(bytesIn(quantizeGgml(w, format).parts.packed)).toEqual(bytesIn(quantizeGgml(w, format).parts.packed));
   });

@@ -58,17 +58,20 @@ function expectBitsOfThree(backend: (typeof places)[number], counts: readonly nu
         }
 }
 
-describe.each(formats.map((format) => [formatName(format), format] as const))("%s", (_name, format) => {
-  test.each(places)("three products on %s, of one row to many", (backend) => {
-    for (const count of [1, 4, 5, 17]) {
-      const all = without(projectionsOf(thrice(format), 256, "float32"));
-      const x = wave(count, 256, 1.3);
-      const got = on(backend, () => quantizedProjections(x, all, "exact"));
-      expect(got.map(({ shape }) => shape)).toEqual(all.map(({ weight }) => [count, weight.shape[0]!]));
-      for (const [at, { weight }] of all.entries()) expect(worstRatio(got[at]!, x, weight)).toBeLessThanOrEqual(1);
-    }
-  });
-});
+describe.each(formats.map((format) => [formatName(format), format] as const))(
+  "quantizedProjections, %s",
+  (_name, format) => {
+    test.each(places)("three products are right on %s, of one row to many", (backend) => {
+      for (const count of [1, 4, 5, 17]) {
+        const all = without(projectionsOf(thrice(format), 256, "float32"));
+        const x = wave(count, 256, 1.3);
+        const got = on(backend, () => quantizedProjections(x, all, "exact"));
+        expect(got.map(({ shape }) => shape)).toEqual(all.map(({ weight }) => [count, weight.shape[0]!]));
+        for (const [at, { weight }] of all.entries()) expect(worstRatio(got[at]!, x, weight)).toBeLessThanOrEqual(1);
+      }
+    });
+  },
+);
 
 test.each(places)("on %s the bits match three calls", (backend) => {
   expectBitsOfThree(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
@@ -94,7 +97,7 @@ test("the same bits on any number of threads, also if tasks end inside a weight"
   configure(native, "threads", "auto");
 });
 
-test("rows of x of any strides", () => {
+test("rows of x may have any strides", () => {
   const all = projectionsOf(mixed, 256, "float32");
   const x = wave(6, 256, 0.8).reshape([2, 3, 256]).transpose(0, 1);
   const [got, expected] = on("cpu", () => [
@@ -112,7 +115,7 @@ test("float weights among quantized ones are not a fast product", () => {
   expect(whyNotAtOnce(projectionsOf(thrice("f16"), 64, "float32"), "fast")).toBeUndefined();
 });
 
-test.each(places)("empty operands, on %s", (backend) => {
+test.each(places)("empty operands are accepted, on %s", (backend) => {
   const all = projectionsOf(thrice("q4_0"), 64, "float32");
   const got = on(backend, () => quantizedProjections(zeros([0, 64]), all, "exact"));
   expect(got.map(({ shape }) => shape)).toEqual([37, 11, 11].map((rows) => [0, rows]));

@@ -38,7 +38,7 @@ const functions: Readonly<Record<string, unknown>> = operations;
 
 describe("an operation that does not support quantized tensors says so", () => {
   test.each(["add", "matmul", "exp", "sum", "transpose", "reshape", "toDType", "linear"] as const)(
-    "%s",
+    "%s rejects quantized tensors",
     async (name) => {
       const call = functions[name] as (...values: unknown[]) => unknown;
       await collectGarbage(); // garbage of other tests is collected now, not between two readings
@@ -55,11 +55,11 @@ describe("an operation that does not support quantized tensors says so", () => {
     },
   );
 
-  test("as a second operand", () => {
+  test("an operation rejects a quantized tensor as a second operand", () => {
     expect(() => matmul(ones([4, 64]), w as unknown as orchard.Tensor)).toThrow("got a quantized q4_0[64, 256]");
   });
 
-  test("as a number", () => {
+  test("an operation rejects a quantized tensor as a number", () => {
     expect(() => Number(w)).toThrow(ArgumentError);
     expect(() => +(w as unknown as number)).toThrow("expected a number, got a quantized");
   });

@@ -51,18 +51,21 @@ function expectExact(got: Tensor, weights: readonly number[], terms = 1): void {
   }
 }
 
-describe.each(places)("on %s", (backend) => {
-  test.each(affineBits)("one scale for all, %d bits: the product with the dequantized levels", (bits) => {
-    on(backend, () => {
-      const own = quantizePerTensor(w, { bits });
-      const values = numbers(own.levels).map((level) => own.scale * (level - own.zero));
-      // here the terms are levels, which are larger than their differences from the zero point
-      expectExact(matmulPerTensor(x, own), values, 2 ** bits);
-      const exact = numbers(w);
-      const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at]!)));
-      expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the rounded zero
-    });
-  });
+describe.each(places)("schemes of quantization on %s", (backend) => {
+  test.each(affineBits)(
+    "with one scale for all, %d bits, the product equals that with the dequantized levels",
+    (bits) => {
+      on(backend, () => {
+        const own = quantizePerTensor(w, { bits });
+        const values = numbers(own.levels).map((level) => own.scale * (level - own.zero));
+        // here the terms are levels, which are larger than their differences from the zero point
+        expectExact(matmulPerTensor(x, own), values, 2 ** bits);
+        const exact = numbers(w);
+        const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at]!)));
+        expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the zero
+      });
+    },
+  );
 
   test.each<QuantizeOptions>([
     { bits: 4, groupSize: 32 },
@@ -70,7 +73,7 @@ describe.each(places)("on %s", (backend) => {
     { bits: 8, groupSize: 128 },
     { bits: 4, groupSize: 32, symmetric: true },
     { bits: 5, groupSize: 32, scaleDType: "float16" },
-  ])("groups as a batch, and scales applied before: %p", (options) => {
+  ])("groups as a batch, and scales applied before, equal the product: %p", (options) => {
     on(backend, () => {
       const own = quantize(w, options);
       const values = numbers(dequantize(own, { dtype: "float32" }));
@@ -115,7 +118,7 @@ describe.each(places)("on %s", (backend) => {
     });
   });
 
-  test("zeros stay zeros", () => {
+  test("zeros stay zeros in every scheme", () => {
     on(backend, () => {
       const none = zeros([ROWS, COLUMNS]);
       expect(numbers(matmulPerTensor(x, quantizePerTensor(none))).every((value) => value === 0)).toBe(true);
@@ -126,7 +129,7 @@ describe.each(places)("on %s", (backend) => {
   });
 });
 
-describe("rejects", () => {
+describe("schemes reject invalid operands", () => {
   const call = (name: (...values: never[]) => unknown, ...values: unknown[]) => {
     try {
       (name as (...values: unknown[]) => unknown)(...values);
@@ -137,7 +140,7 @@ describe("rejects", () => {
   };
   const affine = quantize(w);
 
-  test("blocks, other sizes, other dtypes, values that are not finite, and objects of another kind", () => {
+  test("blocks, other sizes and dtypes, values that are not finite, and other objects are rejected", () => {
     expect(call(matmulPerGroup, x, quantizeGgml(w, "q4_0"))).toMatchObject({ code: "wrongFormat" });
     expect(call(matmulPremultiplied, x, quantizeGgml(w, "q4_0"))).toBeInstanceOf(ArgumentError);
     for (const name of [matmulPerGroup, matmulPremultiplied]) {

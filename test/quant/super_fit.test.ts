@@ -55,7 +55,7 @@ function refit(values: Float32Array, { size }: RaisedRule, block: RaisedBlock): 
   return d > 0 && dmin >= 0 ? { ...block, d: Math.f16round(d), dmin: Math.f16round(dmin) } : undefined;
 }
 
-describe.each(rules)("%s", (_, rule) => {
+describe.each(rules)("the fit of super-blocks, %s", (_, rule) => {
   const random = new Random(seed);
   const cases = Array.from({ length: repeats({ usual: 100, all: 2000 }) }, () => drawn(random, rule));
 

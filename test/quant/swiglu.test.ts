@@ -137,14 +137,14 @@ function expectCase(own: Case, activation: Activation, where: string, backend: (
   }
 }
 
-describe.each(formats.map((format) => [formatName(format), format] as const))("%s", (name, format) => {
-  test.each(places)("quantizedSwiglu on %s, of one row to many", (backend) => {
+describe.each(formats.map((format) => [formatName(format), format] as const))("quantizedSwiglu, %s", (name, format) => {
+  test.each(places)("quantizedSwiglu is right on %s, of one row to many", (backend) => {
     for (const count of [1, 2, 4, 5, 33])
       expectCase(caseOf(format, count, 19, 256), "silu", `${name}, ${count}`, backend);
   });
 });
 
-test.each(places)("every activation and dtype on %s", (backend) => {
+test.each(places)("every activation and dtype is right on %s", (backend) => {
   for (const activation of activations)
     for (const dtype of scaleDTypes)
       for (const count of [1, 7, 17])
@@ -219,7 +219,7 @@ test("in float32 gelu has the bits of two products too", () => {
     }
 });
 
-test("several blocks of rows, of many rows of x", () => {
+test("several blocks of rows are right, of many rows of x", () => {
   const own = caseOf("q8_0", 18, 1100, 2048);
   const [expected, got] = on("cpu", () => [
     apart(own, "silu", "exact"),
@@ -228,7 +228,7 @@ test("several blocks of rows, of many rows of x", () => {
   expect(hex(got!)).toBe(hex(expected!));
 });
 
-test("the same bits on any number of threads", () => {
+test("any number of threads gives the same bits", () => {
   for (const format of ["q4_0", "q4_K", "f16", { bits: 3, groupSize: 32, symmetric: true }] as const)
     for (const precision of ["exact", "fast"] as const) {
       const all = [1, 4, 7, 16].map((count) => caseOf(format, count, 333, 512));
@@ -241,7 +241,7 @@ test("the same bits on any number of threads", () => {
   configure(native, "threads", "auto");
 });
 
-describe("gradients", () => {
+describe("quantizedSwiglu has gradients of both orders", () => {
   const asked = (own: Case): Case => {
     const [x, gateBias, upBias] = [own.x, own.gateBias!, own.upBias!].map((each) => each.clone());
     for (const each of [x!, gateBias!, upBias!]) each.requiresGrad = true;
@@ -285,7 +285,7 @@ describe("gradients", () => {
   });
 });
 
-describe("weights that differ", () => {
+describe("weights of different formats are multiplied separately", () => {
   const reasons = () =>
     codepaths()
       .filter(({ operation, reason }) => operation === "quantizedSwiglu" && reason.startsWith("two products"))
@@ -293,7 +293,7 @@ describe("weights that differ", () => {
   const x = wave(3, 64, 0.8);
   const values = wave(9, 64, 0.3);
 
-  test("in format are multiplied separately, and the codepath says so", () => {
+  test("weights that differ in format are multiplied separately, and the codepath says so", () => {
     for (const [gate, up, reason] of [
       [quantizeGgml(values, "q4_0"), quantizeGgml(values, "q8_0"), "gate is q4_0, up is q8_0"],
       [quantizeInt4(values), quantize(values, { bits: 3 }), "up is affine 3 bits, groups of 64"],
@@ -313,7 +313,7 @@ describe("weights that differ", () => {
     }
   });
 
-  test("in shape are rejected", () => {
+  test("weights that differ in shape are rejected", () => {
     const gate = quantizeGgml(values, "q4_0");
     expect(() => quantizedSwiglu(x, gate, quantizeGgml(ones([8, 64]), "q4_0"))).toThrow(ShapeError);
     expect(() => quantizedSwiglu(x, gate, quantizeGgml(ones([8, 64]), "q4_0"))).toThrow("the shape of gate, [9, 64]");
@@ -323,7 +323,7 @@ describe("weights that differ", () => {
   });
 });
 
-test.each(places)("empty operands, on %s", (backend) => {
+test.each(places)("empty operands are accepted, on %s", (backend) => {
   const w = quantizeGgml(ones([4, 64]), "q4_0");
   expect(on(backend, () => quantizedSwiglu(zeros([0, 64]), w, w)).shape).toEqual([0, 4]);
   const none = quantizeGgml(zeros([4, 0]), "q4_0");

@@ -27,12 +27,12 @@ const vectors: readonly { counter: PhiloxCounter; key: PhiloxKey; words: readonl
   },
 ];
 
-test.each(vectors)("the published words of counter $counter", ({ counter, key, words }) => {
+test.each(vectors)("Philox gives the published words of counter $counter", ({ counter, key, words }) => {
   expect(philox(counter, key)).toEqual(words as [number, number, number, number]);
 });
 
-describe.each(tested)("on %s", (backend) => {
-  test.each(vectors)("the published words of counter $counter", ({ counter, key, words }) => {
+describe.each(tested)("the Philox generator on %s", (backend) => {
+  test.each(vectors)("the generator gives the published words of counter $counter", ({ counter, key, words }) => {
     expect([...on(backend, () => randomBits([4], { key, counter }).dataSync())]).toEqual([...words]);
   });
 

@@ -27,11 +27,11 @@ const expectPlausible = (statistic: number) => {
   expect(statistic).toBeGreaterThan(-4.3);
 };
 
-describe.each(["float64", "float32", "float16", "bfloat16"] as const)("%s", (dtype) => {
-  // Rounding down lowers the mean by half a unit in the last place, about a quarter of epsilon.
+describe.each(["float64", "float32", "float16", "bfloat16"] as const)("statistics of random numbers, %s", (dtype) => {
+  // Rounding down takes half a unit in the last place, about a quarter of epsilon of the mean.
   const cut = { float64: 0, float32: 2 ** -25, float16: 2 ** -12, bfloat16: 2 ** -9 }[dtype];
 
-  test("rand is uniform", () => {
+  test("the numbers of rand are uniform", () => {
     const values = numbersOf(rand([count], { generator: new Generator(1), dtype }));
     const { mean, variance, kurtosis } = momentsOf(values);
     expect(Math.abs(mean - 0.5)).toBeLessThan(errors(1 / 12) + cut);
@@ -42,7 +42,7 @@ describe.each(["float64", "float32", "float16", "bfloat16"] as const)("%s", (dty
     expect(Math.min(...values)).toBeGreaterThanOrEqual(0);
   });
 
-  test("randn is normal", () => {
+  test("the numbers of randn are normal", () => {
     const values = numbersOf(randn([count], { generator: new Generator(2), dtype }));
     const { mean, variance, skewness, kurtosis } = momentsOf(values);
     expect(Math.abs(mean)).toBeLessThan(errors(1));
@@ -78,12 +78,12 @@ test.each([2, 7, 10, 256, 1000])("randint below %d draws each equally often", (c
   expectPlausible(chiSquare(countsOf(values, choices), new Array(choices).fill(count / choices)));
 });
 
-test.each([0.001, 0.3, 0.5, 0.99])("bernoulli of %d", (p) => {
+test.each([0.001, 0.3, 0.5, 0.99])("bernoulli of %d has its probability", (p) => {
   const ones = numbersOf(bernoulli(p, [count], { generator: new Generator(7) })).filter((value) => value === 1).length;
   expect(Math.abs(ones / count - p)).toBeLessThan(errors(p * (1 - p)));
 });
 
-describe("multinomial", () => {
+describe("multinomial draws in proportion to weights", () => {
   const weights = [0.5, 3, 0.02, 1.48, 2, 1, 1.5, 0.5];
   const total = weights.reduce((sum, weight) => sum + weight, 0);
 
@@ -120,7 +120,7 @@ describe("multinomial", () => {
   });
 });
 
-describe("randperm", () => {
+describe("randperm draws every order equally often", () => {
   const permutations = (n: number, rounds: number, seed: number): number[][] => {
     const generator = new Generator(seed);
     return Array.from({ length: rounds }, () => numbersOf(randperm(n, { generator })));

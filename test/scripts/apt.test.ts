@@ -17,7 +17,7 @@ http://mirror.example/debian-security/ bookworm-security main
 http://mirror.example/debian/ bookworm contrib
 `);
 
-describe("apt's sources", () => {
+describe("the sources of apt are read", () => {
   test("each line of indextargets is a target", () => {
     expect(targets).toHaveLength(5);
     expect(targets[1]).toEqual({ uri: "http://mirror.example/debian/", suite: "bookworm", component: "main" });
@@ -39,7 +39,7 @@ describe("apt's sources", () => {
   });
 });
 
-describe("apt's options", () => {
+describe("the options of apt use private folders", () => {
   const options = aptOptions("/private/place");
 
   test("every folder that apt writes to is the private one", () => {
@@ -58,7 +58,7 @@ describe("apt's options", () => {
   });
 });
 
-describe("apt's output", () => {
+describe("progress of apt is read from its output", () => {
   test("progress is read from its status lines alone", () => {
     expect(parseProgress("dlstatus:3:41.2500:Retrieving file 3 of 46")).toBe(41.25);
     expect(parseProgress("Get:1 http://mirror.example trixie/main swiftlang")).toBeUndefined();

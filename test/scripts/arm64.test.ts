@@ -10,8 +10,8 @@ import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.t
 const noMetal = "there is no Metal on this system";
 const noReference = "the reference backend is TypeScript, the same on every processor";
 
-describe("arguments", () => {
-  test("name files and an emulated processor", () => {
+describe("arguments of the command are parsed", () => {
+  test("arguments name files and an emulated processor", () => {
     expect(parseWords(["test/quant", "--processor", "max", "test/linalg"])).toEqual({
       processor: "max",
       paths: ["test/quant", "test/linalg"],
@@ -23,7 +23,7 @@ describe("arguments", () => {
     expect(() => parseWords(["--processor"])).toThrow("got nothing");
   });
 
-  test("choose among the tests of operations and the cpu backend", () => {
+  test("arguments choose among the tests of operations and the cpu backend", () => {
     const all = chooseFiles([]);
     expect(all).toContain("test/ops/softmax/softmax.test.ts");
     expect(all).toContain("test/backend/cpu/matmul.test.ts");
@@ -56,8 +56,8 @@ test("Bun's path is replaced by the emulator's command wherever it is in a comma
   expect(emulating(["taskset", "-c", "0", "/bin/bun"], "/bin/bun", bun)).toEqual(["taskset", "-c", "0", ...bun]);
 });
 
-describe("counts", () => {
-  test("list a report's skipped tests and the reasons", () => {
+describe("skipped tests are counted", () => {
+  test("counts list a report's skipped tests and the reasons", () => {
     const report =
       '<testsuite name="a"><testcase name="one" classname="a" file="a.test.ts" assertions="1" />\n' +
       '<testcase name="exp &lt; on reference" classname="a &gt; b" file="a.test.ts">\n  <skipped />\n</testcase>\n' +
@@ -72,7 +72,7 @@ describe("counts", () => {
     expect(skippedTests(report).map(reasonOf)).toEqual([noReference, expect.stringContaining("compiler"), noMetal]);
   });
 
-  test("of processors are listed with what was skipped and what failed", () => {
+  test("counts of processors are listed with what was skipped and what failed", () => {
     const outcome = (passed: number, failures: readonly string[], skipped: readonly string[]) => ({
       counts: { passed, failed: failures.length, skipped: skipped.length, failures },
       skipped,
@@ -93,7 +93,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("come from runs of the files, including a file that tests only Metal", async () => {
+  test("counts come from runs of the files, including a file that tests only Metal", async () => {
     const library = join(buildFolder, cpuLibraryName);
     const processor = { name: "this Bun", bun: [process.execPath], library, isEmulated: true };
     const outcomes = await testOn(processor, ["test/quant/metal.test.ts", "test/ops/softmax/large.test.ts"]);

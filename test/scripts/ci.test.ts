@@ -28,7 +28,7 @@ test.each([
   ],
   ["one that does not come to its end", "Building\\n", 137, "0 passed, 1 failed", false],
   ["one that says nothing and succeeds", "", 0, "0 passed, 1 failed", false],
-] as const)("%s", (_, output, status, lastLine, succeeded) => {
+] as const)("the continuous integration step is right: %s", (_, output, status, lastLine, succeeded) => {
   expect(runCi(output, status)).toMatchObject({ lastLine, succeeded });
 });
 

@@ -31,7 +31,7 @@ test("every class has files", () => {
     expect([name, files.some((file) => classOf(file) === name)]).toEqual([name, true]);
 });
 
-test("a file whose results depend on the machine's load has the name of a class", () => {
+test("files whose results depend on the machine's load have one of the special endings", () => {
   const problems = files.flatMap((file) => {
     const text = readFileSync(join(packageRoot, file), "utf8");
     return Object.entries(words)

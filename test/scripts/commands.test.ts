@@ -34,7 +34,7 @@ function script(name: string, environment: Record<string, string>, ...words: str
 
 await installDependencies();
 
-describe("ORCHARD_SKIP_METAL=1", () => {
+describe("ORCHARD_SKIP_METAL=1 leaves the dylib out", () => {
   const skip = { ORCHARD_SKIP_METAL: "1" };
 
   const leftOut = "ORCHARD_SKIP_METAL=1: Swift is left out, and with it the metal backend.\n";
@@ -127,7 +127,7 @@ describe("nothing is built for", () => {
   /** A machine on which nothing can be built: no compiler, no Swift, no network, and the dylib is elsewhere. */
   const nothing = { PATH: empty, XDG_CACHE_HOME: empty, ORCHARD_BLAS: "" };
 
-  test.each(["train", "generate", "demo"])("%s --help, which is orchard's", (name) => {
+  test.each(["train", "generate", "demo"])("%s --help builds nothing, and shows orchard's help", (name) => {
     const { out, err, exitCode } = script(name, nothing, "--help");
     expect([err, exitCode]).toEqual(["", 0]);
     expect(out).toStartWith(`Usage: orchard ${name === "demo" ? "train" : name} `);
@@ -146,13 +146,13 @@ describe("nothing is built for", () => {
     "fixtures",
     "precedent",
     "verify:apple",
-  ])("%s --help, which is one line", (name) => {
+  ])("%s --help builds nothing, and prints one line", (name) => {
     const { out, err, exitCode } = script(name, nothing, "--help");
     expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
     expect(out).toStartWith(`bun run ${name} `);
   });
 
-  test("an invalid argument of train", () => {
+  test("an invalid argument of train builds nothing", () => {
     const { out, err, exitCode } = script("train", nothing, "--stepz", "5");
     const lines = [
       "error: unknown option '--stepz'",
@@ -162,7 +162,7 @@ describe("nothing is built for", () => {
     expect([out, err, exitCode]).toEqual(["", `${lines.join("\n")}\n`, 1]);
   });
 
-  test.each([[[]], [["ops", "matmul"]]])("options of bench after the names %j", (names) => {
+  test.each([[[]], [["ops", "matmul"]]])("options of bench after the names %j build nothing", (names) => {
     const { err, exitCode } = script("bench", nothing, ...names, "--threads", "2");
     expect([err, exitCode]).toEqual([
       expect.stringContaining(`Expected the name of one benchmark before --threads, got ${names.length} names.`),
@@ -202,10 +202,10 @@ test("the error for an unknown benchmark lists the benchmarks", () => {
   expect([err, exitCode]).toEqual([`Unknown benchmark "nothing"; the benchmarks are: ${known.join(", ")}.\n`, 1]);
 });
 
-describe("unsupported features of backends", () => {
+describe("unsupported features of backends are listed", () => {
   const report = join(empty, "report", "gaps.txt");
 
-  test("are listed at the end of a run with their reasons, before the counts, and forgotten by the next", () => {
+  test("unsupported features are listed with their reasons at the end of a run, before the counts", () => {
     mkdirSync(join(empty, "report"), { recursive: true });
     writeFileSync(report, "old float32 on cpu: of an earlier run\n");
     const { out, exitCode } = script("test", {}, "./test/support/gaps.ts");
@@ -216,7 +216,7 @@ describe("unsupported features of backends", () => {
     expect(readFileSync(report, "utf8").split("\n")).toHaveLength(3);
   });
 
-  test("are not mentioned if there are none", () => {
+  test("unsupported features are not mentioned if there are none", () => {
     const { out } = script("test", {}, "test/scripts/counts.test.ts");
     expect(out).not.toContain("What backends lack");
     expect(existsSync(report)).toBe(false);

@@ -7,7 +7,7 @@ const failing = (name: string) =>
   `Test Case '${name}' started at 2026-01-01 10:00:00.000\nA.swift:3: error: ${name} : XCTAssertTrue failed\n` +
   `Test Case '${name}' failed (0.1 seconds)\n`;
 
-describe("XCTest", () => {
+describe("tests are counted in reports of XCTest", () => {
   test("tests are counted, not assertions", () => {
     const summary = "Executed 2 tests, with 3 failures (0 unexpected) in 0.2 seconds";
     const output = `${passed("A.one")}${failing("A.two")}${summary}`;
@@ -46,7 +46,7 @@ describe("XCTest", () => {
   });
 });
 
-describe("JUnit", () => {
+describe("tests are counted in reports of JUnit", () => {
   const report =
     '<?xml version="1.0"?>\n' +
     '<testsuites name="bun test" tests="10" assertions="30" failures="2" skipped="1" time="0.1">\n' +

@@ -25,10 +25,10 @@ import { usually } from "../support/repeats.ts";
 const { path: folder } = testFolder("objects");
 const compiler = { command: ["c++"], linkFlags: [], version: "1", isClang: false };
 
-describe("generated headers", () => {
+describe("generated headers are written once", () => {
   const pathOf = (name: string) => join(folder, "native", ".build", name);
 
-  test("are written once, and again after a change", () => {
+  test("generated headers are written once, and again after a change", () => {
     writeGenerated(folder);
     const paths = generatedHeaders().map(({ name }) => pathOf(name));
     for (const path of paths) utimesSync(path, 1, 1);
@@ -38,7 +38,7 @@ describe("generated headers", () => {
     expect(readFileSync(paths[0]!, "utf8")).toBe(generatedHeaders()[0]!.text);
   });
 
-  test("declare the fields of each block in the order in which they are written", () => {
+  test("generated headers declare the fields of each block in the order in which they are written", () => {
     const text = generatedHeaders()
       .map((header) => header.text)
       .join("");
@@ -52,7 +52,7 @@ describe("generated headers", () => {
   });
 });
 
-describe("objects", () => {
+describe("objects of the build", () => {
   test("a file for every instruction set is compiled once for each, and the most basic set is linked first", () => {
     mkdirSync(join(folder, "kernels"), { recursive: true });
     for (const name of ["plain.cpp", "kernels/add.isa.cpp"]) writeFileSync(join(folder, name), "");
@@ -133,7 +133,7 @@ describe("objects", () => {
   );
 });
 
-describe("a quick build", () => {
+describe("a quick build compiles only what changed", () => {
   const names = ["matmul.matmul.baseline", "linalg.qr.baseline", "linalg.lu.isa.avx512", "quant.quant.isa.avx512"];
   const objects = (folder: string) =>
     names.map((name) => ({
@@ -144,7 +144,7 @@ describe("a quick build", () => {
   const built = (isClang: boolean, given: ReturnType<typeof objects>, stale = true) =>
     forNow({ isClang }, given, () => stale).map((object) => ({ name: objectName(object), flags: object.flags }));
 
-  test("compiles objects that are out of date quickly, without warnings, and keeps the others", () => {
+  test("a quick build compiles objects that are out of date, without warnings, and keeps the others", () => {
     const own = { ...objects("/objects")[0]!, source: "matmul/matmul.cpp" };
     const perSet = { ...own, source: "matmul/kernel.isa.cpp" };
     const flags = ["-O3", "-Wall", "-Werror", "-O2", "-fvect-cost-model=dynamic", "-w"];
@@ -171,7 +171,7 @@ describe("a quick build", () => {
     expect([quick.exitCode, quick.stderr.toString()]).toEqual([0, ""]);
   });
 
-  test("leaves out linalg and quant, which training never calls, unless one of them was compiled before", () => {
+  test("a quick build leaves out linalg and quant unless one of them was compiled before", () => {
     const place = mkdtempSync(join(folder, "families-"));
     expect(built(false, objects(place)).map(({ name }) => name)).toEqual([names[0]!]);
     writeFileSync(join(place, `${names[1]}.o`), "");
@@ -179,7 +179,7 @@ describe("a quick build", () => {
   });
 });
 
-describe("instruction sets", () => {
+describe("a machine needs a certain instruction set", () => {
   const all = ["baseline", "avx2", "avx512"].map((name) => ({ name, flags: [] }));
   const v3 = "avx avx2 fma f16c movbe bmi1 bmi2 abm";
   const v4 = `${v3} avx512f avx512bw avx512cd avx512dq avx512vl`;
@@ -275,21 +275,21 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
     const backends = new Set(codepaths().map(({ backend }) => backend));
     console.log(x.item().toFixed(3), cpuInfo(cpuLibrary().native).isas.join(), [...backends].join());`;
 
-  test("computes with the sets that it has, and never with others", async () => {
+  test("the dylib computes with the sets that it has, and never with others", async () => {
     expect(await runWith(["baseline"], compute)).toBe("64.000 baseline cpu\n");
   });
 
-  test("rejects a set that it was not built with, and names the command that builds it", async () => {
+  test("the dylib rejects a set that it was not built with, and names the command that builds it", async () => {
     const refused = await runWith(["baseline"], compute, { ORCHARD_CPU_ISA: "avx2" });
     expect(refused).toContain("this build of the dylib has no kernels for avx2: in a clone, `bun run build` compiles");
   });
 
-  test("for another processor is rejected as a whole", async () => {
+  test("a dylib for another processor is rejected as a whole", async () => {
     const refused = await runWith([], compute);
     expect(refused).toContain("the dylib was built for another processor");
   });
 
-  test("without linalg and quant it still links and trains, and errors name the build command", async () => {
+  test("a dylib without linalg and quant links and trains, and errors name the build command", async () => {
     const program = `
       import { codepaths, linalg, mseLoss, nn, optim, tensor } from "./src/index.ts";
       const model = new nn.Linear(2, 1);
@@ -303,7 +303,7 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
     expect(printed).toContain("has no function cholesky; `bun run build` rebuilds it");
   });
 
-  test("has every table that the headers declare", () => {
+  test("the dylib has every table that the headers declare", () => {
     const names = tableNames(sources);
     expect(names.length).toBeGreaterThan(30);
     expect(names).toEqual(expect.arrayContaining(["matmul_kernels", "unary_operations", "quant_kernels"]));

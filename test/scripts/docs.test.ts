@@ -38,11 +38,11 @@ describe("links of a page", () => {
     ["docs/decisions/0001.md", "[a](../nn.md)", "[a](../nn.md)"],
     ["docs/nn.md", "[a](#layers) [b](https://x.y/z.md)", "[a](#layers) [b](https://x.y/z.md)"],
     ["docs/nn.md", "`[a](../README.md)`", "`[a](../README.md)`"],
-  ])("in %s: %s", (file, given, expected) => {
+  ])("a link in %s is translated: %s", (file, given, expected) => {
     expect(text(file, given)).toBe(expected);
   });
 
-  test("to files that are not pages lead to the repository, and are plain text without one", () => {
+  test("links to files that are not pages lead to the repository, and are plain text without one", () => {
     const given = "see [`a.ts`](../src/a.ts), [b](nn.md) and [c](../src)";
     expect(text("docs/nn.md", given, "https://x.y/z")).toBe(
       "see [`a.ts`](https://x.y/z/blob/main/src/a.ts), [b](./nn.md) and [c](https://x.y/z/blob/main/src)",
@@ -76,7 +76,7 @@ describe("documents of the package", () => {
       cpSync(join(packageRoot, path), join(packed, path), { recursive: true });
   });
 
-  test("link only to packed files while the repository's address is not known", async () => {
+  test("documents link only to packed files while the repository's address is not known", async () => {
     expect(linkProblems(documents(), packed).length).toBeGreaterThan(50);
     await linkDocuments(packed, undefined);
     expect(linkProblems(documents(), packed)).toEqual([]);
@@ -84,7 +84,7 @@ describe("documents of the package", () => {
     expect(read("README.md")).toContain("| [A first program](docs/start.md) | Contributing |");
   });
 
-  test("link to the repository at the version's tag for everything else", async () => {
+  test("documents link to the repository at the version's tag for everything else", async () => {
     const start = `https://x.y/z/blob/v${packageFile.version}/`;
     await linkDocuments(packed, "https://x.y/z");
     expect(linkProblems(documents(), packed)).toEqual([]);

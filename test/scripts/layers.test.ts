@@ -40,7 +40,7 @@ test("a missing table is an error", () => {
 });
 
 describe("the check of layers accepts", () => {
-  test("imports from upper layers", () => {
+  test("imports from upper layers are accepted", () => {
     expect(
       problemsOf({
         "core/errors.ts": "export class OrchardError extends Error {}",
@@ -50,7 +50,7 @@ describe("the check of layers accepts", () => {
     ).toEqual([]);
   });
 
-  test("cycles of types within a folder", () => {
+  test("cycles of types within a folder are accepted", () => {
     expect(
       problemsOf({
         "tensor/a.ts": 'import { type B, b } from "./b.ts";\nexport type A = B;\nusing a = b;',
@@ -69,19 +69,19 @@ describe("the check of layers rejects", () => {
     ["a whole module", 'export * from "../tensor/b.ts";'],
     ["an effect", 'import "../tensor/b.ts";'],
     ["import()", 'export const b = () => import("../tensor/b.ts");'],
-  ])("an import from a lower layer: %s", (_, text) => {
+  ])("an import from a lower layer is rejected: %s", (_, text) => {
     expect(problemsOf({ "core/a.ts": text, "tensor/b.ts": "export const b = 1; export type B = 1;" })).toEqual([
       upward,
     ]);
   });
 
-  test("an import from a folder in the same row", () => {
+  test("an import from a folder in the same row is rejected", () => {
     expect(problemsOf({ "data/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
       "data/a.ts imports optim/b.ts, but optim is not above data in the table of layers",
     ]);
   });
 
-  test("an import from a lower layer of nn, or from the same row", () => {
+  test("an import from a lower layer of nn, or from the same row, is rejected", () => {
     const text = 'import { b } from "../models/b.ts";';
     const files = { "nn/layers/a.ts": text, "nn/transformer/a.ts": text, "nn/a.ts": 'import "./cache/c.ts";' };
     expect(problemsOf({ ...files, "nn/models/b.ts": "export const b = 1;", "nn/cache/c.ts": "" })).toEqual([
@@ -91,20 +91,20 @@ describe("the check of layers rejects", () => {
     ]);
   });
 
-  test("a folder that is missing in the table", () => {
+  test("a folder that is missing in the table is rejected", () => {
     expect(problemsOf({ "attic/a.ts": 'import "./b.ts";', "attic/b.ts": "export {};" })).toEqual([
       "attic is in no row of the table of layers",
     ]);
   });
 
-  test("a cycle of values, by its files, within a folder too", () => {
+  test("a cycle of values is rejected, by its files, within a folder too", () => {
     const importing = (name: string) => `import { x as y } from "./${name}.ts";\nexport const x = () => y;`;
     expect(
       problemsOf({ "core/a.ts": importing("b"), "core/b.ts": importing("c"), "core/c.ts": importing("a") }),
     ).toEqual(["a cycle of imports: core/a.ts → core/b.ts → core/c.ts → core/a.ts"]);
   });
 
-  test("a cycle of types across folders, next to one within a folder", () => {
+  test("a cycle of types across folders is rejected, next to one within a folder", () => {
     expect(
       problemsOf({
         "ops/a.ts": 'import type { B } from "./b.ts";\nimport type { C } from "./view/c.ts";\nexport type A = B | C;',

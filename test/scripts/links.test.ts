@@ -7,13 +7,13 @@ import { documents, linkProblems, linksOf } from "../../scripts/docs/links.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
-describe("the repository's documents", () => {
-  test("link to existing files and headings", () => {
+describe("links in documents lead somewhere", () => {
+  test("documents link to existing files and headings", () => {
     expect(documents()).toContain("docs/nn.md");
     expect(linkProblems()).toEqual([]);
   });
 
-  test("lead to every page of docs", () => {
+  test("documents lead to every page of docs", () => {
     const linked = documents().flatMap((file) =>
       linksOf(readFileSync(join(packageRoot, file), "utf8")).map(({ target }) => basename(target.split("#")[0]!)),
     );
@@ -21,7 +21,7 @@ describe("the repository's documents", () => {
     expect(pages.filter((page) => !linked.includes(basename(page)))).toEqual([]);
   });
 
-  test("lead from the gallery to every example", () => {
+  test("the gallery leads to every example", () => {
     const gallery = readFileSync(join(packageRoot, "docs", "gallery.md"), "utf8");
     const helpers = ["digits.ts", "file_kind_model.ts", "packages.ts", "picture.ts"];
     const examples = [...new Bun.Glob("*.ts").scanSync({ cwd: join(packageRoot, "examples") })];
@@ -45,7 +45,7 @@ describe("a broken link is reported", () => {
     ["[a](page.md#page-two)", ['page.md:3: page.md has no heading "page-two"']],
     ["[a][b]\n\n[b]: nothing.md", ["page.md:5: nothing.md is not there"]],
     ["```md\n[a](nothing.md)\n```\n\n`[a](nothing.md)` [a](#page-one) [a](page.md#page-one) [a](https://x.y)", []],
-  ])("%j", (text, expected) => {
+  ])("the broken link %j is reported", (text, expected) => {
     expect(problems(text)).toEqual(expected);
   });
 });

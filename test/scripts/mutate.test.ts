@@ -28,7 +28,7 @@ const mutants = (source: string, changes: readonly Change[]): string[] =>
 const ofTypeScript = (source: string) => mutants(source, typescriptChanges(source, "a.ts"));
 const ofCpp = (source: string) => mutants(source, cppChanges(source, "a.h"));
 
-describe("mistakes in TypeScript", () => {
+describe("mistakes are made in TypeScript", () => {
   test.each([
     ["const x = a - b;", ["arithmetic: const x = a + b;"]],
     ["const x = a < b;", ["boundary: const x = a <= b;", "comparison: const x = a >= b;"]],
@@ -53,14 +53,14 @@ describe("mistakes in TypeScript", () => {
     ["const x = A.max(a, b);", ["call: const x = A.min(a, b);"]],
     ["const x = a.min(b);", ["call: const x = a.max(b);", "removed call: const x = a;"]],
     ["const x = (a +\n b);", ["arithmetic: const x = (a -\n b);"]],
-  ])("%s", (source, expected) => {
+  ])("%s is mutated as expected", (source, expected) => {
     const found = ofTypeScript(source);
     expect(found).toHaveLength(expected.length);
     for (const [at, part] of expected.entries()) expect(found[at]).toContain(part);
   });
 });
 
-describe("mistakes in C++ and kernels", () => {
+describe("mistakes are made in C++ and kernels", () => {
   test.each([
     ["float x = a * b;", ["arithmetic: float x = a / b;"]],
     ["device float *x = y;", []],
@@ -77,12 +77,12 @@ describe("mistakes in C++ and kernels", () => {
     ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapping these arguments changes nothing
     ["auto y = fma(a, b, c);", ["swapped arguments: auto y = fma(a, c, b);"]],
     ["x = y; // a + b", ["removed statement: ; // a + b"]],
-  ])("%s", (source, expected) => {
+  ])("%s is mutated as expected", (source, expected) => {
     expect(ofCpp(source)).toEqual(expected);
   });
 });
 
-describe("over the files of the repository", () => {
+describe("mutations work in the files of the repository", () => {
   test("each mutation changes one line, and TypeScript still parses", async () => {
     const files = (await filesOf(packageRoot)).filter((file) => languageOf(file) !== undefined);
     for (const { files: own, name } of languages)
@@ -135,7 +135,7 @@ function smallRepository(name: string): (path: string, text: string) => void {
   return write;
 }
 
-describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
+describe.skipIf(Bun.which("git") === null)("mutants in a small repository are judged", () => {
   test("the nearest tests come first, and unrelated ones are left out", () => {
     const write = smallRepository("nearest");
     const tests = new Tests(folder.file("nearest"));
@@ -327,7 +327,7 @@ test.skipIf(!hasCompiler())("lines of C++ for another machine are excluded", asy
   expect(readFileSync(join(root, "native", "cpu", "a.h"), "utf8")).toBe(source);
 });
 
-describe("running tests", () => {
+describe("tests run in shared processes", () => {
   test("files share a process up to some seconds, and those that depend on load run separately", () => {
     const files = ["a 4", "b 10", "c 2", "d.memory 1", "e 1", "f 100", "g 1"].map((text) => {
       const [name, seconds] = text.split(" ");
@@ -355,7 +355,7 @@ describe("running tests", () => {
 });
 
 describe("arguments of `bun run mutate`", () => {
-  test("are parsed", () => {
+  test("arguments of the command are parsed", () => {
     const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, skip: 0, jobs: 1, seconds: 180 };
     expect(readMutateOptions([])).toEqual(plain);
     expect(readMutateOptions(["--seed=7", "--count=3", "--skip=4", "--jobs=2", "--seconds=60", "src/optim/"])).toEqual({

@@ -99,7 +99,7 @@ test("outcomes are not kept without git", async () => {
   expect(await Outcomes.open({ root })).toBeUndefined();
 });
 
-describe("a part", () => {
+describe("a part of the tests is run once", () => {
   // The part's output would look like that of the suite that runs this file.
   let log: ReturnType<typeof spyOn>;
   beforeEach(() => {
@@ -107,7 +107,7 @@ describe("a part", () => {
   });
   afterEach(() => log.mockRestore());
 
-  test("that passed is not run again, and says so", async () => {
+  test("a part that passed is not run again, and says so", async () => {
     const outcomes = await open();
     const result = await runKept("Swift tests", outcomes, () => Promise.reject(new Error("it ran")));
     expect(result.counts).toEqual({ ...noTests, passed: 50, kept: 50 });
@@ -115,7 +115,7 @@ describe("a part", () => {
     expect(describeKept([{ ...result, counts: noTests }])).toBe("");
   });
 
-  test("that fails is run each time", async () => {
+  test("a part that fails is run each time", async () => {
     const outcomes = await open();
     for (const message of ["first", "second"]) {
       const result = await runKept("Packages", outcomes, async () => oneFailed(message));
@@ -123,7 +123,7 @@ describe("a part", () => {
     }
   });
 
-  test("adds kept outcomes to new ones", () => {
+  test("a part adds kept outcomes to new ones", () => {
     const earlier = [
       { passed: 3, skipped: 1 },
       { passed: 4, skipped: 0 },

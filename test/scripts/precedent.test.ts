@@ -48,8 +48,8 @@ test("nothing in our sources is without a precedent or a reason", () => {
   expect(precedentProblems(present, argued)).toEqual([]);
 });
 
-describe("the error names the line of", () => {
-  test.each(Object.entries(kernelPlants))("%s in a kernel", (_, plant) => {
+describe("the error names the line of a construct", () => {
+  test.each(Object.entries(kernelPlants))("the error names %s in a kernel", (_, plant) => {
     const files = sources.kernels;
     fc.assert(
       fc.property(draws, (draw) => {
@@ -60,7 +60,7 @@ describe("the error names the line of", () => {
     );
   });
 
-  test("one in a header, which a kernel includes", () => {
+  test("the error names one in a header, which a kernel includes", () => {
     const path = "common/bits.h";
     const file = { path: `kernels/${path}`, text: sources.headers[path]! };
     const planted = kernelPlants["as_type as a member of a namespace"]!([file], () => 0.5);
@@ -69,7 +69,7 @@ describe("the error names the line of", () => {
     expect(found(planted, changed)).toEqual([`${planted.file.path}:${planted.line}`]);
   });
 
-  test.each(Object.entries(swiftPlants))("%s in Swift", (_, plant) => {
+  test.each(Object.entries(swiftPlants))("the error names %s in Swift", (_, plant) => {
     const files = sources.swift.filter(({ text }) => !text.includes("#if canImport(MetalRuntime)")); // absent on Macs
     fc.assert(
       fc.property(draws, (draw) => {
@@ -80,7 +80,7 @@ describe("the error names the line of", () => {
     );
   });
 
-  test("one in a program inside a string of another file", () => {
+  test("the error names one in a program inside a string of another file", () => {
     const path = "swift/Sources/OrchardMetal/Capabilities.swift";
     const own = sources.others.find((file) => file.path === path)!;
     const text = own.text.replace("simd_sum(lane)", "simd_summe(lane)");
@@ -91,7 +91,7 @@ describe("the error names the line of", () => {
 });
 
 describe("the list of reasons", () => {
-  test("has at most 20 rows, each with a reason", () => {
+  test("the list of reasons has at most 20 rows, each with a reason", () => {
     const many = Array.from({ length: 21 }, (_, index) => ({ construct: `keyword k${index}`, reason: "none" }));
     expect(precedentProblems(present, [...argued, ...many])).toContain(
       `${arguedFile}: expected at most 20 constructs, got ${argued.length + 21}`,
@@ -99,14 +99,14 @@ describe("the list of reasons", () => {
     expect(argued.filter(({ reason }) => reason.length < 20)).toEqual([]);
   });
 
-  test("has no unnecessary row", () => {
+  test("the list of reasons has no unnecessary row", () => {
     const problems = precedentProblems(present, [...argued, { construct: "keyword goto", reason: "none" }]);
     expect(problems.filter((problem) => !problem.includes("at most 20"))).toEqual([
       `${arguedFile}: is no longer needed: keyword goto`,
     ]);
   });
 
-  test("requires a reason for each row", () => {
+  test("the list requires a reason for each row", () => {
     for (const { construct } of argued) {
       const others = argued.filter((own) => own.construct !== construct);
       for (const list of [others, [...others, { construct, reason: "" }]])
@@ -114,14 +114,14 @@ describe("the list of reasons", () => {
     }
   });
 
-  test("states what verifies each row on a Mac", () => {
+  test("the list states what verifies each row on a Mac", () => {
     const rows = readFileSync(join(packageRoot, arguedFile), "utf8").split("\n");
     const wrong = rows.filter((row) => row && !row.startsWith("# ") && !/^[^\t]+\t[^\t]{20,}\t[^\t]{10,}$/.test(row));
     expect(wrong).toEqual([]);
   });
 });
 
-describe("a corpus", () => {
+describe("a corpus counts projects by construct", () => {
   const { path: root } = testFolder("precedent");
 
   function project(name: string, files: Record<string, string>): string {
@@ -136,7 +136,7 @@ describe("a corpus", () => {
     `#include <metal_stdlib>\nusing namespace metal;\nkernel void f(device float *x [[buffer(0)]]) { ${body} }\n`;
   const read = (...folders: string[]) => readCorpus(folders, ourUses({ ...sources, kernels: [], swift: [] }));
 
-  test("counts a project once for each construct, and a file that two projects share once", () => {
+  test("a corpus counts a project once for each construct, and a file that two projects share once", () => {
     const one = project("a/one", { "x.metal": kernel("x[0] = fabs(x[1]);"), "y.metal": kernel("x[1] = fabs(x[2]);") });
     const copy = project("b/copy", { "z.metal": kernel("x[0]  =  fabs(x[1]);") });
     const two = project("c/two", { "x.metal": kernel("x[0] = fabs(x[3]) + 1.0h;") });
@@ -146,7 +146,7 @@ describe("a corpus", () => {
     expect(counts.get("literal float 1.1 h")).toBe(1);
   });
 
-  test("leaves out a project's own names, and follows its includes", () => {
+  test("a corpus leaves out a project's own names, and follows its includes", () => {
     const own = project("d/own", {
       "include/own.h": "#pragma once\ntemplate <typename T> T own_function(T x) { return metal::exp(x); }\n",
       "src/x.metal": `#include "own.h"\n${kernel("x[0] = own_function(x[1]);")}`,
@@ -156,7 +156,7 @@ describe("a corpus", () => {
     expect(counts.get("name metal::exp")).toBe(1);
   });
 
-  test("reads programs in strings, Swift, and calls of Metal's interface from other languages", () => {
+  test("a corpus reads programs in strings, Swift, and calls of Metal's interface from other languages", () => {
     const host = project("e/host", {
       "x.mm": `id<MTLBuffer> b = [device newBufferWithLength:4 options:MTLResourceStorageModeShared];
         const char* source = R"(${kernel("x[0] = rint(x[1]);")})";`,
@@ -168,14 +168,14 @@ describe("a corpus", () => {
       expect([construct, swift.counts.get(construct)]).toEqual([construct, 1]);
   });
 
-  test("must state the version of each project", () => {
+  test("a corpus must state the version of each project", () => {
     mkdirSync(join(root, "f", "none"), { recursive: true });
     expect(() => read(join(root, "f", "none"))).toThrow("has no version");
     expect(() => read(join(root, "missing"))).toThrow("expected the folder of a project");
   });
 });
 
-describe("a precedent", () => {
+describe("a construct has a precedent in the corpus", () => {
   test.each([
     ["name fabs", ["name metal::fabs"], true],
     ["name metal::as_type", ["name as_type", "keyword as_type"], false],
@@ -191,11 +191,11 @@ describe("a precedent", () => {
     ["member MTLDataType.float4", ["member float4"], false],
     ["function f(a:_:)", ["method f(a:)"], true],
     ["method f(a:)", ["function f(a:)"], false],
-  ])("of %s is %j: %p", (construct, known, is) => {
+  ])("the precedent of %s is %j: %p", (construct, known, is) => {
     expect(new Table(known).has(construct)).toBe(is);
   });
 
-  test("is in a sorted table, which names each project with its version", () => {
+  test("precedents are in a sorted table, which names each project with its version", () => {
     for (const language of languages) {
       const lines = readFileSync(tableFile(language), "utf8").trimEnd().split("\n");
       const rows = lines.filter((line) => !line.startsWith("# "));

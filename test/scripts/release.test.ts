@@ -13,7 +13,7 @@ import { testFolder } from "../support/folder.ts";
 
 const strings = (...names: string[]) => new TextEncoder().encode(`\u007fELF\0${names.join("\0")}\0`);
 
-test("the newest glibc version among a library's symbols", () => {
+test("the newest glibc version among a library's symbols is found", () => {
   expect(glibcNeeded(strings("exp", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.9", "GLIBCXX_3.4.30"))).toBe("2.17");
   expect(glibcNeeded(strings("GLIBC_2.27", "GLIBC_2.3.4", "XGLIBC_2.99", "GLIBC_PRIVATE"))).toBe("2.27");
 });
@@ -130,14 +130,17 @@ found["${name}"] = async () => [
     await bundleLibrary(folder, []);
   });
 
-  test.each(["bundle/bytecode.js", "bundle/library.js", "modules.js"])("%s", (file) => {
-    const program = `const exported = require(${JSON.stringify(join(folder, "src", file))});
+  test.each(["bundle/bytecode.js", "bundle/library.js", "modules.js"])(
+    "%s has the same exports in each form",
+    (file) => {
+      const program = `const exported = require(${JSON.stringify(join(folder, "src", file))});
       const { found } = exported.library ?? exported;
       for (const name in found) console.log(name, JSON.stringify(await found[name]()));`;
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
-    const lines = [1, 2, 3].map((named, at) => {
-      return `${Object.keys(packages)[at]} ${JSON.stringify(["Made", named, true, named, named, true])}\n`;
-    });
-    expect([stdout.toString(), stderr.toString()]).toEqual([lines.join(""), ""]);
-  });
+      const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
+      const lines = [1, 2, 3].map((named, at) => {
+        return `${Object.keys(packages)[at]} ${JSON.stringify(["Made", named, true, named, named, true])}\n`;
+      });
+      expect([stdout.toString(), stderr.toString()]).toEqual([lines.join(""), ""]);
+    },
+  );
 });

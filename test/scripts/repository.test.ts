@@ -12,7 +12,7 @@ const read = (path: string) => readFileSync(join(packageRoot, path), "utf8");
 const files = (pattern: string) => [...new Bun.Glob(pattern).scanSync({ cwd: packageRoot })].sort();
 const sources = [...files("src/**/*.ts"), ...files("scripts/**/*.ts")];
 
-describe("environment variables", () => {
+describe("environment variables are documented", () => {
   const page = [...read("docs/environment.md").matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)];
 
   test("docs/environment.md equals the declaration, row by row", () => {
@@ -38,14 +38,14 @@ describe("environment variables", () => {
     expect(declared.sort()).toEqual(settings);
   });
 
-  test("the README's are declared", () => {
+  test("the README's variables are declared", () => {
     const named = [...read("README.md").matchAll(/`((?:ORCHARD|XDG)_[A-Z_]+)=/g)].map(([, name]) => name!);
     expect(named.length).toBeGreaterThan(3);
     expect(named.filter((name) => !(name in environmentVariables))).toEqual([]);
   });
 });
 
-describe("the package", () => {
+describe("the package exports what exists", () => {
   test("everything that is exported or run exists", () => {
     const entries = Object.values(packageFile.exports).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
@@ -67,7 +67,7 @@ describe("the package", () => {
     expect(read("bun.lock")).not.toMatch(/https?:\/\//);
   });
 
-  test("it depends on the packages that its sources import, or contains a copy, and on no other", () => {
+  test("the package depends on the packages that its sources import, or contains a copy, and on no other", () => {
     const imported = files("src/**/*.ts").flatMap((path) =>
       [...read(path).matchAll(/\b(?:from |import\(|require\()"([^."\s][^"\s]*)"/g)].map(([, name]) => name!),
     );
@@ -80,7 +80,7 @@ describe("the package", () => {
     expect([...new Set(others)].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort());
   });
 
-  test("an optional package is not installed with it, and an error names the version", () => {
+  test("an optional package is not installed with the package, and an error names the version", () => {
     const { peerDependencies, peerDependenciesMeta, devDependencies } = packageFile;
     const names = ["@wasm-audio-decoders/flac", "mpg123-decoder", "sharp"] as const;
     expect(peerDependenciesMeta).toEqual(Object.fromEntries(names.map((name) => [name, { optional: true }])) as never);
@@ -98,8 +98,8 @@ describe("the package", () => {
   });
 });
 
-describe("setup", () => {
-  test("TypeScript is strict", () => {
+describe("the repository is set up as documented", () => {
+  test("the compiler's options are strict", () => {
     const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
     for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
       expect([option, compilerOptions[option]]).toEqual([option, true]);
@@ -195,7 +195,7 @@ interface Job {
   readonly permissions: unknown;
 }
 
-describe("documents", () => {
+describe("links of documents exist", () => {
   const documents = [...files("*.md"), ...files("docs/**/*.md")];
   const links = documents.flatMap((document) =>
     [...read(document).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target]) => ({ document, target: target! })),

@@ -35,16 +35,16 @@ function run(command: readonly string[]): { readonly code: number; readonly erro
   return { code: exitCode, errors: stderr.toString() };
 }
 
-describe.if(node !== null)("in Node.js", () => {
+describe.if(node !== null)("the package explains that Node.js is not supported", () => {
   const version = node === null ? "" : Bun.spawnSync([node, "--version"]).stdout.toString().trim().slice(1);
 
-  test("importing it is an error of one sentence", () => {
+  test("importing the package is an error of one sentence in Node.js", () => {
     const { code, errors } = run([node!, "--input-type=module", "-e", 'await import("./src/index.js")']);
     expect(code).toBe(1);
     expect(errors).toContain(`Error: ${sentence(`Node.js ${version}`)}\n`);
   });
 
-  test("the command prints only that sentence", () => {
+  test("in Node.js, the command prints only that sentence", () => {
     expect(run([node!, "src/cli/orchard.js", "doctor"])).toEqual({
       code: 1,
       errors: `${sentence(`Node.js ${version}`)}\n`,

@@ -114,7 +114,7 @@ function jobOf(sanitizer: Sanitizer, files: readonly string[], callers = 1): Job
 const run = (sanitizer: Sanitizer, name: string, calls: readonly Call[], callers?: number): Promise<Replayed> =>
   replay(jobOf(sanitizer, record(name, calls), callers));
 
-describe("the replay", () => {
+describe("the replay finds faults in recorded calls", () => {
   test("calls without a fault have no finding; functions without a record are named", async () => {
     for (const sanitizer of sanitizers) {
       const { calls, tooLarge, notRecorded, findings } = await run(sanitizer, `right-${sanitizer.name}`, [
@@ -176,13 +176,13 @@ describe("the replay", () => {
   });
 });
 
-describe("findings", () => {
+describe("sanitizers find each mistake", () => {
   test.each([
     ["readOneTooMany", "heap-buffer-overflow"],
     ["readOneBefore", "use-after-poison|heap-buffer-overflow"],
     ["writeBehindScratch", "use-after-poison"],
     ["overflow", "signed integer overflow"],
-  ])("AddressSanitizer and UndefinedBehaviorSanitizer: %s", async (name, kind) => {
+  ])("AddressSanitizer and UndefinedBehaviorSanitizer find %s", async (name, kind) => {
     const { calls, findings } = await run(address, name, [fault("sum"), fault(name), fault("sum", 3)]);
     expect(findings.map((finding) => finding.calls)).toEqual([[`1 (${name})`]]);
     expect(findings[0]!.report).toMatch(new RegExp(kind));
@@ -190,14 +190,14 @@ describe("findings", () => {
     expect(calls).toBe(2);
   });
 
-  test.each([1, 4])("ThreadSanitizer: a race, with %d callers", async (callers) => {
+  test.each([1, 4])("ThreadSanitizer finds a race, with %d callers", async (callers) => {
     const { findings } = await run(thread, `race-${callers}`, [fault("sum"), fault("race", 64)], callers);
     expect(findings).toHaveLength(1);
     expect(findings[0]!.calls).toContain("1 (race)");
     expect(findings[0]!.report).toContain("data race");
   });
 
-  test("a call with an unexpected status, and the sanitizer's report of a later one", async () => {
+  test("a call with an unexpected status is found, and the sanitizer's report of a later one", async () => {
     const refused = { ...fault("sum", 5), status: Status.invalidArgument };
     const { findings } = await run(address, "both", [refused, fault("overflow")]);
     expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (sum)", "1 (overflow)"]);
@@ -212,7 +212,7 @@ describe("findings", () => {
   });
 });
 
-describe("the command", () => {
+describe("the command replays every instruction set", () => {
   test("every instruction set is replayed under both sanitizers, and one with several callers", () => {
     const isas = ["baseline", "avx2"];
     expect(settingsOf(address, isas)).toEqual([

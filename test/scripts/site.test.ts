@@ -31,7 +31,7 @@ const siteOf = (more = "") =>
   });
 
 describe("links of built pages", () => {
-  test("lead to pages with and without their extension, to files and to anchors", async () => {
+  test("links lead to pages with and without their extension, to files and to anchors", async () => {
     expect(await checkSiteLinks(siteOf(), "/base/")).toEqual({ pages: 3, links: 6, problems: [] });
   });
 
@@ -43,7 +43,7 @@ describe("links of built pages", () => {
     ['<img src="/base/other.svg">', "guide: /base/other.svg: leads to no page or file"],
     ['<script src="/guide.js"></script>', "guide: /guide.js: is outside /base/"],
     ['<a href="http://[">', "guide: http://[: is not a valid address"],
-  ])("are reported if they are broken: %s", async (link, problem) => {
+  ])("broken links are reported: %s", async (link, problem) => {
     const { links, problems } = await checkSiteLinks(siteOf(link), "/base/");
     expect(problems).toEqual([problem]);
     expect(links).toBe(7);
@@ -60,7 +60,7 @@ const dtypeList = '<span>|</span> "float16"\n  <b>|</b> <i>&quot;bfloat16&quot;<
 const throwing = (words: string) =>
   `<h2 id="throws" tabindex="-1">Throws <a href="#throws"></a></h2><p>${words} it is</p>`;
 
-describe("the check", () => {
+describe("the check of pages builds once", () => {
   /** Required text of the first page. */
   const banner = '<link rel="icon" href="/favicon.svg"><p class="tagline">a <code>bun add orchard-metal</code></p>';
 
@@ -78,14 +78,14 @@ describe("the check", () => {
     return { builds, failures: counts.failures, passed: counts.passed };
   }
 
-  test("builds once for contents that pass, and then uses the result, in any clone", async () => {
+  test("the check builds once for contents that pass, and then uses the result, in any clone", async () => {
     const cache = join(root, "passes");
     expect(await check(cache, '<a href="/">')).toEqual({ builds: 1, failures: [], passed: 1 });
     expect(readdirSync(cache)).toEqual([`${await docsKey()}.json`]);
     expect(await check(cache, '<a href="/">')).toEqual({ builds: 0, failures: [], passed: 1 });
   });
 
-  test("fails for a dead link every time", async () => {
+  test("the check fails for a dead link every time", async () => {
     const cache = join(root, "dead");
     const expected = { builds: 1, failures: ["/: /nothing: leads to no page or file"], passed: 0 };
     expect(await check(cache, '<a href="/nothing">')).toEqual(expected);
@@ -96,7 +96,7 @@ describe("the check", () => {
   test.each([
     [1_000_000, []],
     [1_000_001, [expect.stringContaining("the search index has 1000001 bytes, expected at most 1000000")]],
-  ])("fails for a search index of more than 1 MB: %d bytes", async (bytes, failures) => {
+  ])("the check fails for a search index of more than 1 MB: %d bytes", async (bytes, failures) => {
     const index = { "assets/chunks/@localSearchIndexroot.abc.js": "a".repeat(bytes) };
     expect((await check(join(root, `search-${bytes}`), '<a href="/">', index)).failures).toEqual(failures);
   });
@@ -110,19 +110,19 @@ describe("the check", () => {
     ["api/type-aliases/DType.html", dtypeList, []],
     ["api/functions/add.html", throwing("if"), ["api/functions/add.html: it does not name the thrown error"]],
     ["api/functions/add.html", throwing("<code>ShapeError</code> if"), []],
-  ])("fails for missing content in %s: %s", async (file, text, problems) => {
+  ])("the check fails for missing content in %s: %s", async (file, text, problems) => {
     const page = { "api/orchard-metal/namespaces/nn/index.html": "", [file]: text };
     const { failures } = await check(join(root, `content-${Bun.hash(file + text)}`), "", page);
     expect(failures).toEqual(problems.map((problem) => expect.stringContaining(problem)));
   });
 
-  test("throws errors of the build, and caches nothing", async () => {
+  test("the check throws errors of the build, and caches nothing", async () => {
     const cache = join(root, "throws");
     await expect(check(cache, new Failure("1 dead link(s) found"))).rejects.toThrow("1 dead link(s) found");
     expect(existsSync(cache)).toBe(false);
   });
 
-  test("depends on every page, source and tool, not on the clone's path", async () => {
+  test("the check depends on every page, source and tool, not on the clone's path", async () => {
     const sources = docsSources();
     const site = ["site/.vitepress/config.ts", "site/bun.lock", "site/typedoc_plugin.ts"];
     const pages = ["README.md", "CHANGELOG.md", "docs/start.md", "docs/pictures/demo.svg"];

@@ -28,7 +28,7 @@ describe("arguments of `bun run test`", () => {
   };
   const read = (...words: string[]) => readOptions([...words, "--seed", "7"]);
 
-  test("are parsed", () => {
+  test("arguments of the suite are parsed", () => {
     expect(read()).toEqual(plain);
     expect(read("--all")).toEqual({ ...plain, isFull: true });
     expect(read("--again")).toEqual({ ...plain, isAgain: true });
@@ -63,7 +63,7 @@ describe("the order of files", () => {
   const files = Array.from({ length: 40 }, (_, at) => `test/${at}.test.ts`);
   const timings = (file: string) => (file === "test/7.test.ts" ? 400 : 1);
 
-  test("depends on the seed: all of the files, regardless of their order", () => {
+  test("the order depends on the seed, and has all of the files, regardless of their order", () => {
     fc.assert(
       fc.property(fc.nat(), fc.shuffledSubarray(files, { minLength: 40 }), (seed, shuffled) => {
         const order = inOrderOf(seed, shuffled, timings);
@@ -73,7 +73,7 @@ describe("the order of files", () => {
     );
   });
 
-  test("differs by seed, and a file of 16 times the time of others comes first", () => {
+  test("the order differs by seed, and a file of 16 times the time of others comes first", () => {
     const orders = Array.from({ length: 200 }, (_, seed) => inOrderOf(seed, files, timings));
     expect(new Set(orders.map(([first]) => first))).toEqual(new Set(["test/7.test.ts"]));
     expect(new Set(orders.map(([, second]) => second)).size).toBe(files.length - 1);
@@ -96,7 +96,7 @@ describe("the order of files", () => {
     );
   });
 
-  test("equals the order in which Bun runs files in one process", async () => {
+  test("the order equals that in which Bun runs files in one process", async () => {
     const run = async (seed: number) => {
       const words = ["test", `--seed=${seed}`, "test/scripts/timeout", "test/scripts/gaps", "test/tensor/frozen"];
       const child = Bun.spawn([process.execPath, "scripts/launch.ts", ...words], {
@@ -184,7 +184,7 @@ describe("tests affected by a change", () => {
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
 
-  test("import the file, also for its types, or have its family if nothing imports it", () => {
+  test("tests are affected if they import the file or its types, or have its family if nothing imports it", () => {
     expect(reached("src/low.ts")).toEqual(["test/cli/run.test.ts", "test/ops/scan/scan.test.ts"]);
     expect(reached("src/worker_main.ts")).toEqual(["test/pool.test.ts"]);
     expect(reached("src/other.ts")).toEqual(["test/cli/join.test.ts", "test/types.test.ts"]);
@@ -204,25 +204,28 @@ describe("tests affected by a change", () => {
     expect(reached("LICENSE")).toEqual([]);
   });
 
-  test.skipIf(Bun.which("git") === null)("git's changed files: edited, staged, new and removed files", async () => {
-    const git = (...words: string[]) =>
-      Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: folder.path });
-    git("init");
-    git("add", ".");
-    git("commit", "-m", "first");
-    expect(await changedFiles(folder.path)).toEqual([]);
-    write("src/low.ts", "export const low = 2;\n");
-    write("src/new name.ts");
-    write("test/optim/muon.test.ts", "changed\n");
-    git("add", "test/optim/muon.test.ts");
-    git("rm", "-q", "test/readme.test.ts");
-    expect(await changedFiles(folder.path)).toEqual([
-      "src/low.ts",
-      "src/new name.ts",
-      "test/optim/muon.test.ts",
-      "test/readme.test.ts",
-    ]);
-  });
+  test.skipIf(Bun.which("git") === null)(
+    "git's changed files are found: edited, staged, new and removed files",
+    async () => {
+      const git = (...words: string[]) =>
+        Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: folder.path });
+      git("init");
+      git("add", ".");
+      git("commit", "-m", "first");
+      expect(await changedFiles(folder.path)).toEqual([]);
+      write("src/low.ts", "export const low = 2;\n");
+      write("src/new name.ts");
+      write("test/optim/muon.test.ts", "changed\n");
+      git("add", "test/optim/muon.test.ts");
+      git("rm", "-q", "test/readme.test.ts");
+      expect(await changedFiles(folder.path)).toEqual([
+        "src/low.ts",
+        "src/new name.ts",
+        "test/optim/muon.test.ts",
+        "test/readme.test.ts",
+      ]);
+    },
+  );
 });
 
 test("the slowest files of Bun's report are listed, the slowest first", () => {

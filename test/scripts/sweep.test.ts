@@ -70,7 +70,7 @@ describe("every function of the library is drawn, with these exceptions", () => 
       typeof value === "function" && !drawn.has(prefix + name) ? [name] : [],
     );
 
-  test("operations that PyTorch lacks, and those that read JavaScript's arrays", () => {
+  test("exceptions are operations that PyTorch lacks, and those that read JavaScript's arrays", () => {
     const others: string[] = operationNames.filter((name) => !drawn.has(name));
     const ofComplex = others.filter((name) => complexFunctions.has(name));
     expect(new Set(ofComplex)).toEqual(new Set(complexFunctions)); // no operand of the sweep is complex
@@ -79,13 +79,13 @@ describe("every function of the library is drawn, with these exceptions", () => 
     ]);
   });
 
-  test("linear algebra that continues with another function's factors", () => {
+  test("exceptions are functions of linear algebra that continue with another function's factors", () => {
     expect(missing(linalg, "linalg.").sort()).toEqual([
       ...["cross", "householderProduct", "ldlSolve", "luSolve", "ormqr", "tensorInv"],
     ]);
   });
 
-  test("frequencies, windows, filters, and functions of signals that PyTorch lacks", () => {
+  test("exceptions are frequencies, windows, filters, and functions of signals that PyTorch lacks", () => {
     expect(missing(fft, "fft.").sort()).toEqual(["fftfreq", "rfftfreq"]);
     expect(missing(signal, "signal.").sort()).toEqual([
       ...["bartlettWindow", "blackmanWindow", "convolve", "correlate", "hammingWindow", "hannWindow", "istft"],
@@ -105,7 +105,7 @@ describe("every function of the library is drawn, with these exceptions", () => 
     ]);
   });
 
-  test("optimizers that PyTorch lacks, or that call the loss themselves", () => {
+  test("exceptions are optimizers that PyTorch lacks, or that call the loss themselves", () => {
     const isOptimizer = (name: string) => (optim as Record<string, unknown>)[name] !== optim.Optimizer && steps(name);
     expect(missing(optim, "optim.").filter(isOptimizer).sort()).toEqual(["Adafactor", "LBFGS", "Lion", "Muon"]);
   });
@@ -118,7 +118,7 @@ const steps = (name: string): boolean => prototypeOf(optim, name) instanceof opt
 
 describe("each drawing runs, small", () => {
   for (const [at, { family, name, drawing }] of drawings.entries()) {
-    test(`${family}: ${name}`, () => {
+    test(`${family} runs: ${name}`, () => {
       for (const seed of [1, 2]) {
         const each = caseOf(family, name, drawing(new SmallDraw(seed, at)));
         checkSound(each);

@@ -10,8 +10,8 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("toolchain");
 
-describe("Swift's version", () => {
-  test("is read from the messages of Swift's and Apple's compilers", () => {
+describe("the version of Swift is read", () => {
+  test("Swift's version is read from the messages of Swift's and Apple's compilers", () => {
     expect(parseSwiftVersion("Swift version 6.0.3 (swift-6.0.3-RELEASE)\nTarget: x86_64")).toBe("6.0.3");
     expect(parseSwiftVersion("swift-driver version: 1.115 Apple Swift version 6.1 (swiftlang-6.1.0.110.21)")).toBe(
       "6.1",
@@ -24,12 +24,12 @@ describe("Swift's version", () => {
     ["5.10", "5.9", true],
     ["6.0.3", "5.9", true],
     ["5.8.1", "5.9", false],
-  ] as const)("%s is at least %s: %p", (version, wanted, expected) => {
+  ] as const)("the version %s is at least %s: %p", (version, wanted, expected) => {
     expect(isAtLeast(version, wanted)).toBe(expected);
   });
 });
 
-describe("the machine", () => {
+describe("the description of the machine is read", () => {
   test("os-release is read with and without quotes", () => {
     expect(parseRelease('ID=debian\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n')).toEqual({
       ID: "debian",
@@ -64,7 +64,7 @@ test("only complete toolchains are found, the newest first", () => {
   expect(cachedToolchains(join(folder, "nowhere"))).toEqual([]);
 });
 
-describe("the lock", () => {
+describe("the lock excludes other processes", () => {
   const path = join(folder, "lock");
   const done = join(folder, "done");
   const program = `
@@ -109,7 +109,7 @@ describe("the lock", () => {
     expect(waited).toBe(0);
   });
 
-  test("is released when the work throws", async () => {
+  test("the lock is released when the work throws", async () => {
     const failing = withLock(
       path,
       () => {},

@@ -108,7 +108,7 @@ test.each(Object.entries(uses))(`%s: drawn texts give the package's results (see
   for (const text of texts) expect(await use(copy, text)).toEqual(await use(package_, text));
 });
 
-test("a module imports only the copies, by paths", async () => {
+test("bundled modules import copies of packages by their paths", async () => {
   const named: string[] = [];
   for (const path of new Bun.Glob("src/**/*.{js,ts}").scanSync({ cwd: folder })) {
     if (path.startsWith("src/vendor/")) continue;
@@ -123,7 +123,7 @@ test("a module imports only the copies, by paths", async () => {
   expect(named.length).toBeGreaterThanOrEqual(specifiers.size);
 });
 
-describe("licenses", () => {
+describe("licenses of copied code are included", () => {
   const text = () => readFileSync(join(copies, "LICENSES.md"), "utf8");
 
   test("the full text is there for every package whose code a copy contains", async () => {
@@ -162,7 +162,7 @@ describe("licenses", () => {
   });
 });
 
-describe("declarations", () => {
+describe("declarations of copied packages are checked", () => {
   const staged = async (files: Record<string, string>) => {
     const { path } = testFolder("declarations");
     const entries = { "index.d.ts": 'export * from "./a.js";', "test.d.ts": 'import "./index.js";' };
@@ -182,7 +182,7 @@ describe("declarations", () => {
     expect(left).toEqual(["a.d.ts", "b/b.d.ts", "c.d.ts", "index.d.ts", "test.d.ts"]);
   });
 
-  test("that name a package which users lack are rejected", async () => {
+  test("declarations that name a package which users lack are rejected", async () => {
     const path = await staged({ "a.d.ts": 'import type { z } from "zod";\nexport type A = z.ZodType;' });
     await expect(vendorPackages(path)).rejects.toThrow("a.d.ts imports types of a package that users do not install");
   });

@@ -25,8 +25,8 @@ const page = readPage();
 const assumptions = assumptionsOf(page);
 const identifiers = assumptions.map(({ identifier }) => identifier);
 
-describe("docs/apple.md", () => {
-  test("lists each assumption once, and no other row", () => {
+describe("docs/apple.md lists each assumption once", () => {
+  test("the page lists each assumption once, and no other row", () => {
     expect(identifiers.length).toBeGreaterThan(80);
     expect(new Set(identifiers).size).toBe(identifiers.length);
     expect(identifiers.filter((own) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(own))).toEqual([]);
@@ -34,13 +34,13 @@ describe("docs/apple.md", () => {
     expect(rows.length).toBe(identifiers.length);
   });
 
-  test("is in the order of the risks", () => {
+  test("the page is in the order of the risks", () => {
     const order = assumptions.map(({ risk }) => risks.indexOf(risk));
     expect(order).toEqual(order.toSorted());
     expect(new Set(order).size).toBe(risks.length);
   });
 
-  test("states for each assumption what checks it, or why nothing does", () => {
+  test("the page states for each assumption what checks it, or why nothing does", () => {
     const wrong = assumptions.filter(({ identifier, checkedBy }) => {
       const own = checks[identifier];
       if (own) return checkedBy !== own.map(describeCheck).join(", ");
@@ -49,17 +49,17 @@ describe("docs/apple.md", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("states for each what goes wrong without it", () => {
+  test("the page states for each assumption what goes wrong without it", () => {
     expect(assumptions.filter(({ text, consequence }) => text.length < 20 || consequence.length < 6)).toEqual([]);
   });
 });
 
-describe("each check", () => {
-  test("belongs to an assumption of the page", () => {
+describe("each check tests an assumption of the page", () => {
+  test("each check belongs to an assumption of the page", () => {
     expect(Object.keys(checks).filter((identifier) => !identifiers.includes(identifier))).toEqual([]);
   });
 
-  test("names existing files, programs, probes and Swift tests", () => {
+  test("checks name existing files, programs, probes and Swift tests", () => {
     const swift = readdirSync(join(packageRoot, "swift/Tests/OrchardMetalTests"));
     const sources = Object.fromEntries(
       swift.map((file) => [
@@ -85,7 +85,7 @@ describe("each check", () => {
   const folder = join(packageRoot, "scripts", "verify", "programs");
   const programOf = (identifier: string) => join(folder, `${identifier}.swift`);
 
-  test("uses every program and every probe", () => {
+  test("checks use every program and every probe", () => {
     const used = (kind: string) =>
       Object.keys(checks).filter((identifier) => checks[identifier]!.some((check) => check.kind === kind));
     expect(readdirSync(folder).sort()).toEqual(
@@ -97,11 +97,11 @@ describe("each check", () => {
   });
 });
 
-describe("a probe", () => {
+describe("a probe of Apple's hardware holds on the software device", () => {
   /** Probes that the software device may be unable to decide: they concern other machines. */
   const others = ["command-line-tools", "hosted-runner"];
 
-  test.each(Object.entries(probes))("of %s holds on the software device", (identifier, probe) => {
+  test.each(Object.entries(probes))("the probe of %s holds on the software device", (identifier, probe) => {
     // On a Mac, verify:apple reports the outcome.
     if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     try {
@@ -111,7 +111,7 @@ describe("a probe", () => {
     }
   });
 
-  test("is refuted by a device that computes differently", () => {
+  test("a device that computes differently refutes a probe", () => {
     const context = metalContext();
     if (!context.isSoftware) return expect(process.platform).toBe("darwin");
     context.configure("fast", "1");
@@ -124,7 +124,7 @@ describe("a probe", () => {
 
   const legal = "kernel void k(device float *y [[buffer(0)]]) { y[0] = 1; }";
 
-  test("reports what was rejected, what compiles, and what differs", () => {
+  test("a probe reports what was rejected, what compiles, and what differs", () => {
     expect(expectCompiles({ "a kernel": legal })).toBe("accepted: a kernel");
     expect(() => expectRefused({ "a kernel": legal })).toThrow(new Refuted("a kernel: compiles"));
     expect(() => expectCompiles({ nonsense: "kernel void k() { nothing; }" })).toThrow(/^nonsense: refused: .*error/);
@@ -140,7 +140,7 @@ test("an assumption holds if each of its checks holds", () => {
   expect(together([unknown!, fails!, holds!])).toEqual({ state: "fails", evidence: "unknown; fails; holds" });
 });
 
-describe("the report", () => {
+describe("the report confirms and refutes assumptions", () => {
   const device = { ...metalContext().deviceInfo(), name: "Apple M1", families: ["apple7"] };
   const verified = (["holds", "fails", "unknown"] as const).map((state, index) => ({
     assumption: assumptions[index]!,
@@ -149,7 +149,7 @@ describe("the report", () => {
   const reportOn = (isSoftware: boolean) =>
     formatReport({ device: { ...device, isSoftware }, versions: ["3.1"], facts: [["GPU", "Apple M1"]] }, [], verified);
 
-  test("of a Mac confirms and refutes", () => {
+  test("the report of a Mac confirms and refutes", () => {
     const text = reportOn(false);
     expect(text).toContain("- GPU: Apple M1\n");
     expect(text).toContain(`| \`${identifiers[0]}\` | high | confirmed | a \\| b of holds |`);
@@ -157,14 +157,14 @@ describe("the report", () => {
     expect(text).not.toContain(softwareNotice);
   });
 
-  test("of the software device confirms nothing, and says so", () => {
+  test("the report of the software device confirms nothing, and says so", () => {
     const text = reportOn(true);
     expect(text).toContain(softwareNotice);
     expect(text).not.toMatch(/confirmed|refuted/);
   });
 });
 
-describe("bun run verify:apple", () => {
+describe("bun run verify:apple runs the checks", () => {
   const { path: report } = testFolder("verify");
   const verify = (...words: string[]) => {
     const { stdout, stderr, exitCode } = Bun.spawnSync(
@@ -177,7 +177,7 @@ describe("bun run verify:apple", () => {
     return { out: stdout.toString(), err: stderr.toString(), exitCode };
   };
 
-  test("checks the named ones, compiles kernels at each version, runs tests, and writes a report", () => {
+  test("the command checks the named ones, compiles kernels at each version, runs tests, and writes a report", () => {
     const words = ["denormals", "progress", "dropped-buffers", "kernels/softmax", "test/scripts/counts.test.ts"];
     const { out, exitCode } = verify(...words);
     const text = readFileSync(join(report, "verify-apple.md"), "utf8");
@@ -197,7 +197,7 @@ describe("bun run verify:apple", () => {
     expect(lines.map((line) => line.split(/\s+/)[0]!)).toEqual(identifiers);
   });
 
-  test("rejects unknown arguments", () => {
+  test("the command rejects unknown arguments", () => {
     const { err, exitCode } = verify("denormal", "kernels");
     expect(err).toContain('got "denormal". --list prints the identifiers.');
     expect(exitCode).toBe(1);

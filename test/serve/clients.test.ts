@@ -47,7 +47,7 @@ const values: Record<string, object> = { add: { a: 1, b: 2 }, person: { name: "a
 /** Values of the structured outputs. */
 const person = JSON.stringify(values["person"]);
 
-describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form) => {
+describe.each(Object.keys(forms) as (keyof typeof forms)[])("clients of the server, calls in %s", (form) => {
   const { template, written } = forms[form];
   const model = new Scripted();
   let server: ModelServer;
@@ -81,7 +81,7 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
     };
   }
 
-  test.each(recorded)("$client", async ({ path, requests }) => {
+  test.each(recorded)("$client gets its answers", async ({ path, requests }) => {
     for (const [at, body] of requests.entries()) {
       const tool = body.tools?.[0] as { name?: string; function?: { name: string } } | undefined;
       const name = tool?.function?.name ?? tool?.name;

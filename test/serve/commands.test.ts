@@ -35,8 +35,8 @@ async function answerAlone(...said: string[]): Promise<string> {
   return last;
 }
 
-describe("orchard serve", () => {
-  test("serves a folder, and on SIGTERM ends after finishing its requests", async () => {
+describe("orchard serve answers requests", () => {
+  test("orchard serve serves a folder, and on SIGTERM ends after finishing its requests", async () => {
     const child = start("serve", model, "--port", "0", "--slots", "2");
     const { value } = await child.stdout.getReader().read();
     const said = /^serving (\S+) at (\S+)\nchat in a browser: (\S+)\n$/.exec(new TextDecoder().decode(value))!;
@@ -62,15 +62,15 @@ describe("orchard serve", () => {
   test.each([
     [["--host", "0.0.0.0"], /expected a key for the address 0.0.0.0/],
     [["--quantize", "nothing"], /expected quantize/],
-  ])("%j is rejected", async (words, message) => {
+  ])("the argument %j is rejected", async (words, message) => {
     const child = start("serve", model, "--port", "0", ...words);
     expect(await child.exited).toBe(1);
     expect(await new Response(child.stderr).text()).toMatch(message);
   });
 });
 
-describe("orchard chat", () => {
-  test("answers each line of a pipe, remembers the conversation, and saves it", async () => {
+describe("orchard chat answers lines", () => {
+  test("orchard chat answers each line of a pipe, remembers the conversation, and saves it", async () => {
     const file = join(folder, "saved.jsonl");
     const child = start("chat", model, "--temperature", "0", "--tokens", "12");
     child.stdin.write(`the in\nand st\n/save ${file}\n/reset\nthe in\n/nothing\n`);
@@ -113,7 +113,7 @@ describe("orchard chat", () => {
     expect(String(notes.read())).toMatch(/^\[interrupted; \d+ tokens?, .* tokens\/s\]\n$/);
   });
 
-  test("breaks lines between words, at the terminal's width", () => {
+  test("orchard chat breaks lines between words, at the terminal's width", () => {
     const wrap = new WordWrap(10);
     const pieces = ["one t", "wo three", " 四五六七八 longer-than-a-line x\ny", " z"];
     const text = pieces.map((piece) => wrap.push(piece)).join("") + wrap.end();

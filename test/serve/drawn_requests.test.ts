@@ -44,7 +44,7 @@ function problemOf({ isComplete }: DrawnRequest, answer: string): string | undef
   return typeof error?.message === "string" ? undefined : "an error in another form";
 }
 
-test(`${COUNT} requests that seed ${seed} draws`, async () => {
+test(`${COUNT} requests that seed ${seed} draws are answered`, async () => {
   const child = Bun.spawn([...bunWords, "test/serve/drawn_server.ts"], {
     ...({ stdin: "ignore", stdout: "pipe", stderr: "pipe", cwd: packageRoot } as const),
   });

@@ -39,7 +39,7 @@ async function post(server: ModelServer, path: string, body: object) {
   return { status: response.status, json: (await response.json()) as Record<string, never> };
 }
 
-test("embeddings, for OpenAI's client", async () => {
+test("embeddings are served to OpenAI's client", async () => {
   const client = new OpenAI({ baseURL: `${embedding!.url}/v1`, apiKey: "none" });
   const { data, usage } = await client.embeddings.create({ model: "classify", input: texts });
   const wanted = await nn.embed(embedder!.encoder, texts);
@@ -53,7 +53,7 @@ test("embeddings, for OpenAI's client", async () => {
   expect(same.data[0]!.embedding).toEqual(data[0]!.embedding);
 });
 
-test.each(["/v1/rerank", "/v2/rerank"])("%s, in the form of Jina's and Cohere's clients", async (path) => {
+test.each(["/v1/rerank", "/v2/rerank"])("%s is served in the form of Jina's and Cohere's clients", async (path) => {
   const documents = path === "/v1/rerank" ? texts.map((text) => ({ text })) : texts;
   const { status, json } = await post(ranking!, path, { model: "regress", query: "who wrote", documents, top_n: 2 });
   const wanted = await nn.rerank(ranker!.encoder, "who wrote", texts, { topK: 2 });
@@ -64,7 +64,7 @@ test.each(["/v1/rerank", "/v2/rerank"])("%s, in the form of Jina's and Cohere's 
   expect([status, json["results"]]).toEqual([200, results as never]);
 });
 
-test("requests that a model does not answer", async () => {
+test("requests that the model can't answer are rejected", async () => {
   const rerank = { model: "classify", query: "a", documents: ["b"] };
   const embed = { model: "classify", input: "Ada" };
   const cases: [ModelServer, string, object, number, string][] = [

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([server.close(0), plain.close(0)]));
 
-describe("response_format", () => {
+describe("response_format constrains the answer", () => {
   const schema = { type: "object", properties: { n: { type: "integer", minimum: 0, maximum: 999 } }, required: ["n"] };
   const options = {
     ...{ model: "tiny/llama", messages: [{ role: "user", content: "Hi" } as const], max_tokens: 80, temperature: 1 },
@@ -53,14 +53,14 @@ describe("response_format", () => {
   });
 });
 
-describe("tools", () => {
+describe("tools can be called by the model", () => {
   const tools = ["add", "sub"].map((name) => ({ type: "function", function: { name, parameters: {} } }) as const);
   const ask = { model: "scripted", messages: [{ role: "user", content: "?" } as const], tools, max_tokens: 200 };
   const said =
     'Let me see.\n<tool_call>\n{"name": "add", "arguments": {"x": 1}}\n</tool_call>\n' +
     '<tool_call>{"name": "sub", "arguments": {}}</tool_call>';
 
-  test("are called, in whole answers and in streams", async () => {
+  test("tools are called, in whole answers and in streams", async () => {
     scripted.says(said);
     const { choices } = await clientOf(server).chat.completions.create(ask);
     const { message, finish_reason } = choices[0]!;
@@ -80,7 +80,7 @@ describe("tools", () => {
     expect(parts.map((part) => part.choices[0]?.finish_reason).filter(Boolean)).toEqual(["tool_calls"]);
   });
 
-  test("an agent's round: the result of a call goes back to the model", async () => {
+  test("in an agent's round, the result of a call goes back to the model", async () => {
     scripted.says('{"name": "add", "parameters": {"x": 7}}');
     const { choices } = await clientOf(server).chat.completions.create(ask);
     const { message } = choices[0]!;
@@ -141,7 +141,7 @@ describe("tools", () => {
 
   const call = (name: string, x: string) => `<tool_call>\n{"name": "${name}", "arguments": {"n": ${x}}}\n</tool_call>`;
 
-  test("several calls, or one at most", async () => {
+  test("several calls are returned, or one at most", async () => {
     const own = { name: "scripted", model: scripted, tokenizer, stopTokens: [0] };
     const tagged = await ModelServer.start(
       { ...own, template: new ChatTemplate(`${template.source}{# <tool_call> #}`) },
@@ -241,7 +241,7 @@ describe("tools", () => {
     "a <tool_ca",
     "<tool_call>",
     " 1 < 2 { }",
-  ])("%j is text", (text) => {
+  ])("%j is returned as text", (text) => {
     for (const size of [1, 3, 100]) {
       const filter = new ToolCallFilter(new Set(["add"]));
       let found = "";

@@ -30,7 +30,7 @@ const requests = {
   "/v1/embeddings": { model: "tiny/llama", input: "a" },
 } as const;
 
-test("bodies that are not requests", async () => {
+test("bodies that are not requests are rejected", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...paths),
@@ -86,7 +86,7 @@ const fields = [
   ...["parallel_tool_calls", "max_completion_tokens", "frequency_penalty", "modalities", "metadata", "prediction"],
 ];
 
-test("requests with arbitrary values in some fields", async () => {
+test("requests with arbitrary values in some fields are answered", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...paths),
@@ -102,7 +102,7 @@ test("requests with arbitrary values in some fields", async () => {
   );
 });
 
-test("messages with arbitrary values in some fields", async () => {
+test("messages with arbitrary values in some fields are answered", async () => {
   const message = fc.dictionary(fc.constantFrom("role", "content", "name", "tool_calls", "tool_call_id"), hostile);
   await fc.assert(
     fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), async (changes) => {
@@ -115,7 +115,7 @@ test("messages with arbitrary values in some fields", async () => {
   );
 });
 
-test("tools, choices and schemas that are nearly valid", async () => {
+test("tools, choices and schemas that are nearly valid are rejected", async () => {
   const type = fc.constantFrom("object", "integer", "string", "array", "null", "nothing", 3, ["string", "null"]);
   const { schema } = fc.letrec<{ schema: object }>((tie) => ({
     schema: fc.record(
@@ -164,7 +164,7 @@ test("tools, choices and schemas that are nearly valid", async () => {
   expect([...statuses].sort()).toEqual([200, 400]);
 });
 
-test("large, deep and endless bodies", async () => {
+test("large, deep and endless bodies are rejected", async () => {
   expect((await post(paths[0], "x".repeat(20_001))).status).toBe(413);
   expect((await post(paths[0], "[".repeat(20_000))).status).toBe(400);
   expect((await post(paths[0], `{"a":${"[".repeat(9000)}${"]".repeat(9000)}}`)).status).toBe(400);
@@ -176,7 +176,7 @@ test("large, deep and endless bodies", async () => {
   expect(answer === undefined || answer.status === 413).toBe(true);
 });
 
-test("a large body of unknown length", async () => {
+test("a large body of unknown length is rejected", async () => {
   const parts = [new Uint8Array(15_000).fill(32), new Uint8Array(15_000).fill(32)];
   const body = new ReadableStream({
     pull(controller) {
@@ -189,7 +189,7 @@ test("a large body of unknown length", async () => {
   expect((await fetch(server.url + paths[0], { method: "POST", body, headers })).status).toBe(413);
 });
 
-test("a body that never arrives", async () => {
+test("a body that never arrives ends with an error", async () => {
   const hasty = await start({ limits: { bodySeconds: 0.1 } }, randomLlama());
   try {
     const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -220,7 +220,7 @@ const raw = (bytes: string) =>
     socket.on("error", () => resolve(text));
   });
 
-test("bytes that are not HTTP, and a server that continues after all of it", async () => {
+test("bytes that are not HTTP are rejected, and the server continues after all of them", async () => {
   const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n";
   const [bytes, method, cut, body] = await Promise.all(
     ["\0\0\0", "GET", `${head}Content-Le`, `${head}Content-Length: 99\r\n\r\n{`].map(raw),

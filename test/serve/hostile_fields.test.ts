@@ -126,7 +126,7 @@ const texts = [
   ],
 ];
 
-test.each(paths)("%s: any value at every path", async (path) => {
+test.each(paths)("%s: any value at every path is answered", async (path) => {
   const body = whole[path];
   await expectInForm(await post(path, JSON.stringify(body)), "the request itself");
   for (const way of places(body))
@@ -134,7 +134,7 @@ test.each(paths)("%s: any value at every path", async (path) => {
       await expectInForm(await post(path, withText(body, way, text)), `${way.join(".")}: ${text.slice(0, 40)}`);
 });
 
-test("every field twice, or under another name", async () => {
+test("every field twice, or under another name, is answered", async () => {
   for (const path of paths) {
     const json = JSON.stringify(whole[path]);
     for (const key of Object.keys(whole[path] as object)) {
@@ -147,7 +147,7 @@ test("every field twice, or under another name", async () => {
 
 const bytesOf = (path: string) => new TextEncoder().encode(JSON.stringify(whole[path]));
 
-test("bytes inserted, removed, and truncated bodies", async () => {
+test("bytes inserted, removed, and truncated bodies are answered", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...paths),
@@ -186,7 +186,7 @@ const raw = (bytes: Uint8Array | string) =>
   });
 const statusOf = (answer: string) => Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? 0);
 
-test("invalid headers, and bodies with a wrong Content-Length", async () => {
+test("invalid headers, and bodies with a wrong Content-Length, are answered", async () => {
   const body = JSON.stringify({ model: "tiny/llama", prompt: "a", max_tokens: 1 });
   const line = fc.oneof(
     fc.constantFrom(
@@ -227,7 +227,7 @@ test("invalid headers, and bodies with a wrong Content-Length", async () => {
   );
 });
 
-test("unknown paths and methods", async () => {
+test("unknown paths and methods are rejected", async () => {
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
     for (const path of [
       ...paths,

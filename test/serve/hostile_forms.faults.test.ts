@@ -44,7 +44,7 @@ const schemas = [
 ];
 
 test.each([formatOf, toolsOf])(
-  "%p: 400 that names what is too large, and the next request is answered",
+  "%p: the error 400 names what is too large, and the next request is answered",
   async (form) => {
     for (const schema of schemas) {
       const response = await ask(form(schema));

@@ -37,7 +37,7 @@ test.each([
   "GET /v1/models HTTP/1.1\r\nHost: [::1\r\n\r\n",
   "GET /v1/models HTTP/1.1\r\nHost: localhost:99999\r\n\r\n",
   "POST /v1/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
-])("%j: 400", async (bytes) => {
+])("%j is answered with 400", async (bytes) => {
   const answer = await raw([bytes]);
   expect([statusOf(answer), errorOf(answer).message]).toEqual([400, expect.stringMatching(/Host/)]);
 });
@@ -63,7 +63,7 @@ const withSchema = (schema: string) =>
 const post = (path: string, body: string, to: ModelServer = server) =>
   fetch(to.url + path, { method: "POST", body, headers: { "Content-Type": "application/json" } });
 
-test.each([66, 200, 260, 5000, 200_000])("a schema of %d levels: 400", async (levels) => {
+test.each([66, 200, 260, 5000, 200_000])("a schema of %d levels is answered with 400", async (levels) => {
   const response = await post("/v1/chat/completions", withSchema(deep(levels)));
   const { error } = (await response.json()) as { error: { message: string } };
   expect([response.status, error.message]).toEqual([400, expect.stringMatching(/at most \d+ nested levels/)]);
@@ -150,18 +150,21 @@ const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }
 test.each([
   ["properties", /:/g, { a: 1 }, 0, 32_768],
   ["values", /,/g, 1, 1, 262_144],
-] as const)("a body with as many %s as are allowed, and with one more", async (what, mark, item, more, limit) => {
-  const bodyOf = (count: number) => JSON.stringify(chatOf({ max_tokens: 1, metadata: Array(count).fill(item) }));
-  const countOf = (body: string) => body.match(mark)!.length + more;
-  const most = limit - (countOf(bodyOf(1)) - 1);
-  expect(countOf(bodyOf(most))).toBe(limit);
-  expect((await post("/v1/chat/completions", bodyOf(most))).status).toBe(200);
-  const response = await post("/v1/chat/completions", bodyOf(most + 1));
-  expect([response.status, await response.json()]).toEqual([
-    400,
-    { error: expect.objectContaining({ message: `expected a body of JSON with at most ${limit} ${what}` }) },
-  ]);
-});
+] as const)(
+  "a body with as many %s as are allowed is accepted, and with one more rejected",
+  async (what, mark, item, more, limit) => {
+    const bodyOf = (count: number) => JSON.stringify(chatOf({ max_tokens: 1, metadata: Array(count).fill(item) }));
+    const countOf = (body: string) => body.match(mark)!.length + more;
+    const most = limit - (countOf(bodyOf(1)) - 1);
+    expect(countOf(bodyOf(most))).toBe(limit);
+    expect((await post("/v1/chat/completions", bodyOf(most))).status).toBe(200);
+    const response = await post("/v1/chat/completions", bodyOf(most + 1));
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: expect.objectContaining({ message: `expected a body of JSON with at most ${limit} ${what}` }) },
+    ]);
+  },
+);
 
 test("long lists and objects of the wrong kind name their field", async () => {
   const mixed = [...Array<number>(1000).fill(1), -1];

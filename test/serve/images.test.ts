@@ -86,7 +86,7 @@ test("a chat completion, a response and a session answer about an image", async 
   ]);
 });
 
-test("a chat without images, for a template that iterates over parts", async () => {
+test("a chat without images works, for a template that iterates over parts", async () => {
   const server = await start();
   const messages = [{ role: "user", content: "Hi" }];
   const { choices } = await answered(await ask(server, "chat/completions", { messages, max_completion_tokens: 8 }));
@@ -95,7 +95,7 @@ test("a chat without images, for a template that iterates over parts", async () 
   expect(choices[0]!.message.content).toBe((await Array.fromAsync(pieces)).join(""));
 });
 
-test("other URLs and damaged images are refused", async () => {
+test("other URLs and damaged images are rejected", async () => {
   const server = await start();
   const images = Bun.serve({
     port: 0,
@@ -119,7 +119,7 @@ test("other URLs and damaged images are refused", async () => {
   }
 });
 
-test("a model that reads only text refuses images", () => {
+test("a model that reads only text rejects images", () => {
   const { processor: _, ...text } = served;
   using session = new ChatSession(text);
   expect(() => session.attach(file)).toThrow(expect.objectContaining({ code: "noImages" }));

@@ -226,7 +226,7 @@ const specified = [
   ["\\*a\\* &lt;", "<p>*a* &lt;</p>"],
 ] as const;
 
-test("renders Markdown as specified", async () => {
+test("the page renders Markdown as specified", async () => {
   await openWith(...specified.map(([content]) => content));
   const elements = (await drawn()).map((html) => html.replaceAll("\n", ""));
   expect(elements).toEqual(specified.map(([, html]) => html));
@@ -312,7 +312,7 @@ test("a button copies a message as it was written", async () => {
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe("**a** <b>\n");
 });
 
-test("a server with a key: the page asks for it", async () => {
+test("the page asks for the key of a server with a key", async () => {
   await server.close(0);
   server = await start({ key: "secret", limits: { tokens: 40 } }, model, greedy);
   await open();
@@ -337,7 +337,7 @@ const LUMINANCE = `(css) => {
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
 }`;
 
-describe.each(["light", "dark"])("%s", (scheme) => {
+describe.each(["light", "dark"])("the page works in %s", (scheme) => {
   test.each([320, 1280])("%d pixels wide: nothing is cut off, and everything is readable", async (width) => {
     await page.setViewport({ width, height: 640 });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);

@@ -130,7 +130,7 @@ const post = (path: string, body: object) =>
 /** The treatment of a parameter, or of a value of it. */
 const REFUSED = /^(unknown_parameter|invalid_value)$/;
 
-test.each(requests)("%s", async (path, request, fates) => {
+test.each(requests)("%s: each parameter is used, rejected or documented as ignored", async (path, request, fates) => {
   const undocumented: string[] = [];
   const page = await Bun.file(new URL("../../docs/serving.md", import.meta.url)).text();
   for (const [name, [value, fate]] of Object.entries(fates)) {

@@ -61,7 +61,7 @@ test.each([
   [call(1).repeat(3), { tools: [add], tool_choice: "required" }, [], [1]],
   [call(7), { tools: [add], tool_choice: { type: "function", name: "add" } }, [], [7]],
   [call(7).slice(0, -40), { tools: [add], max_output_tokens: 30 }, [call(7).slice(0, 30)], []],
-] as const)("%j with %j: events in order, which end in the whole response", async (said, options, texts, calls) => {
+] as const)("%j with %j: events are in order, and end in the whole response", async (said, options, texts, calls) => {
   const body = { model: "m", input: "?", temperature: 0, ...options } as OpenAI.Responses.ResponseCreateParams;
   model.says(said);
   const events = await eventsOf(body);
@@ -90,7 +90,7 @@ test.each([
   expect(final.output_text).toBe(texts.join(""));
 });
 
-test("an agent's round: results of calls go back to the model", async () => {
+test("in an agent's round, results of calls go back to the model", async () => {
   model.says(call(4));
   const first = await client.responses.create({ model: "m", input: "?", tools: [add], instructions: "Add." });
   const result = first.output.map(
@@ -107,8 +107,8 @@ test("an agent's round: results of calls go back to the model", async () => {
   expect(second.usage!.input_tokens).toBe("add;system:Add.user:?assistant:add(4)tool:9".length);
 });
 
-describe("structured output", () => {
-  test("by zod's schema", async () => {
+describe("structured output follows its schema", () => {
+  test("output follows zod's schema", async () => {
     const schema = z.object({ name: z.string(), age: z.int().min(0).max(150) });
     model.says('{"name": "x", "age": 999}');
     const { output_parsed } = await client.responses.parse({
@@ -117,7 +117,7 @@ describe("structured output", () => {
     expect(schema.parse(output_parsed)).toMatchObject({ name: "x" });
   });
 
-  test("any JSON", async () => {
+  test("output is any JSON", async () => {
     model.says("[1]");
     const { output_text } = await client.responses.create({
       model: "m",
@@ -128,7 +128,7 @@ describe("structured output", () => {
   });
 });
 
-test("probabilities of tokens, if requested", async () => {
+test("probabilities of tokens are returned, if requested", async () => {
   model.says("Hi");
   const { output } = await client.responses.create({
     ...{ model: "m", input: "?", include: ["message.output_text.logprobs"], top_logprobs: 2 },

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close(0));
 
-describe("chats", () => {
+describe("chats are answered by the model", () => {
   test("an answer is the model's text, with usage", async () => {
     const answer = await client.chat.completions.create({
       ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
@@ -55,7 +55,7 @@ describe("chats", () => {
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
 
-  test("stops at a text, which is not part of the answer", async () => {
+  test("an answer stops at a text, which is not part of it", async () => {
     const whole = await textAlone(model, promptOf("Hi"), 12);
     const stop = whole.slice(4, 6);
     const wanted = whole.slice(0, whole.indexOf(stop));
@@ -96,7 +96,7 @@ describe("chats", () => {
   });
 });
 
-test("a completion continues a text, or several", async () => {
+test("a completion continues one text, or several", async () => {
   const { choices, usage } = await client.completions.create({
     ...{ model: name, prompt: ["abc", "abcdef"], max_tokens: 6, temperature: 0, echo: true },
   });
@@ -111,7 +111,7 @@ test("a completion continues a text, or several", async () => {
   expect(parts.map(({ choices: [choice] }) => choice!.text).join("")).toBe(await textAlone(model, "abc", 6));
 });
 
-describe("echo with log-probabilities", () => {
+describe("echo has log-probabilities", () => {
   const prompts = ["abc", "x", "The quick brown fox jumps over the lazy dog. ".repeat(3)];
   const body = { model: name, prompt: prompts, max_tokens: 3, temperature: 0, echo: true, logprobs: 2 };
 
@@ -127,7 +127,7 @@ describe("echo with log-probabilities", () => {
     });
   }
 
-  test("prompts and answers have them, except for the first token", async () => {
+  test("prompts and answers have log-probabilities, except for the first token", async () => {
     const { choices, usage } = await client.completions.create(body);
     for (const [at, { text, logprobs }] of choices.entries()) {
       const { tokens, token_logprobs, top_logprobs, text_offset } = logprobs!;
@@ -188,7 +188,7 @@ test("embeddings are vectors of length 1, as numbers and in base64", async () =>
   expect(first!.embedding.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
 });
 
-test("models are listed", async () => {
+test("the server lists its models", async () => {
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual([name]);
   expect((await client.models.retrieve(name)).id).toBe(name);
 });
@@ -215,7 +215,7 @@ describe("mistakes are returned in OpenAI's format", () => {
     [{ tools: [{ type: "function", function: { name: "f" } }] }, 400, "no_tools", "tools"],
     [{ messages: [{ role: "tool", content: "4", tool_call_id: "a" }] }, 400, "refused", null],
     [{ messages: said("x".repeat(300)) }, 400, "context_length_exceeded", "messages"],
-  ] as const)("%j", async (options, status, code, param) => {
+  ] as const)("the request %j is rejected", async (options, status, code, param) => {
     const error = await create(options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(OpenAI.APIError);
     expect(error).toMatchObject({ status, code, param });
@@ -229,7 +229,7 @@ describe("mistakes are returned in OpenAI's format", () => {
     ["no JSON", "/v1/completions", { method: "POST", body: "{", headers: { "Content-Type": "application/json" } }, 400],
     ["a form", "/v1/completions", { method: "POST", body: "a=b" }, 415],
     ["a damaged path", "/%ff", {}, 400],
-  ] as const)("%s", async (_, path, init, status) => {
+  ] as const)("%s is rejected", async (_, path, init, status) => {
     const response = await fetch(server.url + path, init);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });
@@ -258,7 +258,7 @@ test("a key is checked, and required if other machines reach the server", async 
   );
 });
 
-test("limits of bodies and of waiting requests", async () => {
+test("bodies and waiting requests have limits", async () => {
   const small = await start({ limits: { bodyBytes: 1000 }, batcher: { slots: 1, queue: 1 } }, model);
   const own = clientOf(small);
   try {
@@ -281,7 +281,7 @@ test("limits of bodies and of waiting requests", async () => {
   }
 });
 
-test("as many requests at a time as the limit, and no more", async () => {
+test("as many requests run at a time as the limit, and no more", async () => {
   const small = await start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
   const goOn = holdAfter(model, 0); // holds both requests until the third arrives

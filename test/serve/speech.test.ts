@@ -50,7 +50,7 @@ const request = () => toFile(readFileSync(file), "speech.wav");
 const drawn = { temperature: 0.2, language: "de" };
 const seeded = (): void => void manualSeed(3);
 
-test("transcriptions with words, for OpenAI's client", async () => {
+test("transcriptions with words are served to OpenAI's client", async () => {
   seeded();
   const wanted = await nn.transcribe(served.speech, file, { ...drawn, wordTimestamps: true });
   seeded();
@@ -68,7 +68,7 @@ test("transcriptions with words, for OpenAI's client", async () => {
   );
 });
 
-test("translations, for OpenAI's client", async () => {
+test("translations are served to OpenAI's client", async () => {
   const { language: _, ...sampled } = drawn;
   seeded();
   const wanted = await nn.transcribe(served.speech, file, { ...sampled, task: "translate" });
@@ -77,7 +77,7 @@ test("translations, for OpenAI's client", async () => {
   expect((await client.audio.translations.create(given)).text).toBe(wanted.text.trim());
 });
 
-test.each(["json", "text", "srt", "vtt"] as const)("response_format %s", async (format) => {
+test.each(["json", "text", "srt", "vtt"] as const)("response_format %s has its form", async (format) => {
   seeded();
   const wanted = await nn.transcribe(served.speech, file, { ...drawn, initialPrompt: "a" });
   seeded();
@@ -89,7 +89,7 @@ test.each(["json", "text", "srt", "vtt"] as const)("response_format %s", async (
   else expect(got).toBe(nn.formatTranscription(wanted, format));
 });
 
-test("requests that are rejected", async () => {
+test("wrong requests are rejected", async () => {
   const form = async (changes: Record<string, string | File>, path = "transcriptions", at = server) => {
     const body = new FormData();
     const fields = { file: await request(), model: "whisper", ...changes };

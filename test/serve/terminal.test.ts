@@ -126,7 +126,7 @@ test("Ctrl-C ends an answer and the chat continues; between answers it leaves", 
   expect(await chat.child.exited).toBe(0);
 });
 
-test("Ctrl-D leaves", async () => {
+test("Ctrl-D leaves the chat", async () => {
   const chat = new Terminal();
   await chat.shows(/^> $/);
   chat.type(END);

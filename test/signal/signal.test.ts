@@ -31,8 +31,8 @@ function convolution(x: readonly number[], y: readonly number[], mode: Mode): nu
 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
-  test(`drawn convolutions and correlations, seed ${seed}`, () => {
+describe.each(places)("convolutions and correlations of signals, $backend $dtype", ({ backend, dtype }) => {
+  test(`drawn convolutions and correlations equal the definition, seed ${seed}`, () => {
     const random = new Random(seed);
     for (let at = 0; at < repeats({ usual: 20, all: 200 }); at++) {
       const [n, m, rows] = [random.integer(1, 150), random.integer(1, 150), random.integer(1, 3)];
@@ -57,7 +57,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   });
 });
 
-test("convolutions of complex numbers and of broadcast batches, with gradients", () => {
+test("convolutions of complex numbers and of broadcast batches are right, with gradients", () => {
   const random = new Random(seed);
   const leaf = (...shape: number[]) =>
     tensor(makeBlock({ shape }, "float64", random).values, { dtype: "float64", shape, requiresGrad: true }) as Tensor;

@@ -13,7 +13,7 @@ const messageOf = (body: () => void): string => {
   throw new Error("nothing was thrown");
 };
 
-describe("toEqual and toStrictEqual", () => {
+describe("toEqual and toStrictEqual compare tensors", () => {
   test("tensors are equal by dtype, shape and elements", () => {
     expect(tensor([1])).toEqual(tensor([1]));
     expect(tensor([1])).not.toEqual(tensor([2]));
@@ -25,11 +25,11 @@ describe("toEqual and toStrictEqual", () => {
     expect(tensor([1], { requiresGrad: true })).toEqual(tensor([1]));
   });
 
-  test("views by their elements", () => {
+  test("views are equal by their elements", () => {
     expect(tensor([[1, 2], [3, 4]]).T).toEqual(tensor([[1, 3], [2, 4]])); // biome-ignore format: matrices
   });
 
-  test("inside lists and plain objects, with other values and matchers", () => {
+  test("tensors are compared inside lists and plain objects, with other values and matchers", () => {
     expect({ a: [tensor([1])], b: 2 }).toEqual({ a: [tensor([1])], b: 2 });
     expect({ a: [tensor([1])], b: 2 }).not.toEqual({ a: [tensor([2])], b: 2 });
     expect({ a: tensor([1]), b: "x" }).toEqual({ a: tensor([1]), b: expect.any(String) });
@@ -52,14 +52,14 @@ describe("toEqual and toStrictEqual", () => {
     expect(() => expect([1, 2]).toEqual([1, 3])).toThrow();
   });
 
-  test("a failure shows both", () => {
+  test("a failure shows both tensors", () => {
     const message = messageOf(() => expect(tensor([1, 2])).toEqual(tensor([1, 3])));
     expect(message).toMatch(/-\s+3,\n\+\s+2,/);
   });
 });
 
-describe("toBeCloseToTensor", () => {
-  test("holds within atol + rtol · |expected|", () => {
+describe("toBeCloseToTensor compares within bounds", () => {
+  test("toBeCloseToTensor accepts elements within atol + rtol · |expected|", () => {
     expect(tensor([10])).toBeCloseToTensor(tensor([11]), { rtol: 0.095, atol: 0 });
     expect(tensor([11])).not.toBeCloseToTensor(tensor([10]), { rtol: 0.095, atol: 0 });
     expect(tensor([1])).toBeCloseToTensor(tensor([1.000001]));
@@ -68,14 +68,14 @@ describe("toBeCloseToTensor", () => {
     expect(tensor([nan])).toBeCloseToTensor(tensor([nan]), { equalNan: true });
   });
 
-  test("no shape is broadcast, and no dtype converted", () => {
+  test("toBeCloseToTensor broadcasts no shape, and converts no dtype", () => {
     expect(messageOf(() => expect(zeros([2])).toBeCloseToTensor(zeros([1])))).toContain("float32[1], got float32[2]");
     expect(messageOf(() => expect(tensor([1n])).toBeCloseToTensor(tensor([1])))).toContain("float32[1], got int64[1]");
     expect(messageOf(() => expect(1 as unknown).toBeCloseToTensor(zeros([1])))).toContain("expected a tensor, got 1");
   });
 });
 
-test("toHaveShape", () => {
+test("toHaveShape compares shapes", () => {
   expect(zeros([2, 3])).toHaveShape([2, 3]);
   expect(zeros([2, 3])).not.toHaveShape([3, 2]);
   expect(zeros([])).toHaveShape([]);

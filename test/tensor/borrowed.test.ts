@@ -43,9 +43,9 @@ const uses: Readonly<Record<string, (x: Tensor) => unknown>> = {
 };
 
 for (const backend of backends)
-  describe(`on ${backend}`, () => {
+  describe(`borrowed and transferred buffers on ${backend}`, () => {
     for (const [name, use] of Object.entries(uses)) {
-      test(`${name} of a tensor whose buffer was transferred`, () => {
+      test(`${name} of a tensor whose buffer was transferred is an error`, () => {
         const array = new Float32Array(8);
         const x = fromArray(array);
         transfer(array);
@@ -54,7 +54,7 @@ for (const backend of backends)
         );
       });
 
-      test(`${name} of a tensor whose buffer has shrunk`, () => {
+      test(`${name} of a tensor whose buffer has shrunk is an error`, () => {
         const array = resizable(8);
         const x = fromArray(array);
         array.buffer.resize(16);
@@ -170,7 +170,7 @@ describe("a saved tensor that is changed between forward and backward", () => {
   };
   for (const [name, changed] of Object.entries(cases))
     for (const backend of ["cpu", "reference"] as const)
-      test(`${name} on ${backend}`, () => {
+      test(`${name} is an error on ${backend}`, () => {
         const backward = withBackend(backend, changed);
         expect(() => withBackend(backend, backward)).toThrow(AutogradError);
         const again = withBackend(backend, changed);

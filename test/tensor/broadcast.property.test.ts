@@ -38,8 +38,8 @@ const attempt = (a: Shape, b: Shape): Shape | undefined => {
   }
 };
 
-describe("broadcastShapes", () => {
-  test("equals the definition, in either order", () => {
+describe("broadcastShapes equals its definition", () => {
+  test("broadcastShapes equals the definition, in either order", () => {
     fc.assert(
       fc.property(pairs, ([a, b]) => {
         expect(attempt(a, b) as unknown).toEqual(definition(a, b));
@@ -49,7 +49,7 @@ describe("broadcastShapes", () => {
     );
   });
 
-  test("of three shapes equals pairwise application, in any order", () => {
+  test("broadcastShapes of three shapes equals pairwise application, in any order", () => {
     fc.assert(
       fc.property(related, shapes(4, 2), ([a, b], c) => {
         const [ab, bc] = [definition(a, b), definition(b, c)];
@@ -69,7 +69,7 @@ describe("broadcastShapes", () => {
   });
 });
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("broadcasting on %s", (backend) => {
   test("each element of a sum of two shapes is the sum of the broadcast elements", () => {
     fc.assert(
       fc.property(related, ([a, b]) => {

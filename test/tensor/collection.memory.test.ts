@@ -12,12 +12,12 @@ import { checkForgotten } from "../support/forgotten.ts";
 
 describe("unreachable tensors are collected", () => {
   test.each(["results", "graphs"] as const)(
-    "%s, in a loop that neither waits nor collects: live bytes trigger the collector",
+    "%s are collected in a loop that neither waits nor collects: live bytes trigger the collector",
     checkForgotten,
   );
 
   test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each(["shared", "private"] as const)(
-    "on metal, also if operations read their %s buffers",
+    "tensors on metal are collected, also if operations read their %s buffers",
     (storage) => {
       withBackend("metal", () => {
         metalContext().wait();

@@ -14,7 +14,7 @@ import { memory } from "../../src/tensor/usage.ts";
 
 beforeEach(() => setBackend("cpu"));
 
-describe("construction", () => {
+describe("tensors are made from nested arrays", () => {
   test("nested arrays determine shape and elements, and their kinds the dtype", () => {
     const cases = [
       [
@@ -99,13 +99,13 @@ describe("the error for an invalid value states its position", () => {
     [[Number.NaN], "int64", /got NaN at \[0\]/],
     [[Number.POSITIVE_INFINITY], "int32", /got Infinity at \[0\]/],
     [[2n ** 63n], "int64", /int64/],
-  ] as const)("%p as %s", (values, dtype, message) => {
+  ] as const)("the error for %p as %s states the position", (values, dtype, message) => {
     const make = () => tensor(values as never, { dtype });
     expect(make).toThrow(DTypeError);
     expect(make).toThrow(message);
   });
 
-  test("values that are not numbers", () => {
+  test("the error for values that are not numbers states the position", () => {
     for (const value of ["1", null, undefined, {}]) expect(() => tensor([1, value] as never)).toThrow(ArgumentError);
     expect(() => tensor(["x"] as never)).toThrow(
       /\[tensor\] expected elements to be numbers, bigints, booleans or complex numbers \{ re, im \}, got "x"/,
@@ -116,17 +116,17 @@ describe("the error for an invalid value states its position", () => {
     expect(() => tensor(new Uint16Array(1) as never)).toThrow(DTypeError);
   });
 
-  test("ragged arrays", () => {
+  test("the error for ragged arrays states the position", () => {
     expect(() => tensor([[1, 2], [3]])).toThrow(/with an array of 2 at depth 1, got an array of 1/);
     expect(() => tensor([[1], 2])).toThrow(/with an array of 1 at depth 1, got a single value/);
     expect(() => tensor([1, [2]])).toThrow(/with a single value at depth 1, got an array of 1/);
   });
 });
 
-describe("invalid shapes", () => {
+describe("invalid shapes are rejected", () => {
   const nine = [1, 1, 1, 1, 1, 1, 1, 1, 1];
 
-  test("rank over 8, from any operation", () => {
+  test("a rank over 8 is an error, from any operation", () => {
     const x = tensor(1);
     for (const make of [
       () => tensor([1], { shape: nine }),
@@ -141,12 +141,15 @@ describe("invalid shapes", () => {
       expect(make).toThrow(/rank of at most 8, got rank 9 \(\[1, 1, 1, 1, 1, 1, 1, 1, 1\]\)/);
   });
 
-  test.each([[[-2]], [[1.5]], [[Number.NaN]], [[Number.POSITIVE_INFINITY]], [[2 ** 30, 2 ** 30]]])("%p", (shape) => {
-    expect(() => zeros(shape)).toThrow(ShapeError);
-    expect(() => tensor([], { shape })).toThrow(ShapeError);
-  });
+  test.each([[[-2]], [[1.5]], [[Number.NaN]], [[Number.POSITIVE_INFINITY]], [[2 ** 30, 2 ** 30]]])(
+    "the shape %p is invalid",
+    (shape) => {
+      expect(() => zeros(shape)).toThrow(ShapeError);
+      expect(() => tensor([], { shape })).toThrow(ShapeError);
+    },
+  );
 
-  test("values that are not arrays", () => {
+  test("values that are not arrays are rejected", () => {
     for (const shape of ["3", null]) {
       expect(() => zeros(shape as never)).toThrow(ShapeError);
       expect(() => tensor([1, 2, 3], { shape: (shape ?? {}) as never })).toThrow(ShapeError);
@@ -154,7 +157,7 @@ describe("invalid shapes", () => {
     expect(() => zeros("3" as never)).toThrow('[zeros] expected shape to be a list of sizes, got "3"');
   });
 
-  test("another number of elements", () => {
+  test("another number of elements is rejected", () => {
     expect(() => tensor([1, 2, 3], { shape: [2, 2] })).toThrow("[tensor] expected 4 elements for shape [2, 2], got 3");
     expect(() => reshape(tensor([1, 2, 3]), [2, -1])).toThrow(/reshape.*3 elements/);
     expect(() => add(tensor([1, 2, 3]), tensor([1, 2]))).toThrow(
@@ -162,7 +165,7 @@ describe("invalid shapes", () => {
     );
   });
 
-  test("an operand that is not a tensor", () => {
+  test("an operand that is not a tensor is rejected", () => {
     expect(() => add(tensor([1]), "1" as never)).toThrow(
       /\[add\] expected b to be a tensor, a number, a bigint or a boolean, got "1"/,
     );
@@ -194,12 +197,12 @@ test("the error for an allocation beyond any memory states the bytes", () => {
   expect(() => withBackend("metal", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
 });
 
-describe("reading", () => {
+describe("elements of a tensor can be read", () => {
   const one: Record<DType, unknown> = Object.fromEntries(
     dtypes.map((dtype) => [dtype, dtype === "bool" ? true : dtype === "int64" ? 1n : 1]),
   ) as Record<DType, unknown>;
 
-  test.each([...dtypes])("%s: data, dataSync, item and toArray, of a view too", async (dtype) => {
+  test.each([...dtypes])("%s: data, dataSync, item and toArray return the elements, of a view too", async (dtype) => {
     for (const backend of ["cpu", "reference", "metal"] as const)
       await withBackend(backend, async () => {
         const x = tensor(

@@ -10,12 +10,12 @@ const limits = {
 describe.if(process.platform === "linux" && mayMakeGroups("memory", limits))(
   "the limit of a real control group, in which nothing is killed",
   () => {
-    test.each(combinations)("large tensors on %s", (backends) => {
+    test.each(combinations)("large tensors on %s stay within the limit", (backends) => {
       const own = parsed(spawnInGroup("memory", limits, [...filler, backends, `${MB}`], options({}))!);
       expectLimit(own, 256 * MB, /^of 536870912 bytes: memory\./);
     });
 
-    test.each(["cpu", "reference"])("small tensors on %s, in JavaScript's memory", (backend) => {
+    test.each(["cpu", "reference"])("small tensors on %s, in JavaScript's memory, stay within the limit", (backend) => {
       const own = parsed(spawnInGroup("memory", limits, [...filler, backend, `${32 << 10}`], options({}))!);
       expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit", after: [2 ** 18] });
       expect(own.made).toBeGreaterThan(200 * MB);

@@ -27,7 +27,7 @@ function passes(body: () => void): boolean {
 }
 
 describe("tensors are equal by dtype, shape and elements", () => {
-  test("nothing else affects equality", () => {
+  test("other properties do not affect equality", () => {
     expect(areEqual(one(), one())).toEqual(all);
     expect(areEqual(one(), other())).toEqual(none);
     expect(areEqual(one(), tensor([1n, 2n, 3n]))).toEqual(none);
@@ -47,7 +47,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(areEqual(mul(w, 1), one())).toEqual(all);
   });
 
-  test("inside lists, maps, objects and instances of classes", () => {
+  test("tensors are compared inside lists, maps, objects and instances of classes", () => {
     for (const holding of [
       (x: unknown) => [x],
       (x: unknown) => ({ deep: [{ x }] }),
@@ -66,7 +66,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(layer(1)).not.toEqual(layer(2));
   });
 
-  test("no other value is equal to one", () => {
+  test("no other value equals a tensor", () => {
     for (const value of [[1, 2, 3], new Float32Array([1, 2, 3]), null, undefined, {}, 1])
       expect(areEqual(one(), value)).toEqual(none);
     const gone = one();
@@ -75,7 +75,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(gone).toEqual(gone);
   });
 
-  test("a failure shows both", () => {
+  test("a failure shows both tensors", () => {
     let message = "";
     try {
       expect(one()).toEqual(other());
@@ -86,7 +86,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(message).toMatch(/-\s+4,\n\+\s+3,/);
   });
 
-  test("with their current elements, also after a change in place", () => {
+  test("tensors are compared with their current elements, also after a change in place", () => {
     const x = one();
     expect(x).toEqual(one());
     x.add_(1);

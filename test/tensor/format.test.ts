@@ -17,7 +17,7 @@ const counted = (length: number, shape: number[]) =>
   );
 
 describe("a tensor prints its shape, its dtype and its elements", () => {
-  test("a single value, rows, matrices, more axes", () => {
+  test("single values, rows, matrices, and more axes are printed", () => {
     expect(String(tensor(Math.PI))).toBe(lines("Tensor float32[]", "3.1416"));
     expect(String(tensor([1, -20]))).toBe(lines("Tensor float32[2]", "[  1, -20]"));
     expect(
@@ -33,12 +33,12 @@ describe("a tensor prints its shape, its dtype and its elements", () => {
     );
   });
 
-  test("no elements", () => {
+  test("a tensor without elements is printed", () => {
     expect(String(tensor([]))).toBe("Tensor float32[0]");
     expect(String(tensor([[], []]))).toBe("Tensor float32[2, 0]");
   });
 
-  test("every kind of element", () => {
+  test("every kind of element is printed", () => {
     expect(String(tensor([true, false]))).toBe(lines("Tensor bool[2]", "[ true, false]"));
     expect(String(tensor([2n ** 62n, -1n]))).toBe(
       lines("Tensor int64[2]", "[4611686018427387904,                  -1]"),
@@ -52,13 +52,13 @@ describe("a tensor prints its shape, its dtype and its elements", () => {
     expect(String(tensor([0.1], { dtype: "float16" }))).toBe(lines("Tensor float16[1]", "[0.099976]"));
   });
 
-  test("whether it is part of a graph", () => {
+  test("printing shows whether a tensor is part of a graph", () => {
     const w = tensor([1, 2], { requiresGrad: true });
     expect(String(w)).toBe(lines("Tensor float32[2], requires grad", "[1, 2]"));
     expect(String(mul(w, 2))).toBe(lines("Tensor float32[2], requires grad", "[2, 4]"));
   });
 
-  test("views, as they read", () => {
+  test("views are printed as they read", () => {
     expect(String(transpose(counted(4, [2, 2]), 0, 1))).toBe(lines("Tensor int32[2, 2]", "[[0, 2],", " [1, 3]]"));
     expect(String(expand(tensor([7]), [2, 2]))).toBe(lines("Tensor float32[2, 2]", "[[7, 7],", " [7, 7]]"));
     const x = counted(4, [4]);
@@ -67,7 +67,7 @@ describe("a tensor prints its shape, its dtype and its elements", () => {
 });
 
 describe("long texts are truncated or wrapped", () => {
-  test("rows at 80 columns", () => {
+  test("rows are wrapped at 80 columns", () => {
     expect(String(counted(25, [25]))).toBe(
       lines(
         "Tensor int32[25]",
@@ -78,7 +78,7 @@ describe("long texts are truncated or wrapped", () => {
     for (const line of String(counted(1000, [1, 1, 1000])).split("\n")) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  test("over 1,000 elements: three at either end of each axis that has more than six", () => {
+  test("over 1,000 elements, three are printed at either end of each axis that has more than six", () => {
     expect(String(counted(1200, [3, 400]))).toBe(
       lines(
         "Tensor int32[3, 400]",
@@ -93,27 +93,30 @@ describe("long texts are truncated or wrapped", () => {
     expect(String(counted(1000, [500, 2])).split("\n")).toHaveLength(501);
   });
 
-  test("without reading the rest: a billion elements print at once", () => {
+  test("the rest is not read: a billion elements print at once", () => {
     expect(String(expand(tensor([1]), [1e9]))).toBe(lines("Tensor float32[1000000000]", "[1, 1, 1, …, 1, 1, 1]"));
   });
 });
 
-describe("console.log", () => {
-  test("shows the same, alone and inside objects", () => {
+describe("console.log shows a tensor", () => {
+  test("console.log shows the same, alone and inside objects", () => {
     const x = tensor([[1], [2]]);
     expect(Bun.inspect(x)).toBe(String(x));
     expect(Bun.inspect({ weight: x })).toContain(lines("Tensor float32[2, 1]", "[[1],", " [2]]"));
   });
 
-  test("never throws: a disposed tensor says so", () => {
+  test("console.log never throws: a disposed tensor says so", () => {
     const x = tensor([1, 2]);
     x.dispose();
     expect(Bun.inspect(x)).toBe("Tensor float32[2] (disposed)");
   });
 
-  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("nor for a tensor of a closed Metal context", () => {
-    const y = withBackend("metal", () => mul(tensor([1, 2]), 2));
-    metalContext().close();
-    expect(Bun.inspect(y)).toBe("Tensor float32[2] (its Metal context was closed)");
-  });
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))(
+    "console.log does not throw for a tensor of a closed Metal context",
+    () => {
+      const y = withBackend("metal", () => mul(tensor([1, 2]), 2));
+      metalContext().close();
+      expect(Bun.inspect(y)).toBe("Tensor float32[2] (its Metal context was closed)");
+    },
+  );
 });

@@ -8,7 +8,7 @@ beforeEach(() => setBackend("cpu"));
 
 const LARGE = 1 << 22;
 
-describe("arrays of the caller", () => {
+describe("changes of the caller's arrays have no effect", () => {
   const cases: Readonly<Record<string, (sizes: number[]) => Tensor>> = {
     reshape: (sizes) => ones([16]).reshape(sizes),
     "reshape of a transposed tensor": (sizes) => ones([4, 4]).transpose(0, 1).reshape(sizes),
@@ -71,7 +71,7 @@ describe("arrays of the caller", () => {
   });
 });
 
-describe("a tensor's layout", () => {
+describe("the layout of a tensor is frozen", () => {
   const hostile = (x: Tensor): Record<string, () => unknown> => {
     const open = x as unknown as Record<string, unknown> & { shape: number[]; strides: number[] };
     return {
@@ -146,7 +146,7 @@ describe("a tensor's layout", () => {
   });
 });
 
-describe("frozen lists", () => {
+describe("frozen lists of sizes are shared", () => {
   test("equal lists are one object, even if other lists were created in between", () => {
     const first = freezeList([3, 5]);
     expect(freezeList([3, 5])).toBe(first);

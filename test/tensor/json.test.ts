@@ -7,8 +7,8 @@ import { errorOf } from "../support/errors.ts";
 
 const read = (x: Tensor) => JSON.parse(JSON.stringify(x));
 
-describe("JSON.stringify", () => {
-  test.each(dtypes)("%s: dtype, shape and nested arrays", (dtype) => {
+describe("JSON.stringify writes a tensor's elements", () => {
+  test.each(dtypes)("%s becomes its dtype, shape and nested arrays", (dtype) => {
     for (const shape of [[], [0], [3], [2, 0], [2, 3], [1, 2, 2]]) {
       const x = zeros(shape, { dtype });
       const isBool = dtype === "bool";
@@ -18,18 +18,18 @@ describe("JSON.stringify", () => {
     }
   });
 
-  test("numbers that JSON lacks", () => {
+  test("numbers that JSON lacks are written as texts", () => {
     const values = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0.5];
     expect(read(tensor(values)).data).toEqual(["NaN", "Infinity", "-Infinity", 0.5]);
     expect(read(tensor([2n ** 53n, 2n ** 53n - 1n])).data).toEqual(["9007199254740992", 9007199254740991]);
   });
 
-  test("views, and tensors in objects", () => {
+  test("views, and tensors in objects, are written", () => {
     const x = tensor([[1, 2], [3, 4]]); // biome-ignore format: a matrix
     expect(JSON.stringify({ x: x.T })).toBe('{"x":{"dtype":"float32","shape":[2,2],"data":[[1,3],[2,4]]}}');
   });
 
-  test("up to a million elements", () => {
+  test("at most a million elements are written", () => {
     expect(read(zeros(1_000_000, { dtype: "bool" })).data.length).toBe(1_000_000);
     const error = errorOf(() => JSON.stringify(zeros(1_000_001, { dtype: "bool" })));
     expect(error).toBeInstanceOf(ArgumentError);
@@ -37,7 +37,7 @@ describe("JSON.stringify", () => {
   });
 });
 
-describe("structuredClone", () => {
+describe("structuredClone rejects tensors", () => {
   test.each([
     ["a tensor", () => tensor([1, 2])],
     ["a tensor in an object", () => ({ x: [tensor([1, 2])] })],

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 describe("a storage counts its tensors", () => {
-  test("its memory is released at once with the last of them", () => {
+  test("memory is released at once with the last tensor of a storage", () => {
     const before = live();
     const x = block();
     const views = [transpose(x, 0, 1), reshape(x, [SIDE * SIDE]), detach(x)];
@@ -65,8 +65,8 @@ describe("a storage counts its tensors", () => {
   });
 });
 
-describe("tidy releases what was created in it", () => {
-  test("except for what it returns, at any depth", () => {
+describe("tidy releases tensors that were created in it", () => {
+  test("tidy keeps what it returns, at any depth", () => {
     const before = live();
     const result = tidy(() => {
       const [a, b, c, d, e] = [block(), block(), block(), block(), block()] as const;
@@ -80,14 +80,14 @@ describe("tidy releases what was created in it", () => {
     expect(live()).toBe(before);
   });
 
-  test("a returned view keeps its memory, though its base tensor is released", () => {
+  test("a view that tidy returns keeps its memory, though its base tensor is released", () => {
     const before = live();
     const view = tidy(() => transpose(exp(block()), 0, 1));
     expect([view.dataSync()[5], live()]).toEqual([Math.fround(Math.E), before + BYTES]);
     view.dispose();
   });
 
-  test("nested: the outer scope tracks what the inner one returns", () => {
+  test("of nested scopes, the outer one tracks what the inner one returns", () => {
     const before = live();
     let middle: Tensor | undefined;
     const outer = tidy(() => {
@@ -99,7 +99,7 @@ describe("tidy releases what was created in it", () => {
     outer.dispose();
   });
 
-  test("after an error, thrown or rejected", async () => {
+  test("tidy releases after an error, thrown or rejected", async () => {
     const before = live();
     expect(() =>
       tidy(() => {
@@ -118,7 +118,7 @@ describe("tidy releases what was created in it", () => {
     expect(live()).toBe(before);
   });
 
-  test("across awaits, for its body alone", async () => {
+  test("tidy applies across awaits, for its body alone", async () => {
     const before = live();
     const made: Record<string, Tensor> = {};
     const work = async (name: string, pause: number) => {
@@ -134,7 +134,7 @@ describe("tidy releases what was created in it", () => {
     for (const one of [x, y, outside]) one.dispose();
   });
 
-  test("except for kept tensors, parameters and gradients", () => {
+  test("tidy keeps kept tensors, parameters and gradients", () => {
     const w = tensor([1, 2], { requiresGrad: true });
     const [kept, parameter, plain] = tidy(() => {
       const made = [keep(mul(w, 1)), zeros([2], { requiresGrad: true }), mul(w, 3)] as const;
@@ -156,8 +156,8 @@ describe("tidy releases what was created in it", () => {
   });
 });
 
-describe("memory()", () => {
-  test("counts live bytes, blocks and the peak since its reset, by backend", () => {
+describe("memory() counts what is allocated", () => {
+  test("memory() counts live bytes, blocks and the peak since its reset, by backend", () => {
     const before = memory().host;
     const [a, b] = [block(), block()];
     expect(memory().host).toMatchObject({ liveBytes: before.liveBytes + 2 * BYTES, blocks: before.blocks + 2 });
@@ -170,7 +170,7 @@ describe("memory()", () => {
   });
 
   test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))(
-    "counts Metal's buffers separately, and none once it is closed",
+    "memory() counts Metal's buffers separately, and none once it is closed",
     () => {
       withBackend("metal", () => {
         metalContext().wait();

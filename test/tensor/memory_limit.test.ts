@@ -23,14 +23,14 @@ import { combinations, expectLimit, filled, filler, MB, options } from "./fillin
 const folder = testFolder("memory-limit");
 
 describe("a limit of the environment", () => {
-  test.each(combinations)("on %s", (backends) => {
+  test.each(combinations)("the limit applies on %s", (backends) => {
     const own = filled([...filler, backends, `${MB}`], { ORCHARD_MEMORY_LIMIT: `${100 * MB}` });
     expectLimit(own, 100 * MB, /^ORCHARD_MEMORY_LIMIT$/);
   });
 });
 
 describe.if(process.platform === "linux")("limits of the system", () => {
-  test("of control groups, of either version", () => {
+  test("limits of control groups apply, of either version", () => {
     const second = { ...inGroup2("/a/b"), "sys/fs/cgroup/a/memory.max": `${512 * MB}` };
     const roots = [systemRoot(folder, second)];
     roots.push(
@@ -42,7 +42,7 @@ describe.if(process.platform === "linux")("limits of the system", () => {
     }
   });
 
-  test.each(["v", "d"])("of the process: ulimit -%s", (letter) => {
+  test.each(["v", "d"])("the limit of the process applies: ulimit -%s", (letter) => {
     const script = 'ulimit -S -$0 "$1" && shift && exec "$@"';
     // JavaScript reserves 6 GB or more of address space and uses little of it
     const kilobytes = `${(letter === "v" ? 14 : 9) * 2 ** 20}`;
@@ -59,7 +59,7 @@ describe("a limit of the program", () => {
   const refusal = (elements: number) => errorOf(() => withBackend("cpu", () => zeros([elements])));
   const fractionOf = (bytes: number) => (memory().host.liveBytes + bytes) / available;
 
-  test("applies from the next allocation on, in bytes and as a fraction of the memory", () => {
+  test("a limit applies from the next allocation on, in bytes and as a fraction of the memory", () => {
     const set = [
       [() => setMemoryLimit(memory().host.liveBytes + 16 * MB), /set by setMemoryLimit/],
       [() => setMemoryFraction(fractionOf(16 * MB)), /set by setMemoryFraction: 0\.\d+(e-\d+)? of \d+ bytes/],
@@ -73,7 +73,7 @@ describe("a limit of the program", () => {
     }
   });
 
-  test.each(tested)("may be raised: %s follows", (backend) => {
+  test.each(tested)("a limit may be raised: %s follows", (backend) => {
     reclaimMemory(); // freed garbage of other tests must not make room
     const used = memory().host.liveBytes + memory().metal.liveBytes;
     setMemoryLimit(used + 8 * MB);
@@ -82,23 +82,23 @@ describe("a limit of the program", () => {
     expect(withBackend(backend, () => withStrict(true, () => zeros([4 * MB]))).size).toBe(4 * MB);
   });
 
-  test("ends with null", () => {
+  test("a limit ends with null", () => {
     setMemoryLimit(1);
     expect(refusal(MB)).toBeInstanceOf(OutOfMemoryError);
     setMemoryLimit(null);
     expect(withBackend("cpu", () => zeros([MB])).size).toBe(MB);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Infinity, 2 ** 53, "1", undefined])("can't be %p", (bytes) =>
+  test.each([0, -1, 1.5, Number.NaN, Infinity, 2 ** 53, "1", undefined])("a limit can't be %p", (bytes) =>
     expect(errorOf(() => setMemoryLimit(bytes as number))).toBeInstanceOf(ArgumentError),
   );
-  test.each([0, -0.5, 1.0001, Number.NaN, "1", null])("can't be the fraction %p", (fraction) =>
+  test.each([0, -0.5, 1.0001, Number.NaN, "1", null])("a limit can't be the fraction %p", (fraction) =>
     expect(errorOf(() => setMemoryFraction(fraction as number))).toBeInstanceOf(ArgumentError),
   );
-  test.each([Number.MIN_VALUE, 1])("may be the fraction %p", (fraction) => setMemoryFraction(fraction));
+  test.each([Number.MIN_VALUE, 1])("a limit may be the fraction %p", (fraction) => setMemoryFraction(fraction));
 });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("allocations beyond the limit on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
   afterEach(() => setMemoryLimit(null));
 

@@ -41,10 +41,10 @@ test("every pair of tensors, of 0-d tensors and of numbers equals torch.result_t
   for (const one of cases) expect([one.name, resultType(one.inputs.map(operandOf))]).toEqual([one.name, expected(one)]);
 });
 
-describe("promote", () => {
+describe("promote is a lattice of dtypes", () => {
   const all = [...dtypes];
 
-  test("is commutative, associative, idempotent, and bool is its neutral element", () => {
+  test("promote is commutative, associative, idempotent, and bool is its neutral element", () => {
     for (const a of all) {
       expect([promote(a, a), promote(a, "bool")]).toEqual([a, a]);
       for (const b of all) {

@@ -36,7 +36,7 @@ const longProduct = (): Tensor => {
 
 describe("a timer runs while data() is awaited", () => {
   test.if(tested.includes("metal" as never))(
-    "metal: a long operation, whose call returns before it is done",
+    "a timer runs on metal during a long operation, whose call returns before it is done",
     async () => {
       on("metal", () => longProduct()).dataSync(); // compiles the kernel
       const result = on("metal", longProduct);
@@ -47,7 +47,7 @@ describe("a timer runs while data() is awaited", () => {
     },
   );
 
-  test.each(tested)("%s: a large tensor that must be gathered or widened", async (backend) => {
+  test.each(tested)("a timer runs on %s while a large tensor is gathered or widened", async (backend) => {
     const values = Float32Array.from({ length: 2 ** 21 }, (_, index) => index % 256);
     const x = fromArray(values, [2 ** 11, 2 ** 10]);
     const turned = on(backend, () => transpose(x, 0, 1));
@@ -63,8 +63,8 @@ describe("a timer runs while data() is awaited", () => {
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-describe("the result of data()", () => {
-  test.each([...dtypes])("%s: a typed array of the same kind, for a whole tensor and a part", async (dtype) => {
+describe("data() returns typed arrays", () => {
+  test.each([...dtypes])("%s gives a typed array of the same kind, for a whole tensor and a part", async (dtype) => {
     const x = toDType(fromArray(Uint8Array.from({ length: 70_000 }, (_, index) => index % 100)), dtype);
     const view = new Tensor(x.storage, dtype, [2, 3, 11_000], [1, 2, 6], 5);
     const data = await view.data();
@@ -78,7 +78,7 @@ describe("the result of data()", () => {
     expect(view.dataSync()).toEqual(data);
   });
 
-  test("types follow the dtype", () => {
+  test("types of data() follow the dtype", () => {
     const halves: Promise<Float16Array> = zeros([1], { dtype: "float16" }).data();
     const wide: Promise<Float32Array> = zeros([1], { dtype: "bfloat16" }).data();
     const longs: BigInt64Array = zeros([1], { dtype: "int64" }).dataSync();
@@ -89,7 +89,7 @@ describe("the result of data()", () => {
     return Promise.all([halves, wide]);
   });
 
-  test("has the elements even if the tensor is disposed of meanwhile", async () => {
+  test("data() has the elements even if the tensor is disposed of meanwhile", async () => {
     for (const backend of tested) {
       const x = on(backend, () => exp(zeros([300, 300])));
       const turned = transpose(x, 0, 1);

@@ -13,8 +13,8 @@ const COUNT = 1024; // elements of float32: 4 KB
 const made = (value: number): Tensor => tensor(Array.from({ length: COUNT }, () => value));
 const bytesOf = ({ storage }: Tensor) => storage.hostBytes();
 
-describe("a block", () => {
-  test("is reused once its tensor is disposed of, only for the same size", () => {
+describe("blocks that are kept for reuse", () => {
+  test("a block is reused once its tensor is disposed of, only for the same size", () => {
     withBackend("cpu", () => {
       const [x, factor] = [made(1), made(3)];
       const bytes = bytesOf(x);
@@ -27,7 +27,7 @@ describe("a block", () => {
     });
   });
 
-  test("stays while a view, or a copy of its handle, is alive", () => {
+  test("a block stays while a view, or a copy of its handle, is alive", () => {
     const x = made(1);
     const others = [reshape(x, [32, 32]), detach(x), x.slice({ start: 5 })];
     x.dispose();
@@ -38,7 +38,7 @@ describe("a block", () => {
     expect(spareBytes()).toBe(4 * COUNT);
   });
 
-  test("stays while a backward pass needs it", () => {
+  test("a block stays while a backward pass needs it", () => {
     withBackend("cpu", () => {
       const w = made(2);
       w.requiresGrad = true;
@@ -51,7 +51,7 @@ describe("a block", () => {
     });
   });
 
-  test("is not reused if a caller received it or passed it", () => {
+  test("a block is not reused if a caller received it or passed it", () => {
     const [x, array] = [made(1), new Float32Array(COUNT).fill(4)];
     const data = x.dataSync();
     const borrowed = fromArray(array, [COUNT]);
@@ -62,7 +62,7 @@ describe("a block", () => {
     expect([array[0], spareBytes()]).toEqual([4, 4 * COUNT]);
   });
 
-  test("is kept once, however often its memory is released, and a late release does nothing", () => {
+  test("a block is kept once, however often its memory is released, and a late release does nothing", () => {
     const memory = new ScriptMemory(4 * COUNT);
     memory.release();
     memory.release();
@@ -71,7 +71,7 @@ describe("a block", () => {
     expect(first.hostBytes().buffer).not.toBe(second.hostBytes().buffer);
   });
 
-  test("whose buffer was transferred is not reused", () => {
+  test("a block whose buffer was transferred is not reused", () => {
     const memory = new ScriptMemory(4 * COUNT);
     const { buffer } = memory.hostBytes() as Uint8Array<ArrayBuffer>;
     memory.release();
@@ -80,8 +80,8 @@ describe("a block", () => {
   });
 });
 
-describe("the cache", () => {
-  test("is bounded", () => {
+describe("the cache of spare blocks is bounded", () => {
+  test("the cache is bounded", () => {
     const blocks = Array.from({ length: 200 }, () => new ScriptMemory(LARGE - 8));
     for (const block of blocks) {
       block.release();
@@ -90,19 +90,19 @@ describe("the cache", () => {
     expect(spareBytes()).toBeGreaterThan(0);
   });
 
-  test("has no tiny or large blocks", () => {
+  test("the cache has no tiny or large blocks", () => {
     for (const size of [1, 512, LARGE, 2 * LARGE]) new ScriptMemory(size).release();
     expect(spareBytes()).toBe(0);
   });
 
-  test("is released if memory is short", () => {
+  test("the cache is released if memory is short", () => {
     new ScriptMemory(4 * COUNT).release();
     expect(spareBytes()).toBe(4 * COUNT);
     reclaimMemory();
     expect(spareBytes()).toBe(0);
   });
 
-  test("is poisoned in tests", () => {
+  test("blocks of the cache are poisoned in tests", () => {
     const memory = new ScriptMemory(4 * COUNT);
     const bytes = memory.hostBytes().fill(1);
     memory.release();

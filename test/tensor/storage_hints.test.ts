@@ -42,11 +42,11 @@ const makers: Readonly<Record<string, (storage?: StorageMode) => Tensor>> = {
   "tensor of a typed array": (storage) => tensor(new Float32Array(20_000), { storage }),
 };
 
-describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
+describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("hints for storage are followed on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   afterEach(() => metalContext().configure("storage", "shared"));
 
-  test.each(Object.keys(makers))("%s: in the hinted mode, with the right elements", (name) => {
+  test.each(Object.keys(makers))("%s is in the hinted mode, with the right elements", (name) => {
     onMetal(() => {
       const [near, far] = modes.map((storage) => {
         manualSeed(4);
@@ -58,7 +58,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
     });
   });
 
-  test.each(Object.keys(makers))("%s: in the default mode, which a hint overrides", (name) => {
+  test.each(Object.keys(makers))("%s is in the default mode, which a hint overrides", (name) => {
     onMetal(() => {
       expect(makers[name]!().storageMode).toBe("shared");
       metalContext().configure("storage", "private");
@@ -125,7 +125,7 @@ test("an unknown mode is rejected, on every backend", () => {
 describe("more bytes than JavaScript's arrays have", () => {
   const make = (storage?: StorageMode) => empty([2 ** 30 + 1], { dtype: "float32", storage });
 
-  test.each(tested)("fail on %s, which is reported in one line for each backend", (backend) => {
+  test.each(tested)("allocations fail on %s, which is reported in one line for each backend", (backend) => {
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     if (backend === "metal") metalContext().configure("poison", false); // poisoning would touch every page
     try {

@@ -9,16 +9,20 @@ const steps = (all: number): string => String(repeats({ usual: all / 2, all }));
 
 const checkFlat = async (...words: string[]) => void (await checkFlatMemory("training.ts", ...words));
 
-describe("memory of training without dispose", () => {
-  test.concurrent("5,000 steps on cpu, never waiting", () => checkFlat("cpu", "5000", "sync", "128x128x128"));
-  test.concurrent("5,000 steps on cpu, awaiting each", () => checkFlat("cpu", "5000", "async", "128x128x128"));
-  test.concurrent("5,000 steps on cpu, of blocks too small for its allocator", () =>
+describe("training without dispose needs bounded memory", () => {
+  test.concurrent("memory stays flat over 5,000 steps on cpu, never waiting", () =>
+    checkFlat("cpu", "5000", "sync", "128x128x128"));
+  test.concurrent("memory stays flat over 5,000 steps on cpu, awaiting each", () =>
+    checkFlat("cpu", "5000", "async", "128x128x128"));
+  test.concurrent("memory stays flat over 5,000 steps on cpu, of blocks too small for its allocator", () =>
     checkFlat("cpu", "5000", "sync", "16x16x4"));
 });
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("memory of training without dispose on metal", () => {
-  test.concurrent("2,000 steps, never waiting", () => checkFlat("metal", steps(4000), "sync", "32x32x16"));
-  test.concurrent("1,000 steps, awaiting each", () => checkFlat("metal", steps(2000), "async", "32x32x16"));
-  test.concurrent("1,500 steps in private buffers", () =>
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("training without dispose on metal needs bounded memory", () => {
+  test.concurrent("memory stays flat over 2,000 steps, never waiting", () =>
+    checkFlat("metal", steps(4000), "sync", "32x32x16"));
+  test.concurrent("memory stays flat over 1,000 steps, awaiting each", () =>
+    checkFlat("metal", steps(2000), "async", "32x32x16"));
+  test.concurrent("memory stays flat over 1,500 steps in private buffers", () =>
     checkFlat("metal", steps(3000), "sync", "32x32x16", "private"));
 });

@@ -15,11 +15,14 @@ const path = join(packageRoot, "test", "fixtures", "text", "templates.json");
 const [{ sources }, ...rows] = (await Bun.file(path).json()) as [{ sources: Record<string, string> }, ...Row[]];
 const tokens = { bosToken: "<s>", eosToken: "</s>" };
 
-test.each(rows.map((row, at) => [at, row.template, row] as const))("row %d: %s", (_at, name, row) => {
-  const template = new text.ChatTemplate(sources[name]!, tokens);
-  const options = { addGenerationPrompt: row.prompted, ...(row.tools && { tools: row.tools }) };
-  expect(template.render(row.messages, options)).toBe(row.text);
-});
+test.each(rows.map((row, at) => [at, row.template, row] as const))(
+  "row %d is rendered as by transformers: %s",
+  (_at, name, row) => {
+    const template = new text.ChatTemplate(sources[name]!, tokens);
+    const options = { addGenerationPrompt: row.prompted, ...(row.tools && { tools: row.tools }) };
+    expect(template.render(row.messages, options)).toBe(row.text);
+  },
+);
 
 test("invalid arguments and invalid templates are rejected", () => {
   const template = new text.ChatTemplate(sources["instruct"]!, tokens);
@@ -59,7 +62,7 @@ test.each([
   [doubled("{% set a = 'aaaaaaaa' %}", "{% set a = a | join(a) %}", 9), /(texts|values) of at most/],
   [`${"{% set a = namespace(b=1) %}{% set c = namespace(b=[a, a]) %}"}{{ c.b | tojson }}`, /no namespace into/],
   ["{% for i in range(9000) %}{{ messages | tojson }}{% endfor %}", /at most/],
-] as const)("template %# is refused at a limit", (source, message) => {
+] as const)("template %# is rejected at a limit", (source, message) => {
   const long = [{ role: "user", content: "a".repeat(100_000) }];
   const render = () => new text.ChatTemplate(source).render(long);
   expect(render).toThrow(expect.objectContaining({ name: "ArgumentError", message: expect.stringMatching(message) }));

@@ -90,7 +90,7 @@ const other = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-test.each(names)("%s: one value has another type", (name) => {
+test.each(names)("%s with one value of another type is rejected", (name) => {
   const { tokenizer, config } = fixtures[name]!;
   const places = placesOf(tokenizer).map((path) => ["tokenizer", ...path]);
   const own = [...places, ...placesOf(config).map((path) => ["config", ...path])].slice(1);
@@ -142,7 +142,7 @@ describe("rejected at load, with the path", () => {
     [{ pre_tokenizer: deep }, /at most 32 levels/],
     [{ normalizer: { type: "Replace", pattern: {}, content: "a" } }, /normalizer.pattern/],
     [{ decoder: { type: "Strip", content: "a", start: "1", stop: 0 } }, /decoder.start/],
-  ])("%#", (change, message) => {
+  ])("tokenizer %# is rejected", (change, message) => {
     const make = () => new text.PretrainedTokenizer({ ...tokenizer, ...change } as never, { config });
     expect(make).toThrow(expect.objectContaining({ name: "ArgumentError", message: expect.stringMatching(message) }));
   });

@@ -148,7 +148,7 @@ test("a unigram without an unknown token, or with a very long text, is not packe
   expect(packUnigram([["a", 0]], 0)?.size).toBe(1);
 });
 
-describe("the cache", () => {
+describe("the cache of packed texts is reused", () => {
   const folder = testFolder("packed");
   const model = folder.file("model");
   const cache = join(folder.path, "cache");
@@ -176,13 +176,13 @@ describe("the cache", () => {
 
   const text = "w1z w00 wxy".replaceAll(" ", "");
 
-  test("is made by the first load, and read by the next", () => {
+  test("the cache is made by the first load, and read by the next", () => {
     const first = loadTokenizer(model).encode(text);
     const [path] = packedIn();
     const bytes = readFileSync(path!);
     const parse = JSON.parse;
     JSON.parse = (given: string) => {
-      if (given.length > 2 ** 20) throw new Error("the file was parsed");
+      if (given.length > 2 ** 20) throw new Error("expected the packed file to be read, but the original was parsed");
       return parse(given);
     };
     try {
@@ -194,7 +194,7 @@ describe("the cache", () => {
     expect(first.length).toBeLessThan(text.length);
   });
 
-  test.each(["cut off", "changed", "of another kind", "empty"])("a file that is %s is made again", (damage) => {
+  test.each(["cut off", "changed", "of another kind", "empty"])("a cache file that is %s is made again", (damage) => {
     const expected = loadTokenizer(model).encode(text);
     const [path] = packedIn();
     const bytes = readFileSync(path!);

@@ -37,13 +37,13 @@ function whole(own: string, start: number, end: number): number[] {
   return start === end ? [start, end] : [first.index, last.index + last.segment.length];
 }
 
-describe.each(Object.keys(kinds))("%s", (name) => {
+describe.each(Object.keys(kinds))("pairs of texts by the tokenizer %s", (name) => {
   const tokenizer = tokenizerOf(kinds[name]!);
   const { cases } = kinds[name]!;
   const inputs = ({ text, pair, maxTokens }: Case) =>
     tokenizer.encodeInputs("test", text, { pair: pair ?? undefined, maxTokens: maxTokens ?? undefined });
 
-  test("tokens and their types", () => {
+  test("tokens and their types equal transformers'", () => {
     const got = cases.map((own) => inputs(own)).map(({ tokens, tokenTypes }) => ({ tokens, tokenTypes }));
     expect(got).toEqual(cases.map(({ tokens, types }) => ({ tokens, tokenTypes: types })));
     for (const { text, pair, maxTokens, tokens, types } of cases)
@@ -54,7 +54,7 @@ describe.each(Object.keys(kinds))("%s", (name) => {
         });
   });
 
-  test("the positions of tokens", () => {
+  test("the positions of tokens equal transformers'", () => {
     for (const own of cases) {
       const { origins, spans } = inputs(own);
       const places = [spans(0), own.pair === null ? [] : spans(1)];

@@ -35,12 +35,15 @@ const folder = testFolder("sentencepieces");
 /** Like Python's `strip`; JavaScript's `trim` also removes U+FEFF. */
 const trimmed = (given: string): string => given.replace(/^[^\S\uFEFF]+|[^\S\uFEFF]+$/g, "");
 
-test.each(models.map((model, index) => [JSON.stringify(model.options), index] as const))("pieces: %s", (_, index) => {
-  const model = readSentencePiece(bytesOf(index), "a model");
-  const [normalize, split] = [normalizerOf(model), splitterOf(model)];
-  const got = texts.map((given) => [given, split(normalize(given)).map((part) => part.text)]);
-  expect(got).toEqual(texts.map((given, at) => [given, models[index]!.pieces[at]!]));
-});
+test.each(models.map((model, index) => [JSON.stringify(model.options), index] as const))(
+  "pieces equal SentencePiece's: %s",
+  (_, index) => {
+    const model = readSentencePiece(bytesOf(index), "a model");
+    const [normalize, split] = [normalizerOf(model), splitterOf(model)];
+    const got = texts.map((given) => [given, split(normalize(given)).map((part) => part.text)]);
+    expect(got).toEqual(texts.map((given, at) => [given, models[index]!.pieces[at]!]));
+  },
+);
 
 /** Models without user-defined symbols, which llama.cpp matches before it splits a text. */
 const unigram = models.flatMap(({ options }, index) =>
@@ -67,26 +70,29 @@ test.each(unigram)("a tokenizer from the GGUF metadata of unigram model %d has t
     }
 });
 
-describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as const))("%s", (name, own) => {
-  const place = folder.file(name);
-  mkdirSync(place, { recursive: true });
-  writeFileSync(join(place, "tokenizer_config.json"), JSON.stringify(own.config));
-  writeFileSync(join(place, "vocab.json"), JSON.stringify(own.vocabulary));
-  writeFileSync(join(place, own.kind === "marian" ? "source.spm" : "sentencepiece.bpe.model"), bytesOf(own.model));
-  const tokenizer = text.loadTokenizer(place);
+describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as const))(
+  "tokenizers of sentence pieces: %s",
+  (name, own) => {
+    const place = folder.file(name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, "tokenizer_config.json"), JSON.stringify(own.config));
+    writeFileSync(join(place, "vocab.json"), JSON.stringify(own.vocabulary));
+    writeFileSync(join(place, own.kind === "marian" ? "source.spm" : "sentencepiece.bpe.model"), bytesOf(own.model));
+    const tokenizer = text.loadTokenizer(place);
 
-  test("encodes as transformers does", () => {
-    expect(own.cases.map(([given]) => [given, tokenizer.encode(given)])).toEqual(
-      own.cases.map(([given, tokens]) => [given, tokens]),
-    );
-  });
+    test("texts are encoded as by transformers", () => {
+      expect(own.cases.map(([given]) => [given, tokenizer.encode(given)])).toEqual(
+        own.cases.map(([given, tokens]) => [given, tokens]),
+      );
+    });
 
-  test("decodes as transformers does", () => {
-    expect(own.cases.map(([, tokens]) => trimmed(tokenizer.decode(tokens)))).toEqual(
-      own.cases.map(([, , text]) => text),
-    );
-  });
-});
+    test("tokens are decoded as by transformers", () => {
+      expect(own.cases.map(([, tokens]) => trimmed(tokenizer.decode(tokens)))).toEqual(
+        own.cases.map(([, , text]) => text),
+      );
+    });
+  },
+);
 
 test("T5 requires its first pieces, and mBART-50 has the tokens of languages", () => {
   const model = readSentencePiece(bytesOf(0), "a model");

@@ -39,11 +39,11 @@ const make = (name: (typeof names)[number]) =>
   new text.PretrainedTokenizer(fixtures[name].tokenizer, { config: fixtures[name].config, name });
 const plain = { addSpecialTokens: false };
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("the tokenizer %s", (name) => {
   const tokenizer = make(name);
   const { rows } = fixtures[name];
 
-  test("encodes code, ten scripts, emoji and random bytes as Hugging Face does", () => {
+  test("code, ten scripts, emoji and random bytes are encoded as by Hugging Face", () => {
     expect(rows.length).toBeGreaterThan(30);
     for (const row of rows) {
       expect(tokenizer.encode(row.text, plain)).toEqual([...row.ids]);
@@ -51,7 +51,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("decodes as Hugging Face does, with and without special tokens", () => {
+  test("tokens are decoded as by Hugging Face, with and without special tokens", () => {
     for (const { ids, decoded, whole } of rows) {
       expect(tokenizer.decode(ids)).toBe(decoded);
       expect(tokenizer.decode(ids, { skipSpecialTokens: false })).toBe(whole);
@@ -80,7 +80,7 @@ test("Gemma's runs of spaces, which were added to its vocabulary, are spaces", (
   expect(tokenizer.decode(tokenizer.encode("a   b", plain))).toBe("a   b");
 });
 
-test("special tokens: known by name, skipped on request, and the space stays where a text continues", () => {
+test("special tokens are known by name, skipped on request, and the space stays where a text continues", () => {
   const tokenizer = make("llama2");
   const [begin, end] = [tokenizer.idOf("<s>")!, tokenizer.idOf("</s>")!];
   expect([tokenizer.beginOfText, tokenizer.endOfText]).toEqual([begin, end]);
@@ -104,8 +104,8 @@ const ofMetadata = (pairs: readonly (readonly [string, unknown])[]) => {
   return new text.PretrainedTokenizer(json, options);
 };
 
-describe("the tokenizers of GGUF files", () => {
-  test("SentencePiece's BPE", async () => {
+describe("the tokenizers of GGUF files equal those of folders", () => {
+  test("GGUF's tokenizer of SentencePiece's BPE has the same tokens", async () => {
     const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
     const tokenizer = ofMetadata(metadataOf("llama", bpe));
     for (const { text: own, ids, special, decoded } of fixtures.llama2.rows) {
@@ -115,7 +115,7 @@ describe("the tokenizers of GGUF files", () => {
     }
   });
 
-  test("SentencePiece's unigram, compared with SentencePiece", async () => {
+  test("GGUF's unigram tokenizer has the tokens of SentencePiece", async () => {
     const { unigram, rows } = (await read("sentencepiece")) as { unigram: Pieces; rows: readonly Row[] };
     const tokenizer = ofMetadata(metadataOf("t5", unigram));
     for (const { text: own, ids } of rows)
@@ -131,7 +131,7 @@ describe("the tokenizers of GGUF files", () => {
     ["llama3", "llama-bpe"],
     ["tekken", "tekken"],
     ["gpt4o", "gpt-4o"],
-  ] as const)("byte-level BPE of %s", (name, pre) => {
+  ] as const)("GGUF's byte-level BPE of %s has the same tokens", (name, pre) => {
     const { tokenizer: json, config, rows } = fixtures[name];
     const model = json.model as unknown as { vocab: Record<string, number>; merges: readonly [string, string][] };
     const added = new Map((json.added_tokens ?? []).map(({ id, content }) => [id, content]));
@@ -179,7 +179,7 @@ describe("the tokenizers of GGUF files", () => {
   });
 });
 
-test("files: a folder, a GGUF file, and invalid ones", async () => {
+test("a folder and a GGUF file are loaded, and invalid files rejected", async () => {
   const { path: folder } = testFolder("text");
   const { tokenizer: json, config, rows } = fixtures.llama3;
   await Bun.write(join(folder, "tokenizer.json"), JSON.stringify(json));

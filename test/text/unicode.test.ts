@@ -12,7 +12,7 @@ interface Fixture {
 const path = join(packageRoot, "test", "fixtures", "text", "unicode.json");
 const { texts, tokenizers, tokens }: Fixture = await Bun.file(path).json();
 
-test.each(Object.keys(tokenizers))("%s", (name) => {
+test.each(Object.keys(tokenizers))("texts of unusual Unicode have the expected tokens: %s", (name) => {
   const tokenizer = new text.PretrainedTokenizer(tokenizers[name]!);
   const wrong = texts.flatMap((own, at) => {
     const got = tokenizer.encode(own);
@@ -23,7 +23,7 @@ test.each(Object.keys(tokenizers))("%s", (name) => {
   expect(wrong).toEqual([]);
 });
 
-test("there are hundreds of texts for each", () => {
+test("there are hundreds of texts for each tokenizer", () => {
   expect(Object.values(tokens).map((own) => own.length)).toEqual(Object.keys(tokenizers).map(() => texts.length));
   expect(texts.length).toBeGreaterThanOrEqual(400);
 });

@@ -28,13 +28,16 @@ async function checkSame(backend: BackendName): Promise<void> {
 }
 
 describe("a run with dropout has the reference's losses, moments and sample", () => {
-  test("on cpu", () => checkSame("cpu"));
+  test("a run on cpu has the losses of reference", () => checkSame("cpu"));
 
-  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("on metal, where the checker finds nothing", async () => {
-    metalContext().configure("check", true);
-    await checkSame("metal");
-    checkFindings({ name: "a training run" });
-  });
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))(
+    "a run on metal has the losses of reference, and the checker finds nothing",
+    async () => {
+      metalContext().configure("check", true);
+      await checkSame("metal");
+      checkFindings({ name: "a training run" });
+    },
+  );
 });
 
 test("other masks give clearly different losses", async () => {

@@ -12,7 +12,7 @@ const words = ["--tokenizer", "bpe", "--vocabulary", "300", "--prompt", "export"
 const tokenizerIn = (run: string) => JSON.parse(readFileSync(join(run, "tokenizer.json"), "utf8"));
 
 describe("a run with a trained tokenizer", () => {
-  test("resumes with the tokens of its checkpoint and the losses of an uninterrupted run", async () => {
+  test("a run resumes with the tokens of its checkpoint and the losses of an uninterrupted run", async () => {
     const [whole, parted] = [newRun(), newRun()];
     const { out, exitCode } = await train(whole, "--steps", "10", ...words);
     expect(exitCode).toBe(0);
@@ -31,7 +31,7 @@ describe("a run with a trained tokenizer", () => {
     expect(lossesOf(same)).toEqual(lossesOf(whole));
   });
 
-  test("leaves a tokenizer.json that Hugging Face's library reads", async () => {
+  test("a run leaves a tokenizer.json that Hugging Face's library reads", async () => {
     const run = newRun();
     await train(run, "--steps", "2", ...words);
     const own = data.BpeTokenizer.fromJSON(tokenizerIn(run));
@@ -40,7 +40,7 @@ describe("a run with a trained tokenizer", () => {
     expect(own.vocabularySize).toBe(300);
   });
 
-  test("generates from the trained model and from the quantized one", async () => {
+  test("a run generates from the trained model and from the quantized one", async () => {
     const run = newRun();
     await train(run, "--steps", "5", "--width", "32", "--heads", "1", ...words);
     const options = ["--tokens", "12", "--temperature", "0", "--prompt", "export const"] as const;
@@ -56,7 +56,7 @@ describe("a run with a trained tokenizer", () => {
     }
   });
 
-  test("reports its loss in bits per byte of the text", async () => {
+  test("a run reports its loss in bits per byte of the text", async () => {
     const run = newRun();
     await train(run, "--steps", "3", ...words);
     const events = readLog(run);

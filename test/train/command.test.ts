@@ -17,8 +17,8 @@ import { limited, reaches, tiny, trainingCommands } from "./command.ts";
 
 const { folder, text, environment, start, orchard, train, newRun } = trainingCommands();
 
-describe("a run", () => {
-  test("prints model, text, sample and code paths, and leaves log, curve and checkpoints", async () => {
+describe("a run writes its files", () => {
+  test("a run prints model, text, sample and code paths, and leaves log, curve and checkpoints", async () => {
     const run = newRun();
     const { out, err, exitCode } = await train(run, "--steps", "20");
     expect(exitCode).toBe(0);
@@ -40,7 +40,7 @@ describe("a run", () => {
     expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([checkpointName(15), checkpointName(20)]);
   });
 
-  test("of few steps, one layer and one head uses the singular, and adapts its warmup", async () => {
+  test("a run of few steps, one layer and one head uses the singular, and adapts its warmup", async () => {
     const run = newRun();
     const shape = ["--layers", "1", "--heads", "1", "--batch", "1"];
     const { out, exitCode } = await train(run, "--steps", "5", ...shape);
@@ -54,12 +54,12 @@ describe("a run", () => {
     expect(`${again.out}${again.err}`).not.toContain("NaN");
   });
 
-  test("whose explicit warmup is too long is rejected", async () => {
+  test("a run whose explicit warmup is too long is rejected", async () => {
     const { err, exitCode } = await train(newRun(), "--steps", "5", "--warmup", "5");
     expect([exitCode, err]).toEqual([1, "[train] expected warmup to be below the number of steps, 5, got 5\n"]);
   });
 
-  test("with too little text to hold out has no held-out loss", async () => {
+  test("a run with too little text to hold out has no held-out loss", async () => {
     const short = `${newRun()}.txt`;
     writeFileSync(short, "const x = 1;\n".repeat(8));
     const words = ["--preset", "tiny", "--width", "16", "--context", "16", "--steps", "2", "--sample-tokens", "5"];
@@ -70,7 +70,7 @@ describe("a run", () => {
     expect(`${out}${err}`).not.toContain("NaN");
   });
 
-  test("rejects a folder that contains a run", async () => {
+  test("a run is rejected in a folder that contains a run", async () => {
     const run = newRun();
     await train(run, "--steps", "3");
     const { err, exitCode } = await train(run, "--steps", "3");
@@ -78,7 +78,7 @@ describe("a run", () => {
     expect(err).toContain(`${run} already has a run; resume it with --resume ${run}`);
   });
 
-  test("with a dashboard prints its address, and serves it while it trains", async () => {
+  test("a run with a dashboard prints its address, and serves it while it trains", async () => {
     const run = newRun();
     const child = start(["train", text, ...tiny, "--out", run, "--steps", "1000000", "--dashboard"]);
     await reaches(run, 1, child);
@@ -92,8 +92,8 @@ describe("a run", () => {
   });
 });
 
-describe("a run that is", () => {
-  test("resumed with other settings applies them, but not another shape", async () => {
+describe("a resumed run applies new settings", () => {
+  test("a run resumed with other settings applies them, but not another shape", async () => {
     const run = newRun();
     await train(run, "--steps", "5");
     const longer = await orchard("train", "--resume", run, "--steps", "8");
@@ -104,7 +104,7 @@ describe("a run that is", () => {
 });
 
 describe("a disk that is full", () => {
-  test("ends no run, and is reported", async () => {
+  test("a full disk ends no run, and is reported", async () => {
     const run = newRun();
     const words = ["train", text, ...tiny, "--width", "96", "--steps", "6", "--warmup", "1", "--out", run];
     const { stdout, stderr, exitCode } = limited(300, environment, ...words); // a checkpoint takes 3 MB
@@ -116,7 +116,7 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("invalid arguments", () => {
+describe("invalid arguments are reported in one sentence", () => {
   const cases: readonly (readonly [string, () => string[], string])[] = [
     ["a folder that is not there", () => [join(folder, "nowhere")], "nowhere"],
     ["an empty file", () => [writeTo("empty.txt", "")], "empty"],
@@ -125,7 +125,7 @@ describe("invalid arguments", () => {
     ["heads that do not divide the width", () => [text, "--heads", "3"], "expected width to be a multiple of heads"],
     ["a dashboard's port that is none", () => [text, "--dashboard", "99999"], "99999"],
   ];
-  test.each(cases)("%s: the error is one sentence, and no folder is created", async (_, words, sentence) => {
+  test.each(cases)("%s is one sentence, and no folder is created", async (_, words, sentence) => {
     const run = newRun();
     const { out, err, exitCode } = await orchard("train", ...tiny, "--out", run, ...words());
     expect([exitCode, out]).toEqual([1, ""]);
@@ -152,8 +152,8 @@ describe("invalid arguments", () => {
   };
 });
 
-describe("generate", () => {
-  test("continues the prompt, the same with the same seed, from a run or a checkpoint", async () => {
+describe("the command generate continues a prompt", () => {
+  test("generate continues the prompt, the same with the same seed, from a run or a checkpoint", async () => {
     const run = newRun();
     await train(run, "--steps", "5");
     const words = ["--prompt", "export const", "--tokens", "30", "--seed", "1"];
@@ -166,7 +166,7 @@ describe("generate", () => {
     expect((await orchard("generate", run, ...words.with(5, "2"))).out).not.toBe(first.out);
   });
 
-  describe("prints an error of one sentence for", () => {
+  describe("generate prints an error of one sentence", () => {
     const layer = (width: number) => ({ model: new Linear(width, width), step: 1 });
     const cases: readonly (readonly [string, (path: string) => Promise<unknown>, string])[] = [
       [
@@ -185,18 +185,18 @@ describe("generate", () => {
         "expected a checkpoint, got another safetensors file",
       ],
     ];
-    test.each(cases)("%s", async (_, write, sentence) => {
+    test.each(cases)("the error for %s is one sentence", async (_, write, sentence) => {
       const path = `${newRun()}.safetensors`;
       await write(path);
       await checkRefused(path, sentence);
     });
 
-    test("a checkpoint that does not belong to a run", async () => {
+    test("the error for a checkpoint that does not belong to a run is one sentence", async () => {
       const path = await saveCheckpoint(newRun(), layer(2));
       await checkRefused(path, `expected a checkpoint of a training run, got ${path}`);
     });
 
-    test("a checkpoint whose weights have another shape than its settings", async () => {
+    test("the error for a checkpoint whose weights have another shape than its settings is one sentence", async () => {
       const extra = { settings: { ...presets.tiny, width: 16 }, scaler: null };
       const model = makeModel({ ...presets.tiny, width: 32 }, 256, new Generator(0));
       const path = await saveCheckpoint(newRun(), { model, step: 1, extra });
@@ -208,7 +208,7 @@ describe("generate", () => {
       ["--temperature", "-1"],
       ["--top-p", "2"],
       ["--top-k", "0"],
-    ])("%s %s, before it writes the prompt", async (flag, value) => {
+    ])("the error for %s %s comes before the prompt", async (flag, value) => {
       const run = newRun();
       await saveRun(run);
       const { out, err, exitCode } = await orchard("generate", run, flag, value);

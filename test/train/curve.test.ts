@@ -16,34 +16,34 @@ const pathIn = (svg: string, kind: string): (readonly [number, number])[] => {
 };
 const lastText = (svg: string, name: string) => new RegExp(`>${name} ([\\d.]+)<`).exec(svg)?.[1];
 
-describe("the picture", () => {
+describe("the picture shows the losses", () => {
   const svg = drawCurve({ training: points(100, (step) => 1 + 3 / step), heldOut: [{ step: 50, loss: 1.5 }] });
 
-  test("has a point for each step, later ones further right, and smaller losses further down", () => {
+  test("the picture has a point for each step, later ones further right, and smaller losses further down", () => {
     const drawn = pathIn(svg, "training");
     expect(drawn).toHaveLength(100);
     expect(drawn.every(([x], k) => k === 0 || x > drawn[k - 1]![0])).toBe(true);
     expect(drawn.every(([, y], k) => k === 0 || y >= drawn[k - 1]![1])).toBe(true);
   });
 
-  test("has its axis from 0, so that a loss of half the height is half the loss", () => {
+  test("the picture has its axis from 0, so that a loss of half the height is half the loss", () => {
     const flat = drawCurve({ training: points(2, (step) => 4 * (3 - step)), heldOut: [] }); // the losses are 8 and 4
     const [[, high], [, half]] = pathIn(flat, "training") as [readonly [number, number], readonly [number, number]];
     const bottom = 540 - 48;
     expect((bottom - half) / (bottom - high)).toBeCloseTo(0.5, 2);
   });
 
-  test("labels the last losses, and marks held-out ones", () => {
+  test("the picture labels the last losses, and marks held-out ones", () => {
     expect([lastText(svg, "training"), lastText(svg, "held out")]).toEqual(["1.030", "1.500"]);
     expect(svg.match(/<circle class="held-out"/g)).toHaveLength(1);
   });
 
-  test("smooths without a bias at the start", () => {
+  test("the running mean starts without a bias", () => {
     const constant = pathIn(drawCurve({ training: points(300, () => 2), heldOut: [] }), "smoothed");
     expect(new Set(constant.map(([, y]) => y)).size).toBe(1);
   });
 
-  test("of a long run has at most 2,000 points, to the last step", () => {
+  test("the picture of a long run has at most 2,000 points, to the last step", () => {
     const drawn = pathIn(drawCurve({ training: points(100_001, () => 1), heldOut: [] }), "training");
     expect(drawn.length).toBeLessThanOrEqual(2000);
     expect(drawn.at(-1)![0]).toBe(960 - 24);
@@ -53,14 +53,14 @@ describe("the picture", () => {
     ["nothing", []],
     ["one step", points(1, () => 3)],
     ["NaN and infinity", [...points(2, () => 3), { step: 3, loss: Number.NaN }, { step: 4, loss: Infinity }]],
-  ])("of %s has no coordinate that is not a number", (_, training) => {
+  ])("the picture of %s has no coordinate that is not a number", (_, training) => {
     const drawn = drawCurve({ training, heldOut: [] });
     expect(drawn).not.toContain("NaN");
     expect(drawn).not.toContain("Infinity");
   });
 });
 
-describe("as PNG", () => {
+describe("a curve is drawn as a PNG picture", () => {
   test("the picture is 1920 × 1080 pixels", async () => {
     const png = await toPng(drawCurve({ training: points(10, () => 1), heldOut: [] }));
     expect(Buffer.from(png.subarray(1, 4)).toString()).toBe("PNG");
@@ -75,7 +75,7 @@ describe("as PNG", () => {
   });
 });
 
-describe("in a run's folder", () => {
+describe("a run's folder has pictures of its losses", () => {
   const { path: folder } = testFolder("curve");
   const file = (kind: keyof typeof CURVE_FILES) => Bun.file(join(folder, CURVE_FILES[kind]));
 

@@ -58,31 +58,31 @@ const local = () => `Host: 127.0.0.1:${port}`;
 
 const paths = ["/", "/events", "/page.css", "/client.ts", "/settings.json", "/log.jsonl", "//", "/%2e%2e/package.json"];
 
-describe.each(paths)("%s is rejected", (path) => {
+describe.each(paths)("requests to the dashboard are checked: %s", (path) => {
   const expectRefused = async (answer: Promise<string>, status = 403) => {
     const text = await answer;
     expect(statusOf(text)).toBe(status);
     for (const hidden of ["secret", "<html", token]) expect(text).not.toContain(hidden);
   };
 
-  test("to another host, as in DNS rebinding, even if everything else is right", async () => {
+  test("a request to another host is rejected, as in DNS rebinding, even if everything else is right", async () => {
     const hosts = ["evil.example", `evil.example:${port}`, `127.0.0.1.evil.example:${port}`, "127.0.0.1", "localhost"];
     const ports = ["127.0.0.1:1", `0.0.0.0:${port}`, `192.168.0.1:${port}`, `localhost.:${port}`, `[::]:${port}`, ""];
     await Promise.all([...hosts, ...ports].map((host) => expectRefused(get(path, [`Host: ${host}`]))));
     await expectRefused(get(path, [`Host: evil.example:${port}`, `Origin: http://evil.example:${port}`]));
   });
 
-  test("without a host", async () => {
+  test("a request without a host is rejected", async () => {
     expect(statusOf(await get(path, []))).toBeGreaterThanOrEqual(400);
   });
 
-  test("to a page of another origin, even if everything else is right", async () => {
+  test("a request to a page of another origin is rejected, even if everything else is right", async () => {
     const origins = ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1", "http://127.0.0.1", ""];
     const near = [`https://127.0.0.1:${port}`, `http://localhost:${port}`, `http://127.0.0.1:${port}.evil.example`];
     await Promise.all([...origins, ...near].map((origin) => expectRefused(get(path, [local(), `Origin: ${origin}`]))));
   });
 
-  test("without the token, and with another one", async () => {
+  test("a request without the token, or with another one, is rejected", async () => {
     const others = ["", "x", token.slice(0, -1), `${token}x`, token.toLowerCase(), "x".repeat(5000), "%00", "%ff"];
     await Promise.all(others.map((other) => expectRefused(get(path, [local()], other))));
     await expectRefused(get(path, [local(), `Origin: http://127.0.0.1:${port}`], ""));
@@ -90,7 +90,7 @@ describe.each(paths)("%s is rejected", (path) => {
   });
 });
 
-describe("with host and token right", () => {
+describe("a request with the right host and token is answered", () => {
   const hosts = () => [`127.0.0.1:${port}`, `localhost:${port}`, `LOCALHOST:${port}`, `[::1]:${port}`];
 
   test("the page is served, and sends no referrer", async () => {

@@ -53,8 +53,8 @@ const colored = (chart: string, color: readonly [number, number, number]): Promi
 const blue = [59, 130, 246] as const;
 const orange = [234, 88, 12] as const;
 
-describe("a page", () => {
-  test("that is opened during a run shows earlier events", async () => {
+describe("the page of a run", () => {
+  test("a page that is opened during a run shows earlier events", async () => {
     emit(startEvent, ...Array.from({ length: 100 }, (_, k) => stepEvent(k + 1)), {
       kind: "evaluation",
       step: 100,
@@ -69,7 +69,7 @@ describe("a page", () => {
     expect(await colored("loss-chart", orange)).toBeGreaterThan(0);
   });
 
-  test("follows the run", async () => {
+  test("the page follows the run", async () => {
     emit(startEvent);
     await open();
     await shows("state", "running");
@@ -82,7 +82,7 @@ describe("a page", () => {
     expect(await colored("loss-chart", blue)).toBeGreaterThan(0);
   });
 
-  test("shows samples as text, the latest first, and notes", async () => {
+  test("the page shows samples as text, the latest first, and notes", async () => {
     const sample = (step: number, text: string): RunEvent => ({ kind: "sample", step, prompt: "export ", text });
     emit(startEvent, sample(1, "<b>one</b>"), sample(2, "two"), {
       kind: "note",
@@ -99,13 +99,13 @@ describe("a page", () => {
     expect(await textOf("notes")).toContain("a checkpoint is broken");
   });
 
-  test("reports a loss that is not finite, and draws a gap", async () => {
+  test("the page reports a loss that is not finite, and draws a gap", async () => {
     emit(startEvent, stepEvent(1), stepEvent(2, { loss: Number.NaN, bitsPerByte: Number.NaN }));
     await open();
     await shows("loss", "not finite");
   });
 
-  test("says when the process has ended", async () => {
+  test("the page says when the process has ended", async () => {
     emit(startEvent);
     await open();
     await shows("state", "running");
@@ -114,7 +114,7 @@ describe("a page", () => {
   });
 });
 
-describe("charts", () => {
+describe("charts fit the width of the terminal", () => {
   interface Box {
     readonly left: number;
     readonly top: number;
@@ -158,16 +158,19 @@ describe("charts", () => {
     return { boxes, ticks, overflow };
   }
 
-  test.each([320, 375, 767])("are one below the other in %d columns of pixels, as wide as these", async (width) => {
-    const { boxes, overflow } = await opened(width);
-    expect(overflow).toBeLessThanOrEqual(0);
-    const [first, second, third] = boxes;
-    expect(new Set(boxes.map(({ left }) => left)).size).toBe(1);
-    expect([first.top < second.top, second.top < third.top]).toEqual([true, true]);
-    for (const box of boxes) expect(box.width).toBeGreaterThan(width - 40);
-  });
+  test.each([320, 375, 767])(
+    "charts are one below the other in %d columns of pixels, as wide as these",
+    async (width) => {
+      const { boxes, overflow } = await opened(width);
+      expect(overflow).toBeLessThanOrEqual(0);
+      const [first, second, third] = boxes;
+      expect(new Set(boxes.map(({ left }) => left)).size).toBe(1);
+      expect([first.top < second.top, second.top < third.top]).toEqual([true, true]);
+      for (const box of boxes) expect(box.width).toBeGreaterThan(width - 40);
+    },
+  );
 
-  test.each([768, 1280])("are two side by side below the loss in %d", async (width) => {
+  test.each([768, 1280])("charts are two side by side below the loss in %d columns", async (width) => {
     const { boxes, overflow } = await opened(width);
     expect(overflow).toBeLessThanOrEqual(0);
     const [loss, speed, memory] = boxes;
@@ -176,28 +179,31 @@ describe("charts", () => {
     for (const box of boxes) expect(box.width).toBeGreaterThan(300);
   });
 
-  test.each([375, 1280])("have ticks at round numbers, and axes with their units, in %d", async (width) => {
-    const { ticks } = await opened(width);
-    const isRound = (distance: number) => /^[125]e/.test(distance.toExponential());
-    const distanceOf = (labels: readonly string[]) => {
-      const values = labels.map((label) => Number.parseFloat(label.replace(",", ""))).sort((a, b) => a - b);
-      const gaps = values.slice(1).map((value, index) => value - values[index]!);
-      expect(gaps.length).toBeGreaterThan(0);
-      for (const gap of gaps) expect(gap).toBeCloseTo(gaps[0]!, 9);
-      return Number(gaps[0]!.toPrecision(9));
-    };
-    const units = { "loss-chart": "bits per byte", "speed-chart": "tokens per second", "memory-chart": "bytes" };
-    for (const [chart, unit] of Object.entries(units)) {
-      const written = await ticks(chart);
-      expect(written.filter((label) => /^[a-z]/.test(label)).toSorted()).toEqual(["step", unit].toSorted());
-      const labels = written.filter((label) => !/^[a-z]/.test(label));
-      const steps = labels.filter((label) => /^\d+$/.test(label) && Number(label) >= 20);
-      const others = labels.filter((label) => !steps.includes(label));
-      expect([chart, distanceOf(steps), isRound(distanceOf(steps))]).toEqual([chart, expect.anything(), true]);
-      expect([chart, distanceOf(others), isRound(distanceOf(others))]).toEqual([chart, expect.anything(), true]);
-    }
-    expect(await ticks("memory-chart")).toContain("100 MB");
-  });
+  test.each([375, 1280])(
+    "charts have ticks at round numbers, and axes with their units, in %d columns",
+    async (width) => {
+      const { ticks } = await opened(width);
+      const isRound = (distance: number) => /^[125]e/.test(distance.toExponential());
+      const distanceOf = (labels: readonly string[]) => {
+        const values = labels.map((label) => Number.parseFloat(label.replace(",", ""))).sort((a, b) => a - b);
+        const gaps = values.slice(1).map((value, index) => value - values[index]!);
+        expect(gaps.length).toBeGreaterThan(0);
+        for (const gap of gaps) expect(gap).toBeCloseTo(gaps[0]!, 9);
+        return Number(gaps[0]!.toPrecision(9));
+      };
+      const units = { "loss-chart": "bits per byte", "speed-chart": "tokens per second", "memory-chart": "bytes" };
+      for (const [chart, unit] of Object.entries(units)) {
+        const written = await ticks(chart);
+        expect(written.filter((label) => /^[a-z]/.test(label)).toSorted()).toEqual(["step", unit].toSorted());
+        const labels = written.filter((label) => !/^[a-z]/.test(label));
+        const steps = labels.filter((label) => /^\d+$/.test(label) && Number(label) >= 20);
+        const others = labels.filter((label) => !steps.includes(label));
+        expect([chart, distanceOf(steps), isRound(distanceOf(steps))]).toEqual([chart, expect.anything(), true]);
+        expect([chart, distanceOf(others), isRound(distanceOf(others))]).toEqual([chart, expect.anything(), true]);
+      }
+      expect(await ticks("memory-chart")).toContain("100 MB");
+    },
+  );
 
   test("the loss has a smoothed line, named in the legend, which is steady where the losses are not", async () => {
     await opened(1280);

@@ -14,7 +14,7 @@ const controls = /\x1b\[[?\d;]*[A-Za-z]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the bar starts its row anew
 const rowEnds = /\r?\n|\r|\x1b\[1G/;
 
-test("a run of the demo's preset in 80 columns", async () => {
+test("a run of the demo's preset fits 80 columns", async () => {
   let shown = "";
   const data = (_: unknown, bytes: Uint8Array) => {
     shown += Buffer.from(bytes).toString();

@@ -33,33 +33,38 @@ const otherNames = {
   llama: ["token_embd.weight", "output_norm.weight"],
 };
 
-describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
+describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architecture) => {
   const settings = runs[architecture]!;
 
-  test("has llama.cpp's names", () => {
+  test("the file has llama.cpp's names", () => {
     const names = Object.keys(toGgufWeights(settings, modelOf(settings).quantizedState()));
     const blocks = [0, 1].flatMap((at) => blockNames[architecture].map((name) => `blk.${at}.${name}`));
     expect(names.toSorted()).toEqual([...otherNames[architecture], ...blocks].toSorted());
   });
 
-  test.each(["float32", "q8_0"])("is read back bit for bit from a file in %s, and computes the same", (format) => {
-    const model = modelOf(settings);
-    if (format === "q8_0") nn.quantizeModel(model, { format });
-    const state = model.quantizedState();
-    const back = fromGgufWeights(settings, toGgufWeights(settings, state));
-    expect(Object.keys(back).toSorted()).toEqual(Object.keys(state).toSorted());
-    for (const [name, own] of Object.entries(state)) {
-      expect([name, back[name]!.shape]).toEqual([name, own.shape]);
-      expect([name, bytesOf(back[name]!).equals(bytesOf(own))]).toEqual([name, true]);
-    }
-    const loaded = modelOf({ ...settings, seed: 5 });
-    nn.loadQuantized(loaded, back);
-    const tokens = tensor([[1, 2, 3]], { dtype: "int32" });
-    const [expected, got] = [model, loaded].map((own) => noGrad(() => on("cpu", () => own.forward(tokens))).toArray());
-    expect(got).toEqual(expected!);
-  });
+  test.each(["float32", "q8_0"])(
+    "the model is read back bit for bit from a file in %s, and computes the same",
+    (format) => {
+      const model = modelOf(settings);
+      if (format === "q8_0") nn.quantizeModel(model, { format });
+      const state = model.quantizedState();
+      const back = fromGgufWeights(settings, toGgufWeights(settings, state));
+      expect(Object.keys(back).toSorted()).toEqual(Object.keys(state).toSorted());
+      for (const [name, own] of Object.entries(state)) {
+        expect([name, back[name]!.shape]).toEqual([name, own.shape]);
+        expect([name, bytesOf(back[name]!).equals(bytesOf(own))]).toEqual([name, true]);
+      }
+      const loaded = modelOf({ ...settings, seed: 5 });
+      nn.loadQuantized(loaded, back);
+      const tokens = tensor([[1, 2, 3]], { dtype: "int32" });
+      const [expected, got] = [model, loaded].map((own) =>
+        noGrad(() => on("cpu", () => own.forward(tokens))).toArray(),
+      );
+      expect(got).toEqual(expected!);
+    },
+  );
 
-  test("with other names is not changed, so that the model can reject it", () => {
+  test("a model with other names is not changed, so that the loader can reject it", () => {
     const weights: Weights = toGgufWeights(settings, modelOf(settings).quantizedState());
     const back = fromGgufWeights(settings, { ...weights, "blk.7.attn_q.weight": weights["token_embd.weight"]! });
     expect(Object.keys(back)).toContain("blk.7.attn_q.weight");
@@ -67,7 +72,7 @@ describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
     expect(Object.keys(fromGgufWeights(settings, fewer))).not.toContain("blocks.0.feedForward.up.weight");
   });
 
-  test("has the sizes that llama.cpp requires", () => {
+  test("the file has the sizes that llama.cpp requires", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new ByteTokenizer());
     const prefix = architecture === "gpt" ? "gpt2" : "llama";
     expect(metadata["general.architecture"]).toBe(prefix);
@@ -100,12 +105,12 @@ test("rows of queries and keys are permuted as by convert_hf_to_gguf.py's permut
   }
 });
 
-describe("tokens of the vocabulary", () => {
+describe("tokens of the vocabulary are written", () => {
   const settings = runs.gpt!;
   const valuesOf = (metadata: Readonly<Record<string, unknown>>, key: string) =>
     (metadata[`tokenizer.ggml.${key}`] as { value: readonly (string | number)[] }).value;
 
-  test("of bytes are GPT-2's characters for them, without merges", () => {
+  test("tokens of bytes are GPT-2's characters for them, without merges", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new ByteTokenizer());
     const tokens = valuesOf(metadata, "tokens");
     expect([tokens.length, new Set(tokens).size]).toEqual([256, 256]);
@@ -120,7 +125,7 @@ describe("tokens of the vocabulary", () => {
     expect(valuesOf(metadata, "merges")).toEqual([]);
   });
 
-  test("of GPT-2 are its own, with the merges of its merges.txt", () => {
+  test("tokens of GPT-2 are its own, with the merges of its merges.txt", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new Gpt2Tokenizer());
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
     expect([tokens!.length, tokens![50_256], tokens![15_496], tokens![995]]).toEqual([
@@ -133,7 +138,7 @@ describe("tokens of the vocabulary", () => {
     expect([types![0], types![50_256]]).toEqual([1, 3]);
   });
 
-  test("those of a trained encoding, with its merges in their order", () => {
+  test("tokens of a trained encoding have its merges in their order", () => {
     const tokenizer = data.trainBpe(["the cat sat on the mat with the hat"], { size: 262 });
     const metadata = ggufMetadata(settings, modelOf(settings), tokenizer);
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));

@@ -16,6 +16,6 @@ async function checkTraining(mode: "loop" | "run", steps: number): Promise<void>
 }
 
 const steps = repeats({ usual: 2400, all: 10_000 });
-test.concurrent(`${steps} steps of a loop that never waits`, () => checkTraining("loop", steps));
-test.concurrent("1,200 steps of a run that is evaluated, sampled and saved meanwhile", () =>
+test.concurrent(`memory stays flat over ${steps} steps of a loop that never waits`, () => checkTraining("loop", steps));
+test.concurrent("memory stays flat over 1,200 steps of a run that is evaluated, sampled and saved meanwhile", () =>
   checkTraining("run", 1_200));

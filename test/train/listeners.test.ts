@@ -53,14 +53,14 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
   expect(shown).toContain("step 1, saved: a.safetensors\n");
 });
 
-describe("the line of progress", () => {
+describe("the line of progress shows the state", () => {
   const figures = {
     ...{ loss: "loss 1.234", heldOut: "2.345", speed: "45.7K", left: "12 min 30 s" },
     ...{ memory: "123.4 MB", backend: "reference" },
   };
   const at = (width: number) => progressLine(width, 1234, 2000, figures);
 
-  test("has all figures if they fit, and never exceeds the columns", () => {
+  test("the line has all figures if they fit, and never exceeds the columns", () => {
     expect(at(Number.POSITIVE_INFINITY)).toBe(
       "████████████░░░░░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 45.7K tokens/s │ 12 min 30 s left" +
         " │ 123.4 MB │ reference",
@@ -68,7 +68,7 @@ describe("the line of progress", () => {
     for (let width = 9; width < 200; width++) expect([width, at(width).length <= width]).toEqual([width, true]);
   });
 
-  test("drops the least important figures first", () => {
+  test("the line drops the least important figures first", () => {
     expect(at(97)).toBe(
       "██████░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 45.7K tokens/s │ 12 min 30 s left │ 123.4 MB",
     );
@@ -77,12 +77,14 @@ describe("the line of progress", () => {
     expect(at(12)).toBe("1234/2000");
   });
 
-  test.each([40, 80, 120])("in a terminal of %d columns fills one row, and is redrawn in place", async (cols) => {
-    let shown = "";
-    const data = (_: unknown, bytes: Uint8Array) => {
-      shown += Buffer.from(bytes).toString();
-    };
-    const program = `
+  test.each([40, 80, 120])(
+    "in a terminal of %d columns, the line fills one row, and is redrawn in place",
+    async (cols) => {
+      let shown = "";
+      const data = (_: unknown, bytes: Uint8Array) => {
+        shown += Buffer.from(bytes).toString();
+      };
+      const program = `
       import { ProgressBar } from "./src/train/listeners/progress.ts";
       import { startEvent, stepEvent } from "./test/train/events.ts";
       const bar = new ProgressBar();
@@ -90,21 +92,22 @@ describe("the line of progress", () => {
       for (let step = 1; step <= 4; step++) { bar.on(stepEvent(step)); await Bun.sleep(150); }
       bar.on({ kind: "evaluation", step: 4, loss: 9, bitsPerByte: 4.5678 });
       bar.on({ kind: "end", step: 4, reason: "finished" });`;
-    const child = Bun.spawn([...bunWords, "-e", program], {
-      cwd: packageRoot,
-      terminal: { cols, rows: 24, data },
-    });
-    expect(await child.exited).toBe(0);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is controlled by them
-    const rows = shown.split(/\r?\n|\r|\x1b\[1G/).map((row) => row.replaceAll(/\x1b\[[?\d;]*[A-Za-z]/g, ""));
-    const drawn = rows.filter((row) => row.includes("/400"));
-    expect(drawn.length).toBeGreaterThan(3);
-    for (const row of drawn) expect(row.length).toBeLessThan(cols);
-    expect(shown.trimEnd().split("\n")).toHaveLength(1); // everything fits in one row
-    expect(drawn.at(-1)).toContain("4/400 │ 2.000 bits/byte");
-    expect(drawn.at(-1)!.includes("held out 4.568")).toBe(cols >= 80);
-    expect(drawn.at(-1)!.includes("│ cpu")).toBe(cols >= 120);
-  });
+      const child = Bun.spawn([...bunWords, "-e", program], {
+        cwd: packageRoot,
+        terminal: { cols, rows: 24, data },
+      });
+      expect(await child.exited).toBe(0);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal is controlled by them
+      const rows = shown.split(/\r?\n|\r|\x1b\[1G/).map((row) => row.replaceAll(/\x1b\[[?\d;]*[A-Za-z]/g, ""));
+      const drawn = rows.filter((row) => row.includes("/400"));
+      expect(drawn.length).toBeGreaterThan(3);
+      for (const row of drawn) expect(row.length).toBeLessThan(cols);
+      expect(shown.trimEnd().split("\n")).toHaveLength(1); // everything fits the first row
+      expect(drawn.at(-1)).toContain("4/400 │ 2.000 bits/byte");
+      expect(drawn.at(-1)!.includes("held out 4.568")).toBe(cols >= 80);
+      expect(drawn.at(-1)!.includes("│ cpu")).toBe(cols >= 120);
+    },
+  );
 });
 
 test("the sample of the last step is left to the summary", () => {
@@ -123,13 +126,13 @@ test("the sample of the last step is left to the summary", () => {
   expect(stderr.toString()).not.toContain("text of 400");
 });
 
-describe("several listeners", () => {
+describe("several listeners hear the same events", () => {
   const recorder = () => {
     const received: RunEvent[] = [];
     return { received, on: (event: RunEvent) => void received.push(event) };
   };
 
-  test("receive events in order; one that fails receives no more events, and the others receive a note", () => {
+  test("listeners receive events in order; one that fails gets no more, and the others get a note", () => {
     class Failing implements Listener {
       calls = 0;
       on(): void {
@@ -148,7 +151,7 @@ describe("several listeners", () => {
     ]);
   });
 
-  test("are all closed, also after one that fails to close", async () => {
+  test("listeners are all closed, also after one that fails to close", async () => {
     const said = spyOn(console, "error").mockImplementation(() => undefined);
     let closed = 0;
     const broken: Listener = { on: () => undefined, close: () => Promise.reject(new Error("broken")) };
@@ -178,7 +181,7 @@ test("the pace matches the latest steps, and does not begin at 0", () => {
   expect(half).toBeLessThan(0.14); // 20 steps of 0.2 weigh about half as much as 21 of 0.1
 });
 
-test("numbers in readable form", () => {
+test("numbers are printed in readable form", () => {
   expect([0, 1023, 1024, 3 * 2 ** 20, 2 ** 50].map(formatBytes)).toEqual([
     "0 B",
     "1023 B",

@@ -10,7 +10,7 @@ const { text, start, orchard, train, newRun } = trainingCommands();
 const startsOf = (run: string) => readLog(run).filter(({ kind }) => kind === "start").length;
 
 describe("a run that a process is training", () => {
-  test("continues; another process can't resume it: the error names the folder and the first process", async () => {
+  test("a run that is being trained can't be resumed by another process: the error names both", async () => {
     const [whole, run] = [newRun(), newRun()];
     await train(whole, "--steps", "300", "--save-every", "0");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);
@@ -30,7 +30,7 @@ describe("a run that a process is training", () => {
     expect(lossesOf(run)).toEqual(lossesOf(whole));
   });
 
-  test("is free after kill -9 of that process, and only one of two processes can then resume it", async () => {
+  test("a run is free after kill -9 of its process, and only one of two processes can then resume it", async () => {
     const [whole, run] = [newRun(), newRun()];
     await train(whole, "--steps", "300");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300"]);

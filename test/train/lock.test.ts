@@ -12,14 +12,14 @@ import { bunWords } from "../support/program.ts";
 const { path: folder } = testFolder("lock");
 let folders = 0;
 
-describe("a folder", () => {
+describe("the lock of a folder excludes other processes", () => {
   const made = () => {
     const path = join(folder, `${folders++}`);
     mkdirSync(path);
     return path;
   };
 
-  test("is locked once, until it is released; the file is gone then", () => {
+  test("a folder is locked once, until it is released; the file is gone then", () => {
     const path = made();
     const lock = lockFolder("test", path);
     expect(readdirSync(path)).toEqual([LOCK_FILE]);
@@ -33,7 +33,7 @@ describe("a folder", () => {
   });
 
   test.each(["", "{", '{"pid":1,"host":"elsewhere"}', "x".repeat(10)])(
-    "with a lock file of a process that crashed, %p, is free",
+    "a folder with a lock file of a process that crashed, %p, is free",
     (content) => {
       const path = made();
       writeFileSync(join(path, LOCK_FILE), content);
@@ -42,7 +42,7 @@ describe("a folder", () => {
     },
   );
 
-  test("whose lock file was removed behind the holder's back is not removed by that holder", () => {
+  test("a lock file that was removed behind the holder's back is not removed by that holder", () => {
     const path = made();
     const first = lockFolder("test", path);
     Bun.spawnSync(["rm", join(path, LOCK_FILE)]);
@@ -51,13 +51,13 @@ describe("a folder", () => {
     expect(() => lockFolder("test", path)).toThrow("is using it");
   });
 
-  test("whose lock file can't be written is an error that says why", () => {
+  test("a lock file that can't be written is an error that says why", () => {
     const path = made();
     mkdirSync(join(path, LOCK_FILE));
     expect(() => lockFolder("test", path)).toThrow("expected a file, got a folder (EISDIR)");
   });
 
-  describe("on a file system", () => {
+  describe("the lock warns on some file systems", () => {
     const warned = spyOn(console, "warn").mockImplementation(() => undefined);
     afterEach(() => {
       warned.mockClear();
@@ -76,16 +76,16 @@ describe("a folder", () => {
         "a file system without locks: a second process may use it at the same time",
         { tryLock: () => "unsupported" as const },
       ],
-    ])("such as %s, a warning is printed", (sentence, system: Partial<LockSystem>) => {
+    ])("a warning is printed on a file system such as %s", (sentence, system: Partial<LockSystem>) => {
       expect(warningsOf(system)).toEndWith(`is on ${sentence}`);
     });
 
-    test("of this machine, no warning is printed", () => {
+    test("no warning is printed on a file system of this machine", () => {
       for (const kind of [0xef53, 0x9123683e, undefined]) expect(warningsOf({ kindOf: () => kind })).toBe("");
     });
   });
 
-  test("is never locked by two of many processes at once", async () => {
+  test("two of many processes never lock a folder at once", async () => {
     const path = made();
     const program = `
       import { lockFolder } from "./src/io/lock.ts";

@@ -90,7 +90,7 @@ const largest = (values: readonly number[]): number => Math.max(...values.map(Ma
 const distance = (got: readonly number[], want: readonly number[]): number =>
   largest(want.map((value, at) => got[at]! - value));
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("training is as in PyTorch, on %s", (backend) => {
   test("each gradient of the first step is at most 3 times as far off as PyTorch's, plus a rounding", () => {
     const { model } = on(backend, () => {
       const trainee = makeTrainee();

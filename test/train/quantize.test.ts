@@ -26,7 +26,7 @@ describe("a run is quantized and generates", () => {
     ["q4_K", ["--format", "q4_K"], "model-q4_K.gguf", "q5_0"], // rows of 64 values are not super-blocks
     ["q8_0", ["--format", "q8_0", "--exclude", "blocks.1"], "model-q8_0.gguf", "q8_0"],
     ["affine", ["--format", "affine", "--group-size", "32"], "model-affine4.safetensors", "affine 4 bits"],
-  ])("in %s", async (_, flags, name, format) => {
+  ])("a run is quantized in %s and generates", async (_, flags, name, format) => {
     const made = await orchard("quantize", run, ...flags);
     expect([made.exitCode, made.err]).toEqual([0, ""]);
     const path = join(run, name);
@@ -47,7 +47,7 @@ describe("a run is quantized and generates", () => {
     expect([fast.exitCode, fast.out.startsWith("export const")]).toEqual([0, true]);
   });
 
-  test("to another file, in safetensors", async () => {
+  test("a run is quantized to another file, in safetensors", async () => {
     const out = join(folder, "other.safetensors");
     const made = await orchard("quantize", run, "--format", "q5_1", "--out", out);
     expect([made.exitCode, made.err]).toEqual([0, ""]);
@@ -77,7 +77,7 @@ describe("quantize prints an error of one sentence for", () => {
     ["other bits", ["--format", "affine", "--bits", "7"], "one of 2, 3, 4, 5, 6, 8"],
     ["other groups", ["--format", "affine", "--group-size", "7"], "one of 32, 64, 128"],
     ["layers that there are not", ["--exclude", "block"], 'expected the path of a layer, got "block"'],
-  ])("%s", async (_, flags, sentence) => {
+  ])("the error for %s is one sentence", async (_, flags, sentence) => {
     const { out, err, exitCode } = await orchard("quantize", run, ...flags);
     expect([exitCode, out]).toEqual([1, ""]);
     expect(err).toContain(sentence);
@@ -85,7 +85,7 @@ describe("quantize prints an error of one sentence for", () => {
     expect(existsSync("x.gguf")).toBe(false);
   });
 
-  test("unknown formats, and folders without a run", async () => {
+  test("the errors for unknown formats, and folders without a run, are one sentence", async () => {
     expect((await orchard("quantize", run, "--format", "q9")).err).toContain("argument 'q9' is invalid");
     expect((await orchard("quantize", folder)).err).toContain(`${folder} has no run`);
   });
@@ -103,7 +103,7 @@ describe("generate prints an error of one sentence for", () => {
     expect(err).not.toContain("    at ");
   };
 
-  test("a GGUF file of another program", async () => {
+  test("the error for a GGUF file of another program is one sentence", async () => {
     const path = join(folder, "foreign.gguf");
     await io.saveGguf(path, { w: quantizeGgml(zeros([1, 32]), "q4_0") }, { metadata: { [settingsKey]: 3 } });
     await refused(path, "expected a file written by `orchard quantize`, got one written by another program");
@@ -124,13 +124,13 @@ describe("generate prints an error of one sentence for", () => {
       "its settings: architecture is not a setting",
     ],
     ["a width that heads do not divide", JSON.stringify({ ...settings, heads: 3 }), "expected width to be a multiple"],
-  ])("settings that are %s", async (_, text, sentence) => {
+  ])("the error for settings that are %s is one sentence", async (_, text, sentence) => {
     const path = join(folder, "hostile.safetensors");
     await io.saveSafetensors(path, state, { metadata: { [settingsKey]: text } });
     await refused(path, sentence);
   });
 
-  test("weights of another model, and weights that are missing", async () => {
+  test("the error for weights of another model, or missing weights, is one sentence", async () => {
     const path = join(folder, "hostile.gguf");
     const other = JSON.stringify({ ...JSON.parse(good), width: 128 });
     await io.saveGguf(path, state, { metadata: { [settingsKey]: other } });

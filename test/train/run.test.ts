@@ -67,7 +67,7 @@ describe("a run with patience", () => {
     ...{ steps: 40, evaluateEvery: 2, saveEvery: 2, keep: 20, patience: 3 },
   };
 
-  test("ends after this many evaluations without a lower loss, reports it, and resumes to the same end", async () => {
+  test("a run ends after this many evaluations without a lower loss, and resumes to the same end", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(still), checkpoints);
     expect(outcome).toMatchObject({ reason: "finished", step: 8 });
@@ -78,14 +78,14 @@ describe("a run with patience", () => {
     expect(resumed.outcome).toMatchObject({ reason: "finished", step: 8, heldOutLoss: outcome.heldOutLoss });
   });
 
-  test("of 0 runs all steps", async () => {
+  test("a run with a patience of 0 runs all steps", async () => {
     const { outcome } = await run(await Session.start({ ...still, steps: 12, patience: 0 }));
     expect(outcome).toMatchObject({ reason: "finished", step: 12 });
   });
 });
 
-describe("a run", () => {
-  test("emits steps, evaluations, checkpoints, samples and its end when they are due", async () => {
+describe("a run emits its events when due", () => {
+  test("a run emits steps, evaluations, checkpoints, samples and its end when they are due", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(small), checkpoints);
     const at = (kind: RunEvent["kind"]) => events.filter((event) => event.kind === kind).map(({ step }) => step);
@@ -103,7 +103,7 @@ describe("a run", () => {
     expect(existsSync(join(checkpoints, checkpointName(4)))).toBe(false); // two checkpoints are kept
   });
 
-  test("learns: in 60 steps the loss falls from ln 256 to less than half", async () => {
+  test("a run learns: in 60 steps the loss falls from ln 256 to less than half", async () => {
     const settings = { ...small, steps: 60, dropout: 0, learningRate: 1e-2, evaluateEvery: 0, saveEvery: 0 };
     const { losses, outcome } = await run(await Session.start({ ...settings, sampleEvery: 0 }));
     expect(losses[0]).toBeCloseTo(Math.log(256), 0);
@@ -111,13 +111,13 @@ describe("a run", () => {
     expect(outcome.heldOutLoss).toBeLessThan(losses[0]! / 2);
   });
 
-  test("has the same losses with the same seed, and others with another", async () => {
+  test("a run has the same losses with the same seed, and others with another", async () => {
     const [first, again] = [await run(await Session.start(small)), await run(await Session.start(small))];
     expect(again.losses).toEqual(first.losses);
     expect((await run(await Session.start({ ...small, seed: 2 }))).losses).not.toEqual(first.losses);
   });
 
-  test("warms up, then follows half a cosine down to the last learning rate", async () => {
+  test("the learning rate warms up, then follows half a cosine down to the last one", async () => {
     const { events } = await run(await Session.start(small));
     const rates = stepsIn(events).map(({ learningRate }) => learningRate);
     expect(rates[0]).toBeCloseTo(3e-3 / 3, 10);
@@ -125,14 +125,14 @@ describe("a run", () => {
     expect(rates.slice(2)).toEqual(rates.slice(2).toSorted((a, b) => b - a));
   });
 
-  test("clips gradients of a large norm, unless clipping is off", async () => {
+  test("a run clips gradients of a large norm, unless clipping is off", async () => {
     const clipped = async (clip: number) => (await run(await Session.start({ ...small, clip }))).losses;
     const any = await clipped(0);
     expect(await clipped(1e6)).toEqual(any);
     expect(await clipped(0.1)).not.toEqual(any);
   });
 
-  test("accumulates: two passes of half the windows equal one step of the whole, up to rounding", async () => {
+  test("accumulation of two passes of half the windows equals one step of the whole, up to rounding", async () => {
     const whole = { ...small, dropout: 0, batch: 4, steps: 4, warmup: 1 };
     const halves = { ...whole, batch: 2, accumulate: 2 };
     const [one, two] = [await run(await Session.start(whole)), await run(await Session.start(halves))];
@@ -141,7 +141,7 @@ describe("a run", () => {
   });
 
   test.each(["bfloat16", "float16"] as const)(
-    "in %s is near the one in float32, with float32 copies of the weights",
+    "a run in %s is near the one in float32, with float32 copies of the weights",
     async (dtype) => {
       const settings = { ...small, dropout: 0 };
       const exact = await run(await Session.start(settings));
@@ -154,13 +154,13 @@ describe("a run", () => {
     },
   );
 
-  test("of a Llama trains too", async () => {
+  test("a run of a Llama trains too", async () => {
     const { losses } = await run(await Session.start({ ...small, architecture: "llama", steps: 30, warmup: 3 }));
     expect(losses.at(-1)).toBeLessThan(losses[0]! - 0.5);
   });
 });
 
-describe("compiled steps", () => {
+describe("compiled steps equal plain ones", () => {
   const cases = [
     ["cpu", "a GPT", {}],
     ["cpu", "a Llama in bfloat16 with two passes", { architecture: "llama", accumulate: 2, dtype: "bfloat16" }],
@@ -168,32 +168,35 @@ describe("compiled steps", () => {
     ["metal", "a GPT", { layers: 1 }],
   ] as const satisfies readonly (readonly [string, string, Partial<Settings>])[];
 
-  test.each(cases)("on %s have the losses, the norms and the weights of plain ones: %s", async (backend, _, given) => {
-    const settings: Settings = { ...small, steps: 6, warmup: 1, sampleEvery: 0, ...given };
-    const ran = async (compile: boolean) => {
-      const session = await Session.start({ ...settings, evaluateEvery: 3 }, undefined, { compile });
-      const before = callsOfCrossEntropy();
-      const { events } = await run(session);
-      const steps = stepsIn(events).map(({ loss, gradientNorm }) => [loss, gradientNorm]);
-      const weights = session.model.parameters().map((parameter) => parameter.toArray());
-      const { tensors } = session.optimizer.stateDict();
-      const state = Object.values(tensors).map((tensor) => tensor.toArray());
-      return { result: [steps, weights, state], calls: callsOfCrossEntropy() - before };
-    };
-    setBackend(backend);
-    try {
-      const [compiled, plain] = [await ran(true), await ran(false)];
-      expect(compiled.result).toEqual(plain.result);
-      if (backend === "metal") return; // on metal, calls run plainly
-      // two calls are recorded; the rest are replays, which codepaths don't count
-      const steps = settings.accumulate * settings.steps;
-      expect(plain.calls - compiled.calls).toBeGreaterThanOrEqual(steps - 4 * settings.accumulate);
-    } finally {
-      setBackend("cpu");
-    }
-  });
+  test.each(cases)(
+    "compiled steps on %s have the losses, the norms and the weights of plain ones: %s",
+    async (backend, _, given) => {
+      const settings: Settings = { ...small, steps: 6, warmup: 1, sampleEvery: 0, ...given };
+      const ran = async (compile: boolean) => {
+        const session = await Session.start({ ...settings, evaluateEvery: 3 }, undefined, { compile });
+        const before = callsOfCrossEntropy();
+        const { events } = await run(session);
+        const steps = stepsIn(events).map(({ loss, gradientNorm }) => [loss, gradientNorm]);
+        const weights = session.model.parameters().map((parameter) => parameter.toArray());
+        const { tensors } = session.optimizer.stateDict();
+        const state = Object.values(tensors).map((tensor) => tensor.toArray());
+        return { result: [steps, weights, state], calls: callsOfCrossEntropy() - before };
+      };
+      setBackend(backend);
+      try {
+        const [compiled, plain] = [await ran(true), await ran(false)];
+        expect(compiled.result).toEqual(plain.result);
+        if (backend === "metal") return; // on metal, calls run plainly
+        // two calls are recorded; the rest are replays, which codepaths don't count
+        const steps = settings.accumulate * settings.steps;
+        expect(plain.calls - compiled.calls).toBeGreaterThanOrEqual(steps - 4 * settings.accumulate);
+      } finally {
+        setBackend("cpu");
+      }
+    },
+  );
 
-  test("are the default on cpu, and rejected with a loss scaler", async () => {
+  test("compiled steps are the default on cpu, and rejected with a loss scaler", async () => {
     expect((await Session.start(small)).parts).toBeDefined();
     expect((await Session.start({ ...small, dtype: "float16" })).parts).toBeUndefined();
     expect((await Session.start(small, undefined, { compile: false })).parts).toBeUndefined();
@@ -206,7 +209,7 @@ const callsOfCrossEntropy = (): number =>
   codepaths().reduce((sum, { operation, calls }) => sum + (operation === "crossEntropy" ? calls : 0), 0);
 
 describe("a run that is stopped", () => {
-  test("after a step is saved there, and continues with the losses of an uninterrupted run, bit by bit", async () => {
+  test("a stopped run is saved, and continues with the losses of an uninterrupted run, bit by bit", async () => {
     const { losses } = await run(await Session.start(small));
     const [checkpoints, controller] = [newFolder(), new AbortController()];
     const stopAtFive = (event: RunEvent) => void (event.kind === "step" && event.step === 5 && controller.abort());
@@ -218,7 +221,7 @@ describe("a run that is stopped", () => {
     expect(second.events[0]).toMatchObject({ kind: "start", step: 5 });
   });
 
-  test.each(["bfloat16", "float16"] as const)("continues bit by bit in %s too", async (dtype) => {
+  test.each(["bfloat16", "float16"] as const)("a stopped run continues bit by bit in %s too", async (dtype) => {
     const settings = { ...small, dtype, accumulate: 2 };
     const whole = await Session.start(settings);
     const { losses } = await run(whole);
@@ -232,7 +235,7 @@ describe("a run that is stopped", () => {
     expect(weights(resumed)).toEqual(weights(whole));
   });
 
-  test("can't continue as a model of another shape: the differences are listed", async () => {
+  test("a stopped run can't continue as a model of another shape: the differences are listed", async () => {
     const checkpoints = newFolder();
     await run(await Session.start({ ...small, steps: 3, saveEvery: 0 }), checkpoints);
     const saved = await loadRun(checkpoints);
@@ -261,7 +264,7 @@ describe("numbers that are not finite", () => {
   const set = (session: Session, name: string, value: number) =>
     noGrad(() => void fill_(session.model.namedParameters().get(name)!, value));
 
-  test("stop the run with its last good state, and name the operation that made the first NaN", async () => {
+  test("such numbers stop the run in its last good state, and the operation of the first NaN is named", async () => {
     // Some of the infinite products differ in sign: their difference is the first NaN.
     const { error, checkpoints } = await broken(5, (session) => set(session, "blocks.1.feedForward.up.weight", 3e38));
     expect(error.step).toBe(6);
@@ -271,7 +274,7 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(5);
   });
 
-  test("in the loss: if that is infinite, the operation that made the first infinity is named", async () => {
+  test("for an infinite loss, the operation that made the first infinity is named", async () => {
     const { error, checkpoints } = await broken(2, (session) => set(session, "finalNorm.weight", 1e38));
     expect(error.message).toContain(
       "a loss of Infinity in step 3, which was not taken: [sum] it returned the first infinity or NaN",
@@ -280,7 +283,7 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(2);
   });
 
-  test("in the gradients: the operation of the backward pass is named, for a finite loss", async () => {
+  test("for gradients, the operation of the backward pass is named, with a finite loss", async () => {
     const { error, checkpoints } = await broken(2, ({ model }) => {
       const forward = model.forward.bind(model);
       const root = (logits: Tensor) => sqrt(mul(logits, 0)); // at 0 its derivative is 1/0, and that times 0 is NaN
@@ -295,13 +298,13 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(2);
   });
 
-  test("in their norm alone: the message says that no operation is to blame", async () => {
+  test("for a norm alone, the message says that no operation is to blame", async () => {
     const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
     expect(error.message).toContain("every result is finite, but the global norm of the gradients is not");
     expect(error.firstOperation).toBeUndefined();
   });
 
-  test("in the weights are named, and not saved", async () => {
+  test("such weights are named, and not saved", async () => {
     const name = "blocks.0.attention.output.weight";
     const { error, checkpoints } = await broken(3, (session) => set(session, name, Number.NaN));
     expect(error.brokenParameter).toBe(name);

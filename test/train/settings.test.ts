@@ -3,8 +3,8 @@ import { ArgumentError } from "../../src/core/errors.ts";
 import { checkRanges, checkSettings, presetFor, presets, type Settings, settingsOf } from "../../src/train/settings.ts";
 import { type TuningFlags, tuningSettings } from "../../src/train/tuning/settings.ts";
 
-describe("settings", () => {
-  test.each(Object.entries(presets))("of the recipe %s are valid", (_, preset) => {
+describe("the settings of every recipe are valid", () => {
+  test.each(Object.entries(presets))("settings of the recipe %s are valid", (_, preset) => {
     expect(checkSettings(preset)).toBe(preset);
   });
 
@@ -31,7 +31,7 @@ describe("settings", () => {
     ["a finite number above 0", "learningRate", [Number.MIN_VALUE, 2], [0, -1, Infinity]],
     ["a finite number of at least 0", "finalLearningRate weightDecay clip temperature", [0, 2], [-1, Infinity]],
   ];
-  test.each(limits)("%s: %s", (expected, names, taken, refused) => {
+  test.each(limits)("the setting %s is rejected: %s", (expected, names, taken, refused) => {
     for (const name of names.split(" ")) {
       const check = (value: number) => () => checkRanges({ ...presets.cpu, [name]: value });
       for (const value of taken) expect(check(value)).not.toThrow();
@@ -40,27 +40,30 @@ describe("settings", () => {
     }
   });
 
-  test("all numbers have limits", () => {
+  test("all numbers among the settings have limits", () => {
     const limited = limits.flatMap(([, names]) => names.split(" ")).toSorted();
     const numbers = Object.entries(presets.cpu).filter(([, value]) => typeof value === "number");
     expect(limited).toEqual(numbers.map(([name]) => name).toSorted());
   });
 
-  test.each(wrong)("%p are rejected", (settings, sentence) => {
+  test.each(wrong)("the settings %p are rejected", (settings, sentence) => {
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(ArgumentError);
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(sentence);
   });
 });
 
-describe("a warmup", () => {
-  test.each(Object.keys(presets) as (keyof typeof presets)[])("of the recipe %s adapts to few steps", (name) => {
-    for (const steps of [1, 2, 5, 50]) {
-      const settings = checkSettings(settingsOf({ steps }, presets[name]));
-      expect(settings.warmup).toBe(presets[name].warmup < steps ? presets[name].warmup : Math.floor(steps / 2));
-    }
-  });
+describe("the warmup adapts to the number of steps", () => {
+  test.each(Object.keys(presets) as (keyof typeof presets)[])(
+    "the warmup of the recipe %s adapts to few steps",
+    (name) => {
+      for (const steps of [1, 2, 5, 50]) {
+        const settings = checkSettings(settingsOf({ steps }, presets[name]));
+        expect(settings.warmup).toBe(presets[name].warmup < steps ? presets[name].warmup : Math.floor(steps / 2));
+      }
+    },
+  );
 
-  test("that is explicit is kept, and is an error if it is too long", () => {
+  test("an explicit warmup is kept, and is an error if it is too long", () => {
     expect(settingsOf({ steps: 5, warmup: 4 }, presets.cpu).warmup).toBe(4);
     expect(settingsOf({ steps: 200 }, { ...presets.cpu, warmup: 150 }).warmup).toBe(150);
     expect(() => checkSettings(settingsOf({ steps: 5, warmup: 5 }, presets.cpu))).toThrow(
@@ -68,12 +71,12 @@ describe("a warmup", () => {
     );
   });
 
-  test("does not adapt to an invalid number of steps, which is the error", () => {
+  test("the warmup does not adapt to an invalid number of steps, which is the error", () => {
     expect(() => checkSettings(settingsOf({ steps: 0 }, presets.cpu))).toThrow("expected steps to be");
   });
 });
 
-describe("values of recipes", () => {
+describe("the values of recipes are nanoGPT's", () => {
   // config/train_shakespeare_char.py and the README's command for a CPU, of github.com/karpathy/nanoGPT
   const nanoGpt = { learningRate: 1e-3, finalLearningRate: 1e-4, beta2: 0.99, warmup: 100, evaluateEvery: 250 };
   const defaults = { weightDecay: 0.1, clip: 1, seed: 1337, accumulate: 1 };
@@ -86,12 +89,12 @@ describe("values of recipes", () => {
   };
   const cpu = { ...own, ...nanoGpt, ...defaults, ...ofCpu };
 
-  test("cpu and gpu are nanoGPT's", () => {
+  test("the recipes cpu and gpu are nanoGPT's", () => {
     expect<Settings>(presets.cpu).toEqual(cpu);
     expect<Settings>(presets.gpu).toEqual({ ...cpu, ...ofGpu });
   });
 
-  test("tiny and demo differ from cpu in these", () => {
+  test("the recipes tiny and demo differ from cpu in these values", () => {
     const sizes = { layers: 2, heads: 2, width: 32, context: 32, batch: 4, steps: 50, warmup: 5 };
     expect<Settings>(presets.tiny).toEqual({ ...cpu, ...sizes, evaluationBatches: 2 });
     const rates = { learningRate: 4e-3, finalLearningRate: 4e-4, warmup: 50, steps: 1500 };
@@ -100,7 +103,7 @@ describe("values of recipes", () => {
     expect<Settings>(presets.demo).toEqual({ ...cpu, ...rates, ...intervals, ...texts });
   });
 
-  test("those of adapters have ten times the learning rate of a whole model", () => {
+  test("recipes of adapters have ten times the learning rate of a whole model", () => {
     expect(tuningSettings({ model: "m", data: ["d"], lora: 8 })).toEqual({
       ...{ model: "m", data: ["d"], lora: 8, loraAlpha: 0, loraDropout: 0, loraTargets: [], quantize: "", dtype: "" },
       ...{ packing: false, checkpointActivations: false, context: 0, heldOut: 0.05, steps: 0, batch: 4, accumulate: 1 },
@@ -111,7 +114,7 @@ describe("values of recipes", () => {
   });
 });
 
-describe("settings of adapters", () => {
+describe("settings of adapters are checked", () => {
   const check = (own: TuningFlags) => () => tuningSettings({ model: "m", data: ["d"], lora: 8, ...own });
   const limits: readonly (readonly [keyof TuningFlags, readonly unknown[], readonly unknown[]])[] = [
     ["lora", [1, 2], [-1, 0.5, Number.NaN]],
@@ -123,7 +126,7 @@ describe("settings of adapters", () => {
     ["dtype", ["", "bfloat16"], []],
     ["prompt", ["", "a"], []],
   ];
-  test.each(limits)("%s", (name, taken, refused) => {
+  test.each(limits)("the setting of an adapter is rejected: %s", (name, taken, refused) => {
     for (const value of taken) expect(check({ [name]: value })).not.toThrow();
     for (const value of refused) expect(check({ [name]: value })).toThrow(`[train] expected ${name} to be`);
   });

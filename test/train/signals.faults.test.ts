@@ -35,8 +35,8 @@ const signals = [
   ["SIGHUP", 129, "send SIGHUP again to end at once"],
 ] as const;
 
-describe.each(signals)("%s", (signal, code, advice) => {
-  test(`saves and exits with ${code}; resumed, the run has the losses of an uninterrupted one`, async () => {
+describe.each(signals)("a run that receives %s", (signal, code, advice) => {
+  test(`a signal saves the run and exits with ${code}; resumed, it has an uninterrupted run's losses`, async () => {
     const run = newRun();
     const child = await started(run);
     child.kill(signal);
@@ -71,7 +71,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
   });
 });
 
-describe("in a terminal", () => {
+describe("Ctrl-C in a terminal saves the run", () => {
   /** Starts a run in a separate terminal, and waits until it is training. */
   async function inTerminal(run: string) {
     let shown = "";
@@ -91,7 +91,7 @@ describe("in a terminal", () => {
   /** Whether the last of these escape sequences shows the cursor. */
   const isCursorShown = (screen: string) => screen.lastIndexOf("\x1b[?25h") > screen.lastIndexOf("\x1b[?25l");
 
-  test("Ctrl-C saves, and the cursor is shown again", async () => {
+  test("Ctrl-C saves the run, and the cursor is shown again", async () => {
     const { child, screen } = await inTerminal(newRun());
     expect(isCursorShown(screen())).toBe(false);
     child.terminal!.write("\x03");
@@ -100,7 +100,7 @@ describe("in a terminal", () => {
     expect(isCursorShown(screen())).toBe(true);
   });
 
-  test("a second Ctrl-C ends at once, and the cursor is shown again", async () => {
+  test("a second Ctrl-C ends the run at once, and the cursor is shown again", async () => {
     let shown = "";
     const data = (_: unknown, bytes: Uint8Array) => {
       shown += Buffer.from(bytes).toString();
@@ -124,7 +124,7 @@ describe("in a terminal", () => {
     expect(isCursorShown(shown)).toBe(true);
   });
 
-  test("that is closed saves", async () => {
+  test("a terminal that is closed saves the run", async () => {
     const run = newRun();
     const { child } = await inTerminal(run);
     child.terminal!.close();

@@ -9,10 +9,10 @@ import { type Call, COUNT, compare } from "./compare.ts";
 
 const { manualSeed, randn, square, sum, transforms, withBackend } = orchard;
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("vmap of convolutions, $backend $dtype", ({ backend, dtype }) => {
   const tolerance = dtype === "float64" ? 1e-12 : 1e-5;
   for (const axes of [1, 2, 3] as const)
-    test(`${axes} axes, drawn sizes, seed ${seed}`, () => {
+    test(`convolutions along ${axes} axes agree with single examples for drawn sizes, seed ${seed}`, () => {
       manualSeed(seed);
       const random = new Random(seed + axes);
       const of = (name: string) => (orchard as unknown as Record<string, Call>)[`${name}${axes}d`]!;

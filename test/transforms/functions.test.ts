@@ -53,7 +53,7 @@ class RuledCube extends HostCube {
   }
 }
 
-describe("Function", () => {
+describe("jvp of a Function uses its backward", () => {
   const [x, t] = [randn([5], { dtype: "float64" }), randn([5], { dtype: "float64" })];
   const expected = mul(mul(x.square(), t), 3) as Tensor;
 
@@ -70,7 +70,7 @@ describe("Function", () => {
     expect(difference(data(second), data(mul(mul(x, t.square()), 6) as Tensor))).toBeLessThan(1e-14);
   });
 
-  test("without either, the error says what to do", () => {
+  test("without either rule, the error says what to do", () => {
     expect(() => jvp((v: Tensor) => HostCube.apply(v), [x], [t])).toThrow(
       "the gradient of HostCube is not differentiable, so its tangent is unknown; write its backward with operations " +
         "of this package, or give it a jvp rule",
@@ -89,7 +89,7 @@ describe("Function", () => {
     expect(() => jvp((v: Tensor) => Wrong.apply(v), [x], [t])).toThrow("expected jvp to return a tangent for each");
   });
 
-  test("under vmap it sees one example, or all of them in its vmap rule", () => {
+  test("under vmap, a Function sees one example, or all of them in its vmap rule", () => {
     const points = randn([3, 5], { dtype: "float64" });
     const cubes = mul(mul(points, points), points) as Tensor;
     expect(difference(data(vmap((v: Tensor) => Cube.apply(v))(points)), data(cubes))).toBeLessThan(1e-14);
@@ -108,7 +108,7 @@ describe("Function", () => {
   });
 });
 
-describe("metalKernel", () => {
+describe("jvp of a metalKernel uses its rules", () => {
   const source = `
     kernel void squared(device const float* x, device float* y, uint i [[thread_position_in_grid]]) {
       y[i] = x[i] * x[i];
@@ -121,7 +121,7 @@ describe("metalKernel", () => {
   const [x, t] = [randn([4]), randn([4])];
   const expected = data(mul(mul(x, t), 2) as Tensor);
 
-  test("its tangent comes from a differentiable backward, or from jvp", () => {
+  test("the tangent of a metalKernel comes from a differentiable backward, or from jvp", () => {
     const byBackward = metalKernel<{ x: Tensor }, "y">({
       ...options,
       backward: ({ y }, { x }) => ({ x: y.mul(x).mul(2) }),
@@ -138,7 +138,7 @@ describe("metalKernel", () => {
     expect(() => jvp((v: Tensor) => neither.apply({ x: v }).y, [x], [t])).toThrow("give metalKernel() a backward");
   });
 
-  test("under vmap without a rule it runs once for each example, and the warning says how to change that", () => {
+  test("under vmap without a rule, a metalKernel runs once for each example, with a warning", () => {
     const kernel = metalKernel<{ x: Tensor }, "y">({ ...options, name: "squared_alone", source: alone });
     const points = randn([3, 4]);
     const lines: unknown[] = [];
@@ -154,7 +154,7 @@ describe("metalKernel", () => {
   });
 });
 
-describe("a metalKernel with a vmap rule", () => {
+describe("a metalKernel may have a vmap rule", () => {
   type Values = { x: Tensor; w: Tensor; power: number };
   const infos: KernelVmapInfo<Values>[] = [];
   let calls = 0;
@@ -208,7 +208,7 @@ describe("a metalKernel with a vmap rule", () => {
   const at = (value: Tensor, dim: 0 | null, index: number): Tensor => (dim === 0 ? value.select(0, index) : value);
 
   test.each(cases)(
-    "with examples along %p it is one call, with the values of calls of single examples",
+    "with examples along %p, the kernel is one call, with the values of calls of single examples",
     (dims, own) => {
       for (const backend of ["cpu", "metal"] as const)
         library.withBackend(backend, () => {
@@ -262,7 +262,7 @@ describe("a metalKernel with a vmap rule", () => {
   });
 });
 
-describe("linear algebra under vmap", () => {
+describe("linear algebra works under vmap", () => {
   const general = randn([3, 4, 4], { dtype: "float64" });
   const definite = general.matmul(general.transpose(1, 2)).add(library.eye(4, { dtype: "float64" })) as Tensor;
   const right = randn([4, 2], { dtype: "float64" });
@@ -304,7 +304,7 @@ describe("linear algebra under vmap", () => {
     },
   };
 
-  test.each(Object.entries(functions))("%s, its gradients and tangents", (_, f) => {
+  test.each(Object.entries(functions))("%s, its gradients and tangents agree with single examples", (_, f) => {
     const gradient = transforms.grad((a: Tensor) => f(a).sin().sum());
     const along = (a: Tensor) => jvp(f, [a], [general.select(0, 0)]).tangent;
     for (const each of [f, gradient, along]) {

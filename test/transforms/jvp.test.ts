@@ -69,23 +69,26 @@ function doubleForm(f: (...values: Tensor[]) => Tensor[], at: readonly Tensor[],
   });
 }
 
-describe("the tangent of every operation", () => {
-  test("there are hundreds of them", () => expect(differentiable.length).toBeGreaterThan(290));
+describe("every operation has the right tangent", () => {
+  test("there are hundreds of tangents", () => expect(differentiable.length).toBeGreaterThan(290));
 
-  test.each(differentiable.map((sample) => [sample.name, sample] as const))("%s", (_, sample) => {
-    const { floats, f } = ofFloats(sample);
-    const along = floats.map(({ shape }) => randn(shape, { dtype: "float64" }));
-    const { value, tangent } = transforms.jvp(f, floats as Tensor[], along);
-    const plain = f(...floats);
-    const expected = centralDifferences(f, floats, along);
-    const twice = doubleForm(f, floats, along);
-    for (const [index, result] of plain.entries()) {
-      expect(difference(data(value[index]!), data(result))).toBeLessThan(1e-14);
-      expect(difference(data(tangent[index]!), data(expected[index]!))).toBeLessThan(1e-5);
-      expect(difference(data(tangent[index]!), data(twice[index]!))).toBeLessThan(1e-9);
-      expect(tangent[index]!.requiresGrad).toBe(false);
-    }
-  });
+  test.each(differentiable.map((sample) => [sample.name, sample] as const))(
+    "%s has the tangent of finite differences",
+    (_, sample) => {
+      const { floats, f } = ofFloats(sample);
+      const along = floats.map(({ shape }) => randn(shape, { dtype: "float64" }));
+      const { value, tangent } = transforms.jvp(f, floats as Tensor[], along);
+      const plain = f(...floats);
+      const expected = centralDifferences(f, floats, along);
+      const twice = doubleForm(f, floats, along);
+      for (const [index, result] of plain.entries()) {
+        expect(difference(data(value[index]!), data(result))).toBeLessThan(1e-14);
+        expect(difference(data(tangent[index]!), data(expected[index]!))).toBeLessThan(1e-5);
+        expect(difference(data(tangent[index]!), data(twice[index]!))).toBeLessThan(1e-9);
+        expect(tangent[index]!.requiresGrad).toBe(false);
+      }
+    },
+  );
 });
 
 test.each(Object.entries(withoutFirst))("%s has tangents of its second operand only", (_, compute) => {
@@ -101,7 +104,7 @@ test.each(Object.entries(withoutFirst))("%s has tangents of its second operand o
   expect(difference(data(tangent), data(expected!))).toBeLessThan(1e-5);
 });
 
-describe("costs", () => {
+describe("costs of forward mode", () => {
   /** The operations that a body runs. */
   function countOf(body: () => unknown): number {
     resetCodepaths();
@@ -117,7 +120,7 @@ describe("costs", () => {
     softmax: (x) => x.softmax({ dim: 1 }).matmul(t).sum({ dim: 0 }),
   };
 
-  test.each(Object.entries(chains))("%s: at most 2.5 times the operations of the function", (_, f) => {
+  test.each(Object.entries(chains))("%s takes at most 2.5 times the operations of the function", (_, f) => {
     f(x); // scalars are created once
     transforms.jvp(f, [x], [t]);
     const alone = countOf(() => f(x));
@@ -139,7 +142,7 @@ describe("costs", () => {
   });
 });
 
-describe("compositions", () => {
+describe("compositions of transforms are correct", () => {
   const point = () => tensor([0.5, -1, 2], { dtype: "float64" });
   const one = () => tensor([1, 0.25, -0.5], { dtype: "float64" });
   const f = (x: Tensor): Tensor =>
@@ -155,7 +158,7 @@ describe("compositions", () => {
       transforms.jvp(g, [x], [t]).tangent;
   const numeric = (g: (x: Tensor) => Tensor, x: Tensor, t: Tensor) => centralDifferences((y) => [g(y!)], [x], [t])[0]!;
 
-  test("tangents of tangents of tangents", () => {
+  test("tangents of tangents of tangents are right", () => {
     const second = along(f, one());
     const third = along(second, one());
     const fourth = along(third, one());
@@ -188,7 +191,7 @@ describe("compositions", () => {
       expect(difference(data(gradient), data(expected[index] as Tensor))).toBeLessThan(1e-14);
   });
 
-  test("checkpoint, withBackend, noGrad and hooks", () => {
+  test("checkpoint, withBackend, noGrad and hooks work in forward mode", () => {
     const expected = data(along(f, one())(point()));
     const block = (x: Tensor) => library.nn.checkpoint((y: Tensor) => f(y), x);
     expect(difference(data(along(block, one())(point())), expected)).toBeLessThan(1e-14);
@@ -206,7 +209,7 @@ describe("compositions", () => {
     expect([...data(along((x) => noGrad(() => f(x)), one())(point()))]).toEqual([0, 0, 0]);
   });
 
-  test("trees of arguments and results", () => {
+  test("arguments and results may be trees", () => {
     type Point = { a: Tensor; rest: [Tensor, number] };
     const g = ({ a, rest: [b, scale] }: Point) => ({
       product: a.mul(b).mul(scale),
@@ -283,9 +286,9 @@ describe("compositions", () => {
   });
 });
 
-describe("errors", () => {
+describe("jvp rejects trees and shapes that differ", () => {
   const x = tensor([1, 2]);
-  test("of trees and shapes", () => {
+  test("trees and shapes that do not match are errors", () => {
     const f = (y: Tensor) => y.exp();
     expect(() => transforms.jvp(f, [x], [])).toThrow("expected a tangent for each of 1 tensors, got 0");
     const constant = (_: Tensor): unknown => 1;

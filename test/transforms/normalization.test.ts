@@ -12,7 +12,7 @@ const norms: Readonly<Record<string, (weight: Tensor, bias: Tensor, x: Tensor) =
   rmsNorm: (weight, _bias, x) => rmsNorm(x, { weight }),
 };
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("vmap of norms, $backend $dtype", ({ backend, dtype }) => {
   const tolerance = dtype === "float64" ? 1e-12 : 3e-5;
   for (const [name, norm] of Object.entries(norms))
     test(name, () => {

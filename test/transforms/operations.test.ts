@@ -92,30 +92,33 @@ type Method = (...values: unknown[]) => Tensor;
 const methodOf = (x: Tensor, name: string): Method =>
   ((x as unknown as Record<string, Method>)[name] as Method).bind(x);
 
-describe("elementwise", () => {
-  test.each(Object.entries(pointwise))("%s and its method in place", (name, draw) => {
+describe("vmap of elementwise functions agrees with single examples", () => {
+  test.each(Object.entries(pointwise))("%s and its method in place agree with single examples", (name, draw) => {
     unary((x) => methodOf(x, name)(), draw);
     unary((x) => methodOf(x.clone(), `${name}_`)(), draw);
   });
 
-  test.each(["add", "sub", "mul", "div", "pow"])("%s of tensors, numbers and other dtypes", (name) => {
-    const body: Body = (x, y) => methodOf(x!, name)(y);
-    binary(body, above);
-    unary((x) => methodOf(x!, name)(1.5), above);
-    unary((x) => (orchard as unknown as Record<string, Method>)[name]!(1.5, x), above);
-    const wide = (shape: number[]) => above(shape).to("float64");
-    check(body, [above([4]), wide([4])]);
-    check(body, [wide([4]), above([4])]);
-    check(body, [above([4, 2]), wide([4])]);
-    check(body, [wide([4]), above([4, 2])]);
-  });
+  test.each(["add", "sub", "mul", "div", "pow"])(
+    "%s of tensors, numbers and other dtypes agrees with single examples",
+    (name) => {
+      const body: Body = (x, y) => methodOf(x!, name)(y);
+      binary(body, above);
+      unary((x) => methodOf(x!, name)(1.5), above);
+      unary((x) => (orchard as unknown as Record<string, Method>)[name]!(1.5, x), above);
+      const wide = (shape: number[]) => above(shape).to("float64");
+      check(body, [above([4]), wide([4])]);
+      check(body, [wide([4]), above([4])]);
+      check(body, [above([4, 2]), wide([4])]);
+      check(body, [wide([4]), above([4, 2])]);
+    },
+  );
 
-  test.each(["eq", "gt", "ge", "le", "lt", "ne"])("%s", (name) => {
+  test.each(["eq", "gt", "ge", "le", "lt", "ne"])("%s agrees with single examples", (name) => {
     binary((x, y) => methodOf(x!, name)(y), twos);
     unary((x) => methodOf(x!, name)(0), randn);
   });
 
-  test("clamp with numbers, tensors and in place", () => {
+  test("clamp agrees with single examples, with numbers, tensors and in place", () => {
     for (const options of [{ min: -0.5 }, { max: 0.5 }, { min: -0.5, max: 0.5 }]) {
       unary((x) => x!.clamp(options));
       unary((x) => x!.clone().clamp_(options));
@@ -124,7 +127,7 @@ describe("elementwise", () => {
     check((x, y) => x!.clone().clamp_({ max: y! }), [randn([4, 2, 3]), randn([2, 4, 3])], { dims: [0, 1], out: 1 });
   });
 
-  test("copy_ and fill_, of values that differ or are shared; isnan, isinf", () => {
+  test("copy_, fill_, isnan and isinf agree with single examples", () => {
     check((x, y) => x!.clone().copy_(y!), [randn([4, 3]), randn([4, 3])]);
     check((x, y) => x!.clone().copy_(y!), [randn([3, 2]), randn([3])], dims(1, null));
     check((x, y) => x!.clone().fill_(y!), [randn([4, 3]), randn([4])]);
@@ -139,13 +142,13 @@ describe("elementwise", () => {
   });
 });
 
-describe("products", () => {
+describe("vmap of products agrees with single examples", () => {
   test.each([
     ["dot", [5], [5]],
     ["mm", [2, 5], [5, 2]],
     ["mv", [2, 5], [5]],
     ["bmm", [2, 3, 5], [2, 5, 3]],
-  ] as const)("%s", (name, a, b) => {
+  ] as const)("%s agrees with single examples", (name, a, b) => {
     const own = name === "dot" ? orchard.dot : orchard.matmul;
     const body: Body = (x, y) => own(x!, y!);
     const [wrong, matrix] = [randn([4, 2, 2, 2]), randn([4, 7])];
@@ -159,7 +162,7 @@ describe("products", () => {
     check(body, [rand([3, ...a]), rand([4, ...b])], dims(null, 0), dims(0, null));
   });
 
-  test("matmul of shared and separate factors in two levels, slogdet, trace, cross", () => {
+  test("matmul of shared and separate factors in two levels, slogdet, trace and cross agree", () => {
     check((x, y) => orchard.matmul(x!, y!), [randn([5, 2, 2, 2]), randn([5, 7, 2])], dims(0, 0), dims(null, 0));
     for (const shape of [
       [4, 1, 1],
@@ -176,8 +179,8 @@ describe("products", () => {
   });
 });
 
-describe("reductions and norms", () => {
-  test.each(["sum", "mean"])("%s of all and along axes", (name) => {
+describe("vmap of reductions and norms agrees with single examples", () => {
+  test.each(["sum", "mean"])("%s agrees with single examples, of all and along axes", (name) => {
     unary((x) => mul(x!, methodOf(x!, name)()) as Tensor);
     check((x) => methodOf(x!, name)(), [randn([4])]);
     for (const dim of [0, -1]) check((x) => methodOf(x!, name)({ dim }), [randn([5])]);
@@ -185,7 +188,7 @@ describe("reductions and norms", () => {
     check((x) => methodOf(x!, name)({ dim: -2 }), [randn([7, 2, 5, 4, 3])], dims(2), dims(0));
   });
 
-  test("argmax, oneHot, nllLoss, adaptiveAvgPool2d, groupNorm", () => {
+  test("argmax, oneHot, nllLoss, adaptiveAvgPool2d and groupNorm agree", () => {
     for (const dim of [undefined, 0, -1]) check((x) => orchard.argmax(x!, { dim }), [randn([5, 2, 3])]);
     check((x) => orchard.oneHot(whole(x), { numClasses: 4 }), [randint(0, 3, [3, 2, 4])]);
     check((x) => orchard.oneHot(whole(x), { numClasses: 3 }), [randint(0, 3, [5])]);
@@ -201,7 +204,7 @@ describe("reductions and norms", () => {
     check(norm, [randn([2, 3, 6, 5, 4]), randn([2, 6]), randn([2, 6])]);
   });
 
-  test.each([true, false])("batchNorm, training %p", (training) => {
+  test.each([true, false])("batchNorm agrees with single examples, training %p", (training) => {
     for (const affine of [true, false]) {
       const body: Body = (x, mean, variance, weight, bias) => {
         const [own, other] = [mean!.clone(), variance!.clone()];
@@ -213,27 +216,30 @@ describe("reductions and norms", () => {
     }
   });
 
-  test.each([1, 2, 3] as const)("conv%pd, every combination of shared operands", (axes) => {
-    const of = (orchard as unknown as Record<string, Method>)[`conv${axes}d`]!;
-    const size = new Array<number>(axes).fill(7);
-    for (const options of [{}, { groups: 2, stride: 3, padding: 1, dilation: 2 }]) {
-      const channels = "groups" in options ? 2 : 4;
-      const operands = [randn([2, 4, ...size]), randn([6, channels, ...size.map(() => 3)]), randn([6])];
-      for (let shared = 0; shared < 7; shared++) {
-        const level = dims(...operands.map((_, at) => ((shared >> at) & 1 ? null : 0)));
-        const given = operands.map((x, at) =>
-          level.dims[at] === null ? x : orchard.stack([x, mul(x, 0.5) as Tensor]),
-        );
-        check((x, weight, bias) => of(x, weight, bias, options), given, level);
+  test.each([1, 2, 3] as const)(
+    "conv%pd agrees with single examples, for every combination of shared operands",
+    (axes) => {
+      const of = (orchard as unknown as Record<string, Method>)[`conv${axes}d`]!;
+      const size = new Array<number>(axes).fill(7);
+      for (const options of [{}, { groups: 2, stride: 3, padding: 1, dilation: 2 }]) {
+        const channels = "groups" in options ? 2 : 4;
+        const operands = [randn([2, 4, ...size]), randn([6, channels, ...size.map(() => 3)]), randn([6])];
+        for (let shared = 0; shared < 7; shared++) {
+          const level = dims(...operands.map((_, at) => ((shared >> at) & 1 ? null : 0)));
+          const given = operands.map((x, at) =>
+            level.dims[at] === null ? x : orchard.stack([x, mul(x, 0.5) as Tensor]),
+          );
+          check((x, weight, bias) => of(x, weight, bias, options), given, level);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 const split = (x: Tensor | readonly Tensor[]): readonly Tensor[] => listed(x);
 
-describe("views", () => {
-  test("chunk, split, tensorSplit, unbind", () => {
+describe("vmap of views agrees with single examples", () => {
+  test("chunk, split, tensorSplit and unbind agree", () => {
     check((x) => split(orchard.chunk(x!, 5, -1)), [rand([3, 2, 24])]);
     check((x) => split(orchard.chunk(x!, 4, 0)), [rand([3, 23, 2, 5])], dims(2), dims(0));
     check((x) => split(orchard.split(x!, 9, 1)), [rand([2, 3, 24])], dims(1));
@@ -244,7 +250,7 @@ describe("views", () => {
     check((x) => split(orchard.unbind(x!, 0)), [rand([2, 3, 5])], dims(1));
   });
 
-  test("diagonal, movedim, transpose, t, T, unfold", () => {
+  test("diagonal, movedim, transpose, t, T and unfold agree", () => {
     const x = randn([3, 5, 4, 6, 2]);
     check((own) => orchard.diagonal(own!, 1, 0, 1), [x]);
     check((own) => orchard.diagonal(own!, 0, -2, -1), [x], { dims: [1], out: 1 });
@@ -259,7 +265,7 @@ describe("views", () => {
     check((own) => own!.slidingWindows(-1, 2, 4), [rand([3, 7, 4, 6, 5])], dims(2), dims(0), dims(2));
   });
 
-  test("narrow, select, slice, squeeze, unsqueeze", () => {
+  test("narrow, select, slice, squeeze and unsqueeze agree", () => {
     check((x) => orchard.narrow(x!, -1, 1, 3), [rand([3, 2, 5])]);
     check((x) => orchard.narrow(x!, 1, 0, 0), [rand([3, 2, 4, 5])], dims(2), dims(0));
     check((x) => x!.select(1, 1), [rand([2, 3, 5])], dims(1));
@@ -274,7 +280,7 @@ describe("views", () => {
     expect(() => vmap((x: Tensor) => orchard.squeeze(x, 1))(rand([10]))).toThrow();
   });
 
-  test("reshape, view, viewAs, expandAs, repeat, flatten, roll, asStrided", () => {
+  test("reshape, view, viewAs, expandAs, repeat, flatten, roll and asStrided agree", () => {
     check((x) => x!.reshape([2, 5]), [rand([3, 10])]);
     check((x) => x!.reshape([1, 1, 10]), [rand([2, 3, 5])], dims(1));
     check((x) => x!.reshape([-1]), [rand([3, 4, 2, 5, 6, 2])], dims(5), dims(1), dims(2));
@@ -295,7 +301,7 @@ describe("views", () => {
     expect(partsOf(strided(x))).toEqual(partsOf(x.transpose(1, 2).contiguous()));
   });
 
-  test("real, imag, conj, viewAsReal, viewAsComplex", () => {
+  test("real, imag, conj, viewAsReal and viewAsComplex agree", () => {
     const complex = (shape: number[]): Tensor => randn(shape, { dtype: "complex64" });
     for (const body of [orchard.real, orchard.imag, orchard.conj, orchard.viewAsReal] as unknown as Body[])
       unary(body, complex);
@@ -307,7 +313,7 @@ describe("views", () => {
 });
 
 describe("joins, copies and indices", () => {
-  test("cat and stack of shared and separate tensors", () => {
+  test("cat and stack of shared and separate tensors agree", () => {
     check((...all) => orchard.cat(all), [rand([5, 2]), rand([5, 3])]);
     check((...all) => orchard.cat(all), [rand([2]), rand([5, 0])], dims(null, 0));
     check((...all) => orchard.cat(all, -1), [rand([7, 2]), rand([7, 3, 5])], dims(null, 2));
@@ -317,7 +323,7 @@ describe("joins, copies and indices", () => {
     check((...all) => orchard.stack(all), [rand([3, 2]), rand([5, 2])], dims(null, 0), dims(0, null));
   });
 
-  test("clone, contiguous, to, newZeros, zerosLike and facts of one example", () => {
+  test("clone, contiguous, to, newZeros, zerosLike and facts of one example agree", () => {
     unary((x) => x!.clone());
     unary((x) => x!.contiguous());
     unary((x) => x!.to("float64"));
@@ -334,7 +340,7 @@ describe("joins, copies and indices", () => {
     expect(facts).toEqual([[105, 7, 1], false, true, 3, 70]);
   });
 
-  test("indices that differ: indexSelect, takeAlongDim, indexFill, indexPut", () => {
+  test("indices that differ agree: indexSelect, takeAlongDim, indexFill, indexPut", () => {
     const index = randint(0, 3, [4, 2]);
     check((x, at) => orchard.indexSelect(x!, whole(at), { dim: 1 }), [randn([4, 5, 3]), index]);
     check((x, at) => orchard.indexSelect(x!, whole(at), { dim: 1 }), [randn([5, 3]), index], dims(null, 0));
@@ -388,7 +394,7 @@ describe("joins, copies and indices", () => {
       }
   });
 
-  test("changes of views of one another", () => {
+  test("changes of views of one another agree", () => {
     const body: Body = (leaf) => {
       const base = leaf!.mul(leaf!);
       const view = base.transpose(0, 1);
@@ -401,7 +407,7 @@ describe("joins, copies and indices", () => {
     check(body, [randn([2, 4, 4, 3])], dims(3), dims(0));
   });
 
-  test("a module of the batch: Linear and BatchNorm1d by functionalCall", () => {
+  test("a module of the batch agrees: Linear and BatchNorm1d by functionalCall", () => {
     const model = new nn.Linear(3, 2);
     const f: Body = (weight, bias, x) => transforms.functionalCall(model, { weight, bias }, x!) as Tensor;
     check(f, [randn([4, 2, 3]), randn([4, 2]), randn([4, 5, 3])]);
@@ -409,7 +415,7 @@ describe("joins, copies and indices", () => {
   });
 });
 
-describe("chunks and random numbers", () => {
+describe("chunks and random numbers behave as documented", () => {
   test.each([0, 1, 2])("every chunkSize gives the same along axis %p", (dim) => {
     const x = randn([4, 5, 6]);
     for (const out of [0, 1, 2]) {

@@ -28,7 +28,7 @@ function compareAll(f: Call, values: readonly Tensor[], toward: readonly number[
   }
 }
 
-describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
+describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, dtype }) => {
   const tolerance = dtype === "float64" ? 1e-11 : 1e-5;
   const of = (shape: number[]): Tensor => randn([COUNT, ...shape], { dtype });
   const on = (body: () => void) => () => {
@@ -39,7 +39,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
 
   for (const training of [true, false])
     test(
-      `batchNorm, ${training ? "training" : "evaluation"}`,
+      `batchNorm agrees with single examples, ${training ? "training" : "evaluation"}`,
       on(() => {
         const positive = (shape: number[]): Tensor => add(rand([COUNT, ...shape], { dtype }), 0.5) as Tensor;
         const shapes = [
@@ -64,7 +64,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
     );
 
   test(
-    "rope with positions of a sequence and of a batch",
+    "rope agrees with positions of a sequence and of a batch",
     on(() => {
       const x = of([2, 3, 4, 6]);
       compareAll((own) => orchard.rope(own!, { interleaved: true, offset: 5 }), [x], [0], tolerance);
@@ -79,7 +79,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
 
   for (const mode of ["sum", "mean", "max"] as const)
     test(
-      `embeddingBag, ${mode}`,
+      `embeddingBag agrees with single examples, ${mode}`,
       on(() => {
         const table = of([5, 3]);
         const rows = randint(0, 5, [COUNT, 4, 3]);
@@ -112,7 +112,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
     );
 
   test(
-    "embedding, and gradients that differ where the table and the indices do not",
+    "embedding agrees, and gradients that differ where the table and the indices do not",
     on(() => {
       compareAll(
         (index, own) => orchard.embedding(index!, own!),
@@ -138,7 +138,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   );
 
   test(
-    "pdist, and crossEntropy with weights that differ",
+    "pdist agrees, and crossEntropy with weights that differ",
     on(() => {
       compareAll((x) => orchard.pdist(x!), [of([5, 3])], [0], tolerance);
       const positive = add(rand([COUNT, 4], { dtype }), 0.5) as Tensor;
@@ -151,7 +151,7 @@ describe.each(places)("$backend $dtype", ({ backend, dtype }) => {
   );
 
   test(
-    "indices of several axes",
+    "indices of several axes agree",
     on(() => {
       const f: Call = (x, i, j) => orchard.at(x!, i as Tensor<"int64">, j as Tensor<"int64">);
       compareAll(f, [of([4, 5, 2]), randint(-4, 4, [COUNT, 3, 1]), randint(-5, 5, [COUNT, 2])], [0], tolerance);

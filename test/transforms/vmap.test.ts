@@ -70,12 +70,15 @@ function checkAgainstLoop(f: (operands: readonly Tensor[]) => readonly Tensor[],
 
 const draws = repeats({ usual: 2, all: 12 });
 
-describe("every operation", () => {
-  test("there are hundreds of them", () => expect(all.length).toBeGreaterThan(330));
+describe("every operation works under vmap", () => {
+  test("there are hundreds of operations", () => expect(all.length).toBeGreaterThan(330));
 
-  test.each(all.map((sample) => [sample.name, sample] as const))("%s", (_, sample) => {
-    for (let draw = 0; draw < draws; draw++) checkAgainstLoop(sample.call, batchOf(sample));
-  });
+  test.each(all.map((sample) => [sample.name, sample] as const))(
+    "%s agrees with calls of single examples",
+    (_, sample) => {
+      for (let draw = 0; draw < draws; draw++) checkAgainstLoop(sample.call, batchOf(sample));
+    },
+  );
 });
 
 /** The gradients of the sum of a sample's float results with respect to its float operands. */
@@ -94,19 +97,22 @@ function gradientsOf({ call }: Sample) {
   };
 }
 
-describe("the gradients of every operation, for each example", () => {
+describe("every operation has gradients for each example", () => {
   /** Operations without a derivative with respect to their first operand. */
   const without = new Set(["gammainc", "gammaincc", "zeta"]);
   const withGradient = all.filter(
     ({ name, operands, call }) =>
       !without.has(name) && operands.some(isFloat) && call(operands).some((result) => isFloat(result)),
   );
-  test.each(withGradient.map((sample) => [sample.name, sample] as const))("%s", (_, sample) => {
-    checkAgainstLoop(gradientsOf(sample), batchOf(sample));
-  });
+  test.each(withGradient.map((sample) => [sample.name, sample] as const))(
+    "the gradient of %s agrees with calls of single examples",
+    (_, sample) => {
+      checkAgainstLoop(gradientsOf(sample), batchOf(sample));
+    },
+  );
 });
 
-describe("gradients", () => {
+describe("gradients combine with vmap", () => {
   const loss = (w: Tensor, x: Tensor, y: Tensor): Tensor => x.matmul(w).tanh().sub(y).square().mean();
   const [w, x, y] = [randn([3, 2]), randn([5, 4, 3]), randn([5, 4, 2])];
 
@@ -122,7 +128,7 @@ describe("gradients", () => {
     expect(isExact(inner, perSample)).toBe(true);
   });
 
-  test("hessians per sample: vmap, forward and reverse mode nest in any order", () => {
+  test("hessians per sample are right: vmap, forward and reverse mode nest in any order", () => {
     const f = (v: Tensor): Tensor => v.sin().mul(v.sum()).sum();
     const points = randn([4, 3]);
     const perSample = vmap(transforms.hessian(f))(points);
@@ -145,14 +151,14 @@ describe("gradients", () => {
   });
 });
 
-describe("axes and trees", () => {
+describe("vmap accepts axes and trees", () => {
   test("nested levels are an outer product", () => {
     const [a, b] = [randn([3]), randn([4])];
     const outer = vmap((p: Tensor) => vmap((q: Tensor) => p.mul(q))(b))(a);
     expect(data(outer)).toEqual(data(library.outer(a, b)));
   });
 
-  test("inDims and outDims of trees; what is the same for all is repeated", () => {
+  test("inDims and outDims may be trees; what is the same for all is repeated", () => {
     const tree = { a: randn([2, 5]), rest: [randn([5]), randn([3])] as const };
     const f = ({ a, rest: [b, c] }: typeof tree) => ({ product: a.mul(b), same: c });
     const inDims = [{ a: 1, rest: [0, null] }] as const;
@@ -171,7 +177,7 @@ describe("axes and trees", () => {
     }
   });
 
-  test("writes into tensors that the body creates", () => {
+  test("tensors that the body creates can be written", () => {
     const f = (v: Tensor): Tensor => {
       const total = zeros([2]);
       total.add_(v.exp());
@@ -185,7 +191,7 @@ describe("axes and trees", () => {
   });
 });
 
-describe("random numbers", () => {
+describe("vmap draws random numbers as documented", () => {
   const x = zeros([6, 4]);
   const draw = (randomness: "same" | "different" | "error", f: (v: Tensor) => Tensor): Tensor => {
     manualSeed(1);
@@ -199,7 +205,7 @@ describe("random numbers", () => {
     "randn alone": () => randn([64]),
   };
 
-  test.each(Object.entries(functions))("%s", (_, f) => {
+  test.each(Object.entries(functions))("%s draws random numbers as documented", (_, f) => {
     const rows = (result: Tensor) => new Set(Array.from({ length: 6 }, (_, at) => String(data(result.select(0, at)))));
     expect(rows(draw("same", f)).size).toBe(1);
     expect(rows(draw("different", f)).size).toBeGreaterThan(2);
@@ -207,7 +213,7 @@ describe("random numbers", () => {
     expect(() => draw("error", f)).toThrow('random numbers require { randomness: "different" }');
   });
 
-  test("nested levels, each in its way", () => {
+  test("nested levels draw random numbers, each in its way", () => {
     const nested = (outer: "same" | "different", inner: "same" | "different") =>
       vmap(
         (p: Tensor) => vmap((q: Tensor) => add(add(p, q), randn([2])) as Tensor, { randomness: inner })(zeros([3])),
@@ -224,8 +230,8 @@ describe("random numbers", () => {
   });
 });
 
-describe("costs", () => {
-  test("one call of each operation for all examples", () => {
+describe("vmap calls each operation once", () => {
+  test("each operation is called once for all examples", () => {
     const w = randn([8, 8]);
     const f = (v: Tensor): Tensor => v.matmul(w).relu().add(1).softmax({ dim: -1 }).transpose(0, 1).sum({ dim: 0 });
     const count = (body: () => unknown): number => {
@@ -239,7 +245,7 @@ describe("costs", () => {
   });
 });
 
-describe("errors", () => {
+describe("vmap reports its errors", () => {
   const x = ones([3, 2]);
   const cases: readonly (readonly [what: string, message: string, body: () => unknown])[] = [
     ["item", "can't be read", () => vmap((v: Tensor) => v.sum().item())(x)],
@@ -252,7 +258,7 @@ describe("errors", () => {
     ["no tensor", "expected the function to return", () => vmap((_: Tensor): unknown => 1)(x)],
     ["a tree", "the structure of the tensors", () => vmap((v: Tensor) => v, { inDims: [0, 0] })(x)],
   ];
-  test.each(cases)("%s", (_, message, body) => expect(body).toThrow(message));
+  test.each(cases)("%s is an error", (_, message, body) => expect(body).toThrow(message));
 
   test("a tensor of the body can't be read after vmap returned", async () => {
     const kept: Tensor[] = [];

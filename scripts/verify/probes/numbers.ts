@@ -79,7 +79,7 @@ const extendedArithmetic: Probe = () => {
     const [value, product] = [x[i]!, z[i]! * z[(i + 1) % many]!];
     const mantissa = got[4 * i]!;
     if (value !== 0 && !(Math.abs(mantissa) >= 0.5 && Math.abs(mantissa) < 1))
-      throw new Refuted(`frexp(${value}): a mantissa of ${mantissa}`);
+      throw new Refuted(`frexp(${value}): got a mantissa of ${mantissa}`);
     const rest = product - Math.fround(product);
     expectNumbers(
       got.subarray(4 * i + 1, 4 * i + 4),

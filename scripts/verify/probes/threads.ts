@@ -17,7 +17,8 @@ const lanes = Array.from({ length: 32 }, (_, lane) => lane);
 const simdWidth: Probe = () => {
   using kernel = kernelOf({ body: "y[i] = lane;", result: new Uint32Array(1) });
   const { threadExecutionWidth } = kernel.info;
-  if (threadExecutionWidth !== 32) throw new Refuted(`a SIMD-group of ${threadExecutionWidth} threads`);
+  if (threadExecutionWidth !== 32)
+    throw new Refuted(`expected a SIMD-group of 32 threads, got ${threadExecutionWidth}`);
   return "32 threads in a SIMD-group";
 };
 
@@ -229,7 +230,7 @@ const weakExchange: Probe = () => {
     }`;
   const got = compute({ body, result: new Uint32Array(2048), threads: 1024 });
   const failures = got.reduce((sum, count, index) => sum + (index % 2 === 0 ? 0 : count), 0);
-  if (failures === 0) throw new NotChecked("none of 65,536 exchanges failed without cause, which promises nothing");
+  if (failures === 0) throw new NotChecked("none of 65,536 exchanges failed spuriously, which proves nothing");
   return `${failures} of 65,536 exchanges failed without cause`;
 };
 

@@ -50,7 +50,7 @@ export function aligned(x: Tensor, rank: number): Tensor {
 export const broadcastTo = (x: Tensor, shape: Shape): Tensor =>
   viewOf(x, shape, broadcastStrides(x.shape, x.strides, shape));
 
-/** The number of examples. */
+/** Returns the number of examples. */
 export const countOf = (operands: readonly Operand[]): number =>
   operands.find(({ isBatched }) => isBatched)!.tensor.shape[0]!;
 

@@ -74,7 +74,7 @@ export const forcesBlas = (named: string | undefined, platform: string = process
 /** The system's OpenBLAS. */
 export const systemBlas = "libopenblas.so.0";
 
-/** The OpenBLAS that `setup` installs; the number is the version of its recipe. */
+/** Returns the OpenBLAS that `setup` installs; the number is the version of its recipe. */
 export const broughtBlas = (): string => `${cacheFolder()}/blas/openblas-1/libopenblas.so.0`;
 
 /** Returns the BLAS libraries to try in order: the system's, then the one that `setup` installed. */

@@ -40,7 +40,7 @@ const unsignedOf: Readonly<Record<number, string>> = { 1: "uchar", 2: "ushort", 
 /** Returns the unsigned type of a dtype's size, for kernels that only move elements. */
 export const metalBitsOf = (dtype: DType): string => unsignedOf[bytesOf(dtype)]!;
 
-/** `unsupported` of implementations that support all dtypes except float64. */
+/** Returns why a call with float64 is unsupported: the `unsupported` of implementations with all other dtypes. */
 export function noFloat64({ inputs }: { readonly inputs: readonly Tensor[] }): string | undefined {
   return inputs.some(({ dtype }) => dtype === "float64") ? "Metal has no float64" : undefined;
 }

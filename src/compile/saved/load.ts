@@ -68,7 +68,8 @@ export function loadProgram(path: string): LoadedProgram;
 export function loadProgram(...values: unknown[]): LoadedProgram {
   const { path } = loadParameters(values);
   const why = whyUnavailable("cpu");
-  if (why !== undefined) throw new BackendError("loadProgram", "unavailable", `programs run on cpu: ${why}`);
+  if (why !== undefined)
+    throw new BackendError("loadProgram", "unavailable", `loaded programs require the cpu backend: ${why}`);
   const program = new Loaded(path);
   return Object.assign((...given: unknown[]) => program.call(given), { dispose: () => program.dispose() });
 }

@@ -68,7 +68,7 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
 }
 const tensorParameters = parameters("TensorDataset", { tensors: operand(severalTensors) });
 
-/** @internal @throws {ArgumentError} `outOfRange` */
+/** @internal Checks an index. @throws {ArgumentError} `outOfRange` */
 export function checkIndex(operation: string, index: number, length: number): void {
   if (Number.isSafeInteger(index) && index >= 0 && index < length) return;
   throw new ArgumentError(
@@ -198,6 +198,6 @@ function countsOf(sizes: readonly number[], length: number): number[] {
   return counts.map((count, at) => count + (at < left ? 1 : 0));
 }
 
-/** @internal The order of an epoch. */
+/** @internal Returns the order of an epoch. */
 export const orderOf = (length: number, seed: bigint, epoch: number): Permutation =>
   permutationOf(length, callKey(seed, BigInt(epoch)));

@@ -79,13 +79,13 @@ export function partOf(context: ItemContext, part: number): ItemContext {
   return { ...context, seed: (BigInt(high) << 32n) | BigInt(low) };
 }
 
-/** @internal A number in [low, high). */
+/** @internal Draws a number in [low, high). */
 export const between = (draw: Draw, [low, high]: readonly [number, number]): number => low + (high - low) * draw();
 
-/** @internal A whole number of at least 0 and below a count. */
+/** @internal Draws a whole number of at least 0 and below a count. */
 export const below = (draw: Draw, count: number): number => Math.floor(draw() * count);
 
-/** @internal The largest color value: 255 for bytes, 1 for floats. */
+/** @internal Returns the largest color value: 255 for bytes, 1 for floats. */
 export const whiteOf = (image: Tensor): number => (image.dtype === "uint8" ? 255 : 1);
 
 /**

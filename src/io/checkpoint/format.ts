@@ -19,7 +19,7 @@ export const NO_HASH: string = "0".repeat(64);
 
 const namePattern = /^checkpoint-(\d+)\.safetensors$/;
 
-/** The file name of a step's checkpoint. */
+/** Returns the file name of a step's checkpoint. */
 export const checkpointName = (step: number): string => `checkpoint-${String(step).padStart(8, "0")}.safetensors`;
 
 /** Returns the step in a file name; undefined if it is not a checkpoint's name. */
@@ -28,7 +28,7 @@ export function stepOf(name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** The position of the hash's digits in a header. */
+/** Returns the position of the hash's digits in a header. */
 export const hashPosition = (header: Uint8Array, hash: string): number => Buffer.from(header).indexOf(`"${hash}"`) + 1;
 
 /** Verifies a file against the hash in its metadata. @throws {FileFormatError} if any bit differs. */

@@ -43,7 +43,7 @@ export class Bytes {
   }
 }
 
-/** The number of bytes up to the next multiple of the alignment. */
+/** Returns the number of bytes up to the next multiple of the alignment. */
 export const padding = (length: number, alignment: number): number => (alignment - (length % alignment)) % alignment;
 
 /** A tensor's entry in the header. */

@@ -183,7 +183,7 @@ export const tensorTypes: ReadonlyMap<number, TensorType> = new Map<number, Tens
 
 const numbersByDType = new Map(Object.entries(plain).map(([type, [, , dtype]]) => [dtype, Number(type)]));
 
-/** The type number of a dtype; undefined if files have no such tensors. */
+/** Returns the type number of a dtype; undefined if files have no such tensors. */
 export const typeOfDType = (dtype: DType): number | undefined => numbersByDType.get(dtype);
 
 /** The dtypes of plain tensors in files, for messages. */

@@ -35,7 +35,7 @@ export function parseReference(text: string): Reference | undefined {
   return { name, revision, quantization };
 }
 
-/** @throws {ArgumentError} `invalidName` or `invalidRevision`, before any request. */
+/** Checks a reference. @throws {ArgumentError} `invalidName` or `invalidRevision`, before any request. */
 export function checkReference(name: string, revision: string): void {
   if (!isRepositoryName(name))
     throw new ArgumentError(
@@ -51,5 +51,5 @@ export function checkReference(name: string, revision: string): void {
     );
 }
 
-/** The folder of a repository in the cache. */
+/** Returns the folder of a repository in the cache. */
 export const folderName = (name: string): string => `models--${name.replace("/", "--")}`;

@@ -36,7 +36,7 @@ const byStatus: Readonly<Record<number, (asked: Asked) => string>> = {
 
 const codes: Readonly<Record<number, string>> = { 401: "unauthorized", 403: "forbidden", 404: "notFound" };
 
-/** @throws {DownloadError} for any status except success. */
+/** Checks the status of a response. @throws {DownloadError} for any status except success. */
 export function checkStatus(response: Response, url: string, asked: Asked): void {
   const { status, headers } = response;
   if (response.ok) return;

@@ -11,7 +11,7 @@ const endings: Readonly<Record<string, WrittenFormat>> = { png: "png", jpg: "jpe
 /** The extensions of files that can be read. */
 export const readEndings: readonly string[] = [...Object.keys(endings), "gif", "tif", "tiff", "avif"];
 
-/** The extension of a path, in lower case, without the dot. */
+/** Returns the extension of a path, in lower case, without the dot. */
 export const endingOf = (path: string): string => /\.([^./\\]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
 
 export const formatOf = (path: string): WrittenFormat | undefined =>

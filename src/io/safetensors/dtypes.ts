@@ -46,7 +46,7 @@ export function fileDTypeOf(dtype: DType): { readonly name: FileDTypeName; reado
   return namesByDType.get(dtype);
 }
 
-/** The dtype of a name; undefined if the format has no such name. */
+/** Returns the dtype of a name; undefined if the format has no such name. */
 export const fileDType = (name: string): FileDType | undefined =>
   Object.hasOwn(fileDTypes, name) ? fileDTypes[name as FileDTypeName] : undefined;
 

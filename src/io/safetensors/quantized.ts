@@ -48,7 +48,7 @@ export function inParts(
       throw new ArgumentError(
         operation,
         "duplicateName",
-        `a tensor is named ${describeValue(name)}, as is a part of a quantized tensor (.scales, .biases); rename one`,
+        `a tensor has the name ${describeValue(name)} of a part of a quantized tensor (.scales, .biases); rename one`,
       );
     parts.set(name, part);
   };

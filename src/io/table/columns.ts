@@ -27,7 +27,7 @@ export const dtypesByName: Kind<ReadonlyMap<string, DType>> = {
   },
 };
 
-/** @throws {ArgumentError} `unknownColumn`, with the nearest name. */
+/** Checks names of columns. @throws {ArgumentError} `unknownColumn`, with the nearest name. */
 export function checkColumns(operation: string, asked: Iterable<string>, names: readonly string[]): void {
   for (const name of asked) {
     if (names.includes(name)) continue;

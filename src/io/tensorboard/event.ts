@@ -26,7 +26,7 @@ const SESSION_START = 1;
 /** The wire type of a field: the lower three bits of its key. */
 const wire = { varint: 0, eightBytes: 1, lengthDelimited: 2, fourBytes: 5 } as const;
 
-/** @param wallTime in seconds since 1970 */
+/** Encodes an event. @param wallTime in seconds since 1970 */
 export function encodeEvent(wallTime: number, { step, fileVersion, scalars, startsSession }: EventContent): Uint8Array {
   return joined([
     ...field(

@@ -89,7 +89,7 @@ export function solve(...values: unknown[]): Tensor {
   return solveSides("solve", a, b, left, (info, x) => checkInfo("solve", info, singular, [x])).result;
 }
 
-/** @internal The message of {@link checkInfo} for a singular matrix. */
+/** @internal Returns the message of {@link checkInfo} for a singular matrix. */
 export const singular = (pivot: number): string => `is singular: pivot ${pivot} of its LU factorization is 0`;
 
 /**

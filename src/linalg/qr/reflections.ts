@@ -15,7 +15,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { mH, mT } from "../matrices.ts";
 import { solveTriangular } from "../triangular/triangular.ts";
 
-/** The first or last columns or rows of matrices, as views. */
+/** Returns the first or last columns or rows of matrices, as views. */
 export const firstColumns = (x: Tensor, count: number): Tensor => narrow(x, -1, 0, count);
 export const firstRows = (x: Tensor, count: number): Tensor => narrow(x, -2, 0, count);
 export const lastColumns = (x: Tensor, from: number): Tensor => narrow(x, -1, from, x.shape.at(-1)! - from);
@@ -25,10 +25,10 @@ export const lastRows = (x: Tensor, from: number): Tensor => narrow(x, -2, from,
 export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count - x.shape.at(-1)!]);
 export const padRows = (x: Tensor, count: number): Tensor => pad(x, [0, 0, 0, count - x.shape.at(-2)!]);
 
-/** A matrix with ones on the diagonal, of the size and dtype of another. */
+/** Returns a matrix with ones on the diagonal, of the size and dtype of another. */
 export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype });
 
-/** The vectors of reflections as columns: the lower triangle with ones on the diagonal. */
+/** Returns the vectors of reflections as columns: the lower triangle with ones on the diagonal. */
 export const vectorsOf = (a: Tensor, count: number): Tensor => {
   const columns = firstColumns(a, count);
   return add(tril(columns, { diagonal: -1 }), unitLike(columns));

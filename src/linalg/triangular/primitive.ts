@@ -25,7 +25,7 @@ const triangularFields = {
 export const triangularCall = cpuCall("solveTriangular", { dtype, ...triangularFields }, ["a", "b", "x"]);
 export const triangularParameters = struct("SolveTriangular", "linalg/triangular.metal", triangularFields);
 
-/** The fields of a call with these operands. */
+/** Returns the fields of a call with these operands. */
 export const triangularValues = (a: Tensor, b: Tensor, attributes: TriangularAttributes) => ({
   ...matricesOf(b),
   ...attributes,

@@ -178,7 +178,10 @@ export const generateParameters = {
 type Others = Sampling &
   Partial<Pick<GenerateSettings, "useCache" | "cache" | "logProbabilities" | "draft" | "draftTokens">>;
 
-/** @internal @throws {ArgumentError} for both a seed and a generator, and for a cache format without a cache. */
+/**
+ * @internal Fills in the defaults of options. @throws {ArgumentError} for both a seed and a generator, and for a cache
+ * format without a cache.
+ */
 export function settingsOf(
   operation: string,
   options: Parsed<typeof generateParameters> | Parsed<typeof batchParameters>,

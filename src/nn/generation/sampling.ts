@@ -105,7 +105,10 @@ function likelyFirst(weights: Float64Array, topP: number, minP: number): number[
   return tokens.sort((a, b) => weights[b]! - weights[a]! || a - b);
 }
 
-/** @internal Inverse transform sampling: the candidate whose cumulative weight exceeds the fraction `u` in [0, 1). */
+/**
+ * @internal Draws a candidate by inverse transform sampling: the one whose cumulative weight exceeds the fraction `u`
+ * in [0, 1).
+ */
 export function drawFrom({ tokens, weights }: Candidates, u: number): number {
   let remaining = u * sumOf(weights);
   for (let index = 0; index < weights.length; index++) {

@@ -24,7 +24,7 @@ export type GainNonlinearity = keyof typeof gains;
 /** @internal */
 export const aNonlinearity = choice(...keysOf(gains));
 
-/** @internal The gain for checked arguments. */
+/** @internal Returns the gain for checked arguments. */
 export const gainOf = (nonlinearity: GainNonlinearity, slope: number): number => gains[nonlinearity](slope);
 
 /**

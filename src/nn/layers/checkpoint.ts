@@ -20,9 +20,9 @@ export type CheckpointBody<Inputs extends readonly Tensor[]> = (...inputs: Input
 const bodyParameters = parameters("checkpoint", { body: operand(aFunction<CheckpointBody<Tensor[]>>()) });
 
 /**
- * Gradient checkpointing, PyTorch's `torch.utils.checkpoint`: computes `body(...inputs)`, but keeps only the inputs for
- * the backward pass. The backward pass computes the body again, with the same random numbers. A model of n blocks then
- * keeps n inputs instead of all intermediate results: about a third more time for much less memory.
+ * Computes `body(...inputs)`, but keeps only the inputs for the backward pass (gradient checkpointing, PyTorch's
+ * `torch.utils.checkpoint`). The backward pass computes the body again, with the same random numbers. A model of n
+ * blocks then keeps n inputs instead of all intermediate results: about a third more time for much less memory.
  *
  * Gradients reach the inputs and every parameter that the body uses. Other tensors with an autograd history must be
  * inputs. Gradients of gradients are not supported.

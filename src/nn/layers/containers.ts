@@ -20,13 +20,16 @@ import { Module } from "./module.ts";
 import { propertiesOf, taking } from "./module_of.ts";
 import { readIndex } from "./slots.ts";
 
-/** @internal @throws {ArgumentError} `notAModule` */
+/** @internal Checks that a value is a module. @throws {ArgumentError} `notAModule` */
 export function checkModule(operation: string, module: unknown, where: string): void {
   if (reading(operation, () => module instanceof Module)) return;
   throw new ArgumentError(operation, "notAModule", `expected modules, got ${describeValue(module)} ${where}`);
 }
 
-/** @internal @throws {ArgumentError} `badName` for a name that is invalid or taken by a property of the module. */
+/**
+ * @internal Checks the name of a module. @throws {ArgumentError} `badName` for a name that is invalid or taken by a
+ * property of the module.
+ */
 export function checkName(operation: string, name: unknown, isTaken: (name: string) => boolean): void {
   if (typeof name === "string" && name !== "" && !name.includes(".") && !isTaken(name)) return;
   throw new ArgumentError(

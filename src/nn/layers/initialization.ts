@@ -73,13 +73,16 @@ const uniformWithin =
 /** Uniform in ±1 / √inputs for a weight [outputs, inputs]. */
 const uniformByInputs: Initializer = (shape, options) => uniformWithin(1 / Math.sqrt(shape.at(-1)!))(shape, options);
 
-/** @internal Uniform in ±√(6 / (inputs + outputs)) for a weight [outputs, inputs]: X. Glorot and Y. Bengio, 2010. */
+/**
+ * @internal Initializes uniformly in ±√(6 / (inputs + outputs)) for a weight [outputs, inputs]: X. Glorot and Y.
+ * Bengio, 2010.
+ */
 export const xavierUniform: Initializer = (shape, options) =>
   uniformWithin(Math.sqrt(6 / (shape.at(-1)! + shape.at(-2)!)))(shape, options);
 
 /**
- * @internal Normal, with the variance of {@link xavierUniform}. Axes after the first two are the kernel of a
- * convolution.
+ * @internal Initializes with normal numbers of the variance of {@link xavierUniform}. Axes after the first two are the
+ * kernel of a convolution.
  */
 export const xavierNormal: Initializer = (shape, options) => {
   const [outputs, inputs, ...kernel] = shape as [number, number, ...number[]];

@@ -33,7 +33,7 @@ function* slotsIn(name: string, value: unknown, replace: (next: unknown) => void
 /** Deeper than any model. It keeps recursion over cyclic or mistaken nesting from overflowing the stack. */
 const MOST_DEPTH = 1000;
 
-/** @internal @throws {ArgumentError} `tooDeep` for modules nested too deeply. */
+/** @internal Checks the depth of nested modules. @throws {ArgumentError} `tooDeep` for modules nested too deeply. */
 export function checkDepth(depth: number): void {
   if (depth > MOST_DEPTH)
     throw new ArgumentError("Module", "tooDeep", `expected modules nested at most ${MOST_DEPTH} deep`);

@@ -38,7 +38,10 @@ interface Window {
   readonly end: number;
 }
 
-/** @internal @throws {ArgumentError} for a model without symbols, and options that only Whisper has. */
+/**
+ * @internal Checks that a CTC model supports the options. @throws {ArgumentError} for a model without symbols, and
+ * options that only Whisper has.
+ */
 export function checkCtc({ settings }: Wav2Vec2, options: TranscribeSettings): CtcSettings {
   const names = ["language", "temperature", "initialPrompt", "maxTokens"] as const;
   const given = [
@@ -49,7 +52,7 @@ export function checkCtc({ settings }: Wav2Vec2, options: TranscribeSettings): C
     throw new ArgumentError(
       "transcribe",
       "onlyWhisper",
-      `expected a Whisper model with the option ${given.join(", ")}, got a CTC model, which has one language and task`,
+      `${given.join(", ")} requires a Whisper model, got a CTC model, which has one language and task`,
     );
   if (settings) return settings;
   throw new ArgumentError(

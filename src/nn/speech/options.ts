@@ -103,7 +103,10 @@ export function temperaturesOf({ temperature = [0, 0.2, 0.4, 0.6, 0.8, 1] }: Tra
   throw new ArgumentError("transcribe", "noTemperature", "expected at least one temperature, got an empty list");
 }
 
-/** @internal @throws {ArgumentError} for a language or task that the model does not support. */
+/**
+ * @internal Checks the language and the task. @throws {ArgumentError} for a language or task that the model does not
+ * support.
+ */
 export function checkLanguage({ languages, tasks }: WhisperSettings, { language, task }: TranscribeSettings): void {
   const isEnglish = languages.size === 0;
   if (isEnglish ? language !== undefined && language !== "en" : language !== undefined && !languages.has(language)) {

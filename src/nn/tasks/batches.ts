@@ -43,7 +43,10 @@ export function tokenizerOf(operation: string, model: Encoder): PretrainedTokeni
   );
 }
 
-/** @internal @throws {ArgumentError} `otherTask` for a model with another head, or without one. */
+/**
+ * @internal Checks that a model has the head for a task. @throws {ArgumentError} `otherTask` for a model with another
+ * head, or without one.
+ */
 export function checkTask(operation: string, model: Encoder, task: EncoderTask): void {
   if (model.task === task) return;
   const got = model.task === undefined ? "a model without a head" : `a head for nn.${model.task}`;
@@ -53,7 +56,10 @@ export function checkTask(operation: string, model: Encoder, task: EncoderTask):
 /** @internal The tokens of a text or a pair. */
 export type Row = Pick<EncodedInputs, "tokens" | "tokenTypes">;
 
-/** @internal @throws {ShapeError} `sequenceTooLong` for a text of more tokens than the model's context. */
+/**
+ * @internal Checks the length of a text. @throws {ShapeError} `sequenceTooLong` for a text of more tokens than the
+ * model's context.
+ */
 export function checkLength<R extends Row>(operation: string, model: Encoder, row: R, advice: string): R {
   if (row.tokens.length <= model.contextLength) return row;
   throw new ShapeError(

@@ -151,7 +151,7 @@ function rotaryEmbedding(call: Call): Tensor {
   };
   const [cos, sin] = [table(1), table(2)];
   if (cos.shape.at(-1) !== dim / 2)
-    throw new NodeProblem(`expected ${dim / 2} cosines a position, got ${cos.shape.at(-1)}`);
+    throw new NodeProblem(`expected ${dim / 2} cosines per position, got ${cos.shape.at(-1)}`);
   const turned = rotated(ops.narrow(x, 3, 0, dim), cos, sin, call.attributes.flag("interleaved"));
   const rest = x.shape[3]! - dim;
   const y = rest > 0 ? ops.cat([turned, ops.narrow(x, 3, dim, rest)], { dim: 3 }) : turned;

@@ -124,7 +124,8 @@ function scanBatches(call: Call): Results {
 /** Returns a position in a sequence. A negative one counts from the end. */
 function placeIn(list: readonly Value[], at: number, most: number): number {
   const place = at < 0 ? at + list.length : at;
-  if (place < 0 || place > most) throw new NodeProblem(`expected a place in a sequence of ${list.length}, got ${at}`);
+  if (place < 0 || place > most)
+    throw new NodeProblem(`expected an index in a sequence of ${list.length} elements, got ${at}`);
   return place;
 }
 

@@ -55,7 +55,7 @@ function bitCast(call: Call): Tensor {
   const type = elementType(number);
   if (type?.wraps && bytesOf(type.dtype) === bytesOf(x.dtype) && !isFloat(x.dtype)) return castTo(x, number);
   if (!type || type.wraps || bytesOf(type.dtype) !== bytesOf(x.dtype) || type.dtype === "bool")
-    throw new NodeProblem(`bits of ${x.dtype} as ${elementTypeName(number)} are not supported`);
+    throw new NodeProblem(`a bit cast of ${x.dtype} to ${elementTypeName(number)} is not supported`);
   if (type.dtype === x.dtype) return x;
   const dense = x.isContiguous ? x : x.contiguous();
   return new Tensor(dense.storage, type.dtype, dense.shape, dense.strides, dense.offset);

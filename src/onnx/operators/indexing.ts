@@ -33,7 +33,7 @@ function sliceAxis(x: Tensor, dim: number, start: number, end: number, step: num
     const [first, last] = [limit(from(start), 0, size), limit(from(end), 0, size)];
     return ops.slice(x, { dim, start: first, end: Math.max(first, last), step: Math.min(step, Math.max(size, 1)) });
   }
-  if (step === 0) throw new NodeProblem("a step is 0");
+  if (step === 0) throw new NodeProblem("expected a step other than 0, got 0");
   const [first, last] = [limit(from(start), 0, size - 1), openEnds.has(end) ? -1 : limit(from(end), -1, size - 1)];
   const count = Math.max(Math.ceil((first - last) / -step), 0);
   const places = Array.from({ length: count }, (_, at) => first + at * step);

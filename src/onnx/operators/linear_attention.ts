@@ -64,7 +64,7 @@ function causalConvWithState(call: Call): Results {
   const [x, weight, bias, past] = [call.tensor(0), call.tensor(1), call.optional(2), call.optional(3)];
   const activation = call.attributes.text("activation", "none");
   if (!["none", "silu", "swish"].includes(activation))
-    throw new NodeProblem(`the activation "${activation}" is not supported; it is none, silu or swish`);
+    throw new NodeProblem(`the activation "${activation}" is not supported; the activations are none, silu and swish`);
   const [batch, channels] = tupleOf(x.shape, 2);
   const before = weight.shape[2]! - 1;
   const padded = ops.cat([past ?? ops.zeros([batch, channels, before], { dtype: x.dtype }), x], { dim: 2 });

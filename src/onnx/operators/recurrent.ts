@@ -79,7 +79,7 @@ function activationsOf(call: Call, names: readonly string[], directions: number)
   return given.map((name) => {
     const key = name.toLowerCase();
     const make = activations[key];
-    if (!make) throw new NodeProblem(`there is no activation ${name}`);
+    if (!make) throw new NodeProblem(`the activation ${name} is not supported`);
     const [hasAlpha, hasBeta] = parameters[key] ?? [false, false];
     return make(hasAlpha ? alphas.shift() : undefined, hasBeta ? betas.shift() : undefined);
   });

@@ -45,7 +45,7 @@ interface Resolved {
   readonly shapes: readonly (readonly (number | string)[])[];
 }
 
-/** @throws {Unwritable} if a number is not a function of the sizes */
+/** Returns a number as a function of the sizes. @throws {Unwritable} if a number is not a function of the sizes */
 export function resolved({ first, others, last }: Recordings, varying: readonly VaryingSize[]): Resolved {
   const all = [first, ...others, ...(last ? [last] : [])];
   checkAlike(all);

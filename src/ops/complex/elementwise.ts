@@ -153,7 +153,7 @@ function define(primitive: string, formula: Formula): void {
 }
 
 function partsOf(x: Tensor): Parts {
-  if (!isComplexTensor(x)) throw new TypeError("operands of formulas are promoted to one complex dtype");
+  if (!isComplexTensor(x)) throw new TypeError("expected operands of one complex dtype; promote them first");
   return { re: plane(x, 0), im: plane(x, 1) };
 }
 

@@ -14,7 +14,7 @@ import { isfinite, isinf } from "../elementwise/predicates.ts";
 import { atan2, cos, sin } from "../elementwise/trigonometric.ts";
 import { choose, filledLike, minus, over, type Parts, plus, times } from "./real_operations.ts";
 
-/** (a + bi)(c + di) = (ac − bd) + (ad + bc)i. */
+/** Computes (a + bi)(c + di) = (ac − bd) + (ad + bc)i. */
 export const product = (x: Parts, y: Parts): Parts => ({
   re: minus(times(x.re, y.re), times(x.im, y.im)),
   im: plus(times(x.re, y.im), times(x.im, y.re)),
@@ -40,12 +40,12 @@ export function quotient({ re: a, im: b }: Parts, { re: c, im: d }: Parts): Part
   };
 }
 
-/** e^re · (cos im + i · sin im). */
+/** Computes e^re · (cos im + i · sin im). */
 export const exponential = ({ re, im }: Parts): Parts => polarForm(exp(re), im, im);
 
 /**
- * size · (cos angle + i · sin angle). The result is real for im = 0, even if the size is infinite. It is 0 for the size
- * 0, even if the angle is not finite.
+ * Computes size · (cos angle + i · sin angle). The result is real for im = 0, even if the size is infinite. It is 0 for
+ * the size 0, even if the angle is not finite.
  */
 export function polarForm(size: Tensor, angle: Tensor, im: Tensor): Parts {
   const isReal = eq(im, 0);
@@ -54,7 +54,7 @@ export function polarForm(size: Tensor, angle: Tensor, im: Tensor): Parts {
   return { re: part(size, cos(angle)), im: part(im, sin(angle)) };
 }
 
-/** z / |z|; 0 for 0. */
+/** Computes z / |z|; 0 for 0. */
 export function direction({ re, im }: Parts): Parts {
   const size = hypot(re, im);
   const isZero = eq(size, 0);
@@ -62,8 +62,8 @@ export function direction({ re, im }: Parts): Parts {
 }
 
 /**
- * The square root with re ≥ 0 (Kahan, "Branch Cuts for Complex Elementary Functions", 1987). The parts are scaled so
- * that their absolute value does not overflow.
+ * Computes the square root with re ≥ 0 (Kahan, "Branch Cuts for Complex Elementary Functions", 1987). The parts are
+ * scaled so that their absolute value does not overflow.
  */
 export function root({ re, im }: Parts): Parts {
   const [a, b] = [times(re, 0.25), times(im, 0.25)];
@@ -79,7 +79,7 @@ export function root({ re, im }: Parts): Parts {
   };
 }
 
-/** The principal logarithm: ln|z| + i · angle, with the imaginary part in [−π, π]. */
+/** Computes the principal logarithm: ln|z| + i · angle, with the imaginary part in [−π, π]. */
 export const logarithm = ({ re, im }: Parts): Parts => ({ re: logOfSize(re, im), im: atan2(im, re) });
 
 /** ln|z|. Near |z| = 1 it is ½ · ln(1 + (m − 1)(m + 1) + n²) with the larger part m, which does not cancel. */
@@ -94,7 +94,7 @@ function logOfSize(re: Tensor, im: Tensor): Tensor {
   return choose(isInfinite, Number.POSITIVE_INFINITY, known);
 }
 
-/** ln(1 + z), accurate near 0: the real part is ½ · ln(1 + re · (2 + re) + im²). */
+/** Computes ln(1 + z), accurate near 0: the real part is ½ · ln(1 + re · (2 + re) + im²). */
 export function logarithmOfSum({ re, im }: Parts): Parts {
   const isNear = lt(maximum(abs(re), abs(im)), 0.5);
   const near = times(log1p(plus(times(re, plus(re, 2)), square(im))), 0.5);
@@ -102,7 +102,7 @@ export function logarithmOfSum({ re, im }: Parts): Parts {
   return { re: choose(isNear, near, logOfSize(sum, im)), im: atan2(im, sum) };
 }
 
-/** xʸ = e^(y · ln x). 0ʸ is 1 for y = 0, and 0 for a positive real part of y. */
+/** Computes xʸ = e^(y · ln x). 0ʸ is 1 for y = 0, and 0 for a positive real part of y. */
 export function power(x: Parts, y: Parts): Parts {
   const isZero = logicalAnd(eq(x.re, 0), eq(x.im, 0));
   const result = exponential(product(y, logarithm({ re: choose(isZero, 1, x.re), im: x.im })));

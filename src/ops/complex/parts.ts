@@ -256,7 +256,7 @@ function checkParts(operation: string, tensors: Readonly<Record<string, Tensor>>
   );
 }
 
-/** @throws {DTypeError} `notComplex` */
+/** Checks for a complex tensor. @throws {DTypeError} `notComplex` */
 export function checkComplex(operation: string, x: Tensor): Tensor<ComplexDType> {
   if (isComplex(x.dtype)) return x as Tensor<ComplexDType>;
   throw new DTypeError(operation, "notComplex", `expected complex numbers, got ${x.describe()}`);

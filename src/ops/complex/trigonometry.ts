@@ -25,13 +25,13 @@ const turnedBack = ({ re, im }: Parts): Parts => ({ re: im, im: neg(re) });
 /** The product f(re) · g(im), without NaN for 0 · ∞. */
 const timesZero = (large: Tensor, factor: Tensor): Tensor => choose(eq(factor, 0), factor, times(large, factor));
 
-/** sinh z = sinh re · cos im + i · cosh re · sin im. */
+/** Computes sinh z = sinh re · cos im + i · cosh re · sin im. */
 export const hyperbolicSine = ({ re, im }: Parts): Parts => ({
   re: timesZero(cos(im), sinh(re)),
   im: timesZero(cosh(re), sin(im)),
 });
 
-/** cosh z = cosh re · cos im + i · sinh re · sin im. */
+/** Computes cosh z = cosh re · cos im + i · sinh re · sin im. */
 export const hyperbolicCosine = ({ re, im }: Parts): Parts => ({
   re: times(cosh(re), cos(im)),
   im: choose(eq(re, 0), times(re, sin(im)), timesZero(sinh(re), sin(im))),
@@ -41,8 +41,8 @@ export const hyperbolicCosine = ({ re, im }: Parts): Parts => ({
 const SATURATED = 20;
 
 /**
- * tanh z = (β ρ s + i · t) / (1 + β s²) with t = tan im, β = 1 + t², s = sinh re, ρ = √(1 + s²). For large |re| the
- * imaginary part is 4 · sin im · cos im · e^(−2|re|).
+ * Computes tanh z = (β ρ s + i · t) / (1 + β s²) with t = tan im, β = 1 + t², s = sinh re, ρ = √(1 + s²). For large
+ * |re| the imaginary part is 4 · sin im · cos im · e^(−2|re|).
  */
 export function hyperbolicTangent({ re, im }: Parts): Parts {
   const size = abs(re);
@@ -101,7 +101,7 @@ export function hyperbolicArccosine({ re, im }: Parts): Parts {
   };
 }
 
-/** artanh z: ¼ · ln(1 + 4 re / ((1 − re)² + im²)) + ½ i · atan2(2 im, (1 − re)(1 + re) − im²). */
+/** Computes artanh z: ¼ · ln(1 + 4 re / ((1 − re)² + im²)) + ½ i · atan2(2 im, (1 − re)(1 + re) − im²). */
 export function hyperbolicArctangent({ re, im }: Parts): Parts {
   const less = minus(1, re);
   const ratio = over(times(abs(re), 4), plus(square(minus(abs(re), 1)), square(im)));

@@ -56,7 +56,8 @@ const MOST = 2 ** 31;
 export const spanOf = (kernel: number, dilation: number): number => dilation * (kernel - 1) + 1;
 
 /**
- * @throws {DTypeError} if dtypes differ, or are bool, or integers without `takesIntegers`.
+ * Checks the dtypes and sizes of operands. @throws {DTypeError} if dtypes differ, or are bool, or integers without
+ * `takesIntegers`.
  * @throws {ShapeError} for too many elements
  */
 export function checkOperands(
@@ -79,7 +80,7 @@ export function checkOperands(
   checkElements(operation, operands);
 }
 
-/** @throws {ShapeError} for a bias that is not a vector with one element per output */
+/** Checks a bias. @throws {ShapeError} for a bias that is not a vector with one element per output */
 export function checkBias(operation: string, bias: Tensor | undefined, outputs: number): void {
   if (bias && (bias.rank !== 1 || bias.size !== outputs))
     throw new ShapeError(
@@ -89,7 +90,7 @@ export function checkBias(operation: string, bias: Tensor | undefined, outputs: 
     );
 }
 
-/** @throws {ShapeError} if x or the weight has the wrong rank */
+/** Checks the ranks of x and the weight. @throws {ShapeError} if x or the weight has the wrong rank */
 export function checkRanks(operation: string, x: Tensor, weight: Tensor, rank: number): void {
   const axes = ["length", "height, width", "depth, height, width"][rank - 1];
   if (x.rank !== rank + 2 && x.rank !== rank + 1)
@@ -107,7 +108,7 @@ export function checkRanks(operation: string, x: Tensor, weight: Tensor, rank: n
 }
 
 /**
- * @throws {ArgumentError} for an invalid number of groups.
+ * Checks the number of groups. @throws {ArgumentError} for an invalid number of groups.
  * @throws {ShapeError} if groups do not divide channels or outputs
  */
 export function checkGroups(operation: string, groups: number, channels: number, outputs: number): void {

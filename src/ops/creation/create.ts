@@ -67,7 +67,7 @@ export function checkCreation(operation: string, shape: Shape, dtype: DType, opt
     throw new DTypeError(operation, "notAFloat", `expected a float dtype with { requiresGrad }, got ${dtype}`);
 }
 
-/** @internal @throws {DTypeError} for an unknown dtype */
+/** @internal Checks a dtype. @throws {DTypeError} for an unknown dtype */
 export function checkDType(operation: string, dtype: DType): void {
   if (!isDType(dtype))
     throw new DTypeError(

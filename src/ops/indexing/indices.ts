@@ -35,7 +35,10 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
 
-/** @throws {ShapeError} if the index and x differ in rank, or the index is larger along another axis. */
+/**
+ * Checks the shape of an index. @throws {ShapeError} if the index and x differ in rank, or the index is larger along
+ * another axis.
+ */
 export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
   const fits = index.rank === x.rank && index.shape.every((size, at) => at === axis || size <= x.shape[at]!);
   if (!fits)
@@ -55,7 +58,7 @@ export function checkVector(operation: string, index: Tensor<IndexDType>): Tenso
   return reshape(vector, [index.size]);
 }
 
-/** @throws {ShapeError} for a nonempty index into an empty axis. */
+/** Checks that indices have an axis with elements. @throws {ShapeError} for a nonempty index into an empty axis. */
 export function checkSomethingToName(operation: string, index: Tensor, size: number): void {
   if (size === 0 && index.size > 0)
     throw new ShapeError(

@@ -78,7 +78,7 @@ export function placesAmong(
 export const fromTheFront = (operation: string, index: Tensor<IndexDType>, size: number): Tensor<"int64"> =>
   noGrad(() => placesAmong(operation, [index], [size], index.shape));
 
-/** @throws {ShapeError} for an index that is not in [−size, size) */
+/** Checks the range of indices. @throws {ShapeError} for an index that is not in [−size, size) */
 export const checkSignedRange = (operation: string, index: Tensor<IndexDType>, size: number): void =>
   noGrad(() => placesAmong(operation, [index], [size], index.shape)).dispose();
 

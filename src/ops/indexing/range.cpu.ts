@@ -5,7 +5,7 @@ import { findOutOfRangeCall } from "./primitive.ts";
 
 const found = new Float64Array(1);
 
-/** @throws {ShapeError} `indexOutOfRange` for the first index out of range. */
+/** Checks indices on the cpu backend. @throws {ShapeError} `indexOutOfRange` for the first index out of range. */
 export function checkRangeOnCpu(range: IndexRange): void {
   const { operation, size, except = 0 } = range;
   using index = distinct(range.index);

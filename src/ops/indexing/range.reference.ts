@@ -1,7 +1,7 @@
 import { toIntegers } from "../../backend/reference/elements.ts";
 import { distinct, type IndexRange, indexError, isInRange } from "./indices.ts";
 
-/** @throws {ShapeError} `indexOutOfRange` for the first index out of range. */
+/** Checks indices. @throws {ShapeError} `indexOutOfRange` for the first index out of range. */
 export function checkRange(range: IndexRange): void {
   const index = distinct(range.index);
   const indices = toIntegers(index);

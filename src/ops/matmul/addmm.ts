@@ -50,7 +50,7 @@ const addmmParameters = parameters("addmm", {
   ...scale,
 });
 
-/** @internal @throws {ShapeError} for an input that does not broadcast to a product's shape */
+/** @internal Checks the input. @throws {ShapeError} for an input that does not broadcast to a product's shape */
 export function checkInput(operation: string, input: Tensor, shape: readonly number[]): void {
   const lead = shape.length - input.rank;
   if (lead >= 0 && input.shape.every((size, axis) => size === 1 || size === shape[axis + lead])) return;
@@ -61,7 +61,7 @@ export function checkInput(operation: string, input: Tensor, shape: readonly num
   );
 }
 
-/** @internal @throws {ArgumentError} for fractional factors with an integer dtype */
+/** @internal Checks the factors. @throws {ArgumentError} for fractional factors with an integer dtype */
 export function checkScale(operation: string, factorsByName: Required<AddmmOptions>, dtype: DType): void {
   for (const [name, value] of Object.entries(factorsByName))
     if (!(isFloat(dtype) || Number.isSafeInteger(value)))

@@ -26,7 +26,7 @@ export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   throw new ShapeError(operation, "shapesDiffer", `${a.describe()} times ${b.describe()}: ${why}`);
 }
 
-/** @throws {DTypeError} if dtypes differ or are bool. */
+/** Checks that dtypes are equal. @throws {DTypeError} if dtypes differ or are bool. */
 export function checkSameDType(operation: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   const [first] = operands;
@@ -46,7 +46,7 @@ export function checkSameDType(operation: string, operands: readonly Tensor[]): 
 
 const namesOf = (operands: readonly Tensor[]): string => operands.map((operand) => operand.describe()).join(" and ");
 
-/** @throws {ShapeError} if an operand's rank is not `rank`. */
+/** Checks the ranks of operands. @throws {ShapeError} if an operand's rank is not `rank`. */
 export function checkRanks(operation: string, rank: number, expected: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   if (operands.every((operand) => operand.rank === rank)) return;

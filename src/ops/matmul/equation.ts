@@ -70,7 +70,7 @@ function ellipsisSpan(
   throw new ShapeError(
     "einsum",
     "wrongRank",
-    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ` +
+    `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), but ` +
       `${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for further axes'}`,
   );
 }

@@ -52,7 +52,10 @@ export const ropeOptions = {
   sin: named(aTensor),
 } as const;
 
-/** @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} @throws {DisposedError} */
+/**
+ * Checks the operands of rope. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} @throws
+ * {DisposedError}
+ */
 export function checkRope(x: Tensor, options: RopeOptions): void {
   checkFloat("rope", x.dtype);
   if (x.rank < 2)

@@ -15,7 +15,7 @@ export interface RopeTables {
   readonly sin: Tensor;
 }
 
-/** @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+/** Checks tables of cosines and sines. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
 export function checkTables(x: Tensor, { cos, sin }: RopeTables, dim: number): void {
   const row = [x.shape.at(-2)!, dim / 2];
   const expected = x.rank > 2 ? [row, [x.shape[0]!, ...row]] : [row];

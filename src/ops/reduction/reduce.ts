@@ -72,7 +72,7 @@ export const reductionParameters = (operation: string) => parameters(operation, 
 /** The parameters of a reduction over any axes. */
 export const axesParameters = { x: operand(aTensor), dim: optional(axes), keepdim: optional(flag, false) } as const;
 
-/** @throws {ShapeError} for an axis out of range or given twice. */
+/** Plans a reduction over axes. @throws {ShapeError} for an axis out of range or given twice. */
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
   x.checkAlive(operation);
   const reduced = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
@@ -113,7 +113,10 @@ export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Te
   return executeMany(extrema[name], [x], specs, { axes: plan.axes, parameter: 0 });
 };
 
-/** @throws {ShapeError} if a result has no elements to reduce and the reduction is undefined for that. */
+/**
+ * Checks that slices have elements. @throws {ShapeError} if a result has no elements to reduce and the reduction is
+ * undefined for that.
+ */
 export function refuseEmpty(operation: string, x: Tensor, { count, shape }: ReductionPlan): void {
   if (count > 0 || shape.includes(0)) return;
   throw new ShapeError(

@@ -60,7 +60,7 @@ const diagonalParameters = parameters("diagonal", {
   dim2: optional(axis, 1),
 });
 
-/** @throws {ArgumentError} if a diagonal's offset is not a whole number. */
+/** Checks the offset of a diagonal. @throws {ArgumentError} if a diagonal's offset is not a whole number. */
 export function checkOffset(operation: string, offset: number): void {
   if (!Number.isSafeInteger(offset))
     throw new ArgumentError(operation, "invalidOffset", `expected diagonal to be a whole number, got ${offset}`);

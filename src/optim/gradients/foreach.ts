@@ -41,7 +41,10 @@ export const scalePrimitive = definePrimitive({
   implementations: { metal: scaleMetal, cpu: scaleCpu, reference: scaleReference },
 });
 
-/** √ Σ g² over all elements of all gradients, in float32 (float64 if any gradient is float64), in a fixed order. */
+/**
+ * Computes √ Σ g² over all elements of all gradients, in float32 (float64 if any gradient is float64), in a fixed
+ * order.
+ */
 export function euclideanNorm(operation: string, gradients: readonly Tensor[]): Tensor {
   const parts = gradients.map(partsOf);
   const widest = widestDType(parts);

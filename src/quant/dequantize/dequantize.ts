@@ -84,13 +84,13 @@ export function dequantizeGgml(...values: unknown[]): Tensor<ScaleDType> {
 const unpacked = (operation: string, w: QuantizedTensor, dtype: ScaleDType = w.dtype): Tensor<ScaleDType> =>
   execute(dequantizePrimitive, weightInputs(w), w.shape, dtype, attributesOf(w), operation);
 
-/** @throws {ArgumentError} unless the weights are affine with 4 bits. */
+/** Checks that weights are affine with 4 bits. @throws {ArgumentError} unless the weights are affine with 4 bits. */
 export function checkInt4(operation: string, { format }: QuantizedTensor): void {
   if (typeof format === "object" && format.bits === 4) return;
   throw wrongFormat(operation, "affine weights of 4 bits", formatName(format));
 }
 
-/** @throws {ArgumentError} unless the weights are blocks. */
+/** Checks that weights are blocks. @throws {ArgumentError} unless the weights are blocks. */
 export function checkGgml(operation: string, { format }: QuantizedTensor): void {
   if (typeof format === "string") return;
   throw wrongFormat(operation, "weights in GGML's blocks", formatName(format));

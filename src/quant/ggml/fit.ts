@@ -89,7 +89,7 @@ export function fitRaised(values: Float32Array, most: number): Raised {
   return best;
 }
 
-/** The nearest level of a value. */
+/** Returns the nearest level of a value. */
 export const raisedLevel = (value: number, most: number, { scale, minimum }: Raised): number =>
   scale === 0 ? 0 : Math.min(Math.max(Math.round((value + minimum) / scale), 0), most);
 

@@ -16,7 +16,7 @@ export function putHalf(bytes: Uint8Array, at: number, value: number): void {
   putBits(bytes, at, bits[0]!);
 }
 
-/** The bfloat16 at a byte. */
+/** Returns the bfloat16 at a byte. */
 export const brainAt = (bytes: Uint8Array, at: number): number => bfloat16ToNumber(bytes[at]! | (bytes[at + 1]! << 8));
 
 const float = new Float32Array(1);

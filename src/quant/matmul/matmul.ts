@@ -166,7 +166,7 @@ function checkFloat(operation: string, name: string, { dtype }: Tensor): void {
 
 type ProductKind = Pick<ProductAttributes, "isTransposed" | "isFast">;
 
-/** @internal x Wᵀ + bias, or x W; each product is the gradient of the other. */
+/** @internal Computes x Wᵀ + bias, or x W; each product is the gradient of the other. */
 export function product(
   operation: string,
   x: Tensor,

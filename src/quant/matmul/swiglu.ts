@@ -138,7 +138,7 @@ function products(operation: string, { x, gate, up, biases, isFast }: GatedOpera
   return [of(gate, biases.gate), of(up, biases.up)];
 }
 
-/** @internal activation(gate) · up */
+/** @internal Computes activation(gate) · up. */
 export function gatedProduct(activation: GateActivation, gate: Tensor, up: Tensor): Tensor {
   if (activation === "silu") return swiglu(gate, up);
   return mul(gelu(gate, { approximate: activation === "geluTanh" ? "tanh" : "none" }), up);

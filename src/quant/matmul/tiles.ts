@@ -22,7 +22,7 @@ export const transposedTile = {
   ...{ name: "32x256_transposed", rows: 32, columns: 256, depth: 16, threads: 256 },
 } as const satisfies QuantTile;
 
-/** The tile for `count` rows of x and `rows` of weights. */
+/** Returns the tile for `count` rows of x and `rows` of weights. */
 export const tileFor = (rows: number, count: number): QuantTile =>
   count > 32 && rows * count >= 2 ** 17 ? tiles[0] : tiles[1];
 

@@ -86,7 +86,7 @@ export function continued(state: number, text: string): number {
 
 const hashOfText = (text: string): number => finished(continued(HASH_START, text));
 
-/** The finalizer of MurmurHash3. */
+/** Mixes the bits of a hash, by the finalizer of MurmurHash3. */
 export function finished(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

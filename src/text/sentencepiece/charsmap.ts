@@ -46,7 +46,7 @@ class Charsmap {
 
 const offsetOf = (unit: number): number => (unit >>> 10) << ((unit & 0x200) >>> 6);
 
-/** The number of bytes of the character that starts with a byte. */
+/** Returns the number of bytes of the character that starts with a byte. */
 export const characterLength = (byte: number): number => (byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);
 
 /** Returns a function that normalizes a text: spaces become `▁`. */

@@ -45,7 +45,7 @@ function fieldsOf(pbf: PbfReader, end: number, fields: Readonly<Record<number, (
   }
 }
 
-/** @throws {FileFormatError} for a damaged file, and unsupported kinds of models. */
+/** Reads a SentencePiece model. @throws {FileFormatError} for a damaged file, and unsupported kinds of models. */
 export function readSentencePiece(bytes: Uint8Array, path: string): SentencePieceModel {
   const { PbfReader } = require("pbf") as typeof import("pbf"); // lazily: most programs read no such file
   const fail = (message: string) => new FileFormatError("loadTokenizer", "notATokenizer", path, message);

@@ -48,7 +48,7 @@ export class CurveFiles implements Listener {
   }
 }
 
-/** The loss of an event, as it is drawn. */
+/** Returns the loss of an event, as it is drawn. */
 export const pointOf = (event: StepEvent | EvaluationEvent): Point => ({ step: event.step, loss: shownLoss(event) });
 
 /** Replaces a file atomically: readers never see a partial picture, also on a full disk. @throws {FileError} */

@@ -37,7 +37,8 @@ export class JsonLog implements Listener {
 }
 
 /**
- * The events in a run's log; empty if there is no log. Lines truncated by a full disk or a killed process are skipped.
+ * Returns the events in a run's log; empty if there is no log. Lines truncated by a full disk or a killed process are
+ * skipped.
  */
 export const readLog = (folder: string): RunEvent[] => textOf(join(folder, LOG_FILE)).split("\n").flatMap(eventIn);
 

@@ -17,27 +17,30 @@ const ffiType = (name: string, cType: string) =>
   cType.includes("*") && !addresses.has(name) ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`);
 
 describe("the declarations match the headers", () => {
-  test("the same functions", () => {
+  test("the header and TypeScript declare the same functions", () => {
     expect(header.functions.length).toBeGreaterThan(12);
     expect(Object.keys(declarations).sort()).toEqual(functions.map(({ name }) => name).sort());
   });
 
-  test.each(functions.map((entry) => [entry.name, entry] as const))("%s", (name, { returns, parameters }) => {
-    const declared: { args: readonly string[]; returns: string } = declarations[name as keyof typeof declarations];
-    expect(declared).toEqual({
-      args: parameters.map((cType) => ffiType(name, cType)),
-      returns: ffiTypes[returns] ?? `unknown ${returns}`,
-    });
-  });
+  test.each(functions.map((entry) => [entry.name, entry] as const))(
+    "the declarations of %s are equal",
+    (name, { returns, parameters }) => {
+      const declared: { args: readonly string[]; returns: string } = declarations[name as keyof typeof declarations];
+      expect(declared).toEqual({
+        args: parameters.map((cType) => ffiType(name, cType)),
+        returns: ffiTypes[returns] ?? `unknown ${returns}`,
+      });
+    },
+  );
 
-  test("every error code is equal", () => {
+  test("the header and TypeScript have the same error codes", () => {
     const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
     const codes = Object.entries(Status).map(([name, code]) => [`ORCHARD_CPU_${snake(name)}`, code]);
     const wanted = new Map(codes as [string, number][]).set("ORCHARD_CPU_STATISTICS", statisticsFields.length);
     expect(Object.fromEntries(header.constants)).toEqual(Object.fromEntries(wanted));
   });
 
-  test("the same version", () => {
+  test("the header and TypeScript have the same version", () => {
     expect(/#define ORCHARD_CPU_ABI_VERSION (\d+)/.exec(text)?.[1]).toBe(`${ABI_VERSION}`);
   });
 

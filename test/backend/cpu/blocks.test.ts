@@ -74,12 +74,12 @@ function probe(): string {
     int main() { ${rows.join("\n")} }`;
 }
 
-describe("blocks", () => {
+describe("descriptions of blocks equal the structs in C++", () => {
   test.each(calls.map((call) => [call.name, call] as const))("%s has a struct in a header", (_name, call) => {
     expect([blockOf(call), headerOf(call)]).toEqual([blockOf(call), expect.any(String)]);
   });
 
-  describe("laid out by the compiler", () => {
+  describe("structs laid out by the compiler", () => {
     const { file } = testFolder("blocks");
     let found: Record<string, readonly [offset: number, size: number, sameType: number]> = {};
 
@@ -98,20 +98,23 @@ describe("blocks", () => {
       found = Object.fromEntries(rows.map(([name, ...numbers]) => [name, numbers.map(Number)]));
     });
 
-    test.each(calls.map((call) => [call.name, call] as const))("%s", (name, call) => {
-      const fields = fieldsOf(call).map(({ path, field, offset }) => [
-        `${name}.${path}`,
-        [offset * 8, field.length * 8, 1],
-      ]);
-      const expected = Object.fromEntries([...fields, [name, [0, call.length * 8, 1]]]);
-      const own = Object.entries(found).filter(([key]) => key === name || key.startsWith(`${name}.`));
-      expect(Object.fromEntries(own)).toEqual(expected);
-    });
+    test.each(calls.map((call) => [call.name, call] as const))(
+      "the layout of %s equals its description",
+      (name, call) => {
+        const fields = fieldsOf(call).map(({ path, field, offset }) => [
+          `${name}.${path}`,
+          [offset * 8, field.length * 8, 1],
+        ]);
+        const expected = Object.fromEntries([...fields, [name, [0, call.length * 8, 1]]]);
+        const own = Object.entries(found).filter(([key]) => key === name || key.startsWith(`${name}.`));
+        expect(Object.fromEntries(own)).toEqual(expected);
+      },
+    );
   });
 });
 
-describe("the dylib's tables", () => {
-  test("list exactly the functions that are called", () => {
+describe("the tables of the dylib list its functions", () => {
+  test("the tables list exactly the functions that are called", () => {
     expect(Object.keys(nativeTables().functions).sort()).toEqual([...cpuCalls.keys()].sort());
   });
 

@@ -28,8 +28,8 @@ function errorOfCall(call: () => void): OrchardError {
 const claimed = { shape: [4_194_304, 4], strides: [4, 1] };
 const bytes = () => new Float32Array(16);
 
-describe("a tensor that claims [4194304, 4] over 64 bytes", () => {
-  test("is not summed", () => {
+describe("a tensor that claims [4194304, 4] over 64 bytes is rejected", () => {
+  test("its sum is rejected", () => {
     const out = new Float32Array(1);
     const error = errorOfCall(() =>
       reduceCall(
@@ -47,7 +47,7 @@ describe("a tensor that claims [4194304, 4] over 64 bytes", () => {
     expect(error.message).toBe("[sum] operand 0 (input): expected at least 67108864 bytes, got 64");
   });
 
-  test("is not filled", () => {
+  test("filling it is rejected", () => {
     const memory = bytes().fill(1);
     const values = { bytes: 4, offset: 0, bits: 0n, nest: { shape: claimed.shape, strides: [claimed.strides] } };
     const error = errorOfCall(() => fillCall("zero_", values, [memory]));
@@ -57,7 +57,7 @@ describe("a tensor that claims [4194304, 4] over 64 bytes", () => {
   });
 });
 
-describe("a copy of", () => {
+describe("the bounds of copies are checked", () => {
   const copy = (count: number, fromOffset: number, toOffset: number, to = bytes()) =>
     convertCall("copy", { from: "float32", to: "float32", fromOffset, toOffset, count }, [bytes(), to]);
   test.each([
@@ -69,7 +69,7 @@ describe("a copy of", () => {
     ["half an element", 0.5, 0, 0, "expected a whole number, got 0.5"],
     ["NaN elements", Number.NaN, 0, 0, "expected a whole number of at most 2^53, got nan"],
     ["elements at infinity", 1, Infinity, 0, "expected a whole number of at most 2^53, got inf"],
-  ])("%s is refused", (_what, count, fromOffset, toOffset, message) => {
+  ])("a copy of %s is rejected", (_what, count, fromOffset, toOffset, message) => {
     expect(errorOfCall(() => copy(count, fromOffset, toOffset)).message).toBe(`[copy] ${message}`);
   });
 
@@ -158,7 +158,7 @@ describe("an index out of range that earlier checks did not catch", () => {
   const message = (index: number, size: number) => `expected indices of at least 0 and less than ${size}, got ${index}`;
   const indices = (index: number) => BigInt64Array.of(0n, BigInt(index));
 
-  test.each([-1, 4, 2 ** 40])("%d: gather", (index) => {
+  test.each([-1, 4, 2 ** 40])("gather of an invalid index is rejected: case %d", (index) => {
     const values = {
       ...({ dtype: "float32", indexDtype: "int64" } as const),
       ...{ offsets: [0, 0, 0], size: 4, stride: 1, wraps: false, nest: { shape: [2], strides: [[0], [1], [1]] } },
@@ -168,7 +168,7 @@ describe("an index out of range that earlier checks did not catch", () => {
     expect(error.message).toBe(`[gather] ${message(index, 4)}`);
   });
 
-  test.each([-1, 4, 2 ** 40])("%d: scatter and scatterOthers", (index) => {
+  test.each([-1, 4, 2 ** 40])("scatter and scatterOthers of an invalid index are rejected: case %d", (index) => {
     const values = {
       includesSelf: false,
       ...({ dtype: "float32", indexDtype: "int64" } as const),
@@ -183,7 +183,7 @@ describe("an index out of range that earlier checks did not catch", () => {
     for (const call of calls) expect(errorOfCall(call).message).toBe(`[scatter] ${message(index, 4)}`);
   });
 
-  test.each([-1, 3, -(2 ** 40)])("%d: oneHot", (index) => {
+  test.each([-1, 3, -(2 ** 40)])("oneHot of an invalid index is rejected: case %d", (index) => {
     const values = {
       ...({ dtype: "int64", offsets: [0, 0], classes: 3 } as const),
       nest: { shape: [2], strides: [[1]] },
@@ -194,7 +194,7 @@ describe("an index out of range that earlier checks did not catch", () => {
   });
 });
 
-describe("rows", () => {
+describe("rows of a call", () => {
   const sgd = { ...noCoefficients, rule: "sgd", hasMaster: false, dtype: "float32", gradientDType: "float32" } as const;
   const offsets = { stateBeforeOffset: 0, stateAfterOffset: 0, beforeOffset: 0, gradientOffset: 0, afterOffset: 0 };
   const values = { ...sgd, ...offsets, stepSize: 1, plane: 32, size: 16, start: 0 };
@@ -204,7 +204,7 @@ describe("rows", () => {
   });
   const ones = () => bytes().fill(1);
 
-  test("are all computed by one call", () => {
+  test("one call computes all rows", () => {
     const [a, b] = [ones(), ones()];
     updateCall("SGD", [rowOf(a, ones()), rowOf(b, ones().fill(3))]);
     expect([...a, ...b]).toEqual([...Array(16).fill(0), ...Array(16).fill(-2)]);
@@ -256,7 +256,7 @@ describe("rows", () => {
   });
 });
 
-describe("the call itself", () => {
+describe("arguments of the call itself", () => {
   const { ordinal, blockBytes } = nativeTables().functions["unary"]!;
   const block = new Float64Array(blockBytes / 8 + 2);
   const refused = (status: number) => errorOf(native, status, "unary").message;

@@ -44,7 +44,7 @@ function nearestBfloat(value: number): number {
   return down < up || (down === up && below % 2 === 0) ? below : below + 1;
 }
 
-describe.each(isas)("on %s", (isa) => {
+describe.each(isas)("conversions of dtypes on %s", (isa) => {
   const use = () => configure(native, "isa", isa);
 
   test("every float16 becomes the float32 of its value, and converts back to the same bits", () => {

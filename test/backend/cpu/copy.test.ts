@@ -127,8 +127,8 @@ const copies: readonly (readonly [string, Copy])[] = [
   ["one row", { shape: [100_000], from: [1], to: [1] }],
 ];
 
-describe.each(isas)("on %s", (isa) => {
-  test.each(copies)("%s", (_, copy) => {
+describe.each(isas)("copies of tensors on %s", (isa) => {
+  test.each(copies)("copies of %s have the elements of the source", (_, copy) => {
     configure(native, "isa", isa);
     for (const each of elements) check(copy, each);
   });
@@ -136,7 +136,7 @@ describe.each(isas)("on %s", (isa) => {
   test.each([
     ["rows of whole lines", [2048, 2064]],
     ["rows that end within a line", [2049, 2053]],
-  ] as const)("larger than the caches: %s", (_, [rows, columns]) => {
+  ] as const)("copies larger than the caches have the elements of the source: %s", (_, [rows, columns]) => {
     configure(native, "isa", isa);
     configure(native, "threads", "2");
     const source = new Uint32Array(rows * columns).map((_, index) => index);

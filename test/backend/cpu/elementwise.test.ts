@@ -82,7 +82,7 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
-describe.each(isas)("on cpu with %s", (isa) => {
+describe.each(isas)("elementwise functions on cpu with %s", (isa) => {
   const on = (body: () => void) => () => {
     configure(native, "isa", isa);
     withBackend("cpu", body);

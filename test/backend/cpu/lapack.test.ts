@@ -96,7 +96,7 @@ describe("LAPACK of the cpu backend", () => {
   });
 });
 
-describe("a BLAS", () => {
+describe("a BLAS may lack LAPACK", () => {
   const folder = testFolder("lapack");
 
   /** Compiles a library that has a BLAS's products and the functions in `source`. */
@@ -139,7 +139,7 @@ describe("a BLAS", () => {
     ["that gives no version", defined(routines), null, "has no LAPACK with integers of 32 bits"],
     ["of 64-bit integers", defined(routines) + version("long"), null, "has no LAPACK with integers of 32 bits"],
     ["with all of LAPACK", defined(routines) + version("int"), "BLAS, LAPACK 3.4.5", undefined],
-  ])("%s", async (name, source, expected, problem) => {
+  ])("a BLAS %s provides products, and LAPACK if it is complete", async (name, source, expected, problem) => {
     const path = await library(name.replaceAll(" ", "-"), source);
     configure(native, "blas", path);
     const info = cpuInfo(native);

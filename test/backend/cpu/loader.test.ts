@@ -78,7 +78,7 @@ describe("the cpu backend's dylib is found, and its version is checked", () => {
   });
 });
 
-describe("settings", () => {
+describe("settings of the dylib are checked", () => {
   const { native } = cpuLibrary();
 
   test("the report names an instruction set that the processor supports", () => {

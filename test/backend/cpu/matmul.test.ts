@@ -46,10 +46,10 @@ const sizes = [
   [9, 130, 300],
 ] as const;
 
-describe.each([...floats, ...integers])("%s", (dtype) => {
+describe.each([...floats, ...integers])("matmul is correct with %s", (dtype) => {
   const isWide = dtype === "int64";
 
-  test("every size, each with another layout", () => {
+  test("products of every size are correct, each with another layout", () => {
     const chosen = isWide ? sizes.slice(0, 8) : sizes;
     for (const [index, size] of chosen.entries())
       for (let round = 0; round < repeats({ usual: 2, all: 3 }); round++) {
@@ -62,7 +62,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("operands in each orientation, whole and partial tiles, sums of one and of two blocks", () => {
+  test("products are correct for operands in each orientation, whole and partial tiles, and sums of two blocks", () => {
     const sizes = [
       [28, 64, 32],
       [43, 65, 39],
@@ -84,7 +84,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("a matrix times a column and a row times a matrix, larger than a block", () => {
+  test("a matrix times a column and a row times a matrix are correct, also larger than a block", () => {
     const vectorSizes = [
       [1, 9, 5000],
       [9, 1, 5000],
@@ -100,7 +100,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("every layout of one operand with every layout of the other", () => {
+  test("every layout of one operand is correct with every layout of the other", () => {
     for (const la of operandLayouts)
       for (const [index, lb] of operandLayouts.entries()) {
         const picked = [la, lb, nth(resultLayouts, index)] as const;
@@ -108,7 +108,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("batches, repeated operands, rows that continue across a batch", () => {
+  test("batches, repeated operands, and rows that continue across a batch are correct", () => {
     for (const batchShape of [[3], [2, 3], [2, 1, 2], [1, 1, 1, 1, 2, 2], [0], [2, 0]])
       for (const repeated of [{}, { a: true }, { b: true }, { a: true, b: true }])
         expectRight(
@@ -137,7 +137,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
     );
   });
 
-  test("an input, scaled and repeated, and the result's elements as the input", () => {
+  test("an input may be scaled and repeated, and may share the result's elements", () => {
     const type = elementTypes[dtype];
     const scales = type.wrap
       ? [
@@ -167,7 +167,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
 });
 
 test.each(["float64", "float32"] as const)(
-  "%s: a batch of products large enough for a BLAS, with copied operands",
+  "%s: a batch of products large enough for a BLAS is correct, with copied operands",
   (dtype) => {
     const layouts = ["strided", "reversed", "strided"] as const;
     for (const repeated of [{}, { b: true }]) {
@@ -178,27 +178,30 @@ test.each(["float64", "float32"] as const)(
   },
 );
 
-describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("few rows, %s", (dtype) => {
-  // Columns of b: whole groups, and a tail. k: whole vectors and blocks, and a tail.
-  test.each([
-    { size: [4, 258, 131], lies: ["rows", "columns"] },
-    { size: [3, 61, 1049], lies: ["rows", "columns"] },
-    { size: [2, 71, 1024], lies: ["gaps", "columns"] },
-    { size: [4, 600, 70], lies: ["rows", "rows"] },
-    { size: [3, 600, 70], lies: ["columns", "gaps"] },
-    { size: [5, 1058, 67], lies: ["rows", "rows"] },
-  ] as const)("$size of $lies", ({ size, lies }) => {
-    const type = elementTypes[dtype];
-    const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
-    // Usually tests contiguous operands and one other layout, which differs by size and dtype.
-    for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
-      const given = randomCase(dtype, size, [...lies, out]);
-      expectRight(given, out);
-      const input = randomOperand(type, size[0], size[1], "oneRow", []);
-      expectRight({ ...given, input, alpha: 2, beta: -1 }, `${out}, with an input`);
-    }
-  });
-});
+describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)(
+  "products of few rows are correct, %s",
+  (dtype) => {
+    // Columns of b: whole groups, and a tail. k: whole vectors and blocks, and a tail.
+    test.each([
+      { size: [4, 258, 131], lies: ["rows", "columns"] },
+      { size: [3, 61, 1049], lies: ["rows", "columns"] },
+      { size: [2, 71, 1024], lies: ["gaps", "columns"] },
+      { size: [4, 600, 70], lies: ["rows", "rows"] },
+      { size: [3, 600, 70], lies: ["columns", "gaps"] },
+      { size: [5, 1058, 67], lies: ["rows", "rows"] },
+    ] as const)("the product $size of $lies is correct", ({ size, lies }) => {
+      const type = elementTypes[dtype];
+      const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
+      // Usually tests contiguous operands and one other layout, which differs by size and dtype.
+      for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
+        const given = randomCase(dtype, size, [...lies, out]);
+        expectRight(given, out);
+        const input = randomOperand(type, size[0], size[1], "oneRow", []);
+        expectRight({ ...given, input, alpha: 2, beta: -1 }, `${out}, with an input`);
+      }
+    });
+  },
+);
 
 test("with beta 0 the input is not read, and NaN in it is ignored", () => {
   const given = randomCase("float32", [5, 6, 7], ["rows", "rows", "rows"]);
@@ -287,7 +290,7 @@ test.each([
   }
 });
 
-describe("invalid calls", () => {
+describe("invalid calls of matmul", () => {
   const given = randomCase("int32", [5, 6, 7], ["strided", "rows", "rows"]);
 
   test("bool, a batch of too many axes, and fractional factors are rejected with an error that names them", () => {

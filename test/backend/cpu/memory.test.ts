@@ -21,8 +21,8 @@ afterEach(() => {
   native.orchard_cpu_fail_allocations(0);
 });
 
-describe("blocks", () => {
-  test("are aligned to 64, writable to the last byte, and at most an eighth larger than requested", () => {
+describe("blocks of memory are aligned and of the right size", () => {
+  test("blocks are aligned to 64, writable to the last byte, and at most an eighth larger than requested", () => {
     for (const bytes of [1, 63, 64, 65, 4097, 65_537, 100_000, megabyte, megabyte + 1, 7_777_777, 2 ** 25 + 3]) {
       const before = statistics().liveBytes;
       const block = allocateBlock(native, bytes, "test");
@@ -74,7 +74,7 @@ test("the peak restarts from the live bytes, and does not drop when blocks are r
   held.release();
 });
 
-describe("limits", () => {
+describe("limits of memory are errors, not crashes", () => {
   test("the error for an allocation over the memory limit states the bytes, and no memory leaks", () => {
     const { liveBytes, liveBlocks, refusals } = statistics();
     native.orchard_cpu_set_memory_limit(liveBytes + 2 * megabyte);

@@ -81,7 +81,7 @@ describe("C++ that does not compile", () => {
   }
 
   test.each(chosen.map((own) => [own.type, own] as const))(
-    `with a new name of %s (seed ${seed})`,
+    `C++ with a new name of %s does not compile (seed ${seed})`,
     async (type, { header, source }) => {
       const { status, output } = await compileWith(source, `native/cpu/${header}`, (text) =>
         text.replace(listOf(type), (_all, names) => `ORCHARD_NAMES(${type}, newest, ${names})`),
@@ -91,7 +91,7 @@ describe("C++ that does not compile", () => {
     },
   );
 
-  test.each(["unary", "binary", "ternary"])("a formula is missing in %s", async (family) => {
+  test.each(["unary", "binary", "ternary"])("C++ without a formula in %s does not compile", async (family) => {
     const rows = readFileSync(file(`kernels/formulas/${family}.h`), "utf8").match(/^(?:OF_\w+|TEST)\(.*\)$/gm)!;
     const row = someOf(rows, 1)[0]!;
     const { status, output } = await compileWith(

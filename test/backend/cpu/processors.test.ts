@@ -47,11 +47,11 @@ const computes = (threads: number) => ({
 });
 
 describe.if(onLinux)("the number of threads matches the processors that the process may use", () => {
-  test("under an affinity mask", () => {
+  test("the number of threads follows an affinity mask", () => {
     expect(computedWith({}, ["taskset", "-c", "0"])).toEqual(computes(1));
   });
 
-  test("under a quota, of either version of control groups", () => {
+  test("the number of threads follows a quota, of either version of control groups", () => {
     const second = { ...inGroup2("/job/step"), "sys/fs/cgroup/job/cpu.max": "100000 100000\n" };
     expect(computedWith({ ORCHARD_SYSTEM_ROOT: systemRoot(folder, second) })).toEqual(computes(1));
     const first = {
@@ -66,7 +66,7 @@ describe.if(onLinux)("the number of threads matches the processors that the proc
     1: { "cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "90000" },
     2: { "cpu.max": "90000 100000" },
   };
-  test.if(mayMakeGroups("cpu", quota))("under a quota of this system", () => {
+  test.if(mayMakeGroups("cpu", quota))("the number of threads follows a quota of this system", () => {
     const child = spawnInGroup("cpu", quota, [...bunWords, "-e", program], options({}));
     expect(JSON.parse(child!.stdout)).toEqual(computes(1));
   });

@@ -51,8 +51,8 @@ const describeCase = ({ dtype, m, n, k, batchShape, a, b, out }: Case): string =
   `${dtype} ${batchShape} of ${m}x${k} (${a.rowStride}, ${a.columnStride}) times ${k}x${n} (${b.rowStride}, ` +
   `${b.columnStride}) to (${out.rowStride}, ${out.columnStride})`;
 
-describe.each([...Array(6).keys()])("seed %d", (seed) => {
-  test("products", () => {
+describe.each([...Array(6).keys()])("small products are correct, seed %d", (seed) => {
+  test("small products are correct", () => {
     const random = new Random(100 + seed);
     for (let count = 0; count < repeats({ usual: 40, all: 200 }); count++) {
       const given = drawnCase(random);
@@ -60,7 +60,7 @@ describe.each([...Array(6).keys()])("seed %d", (seed) => {
     }
   });
 
-  test("batches", () => {
+  test("batches of small products are correct", () => {
     const random = new Random(200 + seed);
     for (let count = 0; count < repeats({ usual: 15, all: 60 }); count++) {
       const given = drawnCase(random, [random.integer(2, 40)]);
@@ -92,13 +92,13 @@ test.each([
   { dtype: "float32", size: [3, 17, 40_000], lies: ["rows", "columns"] },
   { dtype: "float32", size: [9000, 5, 30], lies: ["rows", "rows"] },
   { dtype: "float32", size: [3, 5000, 40], lies: ["columns", "rows"] },
-] as const)("the same bits on any number of threads: $dtype $size of $lies", ({ dtype, size, lies }) => {
+] as const)("any number of threads gives the same bits: $dtype $size of $lies", ({ dtype, size, lies }) => {
   const given = randomCase(dtype, size, [...lies, "rows"]);
   if (size[0] * size[1] <= 2000) expectRight(given, "on all threads");
   expect(new Set(bitsOn(["1", "2", "3", "8"], given)).size).toBe(1);
 });
 
-test("dot products in a batch, of every length around those of vectors", () => {
+test("dot products in a batch are correct for every length around those of vectors", () => {
   for (const dtype of dtypes)
     for (const k of [1, 3, 15, 16, 17, 31, 63, 64, 65, 100, 513]) {
       const given = randomCase(dtype, [1, 1, k], ["rows", "columns", "rows"], [7]);

@@ -20,7 +20,7 @@ const { file } = testFolder("storm");
 const usual = `${repeats({ usual: 75_000, all: 300_000 })}:1`;
 const [calls = 0, seed = 1] = (environment("ORCHARD_CPU_STORM") ?? usual).split(":").map(Number);
 
-test(`${calls} hostile calls with seed ${seed}`, async () => {
+test(`${calls} hostile calls with seed ${seed} return a status`, async () => {
   const progress = file("progress");
   await Bun.write(progress, new Float64Array(1));
   const child = Bun.spawn([...bunWords, program, `${seed}`, "0", `${calls}`, progress], {

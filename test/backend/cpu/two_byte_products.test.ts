@@ -49,7 +49,7 @@ test("the instruction sets match the (emulated) processor; the last one is used"
   if (named !== undefined) expect(initial).toBe(named.at(-1)!);
 });
 
-describe.each(isas)("with %s", (isa) => {
+describe.each(isas)("products of two-byte floats are correct with %s", (isa) => {
   const multipliesPairs = ["avx512_bf16", "amx", "bf16"].includes(isa);
   const addsWhole = ["fhm", "bf16"].includes(isa);
 
@@ -86,7 +86,7 @@ describe.each(isas)("with %s", (isa) => {
     expect(new Set(values.map((value) => value === 0))).toEqual(new Set([addsWhole]));
   });
 
-  test.each(["bfloat16", "float16"] as const)("%s: the same bits on 1, 2 and 4 threads", (dtype) => {
+  test.each(["bfloat16", "float16"] as const)("%s: results have the same bits on 1, 2 and 4 threads", (dtype) => {
     configure(native, "isa", isa);
     const results = ["1", "2", "4"].map((threads) => {
       configure(native, "threads", threads);
@@ -123,7 +123,7 @@ describe.each(isas)("with %s", (isa) => {
     }
   });
 
-  test.each(["bfloat16", "float16"] as const)("%s: rows of a at any distance, in place or copied", (dtype) => {
+  test.each(["bfloat16", "float16"] as const)("%s: rows of a may be at any distance, in place or copied", (dtype) => {
     configure(native, "isa", isa);
     const [m, n] = [70, 101]; // two whole tiles of rows, and a part
     const [left, right] = [(row: number, step: number) => ((row * 5 + step * 3) % 7) - 3, cycle];

@@ -30,7 +30,7 @@ const fieldTypes: Record<string, string> = {
 };
 
 describe("the declarations match orchard.h", () => {
-  test("the header is read", () => {
+  test("a test reads the declarations in orchard.h", () => {
     expect(header.functions.length).toBeGreaterThan(25);
     expect(header.structs.length).toBeGreaterThan(10);
   });
@@ -42,7 +42,7 @@ describe("the declarations match orchard.h", () => {
     expect(undocumented.map(({ name }) => name)).toEqual([]);
   });
 
-  test("the same functions", () => {
+  test("orchard.h and TypeScript declare the same functions", () => {
     expect(Object.keys(declarations).sort()).toEqual(header.functions.map(({ name }) => name).sort());
   });
 
@@ -56,7 +56,7 @@ describe("the declarations match orchard.h", () => {
     });
   }
 
-  test("the same structs, except orchard_span, which is a field type", () => {
+  test("orchard.h and TypeScript declare the same structs, except orchard_span, which is a field type", () => {
     const names = header.structs
       .map(({ name }) => camelCase(name.replace(/^orchard_/, "")))
       .filter((name) => name !== "span");
@@ -74,7 +74,7 @@ describe("the declarations match orchard.h", () => {
     });
   }
 
-  test("the sizes that the header asserts", () => {
+  test("the sizes match the header's assertions", () => {
     const sizes = {
       openOptions: 80,
       bufferOptions: 32,
@@ -87,7 +87,7 @@ describe("the declarations match orchard.h", () => {
     for (const [name, size] of Object.entries(sizes)) expect(layouts[name as keyof typeof sizes].size).toBe(size);
   });
 
-  test("the same constants", () => {
+  test("orchard.h and TypeScript declare the same constants", () => {
     const wanted: Record<string, number> = {
       ORCHARD_STORAGE_SHARED: Storage.shared,
       ORCHARD_STORAGE_PRIVATE: Storage.private,
@@ -110,7 +110,7 @@ describe("the declarations match orchard.h", () => {
   });
 });
 
-describe("descriptor blocks", () => {
+describe("descriptor blocks match the structs of orchard.h", () => {
   test("a struct array with text in its elements is laid out by offsets", () => {
     const block = writeBlock(layouts.libraryOptions, {
       source: "kernel",

@@ -57,9 +57,9 @@ const dependents: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   "a result of an index of it": (x) => indexSelect(tensor([1, 2, 3, 4]), orchard.toDType(x, "int64"), { dim: 0 }),
 };
 for (const [name, make] of Object.entries(dependents)) {
-  test(`${name} has the error`, () => throwsEachTime(on(() => make(bad()))));
+  test(`${name} has the error of the failed check`, () => throwsEachTime(on(() => make(bad()))));
 
-  test(`${name} has the error, also if all work is done when it is encoded`, () => {
+  test(`${name} has the error of the failed check, also if all work is done when it is encoded`, () => {
     const failed = bad();
     metalContext().wait();
     const fine = on(() => tensor([7]));
@@ -149,7 +149,7 @@ describe("gradients of failed tensors have their error", () => {
       expect(() => on(() => orchard.add_(weight.detach(), weight.grad!)).dataSync()).toThrow("got 7 at [");
     });
 
-  test("with a gradient from the caller, which is unchanged", () => {
+  test("a gradient from the caller stays unchanged, and results have the error", () => {
     const weight = table();
     const seed = on(() => tensor([1, 1, 1]));
     on(() => embedding(indices(7n), weight).reshape([3]).backward(seed));
@@ -172,7 +172,7 @@ test("both the indices and the offsets of bags are checked", () => {
   throwsEachTime(wrong, "[embeddingBag] expected ascending offsets");
 });
 
-describe("a command buffer fails as well", () => {
+describe("if a command buffer fails as well", () => {
   afterEach(() => forgetFailures());
 
   test("only tensors that depend on an invalid index throw, with the error of the index", () => {

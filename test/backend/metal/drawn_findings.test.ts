@@ -93,7 +93,7 @@ const ends: readonly ((a: string) => string)[] = [
   () => `do if (n < 3) { n++; } while (n < 2);`,
 ];
 
-test.skipIf(!isSoftware).each(ends.map((_, at) => at))("loop %d ends", (at) => {
+test.skipIf(!isSoftware).each(ends.map((_, at) => at))("loop %d ends without a finding", (at) => {
   const statements = ends[at]!(pick(new Random(seed * 100 + at), reads));
   expect([statements, ...findings(statements)]).toEqual([statements]);
 });
@@ -106,7 +106,7 @@ const unwritten: readonly ((length: number, gap: number) => string)[] = [
     `float a[${length}]; ${Array.from({ length }, (_, at) => (at === gap ? "" : `a[${at}] = f;`)).join(" ")}`,
 ];
 
-test.skipIf(!isSoftware).each([0, 1, 2, 3, 4, 5])("array %d has an element that is never written", (at) => {
+test.skipIf(!isSoftware).each([0, 1, 2, 3, 4, 5])("the checker finds the unwritten element of array %d", (at) => {
   const random = new Random(seed * 100 + at);
   const [length, write] = [random.integer(3, 8), unwritten[at % unwritten.length]!];
   const statements = `${write(length, random.integer(0, length - 1))} out[i] = total(a, ${length}u);`;
@@ -120,7 +120,7 @@ test
     "float a[4]; for (uint k = 0; k < (i & 1); k++) a[k] = f; out[i] = a[1];",
     "float a[2][3]; for (uint k = 0; k < 3; k++) a[0][k] = f; out[i] = a[i & 1][2];",
     "for (uint m = 0; m < 2; m++) { float a[2]; if (m == 0) a[1] = f; out[i] += a[1]; }",
-  ])("an array is not always written: %s", (statements) => {
+  ])("an array that is not always written is found: %s", (statements) => {
   expect(findings(statements)).toEqual(["uninitialized-read here a"]);
 });
 
@@ -138,6 +138,6 @@ test
     "switch (i & 1) { case 0: float a[2]; a[0] = f; a[1] = f; out[i] = a[1]; break; default: out[i] = 0; }",
     "struct P { float a[2]; }; P q; q.a[0] = f; q.a[1] = f; out[i] = q.a[1];",
     "float a[4]; for (int k = 3; k >= 0; k--) a[k] = simd_sum(f); out[i] = a[0];",
-  ])("an array is written first: %s", (statements) => {
+  ])("an array that is written first has no finding: %s", (statements) => {
   expect(findings(statements)).toEqual([]);
 });

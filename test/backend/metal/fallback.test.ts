@@ -47,14 +47,14 @@ function closeTo(result: Tensor): void {
 }
 
 describe("a failure during a call causes a fallback", () => {
-  test("an allocation that fails", () => {
+  test("an allocation that fails causes a fallback", () => {
     const x = tensor(values);
     metalContext().injectFault("allocate", { count: 1000 });
     closeTo(mul(exp(x), 3));
     expect(codepaths().some(({ operation, reason }) => operation === "exp" && reason.startsWith("metal: "))).toBe(true);
   });
 
-  test("a pipeline that fails: reported once, and not tried again for the same kind of call", () => {
+  test("a pipeline that fails causes a fallback, is reported once, and is not tried again for such calls", () => {
     metalContext().close(); // a new context has no pipelines yet
     const context = metalContext();
     const x = tensor(Float16Array.from(values));
@@ -64,7 +64,7 @@ describe("a failure during a call causes a fallback", () => {
     expect(warnings.filter((line) => line.includes("exp could not run on metal"))).toHaveLength(1);
   });
 
-  test("in strict mode it is an error that names the cause", () => {
+  test("in strict mode a failure is an error that names the cause", () => {
     const x = tensor(values);
     metalContext().injectFault("allocate", { count: 1000 });
     expect(() => withStrict(true, () => exp(x))).toThrow(BackendError);
@@ -79,7 +79,7 @@ describe("a failure during a call causes a fallback", () => {
 });
 
 describe("a failed command buffer is computed again on another backend", () => {
-  test("one operation, whose result is read at once", () => {
+  test("one operation is computed again when its result is read at once", () => {
     const x = tensor(values);
     metalContext().injectFault("command-buffer");
     closeTo(mul(exp(x), 3));
@@ -87,7 +87,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     expect(codepaths().some(({ reason }) => reason === "metal: the command buffer failed")).toBe(true);
   });
 
-  test("operations of later command buffers that read the lost results", () => {
+  test("operations of later command buffers that read the lost results are computed again", () => {
     const context = metalContext();
     const x = tensor(values);
     context.injectFault("command-buffer");
@@ -98,7 +98,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     closeTo(z);
   });
 
-  test("a result that is awaited", async () => {
+  test("a lost result that is awaited is computed again", async () => {
     const x = tensor(values);
     metalContext().injectFault("command-buffer");
     const result = mul(exp(x), 3);
@@ -107,7 +107,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     closeTo(result);
   });
 
-  test("in the middle of a training step: the gradients match the reference", () => {
+  test("after a failure in the middle of a training step, the gradients match the reference", () => {
     const step = () => {
       const w = tensor(values, { requiresGrad: true });
       backward(mul(exp(w), w), tensor(values));
@@ -135,7 +135,7 @@ describe("a failed command buffer is computed again on another backend", () => {
 describe("a command buffer that is dropped because of another one's failure", () => {
   const accessRevoked = 4;
 
-  test("runs again on metal, on a new queue, which is reported once", () => {
+  test("dropped work runs again on metal, on a new queue, which is reported once", () => {
     const context = metalContext();
     const before = context.statistics();
     for (let round = 0; round < 2; round++) {
@@ -152,7 +152,7 @@ describe("a command buffer that is dropped because of another one's failure", ()
     expect(context.report().notes.filter((note) => note.includes("A new queue"))).toHaveLength(2);
   });
 
-  test("awaited", async () => {
+  test("dropped work runs again if it is awaited", async () => {
     metalContext().injectFault("command-buffer", { code: accessRevoked });
     expect(((await mul(exp(tensor(values)), 3).data()) as Float32Array)[0]).toBeCloseTo(expected[0]!, 5);
   });
@@ -188,8 +188,8 @@ test("training continues through failures of every kind, to the same weights", (
   expect(causes).toEqual([...new Set(causes)]); // each cause is reported once, however often it occurred
 });
 
-describe("a closed context", () => {
-  test("invalidates its tensors: every use names the operation and the cause", async () => {
+describe("a closed context is reported by every later use", () => {
+  test("closing invalidates its tensors: every use names the operation and the cause", async () => {
     const x = tensor(values);
     metalContext().close();
     const lost = /float32\[1000\] was in a Metal context that was closed/;
@@ -200,13 +200,13 @@ describe("a closed context", () => {
     expect(warnings).toEqual([]); // nothing was tried on another backend
   });
 
-  test("leaves plain numbers usable: their cached tensors are created again", () => {
+  test("plain numbers stay usable: their cached tensors are created again", () => {
     closeTo(mul(exp(tensor(values)), 3));
     metalContext().close();
     closeTo(withStrict(true, () => mul(exp(tensor(values)), 3)));
   });
 
-  test("rejects waiting", () => {
+  test("waiting for a closed context is rejected", () => {
     const context = new MetalContext();
     context.close();
     expect(() => context.wait()).toThrow(/closed/);

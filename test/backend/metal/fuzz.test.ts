@@ -18,7 +18,7 @@ const calls = repeats({ usual: 3000, all: 20_000 });
 
 describe(`${calls} random calls from two threads`, () => {
   test.each([1, 20261])(
-    "seed %p: no crash or leak, every call returns a status, and every function is called",
+    "seed %p: nothing crashes or leaks, every call returns a status, and every function is called",
     async (seed) => {
       const child = Bun.spawn([...bunWords, "test/support/random-calls.ts", String(seed), String(calls), "2"], {
         cwd: root,

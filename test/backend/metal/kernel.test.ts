@@ -29,8 +29,8 @@ kernel void scale(device float* x [[buffer(0)]]) { if (on) x[0] *= factor; }`;
 const numbers = (length: number, of: (index: number) => number) =>
   Float32Array.from({ length }, (_, index) => of(index));
 
-describe("a user's kernel", () => {
-  test("runs on typed arrays and returns what it wrote", () => {
+describe("a kernel of the user runs on typed arrays", () => {
+  test("a kernel runs on typed arrays and returns what it wrote", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     const x = numbers(1000, (i) => i / 7);
     const y = numbers(1000, (i) => 3 - i);
@@ -41,7 +41,7 @@ describe("a user's kernel", () => {
     expect(y[5]).toBe(-2); // the caller's array is unchanged
   });
 
-  test("runs awaited, without blocking the event loop", async () => {
+  test("a kernel can be awaited, without blocking the event loop", async () => {
     using kernel = metalKernel({
       name: "busy",
       source: `${header}
@@ -60,7 +60,7 @@ kernel void busy(device float* y, constant uint& steps, uint i [[thread_position
     expect(ticks).toBeGreaterThan(3);
   });
 
-  test("works on device buffers, shared and private, in the order of the calls", () => {
+  test("a kernel works on shared and private device buffers, in the order of the calls", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     for (const storage of ["shared", "private"] as const) {
       using x = new DeviceBuffer(
@@ -74,7 +74,7 @@ kernel void busy(device float* y, constant uint& steps, uint i [[thread_position
     }
   });
 
-  test("binds a part of a buffer", () => {
+  test("a kernel binds a part of a buffer", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     using all = new DeviceBuffer(numbers(128, (i) => i));
     const { outputs } = kernel.run(
@@ -84,7 +84,7 @@ kernel void busy(device float* y, constant uint& steps, uint i [[thread_position
     expect(outputs.y[0]).toBe(64);
   });
 
-  test("accepts function constants, macros, headers, threadgroup memory and an output without an input", () => {
+  test("function constants, macros, headers, threadgroup memory and an output without an input are accepted", () => {
     using kernel = metalKernel({
       name: "reduce",
       headers: { "scale.h": "inline float scaled(float x) { return x * SCALE; }" },
@@ -137,7 +137,7 @@ kernel void mix(device const half* h, device const long* l, device uchar* c, dev
     expect(outputs.c).toEqual(new Uint8Array([251, 4]));
   });
 
-  test("counts memory traffic on the software device; Apple's device counts nothing", () => {
+  test("the software device counts memory traffic; Apple's device counts nothing", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     const { counters } = kernel.run(
       { x: numbers(2048, (i) => i), y: numbers(2048, (i) => i), a: 2 },
@@ -257,7 +257,7 @@ describe("invalid arguments are rejected with an error that names them", () => {
     });
   }
 
-  test("an unknown setting, and on Apple's device a setting that only the software device has", () => {
+  test("an unknown setting is rejected, and on Apple's device also a setting that only the software device has", () => {
     const context = metalContext();
     const type = context.deviceInfo().isSoftware ? ArgumentError : BackendError;
     expect(() => context.configure("color", "red")).toThrow(type);
@@ -275,7 +275,7 @@ describe("invalid arguments are rejected with an error that names them", () => {
     expect(used(after)).toEqual(used(before));
   });
 
-  test("use after dispose", () => {
+  test("use after dispose is an error", () => {
     const spent = metalKernel({ name: "saxpy", source: saxpy });
     spent.dispose();
     spent.dispose();
@@ -287,7 +287,7 @@ describe("invalid arguments are rejected with an error that names them", () => {
     expect(() => kernel.run({ ...good, x: buffer }, { grid: 8 })).toThrow("dispose()");
   });
 
-  test("use after close", () => {
+  test("use after close is an error", () => {
     const context = new MetalContext();
     const own = metalKernel({ name: "saxpy", source: saxpy, context });
     const buffer = new DeviceBuffer(16, { context });
@@ -299,7 +299,7 @@ describe("invalid arguments are rejected with an error that names them", () => {
     buffer.dispose();
   });
 
-  test("a buffer of another context", () => {
+  test("a buffer of another context is rejected", () => {
     using context = new MetalContext();
     using buffer = new DeviceBuffer(32, { context });
     expect(() => kernel.run({ ...good, x: buffer }, { grid: 8 })).toThrow("another Metal context");

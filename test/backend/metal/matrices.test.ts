@@ -91,7 +91,7 @@ const types = {
 };
 type Name = keyof typeof types;
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("simdgroup_matrix", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("products of simdgroup_matrix match Apple's layout", () => {
   const cases: [Name, Name, Name][] = [
     ["half", "half", "float"],
     ["half", "half", "half"],

@@ -119,7 +119,7 @@ test.if(software)("a library of many kernels passes the executing check", () => 
   expect(exitCode).toBe(1);
 });
 
-test("formats", () => {
+test("findings are written in each format", () => {
   const { files } = JSON.parse(check("--format", "json", bad).out);
   expect(files[0].diagnostics[0]).toMatchObject({ file: bad, line: 4, severity: "error" });
   const [run] = JSON.parse(check("--format", "sarif", bad).out).runs;

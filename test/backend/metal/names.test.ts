@@ -134,11 +134,11 @@ describe("names of operations in kernels", () => {
   });
 });
 
-describe("a kernel does not compile", () => {
+describe("a kernel with a missing name", () => {
   const chosen = someOf(formulas, 3);
 
   test.each(chosen.map((formula) => [`${formula.struct}<${formula.constant}> in ${formula.file}`, formula] as const))(
-    `without %s (seed ${seed})`,
+    `a program without %s does not compile (seed ${seed})`,
     (_name, formula) => {
       const removed = { [formula.file]: without(formula) };
       let message = "it compiled";

@@ -17,10 +17,10 @@ test.each(documents)(
   },
 );
 
-describe("docs/kernels.md", () => {
+describe("the programs of docs/kernels.md run", () => {
   const examples = examplesOf("docs/kernels.md").map((example, index) => ({ ...example, index: index + 1 }));
 
-  test("goes from a first kernel to the checker's findings", () => {
+  test("the page goes from a first kernel to the checker's findings", () => {
     const printed = examples.flatMap(({ promised }) => promised).join(" ");
     for (const finding of [
       "out-of-bounds",
@@ -36,7 +36,7 @@ describe("docs/kernels.md", () => {
   // Apple's device has no checker.
   const here = examples.filter(({ program }) => metalContext().isSoftware || !program.includes("findings"));
 
-  test.each(here)("$index: $title", ({ program, promised }) => {
+  test.each(here)("program $index runs as written: $title", ({ program, promised }) => {
     const env = { ...process.env, ORCHARD_METAL_CHECK: "1" };
     const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot, env });
     expect(promised).not.toEqual([]);

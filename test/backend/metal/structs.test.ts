@@ -65,12 +65,12 @@ const described = (own: readonly Struct<never>[]) =>
     ),
   ]) as [string, number][];
 
-describe("parameter structs", () => {
-  test("are described", () => {
+describe("structs of parameters match those in Metal", () => {
+  test("parameter structs are described", () => {
     expect(written.length).toBeGreaterThan(1);
   });
 
-  test.each([...byFile])("%s", (file, own) => {
+  test.each([...byFile])("the struct %s has the compiler's layout", (file, own) => {
     const expected = described(own);
     const fileName = `probe of ${file}`; // a header must not include itself
     const options = { name: "layout_probe", source: probe(file, own), headers: kernelHeaders(), fileName };

@@ -149,7 +149,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
 ];
 
 describe("invalid arguments are rejected with an error that names the kernel and argument", () => {
-  test.each(refusals)("%s: %s", (name, message, call) => {
+  test.each(refusals)("%s is rejected: %s", (name, message, call) => {
     let error: Error | undefined;
     try {
       call();
@@ -185,14 +185,14 @@ describe("invalid arguments are rejected with an error that names the kernel and
     expect(after.liveBytes).toBeLessThanOrEqual(before.liveBytes);
   });
 
-  test("after dispose()", () => {
+  test("calls after dispose() are rejected", () => {
     const own = metalKernel({ name: "axpy", source, shapes: { z: "x" }, fallback: () => x });
     own.dispose();
     expect(() => own.apply(good)).toThrow("[metalKernel axpy] it was used after dispose()");
   });
 });
 
-describe("a failure of Metal", () => {
+describe("an operation falls back if Metal fails", () => {
   let warned: ReturnType<typeof spyOn>;
   type Axpy = { x: Tensor; y: Tensor; a: number | Float32Array };
   const fallback = ({ x, y, a }: Axpy): Tensor => add(y, mul(x, typeof a === "number" ? a : a[0]!));

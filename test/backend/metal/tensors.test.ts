@@ -57,8 +57,8 @@ function errorOf(body: () => unknown): [unknown, string] {
   return [undefined, "nothing was thrown"];
 }
 
-describe("a kernel on tensors", () => {
-  test("returns tensors, and runs on metal if it has no fallback", () => {
+describe("a kernel can compute with tensors", () => {
+  test("tensors are returned, and the kernel runs on metal if it has no fallback", () => {
     resetCodepaths();
     const { z } = axpy.apply({ x, y, a: 2 });
     expect(rows(z)).toEqual([12, 24, 36]);
@@ -69,7 +69,7 @@ describe("a kernel on tensors", () => {
     expect(rows(add(z, 1))).toEqual([13, 25, 37]);
   });
 
-  test("on other backends its fallback runs", () => {
+  test("the fallback runs on other backends", () => {
     for (const backend of ["cpu", "reference", "metal"] as const) {
       resetCodepaths();
       expect(rows(withBackend(backend, () => differentiable.apply({ x, y, a: 2 })).z)).toEqual([12, 24, 36]);
@@ -78,7 +78,7 @@ describe("a kernel on tensors", () => {
     }
   });
 
-  test("in strict mode its fallback is not used", () => {
+  test("the fallback is not used in strict mode", () => {
     withStrict(true, () => {
       expect(rows(axpy.apply({ x, y, a: 1 }).z)).toEqual([11, 22, 33]);
       expect(rows(withBackend("cpu", () => differentiable.apply({ x, y, a: 1 })).z)).toEqual([11, 22, 33]);
@@ -90,7 +90,7 @@ describe("a kernel on tensors", () => {
     expect(onMetal(() => differentiable.apply(wide)).z.dtype).toBe("float64"); // computed by the fallback
   });
 
-  test("copies strided operands to contiguous memory, and leaves them unchanged", () => {
+  test("strided operands are copied to contiguous memory, and stay unchanged", () => {
     const matrix = tensor([[1, 2, 3], [4, 5, 6]]); // biome-ignore format: a matrix
     const { z } = axpy.apply({ x: matrix.T, y: zeros([3, 2]), a: 1 });
     expect(rows(z)).toEqual([[1, 4], [2, 5], [3, 6]]); // biome-ignore format: a matrix
@@ -98,7 +98,7 @@ describe("a kernel on tensors", () => {
     expect(rows(matrix)).toEqual([[1, 2, 3], [4, 5, 6]]); // biome-ignore format: a matrix
   });
 
-  test("reads strides if it declares them", () => {
+  test("strides are read if the kernel declares them", () => {
     const source = `${header}
 kernel void gather(device const float* x, constant int* x_shape, constant long* x_strides, constant uint& x_ndim,
                    constant uint& x_offset, constant uint& x_size, device float* z, device int* facts,
@@ -133,7 +133,7 @@ kernel void gather(device const float* x, constant int* x_shape, constant long* 
     }
   });
 
-  test("copies negative strides if the kernel has no offset argument, and frees the copies", () => {
+  test("negative strides are copied if the kernel has no offset argument, and the copies are freed", () => {
     const source = `${header}
 kernel void every(device const float* x, constant long* x_strides, device float* z,
                   uint i [[thread_position_in_grid]]) {
@@ -169,7 +169,7 @@ kernel void count(device const int* x, device atomic_int* sums, uint i [[thread_
     expect(rows(before)).toEqual([5, 6, 7]);
   });
 
-  test("computes shapes, dtypes and grids; a call may pass another grid", () => {
+  test("shapes, dtypes and grids are computed; a call may pass another grid", () => {
     const source = `${header}
 kernel void outer(device const float* x, device const float* y, device half* z, constant uint& z_size,
                   constant uint2& z_shape, threadgroup float* room, uint2 at [[thread_position_in_grid]],
@@ -203,8 +203,8 @@ kernel void outer(device const float* x, device const float* y, device half* z, 
   });
 });
 
-describe("gradients of kernels", () => {
-  test("a `backward` made of tensor operations computes them on every backend", () => {
+describe("kernels can have gradients", () => {
+  test("a `backward` made of tensor operations computes gradients on every backend", () => {
     for (const backend of ["metal", "cpu", "reference"] as const)
       withBackend(backend, () => {
         const [p, q] = [tensor([1, 2, 3], { requiresGrad: true }), tensor([4, 5, 6], { requiresGrad: true })];
@@ -242,7 +242,7 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
     backward: cubeBackward,
   });
 
-  test("another kernel computes them, to any order if its backward is differentiable", () => {
+  test("another kernel computes gradients, to any order if its backward is differentiable", () => {
     for (const backend of ["metal", "cpu"] as const)
       withBackend(backend, () => {
         const p = tensor([1, 2, -3], { requiresGrad: true });
@@ -257,7 +257,7 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
       });
   });
 
-  test("agree with finite differences", () => {
+  test("gradients of kernels agree with finite differences", () => {
     const p = tensor([0.5, -1.25, 2], { requiresGrad: true, dtype: "float64" });
     expect(gradcheck((own: Tensor) => cube.apply({ x: own }).z, [p])).toBe(true);
     expect(gradcheck((own: Tensor) => differentiable.apply({ x: own, y: sin(own), a: 2 }).z, [p])).toBe(true);

@@ -11,7 +11,7 @@ const run = (context: MetalContext) => {
   return kernel.run({ x: new Float32Array([1, 2, 3]) }, { grid: 3 }).outputs.x;
 };
 
-describe("when the device fails, the error says so and the next call works", () => {
+describe("the next call works after the device failed, and the error says why", () => {
   test("the error for a failed command buffer contains the device's reason, also when awaited", async () => {
     using context = new MetalContext();
     using kernel = metalKernel({ name: "twice", source: doubling, context });
@@ -23,7 +23,7 @@ describe("when the device fails, the error says so and the next call works", () 
     expect(context.statistics().failedTickets).toBe(2);
   });
 
-  test("an allocation that fails", () => {
+  test("an allocation that fails is an error with the figures", () => {
     using context = new MetalContext({ cacheLimit: 0 });
     context.injectFault("allocate");
     expect(() => new DeviceBuffer(1 << 20, { context })).toThrow(OutOfMemoryError);
@@ -37,7 +37,7 @@ describe("when the device fails, the error says so and the next call works", () 
     expect(fits.byteLength).toBe(1 << 18);
   });
 
-  test("a library and a pipeline that can't be created", () => {
+  test("a library or pipeline that can't be created is an error", () => {
     using context = new MetalContext();
     for (const kind of ["library", "pipeline"] as const) {
       context.injectFault(kind);

@@ -79,11 +79,11 @@ test.each([
   [["tool"], true],
   [["-c", "release", "tool"], true],
   [["--quiet"], false],
-] as const)("whether %p name a program to run", (words, expected) => {
+] as const)("the arguments %p are recognized as naming a program, or not", (words, expected) => {
   expect(namesProgram(words)).toBe(expected);
 });
 
-test("an installed toolchain finds its flags on PATH, through a link too", () => {
+test("an installed toolchain's flags are found on PATH, also through a link", () => {
   const [cached] = cachedToolchains();
   if (cached === undefined) return; // this machine has its own Swift
   const links = join(folder, "bin");

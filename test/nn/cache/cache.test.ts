@@ -40,41 +40,44 @@ function inParts(
   });
 }
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
-  test.each([
-    { name: "token by token", sizes: [1, 1, 1, 1, 1, 1, 1] },
-    { name: "a prompt, then tokens", sizes: [4, 1, 1, 1] },
-    { name: "in chunks", sizes: [2, 3, 2] },
-  ])("$name: the results are those of all tokens at once", ({ sizes }) =>
-    withBackend(backend, () => {
-      const [layer, x] = [make(), input(7)];
-      const whole = layer.forward(x);
-      using cache = new nn.AttentionCache(7);
-      let start = 0;
-      for (const part of inParts(layer, x, sizes, cache)) {
-        expect(distance(part, whole.narrow(1, start, part.shape[1]!))).toBeLessThan(1e-14);
-        start += part.shape[1]!;
-      }
-      expect([cache.position, cache.length]).toEqual([7, 7]);
-    }),
-  );
+describe.each(["cpu", "reference"] as const)(
+  "AttentionCache on %s gives the results of all tokens at once",
+  (backend) => {
+    test.each([
+      { name: "token by token", sizes: [1, 1, 1, 1, 1, 1, 1] },
+      { name: "a prompt, then tokens", sizes: [4, 1, 1, 1] },
+      { name: "in chunks", sizes: [2, 3, 2] },
+    ])("$name: tokens in parts have the results of all tokens at once", ({ sizes }) =>
+      withBackend(backend, () => {
+        const [layer, x] = [make(), input(7)];
+        const whole = layer.forward(x);
+        using cache = new nn.AttentionCache(7);
+        let start = 0;
+        for (const part of inParts(layer, x, sizes, cache)) {
+          expect(distance(part, whole.narrow(1, start, part.shape[1]!))).toBeLessThan(1e-14);
+          start += part.shape[1]!;
+        }
+        expect([cache.position, cache.length]).toEqual([7, 7]);
+      }),
+    );
 
-  test("a full cache is a sliding window", () =>
-    withBackend(backend, () => {
-      const [tokens, limit] = [11, 4];
-      const [layer, x] = [make(), input(tokens, 1)];
-      const place = arange(0, tokens);
-      const behind = place.unsqueeze(1).sub(place) as Tensor;
-      const mask = logicalAnd(behind.ge(0), behind.lt(limit));
-      const wanted = attention(x, weightsOf(layer.namedParameters()), { ...shape, base: 100, mask });
-      using cache = new nn.AttentionCache(limit);
-      const parts = inParts(layer, x, [3, ...new Array<number>(tokens - 3).fill(1)], cache);
-      expect(distance(parts[0]!, wanted.narrow(1, 0, 3))).toBeLessThan(1e-14);
-      for (const [at, part] of parts.slice(1).entries())
-        expect(distance(part, wanted.narrow(1, at + 3, 1))).toBeLessThan(1e-14);
-      expect([cache.position, cache.length]).toEqual([tokens, limit]);
-    }));
-});
+    test("a full cache is a sliding window", () =>
+      withBackend(backend, () => {
+        const [tokens, limit] = [11, 4];
+        const [layer, x] = [make(), input(tokens, 1)];
+        const place = arange(0, tokens);
+        const behind = place.unsqueeze(1).sub(place) as Tensor;
+        const mask = logicalAnd(behind.ge(0), behind.lt(limit));
+        const wanted = attention(x, weightsOf(layer.namedParameters()), { ...shape, base: 100, mask });
+        using cache = new nn.AttentionCache(limit);
+        const parts = inParts(layer, x, [3, ...new Array<number>(tokens - 3).fill(1)], cache);
+        expect(distance(parts[0]!, wanted.narrow(1, 0, 3))).toBeLessThan(1e-14);
+        for (const [at, part] of parts.slice(1).entries())
+          expect(distance(part, wanted.narrow(1, at + 3, 1))).toBeLessThan(1e-14);
+        expect([cache.position, cache.length]).toEqual([tokens, limit]);
+      }));
+  },
+);
 
 describe("AttentionCache", () => {
   const keysAndValues = (tokens: number, value = 1) => {
@@ -82,7 +85,7 @@ describe("AttentionCache", () => {
     return { keys, values: keys.neg() };
   };
 
-  test("grows in steps, up to its limit, and keeps its contents", () => {
+  test("AttentionCache grows in steps, up to its limit, and keeps its contents", () => {
     using cache = new nn.AttentionCache(200);
     const rooms: number[] = [];
     for (let at = 0; at < 200; at++)
@@ -97,7 +100,7 @@ describe("AttentionCache", () => {
     expect([...new Set(rooms)]).toEqual([64, 128, 200]);
   });
 
-  test("rejects several tokens beyond its limit, and accepts one", () => {
+  test("AttentionCache rejects several tokens beyond its limit, and accepts one", () => {
     using cache = new nn.AttentionCache(4);
     cache.append(keysAndValues(3));
     expect(() => cache.append(keysAndValues(2))).toThrow(ShapeError);

@@ -47,7 +47,7 @@ function boundOf(format: nn.CacheFormat, q: Tensor, k: Tensor, v: Tensor): numbe
   return (Math.exp(2 * score) - 1) * mostV + roundings * unit * mostV + 2 ** -18 * mostV;
 }
 
-describe.each(formats)("%s", (format) => {
+describe.each(formats)("caches with keys and values in formats of fewer bits, %s", (format) => {
   test.each([[[1, 1, 1, 1, 1, 1, 1]], [[5, 1, 1]], [[3, 4]]])("tokens in parts of %j are within the bound", (sizes) => {
     const generator = new Generator(4);
     const [q, k, v] = [4, 2, 2].map((heads) => randn([2, heads, 7, 64], { generator }).mul(0.5) as Tensor);
@@ -70,7 +70,7 @@ describe.each(formats)("%s", (format) => {
     expect(worst).toBeLessThan(boundOf(format, q!, k!, v!));
   });
 
-  test("keeps each value within its rounding error", () => {
+  test("values are within their format's rounding error", () => {
     const keys = randn([2, 3, 9, 64], { generator: new Generator(6) });
     using cache = new nn.AttentionCache(20, { format });
     noGrad(() => cache.append({ keys: keys.narrow(2, 0, 4), values: keys.narrow(2, 0, 4).neg() }));
@@ -85,7 +85,7 @@ describe.each(formats)("%s", (format) => {
     expect(distance(float(held.values), float(held.keys).neg())).toBe(0);
   });
 
-  test("uses the memory of its format", async () => {
+  test("the cache uses the memory of its format", async () => {
     await collectGarbage(); // garbage of other tests is collected now, not between two readings
     const before = memory().host.liveBytes;
     using cache = new nn.AttentionCache(4096, { format });
@@ -143,7 +143,7 @@ async function windowed(name: string): Promise<nn.LanguageModel> {
   return (await nn.loadModel(folder, { dtype: "float32" })).model;
 }
 
-describe("windows", () => {
+describe("windows of a cache keep the last tokens", () => {
   const layer = () => new nn.MultiHeadAttention({ width: 8, heads: 2, causal: true, rotary: {}, dtype: "float64" });
   /** Each query attends to the last `window` keys alone. */
   const banded = (own: nn.MultiHeadAttention, x: Tensor, window: number) => {
@@ -165,7 +165,7 @@ describe("windows", () => {
   });
 
   test.each(["mistral", "gemma2", "gemma3"])(
-    "%s: logits are those without a cache, in parts of any size",
+    "%s: logits in parts of any size equal those without a cache",
     async (name) => {
       const model = await windowed(name);
       const vocabulary = model.vocabularySize;
@@ -184,7 +184,7 @@ describe("windows", () => {
     },
   );
 
-  test("rows that begin with padding", async () => {
+  test("rows may begin with padding", async () => {
     const model = await windowed("mistral");
     const texts = [count(300, model.vocabularySize), count(293, model.vocabularySize)];
     const padding = [0, 7];
@@ -199,7 +199,7 @@ describe("windows", () => {
     }
   });
 
-  test("the memory is the window's, however long the text", async () => {
+  test("the memory depends on the window, not on the length of the text", async () => {
     using cache = new nn.AttentionCache(100_000, { window: 2048 });
     await collectGarbage();
     const before = memory().host.liveBytes;

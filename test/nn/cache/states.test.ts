@@ -20,7 +20,7 @@ const tokens = (...rows: number[][]) => tensor(rows, { dtype: "int32" });
 const run = (model: nn.LanguageModel, x: Tensor, cache?: nn.KeyValueCache) =>
   noGrad(() => model.forward(x, { cache }) as Tensor);
 
-test.each(models)("%s: a reset cache starts again; it cannot be truncated to fewer tokens", (_, model) => {
+test.each(models)("%s: a reset cache starts again, and cannot be truncated to fewer tokens", (_, model) => {
   using cache = model.newCache();
   const first = run(model, tokens([1, 2, 3]), cache);
   expect([cache.canTruncate(3), cache.canTruncate(2), cache.canTruncate(0)]).toEqual([true, false, true]);

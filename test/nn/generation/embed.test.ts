@@ -6,7 +6,7 @@ const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, widt
 const model = new nn.Llama({ ...sizes, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
 const lists = [[1, 2, 3, 4], [5], [1, 2, 3, 5, 6]];
 
-test.each(["mean", "last"] as const)("%s pooling of the states from which logits are computed", async (pooling) => {
+test.each(["mean", "last"] as const)("%s pooling uses the states from which logits are computed", async (pooling) => {
   setBackend("cpu");
   const rows = await nn.embed(model, lists, { pooling, normalize: false });
   expect(rows.shape).toEqual([3, 16]);

@@ -43,7 +43,7 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 beforeEach(() => setBackend("cpu"));
 
-describe("choosing a token", () => {
+describe("a token is chosen from logits", () => {
   const logits = [1, 3, -2, 3, 0.5, 2];
   const softmax = (values: readonly number[]): number[] => {
     const weights = values.map(Math.exp);
@@ -67,14 +67,14 @@ describe("choosing a token", () => {
     expectChances(chances({ temperature: 0.5 }), { ...softmax(logits.map((logit) => logit / 0.5)) });
   });
 
-  test("topK keeps the largest, the first of equal ones", () => {
+  test("topK keeps the largest logits, the first of equal ones", () => {
     expectChances(chances({ topK: 1 }), { 1: 1 });
     const [a, b, c] = softmax([3, 3, 2]) as [number, number, number];
     expectChances(chances({ topK: 3 }), { 1: a, 3: b, 5: c });
     expect(chances({ topK: 100 }).size).toBe(6);
   });
 
-  test("topP keeps the fewest with that total probability, after topK and temperature", () => {
+  test("topP keeps the fewest tokens with that total probability, after topK and temperature", () => {
     const p = softmax(logits);
     expect(p[1]! + p[3]!).toBeLessThan(0.8);
     const three = softmax([3, 3, 2]);
@@ -145,7 +145,7 @@ describe("choosing a token", () => {
     expect([...biased]).toEqual([5, 3, -2, Number.NEGATIVE_INFINITY, 0.5, 2]);
   });
 
-  test("the penalty makes previous tokens less likely, each once", () => {
+  test("the repetition penalty makes previous tokens less likely, each once", () => {
     const wanted = [1 / 2, 3, -4, 3, 0.5, 2];
     expectChances(chances({ repetitionPenalty: 2 }, [0, 2, 0, 0]), { ...softmax(wanted) });
   });
@@ -194,8 +194,8 @@ describe("choosing a token", () => {
   });
 });
 
-describe.each(kinds)("%s", (kind) => {
-  test("cached logits are those without a cache", () => {
+describe.each(kinds)("generation with a cache on %s", (kind) => {
+  test("logits with a cache equal those without", () => {
     const model = models[kind]().eval();
     const tokens = Array.from({ length: 16 }, (_, at) => (at * 7) % 31);
     const whole = noGrad(() => model.forward(row(tokens)));
@@ -231,12 +231,12 @@ describe.each(kinds)("%s", (kind) => {
     expect(await run(false)).toEqual(tokens);
   });
 
-  test("continues when the context is full", async () => {
+  test("generation continues when the context is full", async () => {
     const tokens = await collect(nn.generate(models[kind](), [1], { maxTokens: 50, seed: 1 }));
     expect(tokens.length).toBe(50);
   });
 
-  test("greedy: each token is the most likely one", async () => {
+  test("greedy decoding chooses the most likely token each time", async () => {
     const model = models[kind]();
     const text = [4, 5];
     for await (const token of nn.generate(model, text, { maxTokens: 10, temperature: 0 })) {
@@ -255,10 +255,10 @@ describe.each(kinds)("%s", (kind) => {
   });
 });
 
-describe("generate", () => {
+describe("generate returns the tokens of a text", () => {
   const model = models.GPT();
 
-  test("a seed repeats the tokens, another does not; a generator advances", async () => {
+  test("a seed repeats the tokens, another seed does not; a generator advances", async () => {
     const run = (options: nn.GenerateOptions) => collect(nn.generate(model, [1], { maxTokens: 12, ...options }));
     expect(await run({ seed: 7 })).toEqual(await run({ seed: 7 }));
     expect(await run({ seed: 7 })).not.toEqual(await run({ seed: 8 }));
@@ -266,7 +266,7 @@ describe("generate", () => {
     expect(await run({})).not.toEqual(await run({}));
   });
 
-  test("accepts lists, typed arrays and tensors", async () => {
+  test("generate accepts lists, typed arrays and tensors", async () => {
     const run = (tokens: nn.Tokens) => collect(nn.generate(model, tokens, { maxTokens: 4, seed: 1 }));
     const tokens = await run([3, 4]);
     expect(await run(Uint16Array.of(3, 4))).toEqual(tokens);
@@ -274,7 +274,7 @@ describe("generate", () => {
     expect(await run(row([3, 4]))).toEqual(tokens);
   });
 
-  test("stops before a stop token, and at maxTokens", async () => {
+  test("generation stops before a stop token, and at maxTokens", async () => {
     const all = await collect(nn.generate(model, [1], { maxTokens: 30, seed: 2 }));
     const stop = all[9]!;
     const stopped = await collect(nn.generate(model, [1], { maxTokens: 30, seed: 2, stopTokens: [stop, 99] }));
@@ -282,7 +282,7 @@ describe("generate", () => {
     expect(await collect(nn.generate(model, [1], { maxTokens: 0 }))).toEqual([]);
   });
 
-  test("a signal ends it with its reason", async () => {
+  test("a signal ends generation with its reason", async () => {
     const controller = new AbortController();
     const got: number[] = [];
     const run = async () => {
@@ -304,7 +304,7 @@ describe("generate", () => {
     expect(seen.size).toBeGreaterThan(2);
   });
 
-  test("runs without dropout and autograd, and does not change the model", async () => {
+  test("generation runs without dropout and autograd, and does not change the model", async () => {
     const own = new nn.GPT({
       ...sizes,
       dropout: 0.5,
@@ -349,7 +349,7 @@ describe("generate", () => {
     ["expected maxTokens to be a whole number of at least 0", { maxTokens: -1 }],
     ["expected temperature to be a finite number of at least 0", { temperature: Number.NaN }],
     ["expected a seed or a generator, got both", { seed: 1, generator: new Generator(1) }],
-  ])("rejects at once: %s", (said, options) => {
+  ])("generate rejects %s at once", (said, options) => {
     expect(() => nn.generate(model, [1], options)).toThrow(ArgumentError);
     expect(() => nn.generate(model, [1], options)).toThrow(said);
   });
@@ -360,7 +360,7 @@ describe("generate", () => {
     ["notInVocabulary", [-1]],
     ["notInVocabulary", [1.5]],
     ["notOneText", tensor([[1], [2]], { dtype: "int32" })],
-  ])("rejects tokens at once: %s", (code, tokens) => {
+  ])("generate rejects the tokens %s at once", (code, tokens) => {
     expect(() => nn.generate(model, tokens)).toThrow(expect.objectContaining({ code }));
   });
 
@@ -377,7 +377,7 @@ describe("generate", () => {
 
 const bytes = new data.ByteTokenizer();
 
-describe("generateText", () => {
+describe("generateText yields pieces of a text", () => {
   /** A model that continues a given text: each of its tokens is almost certain. */
   class Reciting extends nn.GPT {
     text: readonly number[] = [];
@@ -405,13 +405,13 @@ describe("generateText", () => {
     expect(await piecesOf([0x61, 0xe2, 0x82])).toEqual(["a", "\uFFFD"]);
   });
 
-  test("ends at the tokenizer's end-of-text token", async () => {
+  test("generation ends at the tokenizer's end-of-text token", async () => {
     const ending = { endOfText: 0, encode: (text: string) => bytes.encode(text), decoder: () => bytes.decoder() };
     expect(await piecesOf([0x61, 0x62, 0, 0x63], ending)).toEqual(["a", "b"]);
     expect(await piecesOf([0x61, 0, 0x63])).toEqual(["a", "\0", "c"]);
   });
 
-  test("streams the text of the tokens that generate() returns", async () => {
+  test("generateText streams the text of the tokens that generate() returns", async () => {
     const model = new nn.GPT({
       ...sizes,
       vocabularySize: bytes.vocabularySize,

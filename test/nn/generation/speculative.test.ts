@@ -19,7 +19,7 @@ beforeAll(() => {
 describe("greedy tokens match the model alone", () => {
   const model = make(1, 31, 2);
   const drafts = { other: make(2, 31), itself: model };
-  test.each(Object.entries(drafts))("draft: %s", async (_name, draft) => {
+  test.each(Object.entries(drafts))("a draft model gives the same greedy tokens: %s", async (_name, draft) => {
     for (const draftTokens of [1, 3, 7]) {
       const options = { temperature: 0, maxTokens: 18, repetitionPenalty: 1.3, frequencyPenalty: 0.2 };
       const wanted = await tokensOf(model, [1, 2, 3], options);

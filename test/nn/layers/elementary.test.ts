@@ -195,11 +195,14 @@ const rows: readonly Row[] = [
   row(new nn.PairwiseDistance(1), [x(), sides()], orchard.pairwiseDistance(x(), sides(), 1)),
 ];
 
-test.each(rows.map((own) => [own[0].constructor.name, own] as const))("%s", (_name, [module, operands, expected]) => {
-  const result = module.forward(...(operands as never[]));
-  expect(result.describe()).toBe(expected.describe());
-  expect(bytesOf(orchard.contiguous(result))).toBe(bytesOf(orchard.contiguous(expected)));
-});
+test.each(rows.map((own) => [own[0].constructor.name, own] as const))(
+  "%s equals its operation",
+  (_name, [module, operands, expected]) => {
+    const result = module.forward(...(operands as never[]));
+    expect(result.describe()).toBe(expected.describe());
+    expect(bytesOf(orchard.contiguous(result))).toBe(bytesOf(orchard.contiguous(expected)));
+  },
+);
 
 test("every class of activations, losses, convolutions, pooling and norms of channels has a row", () => {
   const there = new Set(rows.map(([module]) => module.constructor.name));
@@ -260,7 +263,7 @@ describe("BatchNorm", () => {
     expect(whole.grad?.shape).toEqual([2, 3, 2, 2]);
   });
 
-  test("rejects another rank, and channels that the groups do not divide", () => {
+  test("BatchNorm rejects another rank, and channels that the groups do not divide", () => {
     expect(() => new nn.BatchNorm2d(3).forward(x())).toThrow("expected x to have 4 axes");
     expect(() => new nn.GroupNorm(2, 3)).toThrow("expected 2 groups to divide 3 channels");
     expect(() => new nn.Conv2d(3, 4, 3, { groups: 2 })).toThrow("expected 2 groups to divide 3 channels");
@@ -273,11 +276,11 @@ test("a convolution prints what differs from the defaults", () => {
   );
 });
 
-describe.each([1, 2, 3] as const)("poolings along %d axes with indices", (rank) => {
+describe.each([1, 2, 3] as const)("poolings along %d axes return indices", (rank) => {
   const whole = () => randn([2, 3, ...new Array<number>(rank).fill(6)], seeded());
   const bytes = ({ values, indices }: { values: Tensor; indices: Tensor }) => [bytesOf(values), bytesOf(indices)];
 
-  test("equal the operations", () => {
+  test("poolings equal the operations", () => {
     const options = { stride: 2, padding: 1, returnIndices: true } as const;
     expect(bytes(new nn[`MaxPool${rank}d`](3, options).forward(whole()))).toEqual(
       bytes(operations[`maxPool${rank}d`](whole(), 3, options)),
@@ -305,8 +308,8 @@ test("a fractional pooling returns indices", () => {
   expect(bytesOf(orchard.reshape(taken, [2, 3, 3, 3]))).toBe(bytesOf(values));
 });
 
-describe("padding", () => {
-  test("rejects another number of values when it is created, and other axes when it is called", () => {
+describe("layers of padding check their arguments", () => {
+  test("padding rejects a wrong number of values when it is created, and other axes when it is called", () => {
     expect(() => new nn.ZeroPad2d([1, 2])).toThrow("expected padding to be a whole number, or 4 of them, got padding");
     expect(() => new nn.ReflectionPad1d(0.5)).toThrow("ReflectionPad1d");
     expect(() => new nn.ReflectionPad1d(1).forward(orchard.ones([4]))).toThrow("expected 3 axes, or 2 without a batch");
@@ -314,14 +317,14 @@ describe("padding", () => {
     expect(new nn.ConstantPad1d(1, 2).forward(orchard.ones([1])).toArray()).toEqual([2, 1, 2]);
   });
 
-  test("prints its options", () =>
+  test("padding prints its options", () =>
     expect([new nn.CircularPad1d(2), new nn.ConstantPad1d([1, -1], 3)].map(String)).toEqual([
       "CircularPad1d([2, 2])",
       "ConstantPad1d([1, -1], value: 3)",
     ]));
 });
 
-test("printing", () => {
+test("layers print their options", () => {
   expect(String(new Sequential(new Linear(3, 2), relu, new nn.LeakyReLU(0.3), new nn.HuberLoss() as never))).toBe(
     [
       "Sequential(",
@@ -334,20 +337,20 @@ test("printing", () => {
 });
 
 describe("Sequential", () => {
-  test("accepts functions", () => {
+  test("Sequential accepts functions", () => {
     const layer = new Linear(3, 2, seeded());
     const chain = new Sequential(layer, relu, (own) => orchard.mul(own, 2) as Tensor);
     expect(bytesOf(chain.forward(x()))).toBe(bytesOf(orchard.mul(relu(layer.forward(x())), 2) as Tensor));
     expect([...chain.namedParameters().keys()]).toEqual(["0.weight", "0.bias"]);
   });
 
-  test("rejects a class", () => expect(() => new Sequential(Linear as never)).toThrow(ArgumentError));
+  test("Sequential rejects a class", () => expect(() => new Sequential(Linear as never)).toThrow(ArgumentError));
 });
 
 describe("ModuleList", () => {
   const list = () => new ModuleList([new Linear(3, 3), new Linear(3, 2)]);
 
-  test("names its modules by index, and grows", () => {
+  test("ModuleList names its modules by index, and grows", () => {
     const own = list().append(new Linear(2, 1));
     expect([...own.namedParameters().keys()].filter((name) => name.endsWith("weight"))).toEqual(
       ["0", "1", "2"].map((at) => `${at}.weight`),
@@ -355,7 +358,7 @@ describe("ModuleList", () => {
     expect([own.length, own.at(-1)?.outputs, [...own].length]).toEqual([3, 1, 3]);
   });
 
-  test("rejects values other than modules, and a call", () => {
+  test("ModuleList rejects values other than modules, and a call", () => {
     expect(() => new ModuleList([relu] as never)).toThrow("expected modules, got");
     expect(() => list().append(3 as never)).toThrow("expected modules, got 3 to append");
     expect(() => list().forward()).toThrow("ModuleList has no forward");
@@ -365,14 +368,14 @@ describe("ModuleList", () => {
 describe("ModuleDict", () => {
   const dictionary = () => new ModuleDict({ price: new Linear(3, 1), kind: new Linear(3, 2) });
 
-  test("names its modules, and replaces them", () => {
+  test("ModuleDict names its modules, and replaces them", () => {
     const own = dictionary();
     expect([...own.namedParameters().keys()]).toEqual(["price.weight", "price.bias", "kind.weight", "kind.bias"]);
     expect(own.set("kind", new Linear(3, 5)).get("kind").outputs).toBe(5);
     expect([own.keys(), own.has("kind"), own.has("get")]).toEqual([["price", "kind"], true, false]);
   });
 
-  test("rejects names of a module's members, and unknown names", () => {
+  test("ModuleDict rejects names of a module's members, and unknown names", () => {
     for (const name of ["forward", "training", "a.b", ""])
       expect(() => dictionary().set(name, new Linear(1, 1))).toThrow("is not a property of the module");
     expect(() => dictionary().get("size")).toThrow('expected one of price, kind, got "size"');
@@ -380,7 +383,7 @@ describe("ModuleDict", () => {
 });
 
 describe("ParameterList", () => {
-  test("makes parameters of tensors, which share their memory, and names them by index", () => {
+  test("ParameterList makes parameters of tensors, which share their memory, and names them by index", () => {
     const own = orchard.ones([2]);
     const trained = orchard.zeros([3], { requiresGrad: true });
     const list = new nn.ParameterList([own, trained]).append(orchard.mul(own, 2) as Tensor);
@@ -395,7 +398,7 @@ describe("ParameterList", () => {
     expect([...list].map((each) => each.toArray())).toEqual([[2, 2], [0, 0, 0], [2, 2]]); // biome-ignore format: row
   });
 
-  test("is part of a module's state, and rejects integers and calls", () => {
+  test("ParameterList is part of a module's state, and rejects integers and calls", () => {
     class Scaled extends nn.Module<[], Tensor> {
       readonly scales = new nn.ParameterList([orchard.ones([2])]);
       readonly named = new nn.ParameterDict({ shift: orchard.zeros([1]) });

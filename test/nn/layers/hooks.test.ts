@@ -19,8 +19,8 @@ const x = (...shape: number[]) => randn(shape, { ...seeded(), requiresGrad: true
 const linear = () => new nn.Linear(3, 2, seeded());
 const numbers = (own: Tensor | null) => own && Array.from(own.dataSync() as Float32Array);
 
-describe("forward hooks", () => {
-  test("are called in order, before and after, and not after their removal", () => {
+describe("hooks run before and after forward()", () => {
+  test("hooks are called in order, before and after, and not after their removal", () => {
     const [layer, calls] = [linear(), [] as string[]];
     const log = (name: string) => (): undefined => void calls.push(name);
     const removes = [
@@ -57,7 +57,7 @@ describe("forward hooks", () => {
     expect(count).toBe(5);
   });
 
-  test("receive the module, its arguments and its result, and replace them", () => {
+  test("hooks receive the module, its arguments and its result, and replace them", () => {
     const layer = new nn.Bilinear(2, 2, 1, seeded());
     const [a, b] = [x(4, 2), x(4, 2)];
     const expected = numbers(layer.forward(b, a))!;
@@ -82,7 +82,7 @@ describe("forward hooks", () => {
     expect(bitsOf([layer.forward(input)])).toBe(plain);
   });
 
-  test("are called wherever modules call each other: chains, stacks, models with fused norms", () => {
+  test("hooks are called wherever modules call each other: chains, stacks, models with fused norms", () => {
     const seen: string[] = [];
     const watch = (model: nn.Module) => {
       for (const [name, own] of model.namedModules()) own.registerForwardHook((): undefined => void seen.push(name));
@@ -118,7 +118,7 @@ describe("forward hooks", () => {
   });
 });
 
-describe("backward hooks", () => {
+describe("hooks run in the backward pass", () => {
   test.each([0, 1, 2].flatMap((hooks) => [0, 1, 2].map((preHooks) => [hooks, preHooks] as const)))(
     "%i hooks and %i pre-hooks are each called once per pass, the pre-hooks first",
     (hooks, preHooks) => {
@@ -132,7 +132,7 @@ describe("backward hooks", () => {
     },
   );
 
-  test("receive gradients of arguments and results, and are called once per pass", () => {
+  test("backward hooks receive gradients of arguments and results, and are called once per pass", () => {
     const [layer, input] = [linear(), x(4, 3)];
     const expected = numbers(grad(layer.forward(input).square().sum(), input)[0]!)!;
     const calls: (readonly (number[] | null)[])[] = [];
@@ -152,7 +152,7 @@ describe("backward hooks", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("replace gradients, before and after the module's backward", () => {
+  test("backward hooks replace gradients, before and after the module's backward", () => {
     const [layer, input] = [linear(), x(4, 3)];
     const plain = numbers(grad(layer.forward(input).sum(), input)[0]!)!;
     layer.registerFullBackwardPreHook((_, [gradient]) => [gradient!.mul(4)]);
@@ -163,7 +163,7 @@ describe("backward hooks", () => {
     expect(numbers(layer.bias!.grad)).toEqual([16, 16]); // 4 rows, each 4 times
   });
 
-  test("receive null where there is no gradient, and the gradients of results in objects", () => {
+  test("backward hooks receive null where there is no gradient, and the gradients of results in objects", () => {
     const lstm = new nn.LSTM(2, 3, seeded());
     const seen: (readonly (readonly number[] | null)[])[] = [];
     lstm.registerFullBackwardHook((_, gradInputs, gradOutputs) => {
@@ -175,7 +175,7 @@ describe("backward hooks", () => {
     expect(seen).toEqual([[null, [4, 1, 3], null, null]]);
   });
 
-  test("see each use of a module, from the last to the first, and gradients of gradients", () => {
+  test("backward hooks see each use of a module, from the last to the first, and gradients of gradients", () => {
     const layer = new nn.Tanh();
     const order: number[] = [];
     layer.registerFullBackwardHook((_, _inputs, [gradient]): undefined => void order.push(Number(gradient!.item())));
@@ -200,7 +200,7 @@ describe("backward hooks", () => {
   });
 });
 
-test("mistakes are typed errors", () => {
+test("mistakes in hooks are typed errors", () => {
   const layer = linear();
   for (const register of ["registerForwardHook", "registerForwardPreHook", "registerFullBackwardHook"] as const)
     expect(() => layer[register](3 as never)).toThrow(`[${register}] expected hook to be a function, got 3`);

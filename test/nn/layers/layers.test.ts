@@ -145,10 +145,10 @@ function expectClose(got: Tensor, want: Tensor, within = 1e-13): void {
   expect(largest(got.sub(want)) / largest(want)).toBeLessThan(within);
 }
 
-describe.each(backends)("on %s", (backend) => {
+describe.each(backends)("layers on %s", (backend) => {
   const on = (body: () => void) => withBackend(backend, body);
 
-  test.each(table)("$name", ({ layer: make, shape, composed }) =>
+  test.each(table)("$name has the results of its formula", ({ layer: make, shape, composed }) =>
     on(() => {
       const layer = make();
       const x = randn(shape, { dtype: "float64", generator: new Generator(1) });
@@ -163,7 +163,7 @@ describe.each(backends)("on %s", (backend) => {
     }),
   );
 
-  test("Embedding: rows, and a row of padding without a gradient", () =>
+  test("Embedding returns rows; a row of padding has no gradient", () =>
     on(() => {
       const layer = new nn.Embedding(5, 3, { ...options(), paddingIndex: 1 });
       const out = layer.forward(
@@ -178,7 +178,7 @@ describe.each(backends)("on %s", (backend) => {
       expect(layer.weight.select(0, 1).toArray()).toEqual([0, 0, 0]);
     }));
 
-  test("EmbeddingBag: sum, mean, max, offsets and weights", () =>
+  test("EmbeddingBag supports sum, mean, max, offsets and weights", () =>
     on(() => {
       const bags = (mode: "sum" | "mean" | "max") => new nn.EmbeddingBag(5, 3, { ...options(), mode });
       const [indices, offsets] = [whole([0, 2, 3, 1, 1]), whole([0, 3])];
@@ -223,7 +223,7 @@ describe.each(backends)("on %s", (backend) => {
 describe("Dropout", () => {
   const x = randn([50, 40], { generator: new Generator(4) });
 
-  test("zeroes elements in training, and scales the others", () => {
+  test("Dropout zeroes elements in training, and scales the others", () => {
     const kept = new nn.Dropout(0.25).forward(x);
     const [before, after] = [x.dataSync(), kept.dataSync()];
     const dropped = after.filter((value) => value === 0).length;
@@ -232,7 +232,7 @@ describe("Dropout", () => {
     expect(largest(kept.sub(tensor(scaled, { shape: x.shape })))).toBeLessThan(1e-6);
   });
 
-  test("eval() returns x unchanged, in a block too", () => {
+  test("eval() makes Dropout return x unchanged, in a block too", () => {
     expect(new nn.Dropout(0.25).eval().forward(x)).toBe(x);
     const make = (dropout: number) =>
       new nn.TransformerBlock({ ...options(), width: 4, heads: 2, dropout, attentionDropout: dropout });
@@ -262,11 +262,11 @@ describe("Dropout", () => {
   });
 });
 
-describe("initial weights", () => {
+describe("layers start with PyTorch's weights", () => {
   const deviationOf = (x: Tensor) => Number(x.std().item());
   const bounds = (x: Tensor) => largest(x);
 
-  test("PyTorch's: linear layers within 1 / √inputs, embeddings normal", () => {
+  test("initial weights are PyTorch's: linear layers within 1 / √inputs, embeddings normal", () => {
     const linear = new nn.Linear(64, 200, { generator: new Generator(1) });
     for (const parameter of [linear.weight, linear.bias!]) {
       expect(bounds(parameter)).toBeLessThanOrEqual(1 / 8);
@@ -278,7 +278,7 @@ describe("initial weights", () => {
     expect(new nn.LayerNorm(3).bias!.toArray()).toEqual([0, 0, 0]);
   });
 
-  test("GPT-2's: 0.02, scaled by 1 / √(2 layers) for the residual stream, biases 0", () => {
+  test("initial weights are GPT-2's: 0.02, scaled by 1 / √(2 layers) for the residual stream, biases 0", () => {
     const sizes = { vocabularySize: 97, contextLength: 64, layers: 8, heads: 2, width: 64 };
     const model = new nn.GPT({ ...sizes, generator: new Generator(1) });
     const deviations = [...model.namedParameters()]
@@ -291,7 +291,7 @@ describe("initial weights", () => {
     expect(biases.every(([, x]) => bounds(x) === 0)).toBe(true);
   });
 
-  test("a generator's seed repeats them", () => {
+  test("a generator's seed repeats the initial weights", () => {
     const weights = (seed: number) => {
       const sizes = { vocabularySize: 7, contextLength: 4, layers: 1, heads: 2, width: 4 };
       return new nn.Llama({ ...sizes, generator: new Generator(seed) }).parameters().map((x) => x.toArray());
@@ -319,12 +319,12 @@ describe("layers reject", () => {
       "invalidProbability",
       () => new nn.TransformerBlock({ width: 4, heads: 2, attentionDropout: -1 }),
     ],
-  ] as const)("%s", (_, code, make) => {
+  ] as const)("layers reject %s", (_, code, make) => {
     expect(make).toThrow(ArgumentError);
     expect(make).toThrow(expect.objectContaining({ code }));
   });
 
-  test("an input of another rank or width", () => {
+  test("layers reject an input of another rank or width", () => {
     const attention = new nn.MultiHeadAttention({ width: 4, heads: 2 });
     expect(() => attention.forward(randn([3, 4]))).toThrow(ShapeError);
     const message = "expected x to have shape [batch, tokens, 4], got float32[1, 3, 5]";

@@ -43,10 +43,10 @@ class Tied extends nn.Module<[tokens: Tensor], Tensor> {
   }
 }
 
-describe("state", () => {
+describe("the state of a module", () => {
   const module = new Everything();
 
-  test("consists of the module's properties, including lists and maps, in order", () => {
+  test("the state is the module's properties, including lists and maps, in order", () => {
     expect([...module.namedParameters().keys()]).toEqual(names);
     expect([...module.namedBuffers().keys()]).toEqual(["mean"]);
     expect(module.parameters()).toEqual([...module.namedParameters().values()]);
@@ -54,7 +54,7 @@ describe("state", () => {
     expect(Object.keys(module.stateDict())).toEqual([...names.slice(0, -1), "mean", "hidden"]);
   });
 
-  test("modules by name", () => {
+  test("modules are listed by name", () => {
     expect([...module.namedModules().keys()]).toEqual(["", "first", "list.0", "map.inner"]);
     expect(module.modules()[0]).toBe(module);
   });
@@ -123,7 +123,7 @@ describe("state", () => {
 });
 
 describe("stateDict and loadStateDict", () => {
-  test("copy a model, and outlive a tidy", () => {
+  test("stateDict and loadStateDict copy a model, and outlive a tidy", () => {
     const [from, to] = [new Everything(), new Everything()];
     from.loadStateDict({ ...from.stateDict(), mean: tensor([5, 6]), scale: tensor([7, 8]) });
     tidy(() => to.loadStateDict(from.stateDict()));
@@ -198,8 +198,8 @@ describe("stateDict and loadStateDict", () => {
   });
 });
 
-describe("to(dtype)", () => {
-  test("converts floats, keeps tensors tied and frozen, and leaves integers unchanged", () => {
+describe("to(dtype) converts a module", () => {
+  test("to() converts floats, keeps tensors tied and frozen, and leaves integers unchanged", () => {
     const tied = new Tied();
     expect(tied.to("bfloat16")).toBe(tied);
     expect(tied.head.weight).toBe(tied.embedding.weight);
@@ -212,7 +212,7 @@ describe("to(dtype)", () => {
     expect(linear.weight.isLeaf).toBe(true);
   });
 
-  test("outlives a tidy", () => {
+  test("converted tensors outlive a tidy", () => {
     const linear = new nn.Linear(2, 2);
     linear.bias!.requiresGrad = false;
     tidy(() => linear.to("float16"));
@@ -220,7 +220,7 @@ describe("to(dtype)", () => {
   });
 });
 
-describe("printing", () => {
+describe("a module prints its tree", () => {
   class Small extends nn.Module<[x: Tensor], Tensor> {
     readonly layers = [new nn.Linear(100, 50), new nn.Dropout(0.1)];
     readonly norm = new nn.LayerNorm(50, { bias: false });
@@ -229,7 +229,7 @@ describe("printing", () => {
     }
   }
 
-  test("the tree of modules", () => {
+  test("a module prints the tree of its modules", () => {
     expect(String(new Small())).toBe(`Small(
   (layers.0): Linear(100, 50)
   (layers.1): Dropout(p: 0.1)
@@ -247,11 +247,11 @@ describe("printing", () => {
     ["ConstantPad2d([1, 2, 3, 4], value: 5)", () => new nn.ConstantPad2d([1, 2, 3, 4], 5)],
     ["AdaptiveAvgPool2d([2, 3])", () => new nn.AdaptiveAvgPool2d([2, 3])],
     ["LPPool2d(2, [2, 3], ceilMode: false)", () => new nn.LPPool2d(2, [2, 3])],
-  ])("details of several axes: %s", (text, make) => {
+  ])("details of several axes are printed: %s", (text, make) => {
     expect(String(make())).toBe(text);
   });
 
-  test("details of modules with submodules", () => {
+  test("details of modules with submodules are printed", () => {
     expect(String(new nn.MLP({ width: 2, hidden: 3 }))).toBe(`MLP(
   gelu
   (up): Linear(2, 3)
@@ -259,7 +259,7 @@ describe("printing", () => {
 )`);
   });
 
-  test("a summary with tied and frozen parameters", () => {
+  test("a summary shows tied and frozen parameters", () => {
     class Both extends nn.Module {
       readonly tied = new Tied();
       readonly small = new Small();

@@ -34,8 +34,8 @@ class Halved extends nn.Module<[x: Tensor], Tensor> {
   }
 }
 
-describe("a parametrization", () => {
-  test("replaces a parameter, and several apply in sequence", () => {
+describe("a parametrization computes a parameter", () => {
+  test("a parametrization replaces a parameter, and several apply in sequence", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     expect(nn.registerParametrization(layer, "weight", new Doubled())).toBe(layer);
@@ -49,7 +49,7 @@ describe("a parametrization", () => {
     expect(layer.forward(x(2, 3)).shape).toEqual([2, 4]);
   });
 
-  test("with an inverse keeps the value, and supports assigning other values", () => {
+  test("a parametrization with an inverse keeps the value, and supports assigning other values", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     nn.registerParametrization(layer, "weight", new Halved());
@@ -61,7 +61,7 @@ describe("a parametrization", () => {
     expect(() => Object.assign(layer, { weight: x(3, 4) })).toThrow(ShapeError);
   });
 
-  test("is trained, converted and frozen through its original tensors", () => {
+  test("a parametrization is trained, converted and frozen through its original tensors", () => {
     const layer = nn.weightNorm(linear());
     const optimizer = new optim.SGD(layer.parameters(), { lr: 0.1 });
     const before = valuesOf(layer.weight);
@@ -76,7 +76,7 @@ describe("a parametrization", () => {
     expect([...nn.weightNorm(frozen).namedParameters().keys()]).toEqual(["bias"]);
   });
 
-  test("outlives a tidy, and can be removed", () => {
+  test("a parametrization outlives a tidy, and can be removed", () => {
     const layer = linear();
     tidy(() => nn.weightNorm(nn.spectralNorm(layer, seeded()), "bias").forward(x(2, 3)));
     nn.removeParametrizations(layer, "bias");
@@ -95,8 +95,8 @@ describe("a parametrization", () => {
   });
 });
 
-describe("weightNorm", () => {
-  test("keeps the weight at first, with norms of the rows", () => {
+describe("weightNorm keeps a weight's direction and norm apart", () => {
+  test("weightNorm keeps the weight at first, with norms of the rows", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     nn.weightNorm(layer);
@@ -108,8 +108,8 @@ describe("weightNorm", () => {
   });
 });
 
-describe("spectralNorm", () => {
-  test("scales the largest singular value to 1, by steps in training only", () => {
+describe("spectralNorm bounds the largest singular value", () => {
+  test("spectralNorm scales the largest singular value to 1, by steps in training only", () => {
     const layer = nn.spectralNorm(new nn.Linear(5, 7, { dtype: "float64", ...seeded() }), { ...seeded() });
     for (let step = 0; step < 200; step++) void layer.weight;
     expect(Number(linalg.matrixNorm(layer.weight, 2).item())).toBeCloseTo(1, 9);
@@ -133,7 +133,7 @@ describe("spectralNorm", () => {
     evaluated.backward();
   });
 
-  test("of a transposed convolution uses the second axis", () => {
+  test("spectralNorm of a transposed convolution uses the second axis", () => {
     const layer = nn.spectralNorm(new nn.ConvTranspose2d(2, 5, 3));
     expect(layer.stateDict()["parametrizations.weight.0._u"]!.shape).toEqual([5]);
   });

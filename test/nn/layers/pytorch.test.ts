@@ -91,8 +91,8 @@ function expectClose(what: string, got: Tensor, want: FixtureTensor): void {
   expect({ what, isClose: worst <= 1e-13 * Math.max(scale, 1) }).toEqual({ what, isClose: true });
 }
 
-describe.each(backends)("PyTorch's layers on %s", (backend) => {
-  test.each(cases.map((own) => [own.name, own] as const))("%s", (_, own) =>
+describe.each(backends)("layers equal PyTorch's on %s", (backend) => {
+  test.each(cases.map((own) => [own.name, own] as const))("%s has PyTorch's results", (_, own) =>
     withBackend(backend, () => {
       const module = make(own).train(own.training ?? true);
       const state = Object.entries(own.state).map(([name, values]) => [name, tensorOf(values)]);

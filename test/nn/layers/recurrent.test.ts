@@ -36,7 +36,7 @@ test("a custom initialization is used", () => {
   expect([largest.get("weight_ih_l0")! > 0, largest.get("weight_ih_l0")! < 1e-4]).toEqual([true, true]);
 });
 
-test("dropout between layers, in training only, and not after the last one", () => {
+test("dropout applies between layers, in training only, and not after the last one", () => {
   const x = draw(4, 2, 3);
   const [dropping, plain] = [0.5, 0].map((dropout) => new nn.RNN(3, 5, { ...options(), numLayers: 2, dropout }));
   const of = (layer: nn.RNN): unknown => layer.forward(x).output.toArray();
@@ -48,7 +48,7 @@ test("dropout between layers, in training only, and not after the last one", () 
   expect(of(single)).toEqual(of(new nn.RNN(3, 5, options())));
 });
 
-test.each(["cpu", "reference"] as const)("gradients of gradients are those of finite differences on %s", (backend) =>
+test.each(["cpu", "reference"] as const)("gradients of gradients equal finite differences on %s", (backend) =>
   withBackend(backend, () => {
     const gru = new nn.GRU(2, 3, { ...options(), bidirectional: true });
     const x = draw(3, 2, 2);
@@ -101,7 +101,7 @@ describe("recurrent layers reject", () => {
     ["a length of 0", ArgumentError, "invalidLengths", () => gru.forward(draw(4, 1, 2), { lengths: [0] })],
     ["a length beyond the steps", ArgumentError, "invalidLengths", () => gru.forward(draw(4, 1, 2), { lengths: [5] })],
     ["too few lengths", ArgumentError, "invalidLengths", () => gru.forward(draw(4, 2, 2), { lengths: [1] })],
-  ] as const)("%s", (_, Class, code, call) => {
+  ] as const)("recurrent layers reject %s", (_, Class, code, call) => {
     expect(call).toThrow(Class as typeof ArgumentError);
     expect(call).toThrow(expect.objectContaining({ code }));
   });

@@ -110,8 +110,8 @@ function check(random: Random): void {
     );
 }
 
-describe.each([...Array(4).keys()])("seed %d", (seed) => {
-  test("layers", () => {
+describe.each([...Array(4).keys()])("drawn recurrent layers equal single operations, seed %d", (seed) => {
+  test("layers equal their formulas", () => {
     const random = new Random(seed);
     withBackend("cpu", () => {
       for (let count = 0; count < repeats({ usual: 12, all: 80 }); count++) check(random);

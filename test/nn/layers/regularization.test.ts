@@ -8,10 +8,10 @@ const variants = [
   [3, nn.Dropout3d],
 ] as const;
 
-describe.each(variants)("Dropout%id", (axes, Class) => {
+describe.each(variants)("Dropout%id drops whole channels", (axes, Class) => {
   const behind = new Array<number>(axes).fill(3);
 
-  test("drops whole channels, and scales the others", () => {
+  test("Dropout drops whole channels, and scales the others", () => {
     manualSeed(2);
     const out = new Class(0.25).forward(ones([50, 40, ...behind])).reshape([2000, -1]);
     const channels = out.toArray() as number[][];
@@ -22,7 +22,7 @@ describe.each(variants)("Dropout%id", (axes, Class) => {
     expect(Math.abs(dropped - 0.25)).toBeLessThan(4 * Math.sqrt((0.25 * 0.75) / 2000));
   });
 
-  test("accepts one item without a batch, and returns x itself in evaluation", () => {
+  test("Dropout accepts one item without a batch, and returns x itself in evaluation", () => {
     const x = ones([40, ...behind]);
     expect(new Class(0.5).eval().forward(x)).toBe(x);
     const channels = new Class(0.5).forward(x).reshape([40, -1]).toArray() as number[][];
@@ -45,7 +45,8 @@ test("AlphaDropout keeps mean 0 and variance 1, by PyTorch's formula", () => {
   const [before, after] = [x, out].map((each: Tensor) => Array.from(each.dataSync() as Float32Array));
   const isDropped = after!.map((value) => Math.abs(value - (a * lowest + b)) < 1e-5);
   for (const [at, dropped] of isDropped.entries())
-    if (!dropped && Math.abs(after![at]! - (a * before![at]! + b)) > 1e-5) throw new Error(`element ${at} is neither`);
+    if (!dropped && Math.abs(after![at]! - (a * before![at]! + b)) > 1e-5)
+      throw new Error(`element ${at} is neither dropped nor scaled`);
   expect(Math.abs(isDropped.filter(Boolean).length / x.size - p)).toBeLessThan(0.01);
   expect(new nn.AlphaDropout(0.3).eval().forward(x)).toBe(x);
 });

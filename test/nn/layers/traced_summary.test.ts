@@ -19,8 +19,8 @@ class Recurrent extends nn.Module<[x: Tensor<FloatDType>], Tensor> {
   }
 }
 
-describe("summary", () => {
-  test("the shapes of results by layer", () => {
+describe("summary lists the layers of a model", () => {
+  test("the summary has the shapes of results by layer", () => {
     expect(nn.summary(new Recurrent(), zeros([5, 4]))).toBe(
       `
 layer       kind       result      state                    numbers  bytes
@@ -38,7 +38,7 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     );
   });
 
-  test("without inputs it equals model.summary()", () => {
+  test("the summary without inputs equals model.summary()", () => {
     const model = new Recurrent();
     expect(nn.summary(model)).toBe(model.summary());
   });
@@ -61,14 +61,14 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     expect(Object.hasOwn(model, "forward")).toBe(false);
   });
 
-  test("lists all results of a module that returns several", () => {
+  test("the summary lists all results of a module that returns several", () => {
     const table = nn.summary(new nn.LSTM(3, 2), zeros([4, 1, 3]));
     const [, first = "", second = ""] = table.split("\n").slice(1);
     expect(first).toContain("[4, 1, 2], [1, 1, 2],");
     expect(second).toContain("[1, 1, 2]");
   });
 
-  test("rejects values other than modules", () => {
+  test("the summary rejects values other than modules", () => {
     expect(() => nn.summary(3 as never)).toThrow("expected model to be a module, got 3");
   });
 });

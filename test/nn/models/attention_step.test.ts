@@ -67,7 +67,7 @@ function decode(
   });
 }
 
-describe.each(decoders)("%s", (name) => {
+describe.each(decoders)("a single step of attention on %s", (name) => {
   test.each([
     ["one text", 1, {}],
     ["three tokens at once", 1, { tokens: 3 }],
@@ -75,7 +75,7 @@ describe.each(decoders)("%s", (name) => {
     ["three texts in one cache", 3, { isOneCache: true }],
     ["13 texts, which take two operations a layer", 13, {}],
     ["a cache in float16", 3, { format: "float16" }],
-  ] as const)("%s", async (_, texts, options) => {
+  ] as const)("%s: a step with the cache equals plain attention", async (_, texts, options) => {
     const model = await load(name);
     const got = steps(model, texts, options);
     const most = 9 * model.blocks.length * Math.ceil(texts / 11);
@@ -88,7 +88,7 @@ describe.each(decoders)("%s", (name) => {
   });
 });
 
-test.each(["float64", "float16", "bfloat16"] as const)("a model in %s", async (dtype) => {
+test.each(["float64", "float16", "bfloat16"] as const)("a model in %s has the same logits", async (dtype) => {
   const model = await load("qwen3", dtype);
   const got = steps(model, 3);
   expect(calls("attentionStep")).toBeGreaterThan(0);
@@ -110,7 +110,7 @@ const gpt = () => new nn.GPT({ ...sizes, generator: new Generator(8) }).eval();
 describe.each([
   ["a Llama", llama],
   ["a GPT", gpt],
-] as const)("%s", (_, make) => {
+] as const)("a step that no kernel fuses, on %s", (_, make) => {
   test.each([
     ["one text", 1, {}],
     ["three tokens at once", 1, { tokens: 3 }],
@@ -120,7 +120,7 @@ describe.each([
     ["a cache in q8_0", 1, { format: "q8_0" }],
     ["three caches in q8_0", 3, { format: "q8_0" }],
     ["a cache in q8_0 of three texts, two tokens at once", 3, { format: "q8_0", isOneCache: true, tokens: 2 }],
-  ] as const)("%s", (_, texts, options) => {
+  ] as const)("%s: the step runs as single operations, with the same results", (_, texts, options) => {
     const model = make();
     const got = steps(model, texts, options);
     expect(calls("attentionStep")).toBe(9 * model.blocks.length);
@@ -130,15 +130,18 @@ describe.each([
   });
 });
 
-describe("a cache in q8_0", () => {
-  test.each(["float64", "float16", "bfloat16"] as const)("of a model in %s", (dtype) => {
-    const model = llama(dtype);
-    const got = steps(model, 3, { format: "q8_0" });
-    expect(calls("attentionStep")).toBe(9 * model.blocks.length);
-    expect(got).toEqual(decode(model, 3, inParts, { format: "q8_0" }));
-  });
+describe("a step reads a cache in q8_0", () => {
+  test.each(["float64", "float16", "bfloat16"] as const)(
+    "for a model in %s, the step equals single operations",
+    (dtype) => {
+      const model = llama(dtype);
+      const got = steps(model, 3, { format: "q8_0" });
+      expect(calls("attentionStep")).toBe(9 * model.blocks.length);
+      expect(got).toEqual(decode(model, 3, inParts, { format: "q8_0" }));
+    },
+  );
 
-  test("is read in place, not unpacked at each step", () => {
+  test("the cache is read in place, not unpacked at each step", () => {
     const model = llama();
     using cache = model.newCache({ format: "q8_0" });
     const forward = (tokens: number[]) => noGrad(() => model.forward(rows([tokens]), { cache }));
@@ -148,7 +151,7 @@ describe("a cache in q8_0", () => {
     expect([calls("attentionStep"), calls("dequantize")]).toEqual([2, 0]);
   });
 
-  test.each([NaN, Infinity, 127 * 65_520])("rejects values of %d", (value) => {
+  test.each([NaN, Infinity, 127 * 65_520])("values of %d are rejected", (value) => {
     const room = () => zeros([5, 1, 1, 34], { dtype: "uint8" }).permute([1, 2, 0, 3]);
     const rotation = { cycles: Float64Array.of(0.1), magnitude: 1, interleaved: false };
     const sequences = [{ room: 0, batch: 0, position: 4, first: 0, rows: 5 }];
@@ -164,7 +167,7 @@ describe("a cache in q8_0", () => {
 });
 
 describe("cases that run as single operations", () => {
-  test("an override of attention", async () => {
+  test("an override of attention is used", async () => {
     const model = await load("llama");
     let count = 0;
     const body: Parameters<typeof withOverride>[2] = ({ outputs: [out] }) => {
@@ -176,13 +179,13 @@ describe("cases that run as single operations", () => {
     expect(count).toBeGreaterThan(9);
   });
 
-  test("another backend", async () => {
+  test("another backend is used", async () => {
     const model = await load("llama");
     withBackend("reference", () => steps(model, 1));
     expect(calls("attentionStep")).toBe(0);
   });
 
-  test("padding", async () => {
+  test("rows with padding run as single operations", async () => {
     const model = await load("llama");
     using cache = model.newCache();
     const forward = (tokens: number[][]) => noGrad(() => model.forward(rows(tokens), { cache, padding: [0, 2] }));
@@ -194,7 +197,7 @@ describe("cases that run as single operations", () => {
     expect(calls("attentionStep")).toBe(0);
   });
 
-  test("caches of different formats", async () => {
+  test("caches of different formats run as single operations", async () => {
     const model = await load("llama");
     const caches = [model.newCache(), model.newCache({ format: "float16" })];
     const cache = new nn.KeyValueCacheBatch(caches);

@@ -57,7 +57,7 @@ function errorOf(got: readonly number[], want: readonly number[]): number {
 
 const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync());
 
-describe.each(names)("%s", (kind) => {
+describe.each(names)("models of Hugging Face: %s", (kind) => {
   const oracle = withBackend("reference", () => compute(kind, "float64"));
   const { tokens: _, ...answers } = answersOf(kind);
 
@@ -75,7 +75,7 @@ describe.each(names)("%s", (kind) => {
   // chance, so the limits use its largest errors relative to a tensor's maximum: one over all results and one over all
   // gradients.
   test.each(["cpu", "reference"] as const)(
-    "in float32 on %s, at most 2 and 3 times as far off as transformers",
+    "float32 results on %s are at most 2 and 3 times as far off as transformers",
     (backend) => {
       const got = withBackend(backend, () => compute(kind, "float32"));
       const isGradient = (name: string) => name.startsWith("gradient.");
@@ -93,7 +93,7 @@ describe.each(names)("%s", (kind) => {
     },
   );
 
-  test("older names: without a prefix, with masks and a tied head", () => {
+  test("older names are accepted: without a prefix, with masks and a tied head", () => {
     const state = weightsOf(kind);
     const wanted = kinds[kind].fromHuggingFace(configOf(kind), state).parameters();
     const unprefixed = Object.entries(state).map(
@@ -136,7 +136,7 @@ describe.each(names)("%s", (kind) => {
   });
 });
 
-describe("configs", () => {
+describe("configs of GPT and Llama", () => {
   const gpt2 = configOf("gpt2");
   const llama = configOf("llama");
 
@@ -175,7 +175,7 @@ describe("configs", () => {
       "unknownScaling",
       () => nn.Llama.fromHuggingFace({ ...llama, rope_parameters: { rope_type: "dynamic", factor: 2 } }, {}),
     ],
-  ])("reject %s", (_, code, make) => {
+  ])("the constructors reject configs with %s", (_, code, make) => {
     expect(make).toThrow(ArgumentError);
     expect(make).toThrow(expect.objectContaining({ code }));
   });

@@ -37,7 +37,7 @@ const lossOf = (model: nn.LanguageModel, name: string): Tensor => {
 describe.each(adapters)("peft's adapter of %s", (name) => {
   const want = io.loadSafetensors(join(adapterOf(name), "answers.safetensors"))["logits"]!;
 
-  test("has the same logits, merged and not", async () => {
+  test("peft's adapter gives the same logits, merged and not", async () => {
     const model = await load(name);
     const plain = numbers(logitsOf(model, name));
     const modules = model.toString();
@@ -55,7 +55,7 @@ describe.each(adapters)("peft's adapter of %s", (name) => {
     expect(model.parameters().every(({ requiresGrad }) => requiresGrad)).toBe(true);
   });
 
-  test("saving it again writes the same file", async () => {
+  test("saving peft's adapter again writes the same file", async () => {
     const adapter = nn.loadLora(await load(name), adapterOf(name));
     const path = folder.file(name);
     await nn.saveLora(adapter, path);
@@ -74,7 +74,7 @@ describe.each(adapters)("peft's adapter of %s", (name) => {
   });
 });
 
-describe("the base model", () => {
+describe("an adapter names its base model", () => {
   const write = (path: string, own: object) => {
     cpSync(adapterOf("llama"), path, { recursive: true });
     const config = JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8"));
@@ -85,7 +85,7 @@ describe("the base model", () => {
     return JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8")).base_model_name_or_path;
   };
 
-  test("is the folder that the model was loaded from, or its name in the hub's cache", async () => {
+  test("the base model is the folder that the model was loaded from, or its name in the hub's cache", async () => {
     const plain = nn.lora(await load("llama"), { rank: 2 });
     expect([plain.baseModel, await saved(plain, folder.file("plain"))]).toEqual([folderOf("llama"), folderOf("llama")]);
     const cached = folder.file("hub", "models--some-one--a--model", "snapshots", "0f3a");
@@ -94,7 +94,7 @@ describe("the base model", () => {
     expect(await saved(nn.lora(model, { rank: 2 }), folder.file("cached"))).toBe("some-one/a--model");
   });
 
-  test("of a loaded adapter is the one that its config names", async () => {
+  test("the base model of a loaded adapter is the one that its config names", async () => {
     const path = folder.file("named");
     write(path, { base_model_name_or_path: "owner/base" });
     const adapter = nn.loadLora(await load("llama"), path);
@@ -107,8 +107,8 @@ describe("the base model", () => {
   });
 });
 
-describe("lora", () => {
-  test("adds nothing at first, and trains only its matrices", async () => {
+describe("lora adds small matrices that train", () => {
+  test("LoRA adds nothing at first, and trains only its matrices", async () => {
     const model = await load("qwen3");
     const before = numbers(logitsOf(model, "qwen3"));
     const frozen = Object.entries(model.stateDict()).map(([key, x]) => [key, numbers(x)] as const);
@@ -148,7 +148,7 @@ describe("lora", () => {
     expect(errorOf(layer.up.weight.grad!, scaled.matmul(layer.down.weight.detach().T))).toBeLessThan(1e-5);
   });
 
-  test("on quantized weights, which do not change", async () => {
+  test("LoRA works on quantized weights, which do not change", async () => {
     const model = await load("llama", { quantize: "q8_0" });
     const before = numbers(logitsOf(model, "llama"));
     const adapter = nn.lora(model, { rank: 2, targets: ["query", "up"] });
@@ -173,14 +173,14 @@ describe("lora", () => {
     expect(errorOf(logits, want)).toBeLessThan(0.02);
   });
 
-  test("does not adapt experts", async () => {
+  test("LoRA does not adapt experts", async () => {
     const adapter = nn.lora(await load("qwen3_moe"), { rank: 1, targets: ["gate"] });
     expect([...adapter.layers.keys()]).toEqual(["blocks.1.feedForward.gate"]);
   });
 });
 
 describe("the error names what is rejected:", () => {
-  test("models that loadModel did not return", () => {
+  test("models that loadModel did not return are rejected", () => {
     const sizes = { vocabularySize: 8, contextLength: 4, layers: 1, heads: 1, width: 4 };
     for (const model of [new nn.GPT(sizes), new nn.Llama(sizes)]) {
       expect(() => nn.lora(model, { rank: 1 })).toThrow("expected model to be a model that loadModel returned");
@@ -190,7 +190,7 @@ describe("the error names what is rejected:", () => {
     }
   });
 
-  test("targets, states, and a second adapter", async () => {
+  test("targets, states, and a second adapter are rejected", async () => {
     const model = await load("llama");
     expect(() => nn.lora(model, { rank: 1, targets: ["query", "q_proj"] })).toThrow('got "q_proj"');
     expect(() => nn.lora(model, { rank: 1, targets: [] })).toThrow(ArgumentError);
@@ -211,7 +211,7 @@ describe("the error names what is rejected:", () => {
     [{ rank_pattern: { q_proj: 2 } }, "expected rank_pattern to be {}"],
     [{ r: 0 }, "expected r to be a whole number of at least 1"],
     [{ r: 5 }, "another shape"],
-  ])("a config with %p", async (own, message) => {
+  ])("a config with %p is rejected", async (own, message) => {
     const path = folder.file(`config-${message.replace(/\W/g, "")}`);
     cpSync(adapterOf("llama"), path, { recursive: true });
     const config = JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8"));
@@ -223,13 +223,13 @@ describe("the error names what is rejected:", () => {
     expect(model.parameters().length).toBeGreaterThan(10);
   });
 
-  test("an adapter of another model", async () => {
+  test("an adapter of another model is rejected", async () => {
     const model = await load("gpt2");
     expect(() => nn.loadLora(model, adapterOf("llama"))).toThrow(nn.StateDictError);
   });
 });
 
-test("a GGUF file of llama, whose query and key rows have another order", async () => {
+test("adapters work on a GGUF file of llama, whose query and key rows have another order", async () => {
   const path = folder.file("llama.gguf");
   await writeGguf("llama", path, "float32");
   const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"]!;
@@ -244,7 +244,7 @@ test("a GGUF file of llama, whose query and key rows have another order", async 
   for (const [name, x] of Object.entries(theirs!)) expect(numbers(ours![name]!)).toEqual(numbers(x));
 });
 
-describe("checkpoint", () => {
+describe("checkpoint recomputes blocks with equal results", () => {
   const layers = () => {
     const generator = new Generator(5);
     return [64, 64, 64].map(
@@ -259,7 +259,7 @@ describe("checkpoint", () => {
     );
   };
 
-  test("has the same result and gradients, bit by bit, with dropout", () => {
+  test("checkpoint has the same result and gradients, bit by bit, with dropout", () => {
     const results = [true, false].map((isKept) => {
       const blocks = layers();
       const x = randn([4, 64], { generator: new Generator(2), requiresGrad: true });
@@ -273,7 +273,7 @@ describe("checkpoint", () => {
     expect(results[1]).toEqual(results[0]!);
   });
 
-  test("keeps only its inputs until the backward pass", () => {
+  test("checkpoint keeps only its inputs until the backward pass", () => {
     const made: Tensor[] = [];
     const body = (x: Tensor): Tensor => {
       made.push(tanh(x), tanh(tanh(x)));
@@ -303,7 +303,7 @@ describe("checkpoint", () => {
     expect(block!.parameters().every(({ grad }) => grad !== null)).toBe(true);
   });
 
-  test("several inputs, of which a body uses some twice", () => {
+  test("several inputs work, of which a body uses some twice", () => {
     const [a, b] = [randn([3], { requiresGrad: true }), randn([3], { requiresGrad: true })];
     sum(nn.checkpoint((x, y) => add(mul(x, x), mul(x, y)), a, b)).backward();
     expect(errorOf(a.grad!, add(mul(a.detach(), 2), b.detach()))).toBeLessThan(1e-6);

@@ -45,7 +45,7 @@ const llama = (options: Partial<nn.LlamaOptions> = {}) =>
 const largest = (x: Tensor): number => Number(amax(x.abs()).item());
 const apart = (got: Tensor, want: Tensor): number => largest(got.sub(want)) / largest(want);
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("models on %s match plain operations", (backend) => {
   test("GPT's logits, loss and gradients match plain operations", () =>
     withBackend(backend, () => {
       const model = gpt({ dtype: "float64" });
@@ -63,8 +63,8 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     }));
 });
 
-describe("architecture", () => {
-  test("GPT: names, shapes and numbers of parameters", () => {
+describe("architectures have the right parameters", () => {
+  test("GPT has its names, shapes and numbers of parameters", () => {
     const shapes = [...gpt().namedParameters()].map(([name, { shape }]) => `${name} ${shape.join("x")}`);
     expect(shapes.length).toBe(2 + 2 * 12 + 2);
     expect(shapes.slice(0, 8)).toEqual([
@@ -87,7 +87,7 @@ describe("architecture", () => {
     expect(model.summary()).toContain("124,439,808 parameters, 498 MB");
   });
 
-  test("without biases, and with an untied head", () => {
+  test("GPT may have no biases, and an untied head", () => {
     const model = gpt({ bias: false, tied: false });
     expect([...model.namedParameters().keys()].filter((name) => name.endsWith("bias"))).toEqual([]);
     expect([...model.namedParameters().keys()].at(-1)).toBe("head.weight");
@@ -95,7 +95,7 @@ describe("architecture", () => {
     expect(llama({ tied: true }).head).toBeNull();
   });
 
-  test.each(["float16", "bfloat16"] as const)("trains in %s", (dtype) => {
+  test.each(["float16", "bfloat16"] as const)("GPT trains in %s", (dtype) => {
     const model = gpt({ dtype: "float32" }).to(dtype);
     const optimizer = new optim.AdamW(model.parameters(), { lr: 0.01, masterWeights: true });
     const losses = Array.from({ length: 15 }, () => {
@@ -120,7 +120,7 @@ describe("architecture", () => {
   });
 });
 
-describe.each(tested.filter((name) => name !== "reference"))("on %s, as on reference", (backend) => {
+describe.each(tested.filter((name) => name !== "reference"))("results on %s equal reference", (backend) => {
   const on = <Result>(name: BackendName, body: () => Result): Result => {
     const why = whyUnavailable(name);
     if (why) throw new Error(`${name} can't be tested: ${why}`);
@@ -143,7 +143,7 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
   const gradientsOf = (tensors: ReadonlyMap<string, Tensor>): Map<string, number[]> =>
     new Map([...tensors].map(([name, { grad }]) => [`gradient of ${name}`, numbers(grad!)]));
 
-  test("a block with dropout, and its gradients", () => {
+  test("a block with dropout has equal results and gradients", () => {
     expectSame(() => {
       manualSeed(6);
       const options = {
@@ -165,7 +165,7 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
     }, 1e-5);
   });
 
-  test("a GPT: logits, gradients, and a step of training", () => {
+  test("a GPT has equal logits, gradients, and results of a training step", () => {
     expectSame(() => {
       const model = gpt({ dropout: 0 });
       const optimizer = new optim.AdamW(model.parameters(), { lr: 0.01 });
@@ -181,7 +181,7 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
     }, 2e-5);
   });
 
-  test("tokens one by one, until the cache is full", () => {
+  test("tokens one by one are equal, until the cache is full", () => {
     expectSame(() => {
       const model = llama({ layers: 1 }).eval();
       using cache = model.newCache();
@@ -202,7 +202,7 @@ describe("models reject", () => {
     ["no tokens", tensor([[]], { dtype: "int32" }), "wrongShape", ShapeError],
     ["tokens without a batch", tensor([1, 2], { dtype: "int32" }), "wrongShape", ShapeError],
     ["tokens that are not integers", tensor([[1, 2]]), "notIntegers", DTypeError],
-  ])("%s", (_, given, code, kind) => {
+  ])("models reject %s", (_, given, code, kind) => {
     for (const model of [gpt(), llama()]) {
       const forward = () => withBackend("cpu", () => model.forward(given));
       expect(forward).toThrow(kind);
@@ -210,14 +210,14 @@ describe("models reject", () => {
     }
   });
 
-  test("tokens beyond the remaining context of a cache", () => {
+  test("models reject tokens beyond the remaining context of a cache", () => {
     const model = gpt().eval();
     using cache = model.newCache();
     noGrad(() => model.forward(whole([[1, 2, 3, 4]]), { cache }));
     expect(() => model.forward(whole([[1, 2, 3]]), { cache })).toThrow("expected at most 6 tokens, got 3 after 4");
   });
 
-  test("a number of heads that does not divide the width, and numbers out of range", () => {
+  test("models reject a number of heads that does not divide the width, and numbers out of range", () => {
     expect(() => gpt({ heads: 3 })).toThrow("expected width to be a multiple of heads, got 8 and 3");
     const message = "expected heads to be a multiple of keyValueHeads";
     expect(() => llama({ width: 8, heads: 4, keyValueHeads: 3 })).toThrow(message);

@@ -10,7 +10,7 @@ const [first, second] = [
 ];
 const load = async (name: string) => (await nn.loadModel(folderOf(name), { dtype: "float32" })).model;
 
-describe.each(["gpt2", "llama", "gemma2", "phi3"])("%s", (name) => {
+describe.each(["gpt2", "llama", "gemma2", "phi3"])("packed texts in the model %s", (name) => {
   test("texts in a row have the logits that they have alone", async () => {
     const model = await load(name);
     const logits = (tokens: readonly number[], inputs?: nn.LanguageModelInputs): Tensor =>

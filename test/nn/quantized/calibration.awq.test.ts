@@ -50,13 +50,16 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
     return { own, error: errorOf(x, exact, undone), nearest: errorOf(x, exact, nearest), magnitudes, scales };
   }
 
-  test.each([1, 8, 40])("has the stated error, at most that of nearest rounding, with outliers of %d", (outlier) => {
-    const { own, error, nearest } = found(outlier);
-    expect(Math.abs(own.error / error - 1)).toBeLessThan(1e-9);
-    expect(error).toBeLessThanOrEqual(nearest * (1 + 1e-9));
-  });
+  test.each([1, 8, 40])(
+    "scaleColumns has the stated error, at most that of nearest rounding, with outliers of %d",
+    (outlier) => {
+      const { own, error, nearest } = found(outlier);
+      expect(Math.abs(own.error / error - 1)).toBeLessThan(1e-9);
+      expect(error).toBeLessThanOrEqual(nearest * (1 + 1e-9));
+    },
+  );
 
-  test("halves the error if some columns of x are much larger than others", () => {
+  test("scaleColumns halves the error if some columns of x are much larger than others", () => {
     const { error, nearest, magnitudes, scales } = found(40);
     expect(error).toBeLessThan(0.5 * nearest);
     const alpha = Math.log(scales[5]! / scales[6]!) / Math.log(magnitudes[5]! / magnitudes[6]!);
@@ -65,7 +68,7 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
       expect(Math.abs(scales[k]! / scales[6]! / (magnitudes[k]! / magnitudes[6]!) ** alpha - 1)).toBeLessThan(1e-5);
   });
 
-  test("leaves columns unchanged if all inputs are alike", () => {
+  test("scaleColumns leaves columns unchanged if all inputs are alike", () => {
     const own = scaleColumns(
       w,
       new Float64Array(width).fill(3),

@@ -22,11 +22,11 @@ function correlated(count: number, width: number, seed: number): Tensor {
   return base.matmul(mix).add(normal([count, width], seed + 1).mul(0.3));
 }
 
-describe("calibrate", () => {
+describe("calibrate records the inputs of layers", () => {
   const model = new nn.Sequential(new nn.Linear(32, 16), new nn.Linear(16, 4));
   const batches = [correlated(20, 32, 1), correlated(7, 32, 5)];
 
-  test("records the largest magnitudes and the products of inputs, over all batches", () => {
+  test("calibrate records the largest magnitudes and the products of inputs, over all batches", () => {
     const calibration = nn.calibrate(model, batches, { products: true });
     expect([...calibration.keys()]).toEqual(["0", "1"]);
     const { rows, ranges, products } = calibration.get("0")!;
@@ -46,7 +46,7 @@ describe("calibrate", () => {
     expect(nn.calibrate(model, batches).get("0")!.products).toBeNull();
   });
 
-  test("leaves the model unchanged, also if it fails", () => {
+  test("calibrate leaves the model unchanged, also if it fails", () => {
     const own = new nn.Sequential(new nn.Linear(32, 16), new nn.Dropout(0.5));
     nn.calibrate(own, batches);
     expect([Object.keys(own), own.training]).toEqual([["0", "1", "training"], true]);
@@ -55,7 +55,7 @@ describe("calibrate", () => {
     expect(Object.hasOwn((own as unknown as { 0: nn.Linear })[0], "forward")).toBe(false);
   });
 
-  test("accepts models of tokens, and rejects empty batches", () => {
+  test("calibrate accepts models of tokens, and rejects empty batches", () => {
     const gpt = new nn.GPT({ vocabularySize: 8, contextLength: 8, layers: 1, heads: 1, width: 32 });
     const calibration = nn.calibrate(gpt, [tensor([[1, 2, 3]], { dtype: "int32" })]);
     expect(calibration.get("blocks.0.feedForward.down")!.ranges.shape).toEqual([128]);
@@ -79,7 +79,7 @@ describe("quantizeModel with a calibration", () => {
     { bits: 3, groupSize: 64 },
     { bits: 4, groupSize: 128 },
     { bits: 4, groupSize: 32, symmetric: true },
-  ] as const)("has a smaller error on inputs that were not used for calibration: %p", (format) => {
+  ] as const)("calibration gives a smaller error on inputs that it did not see: %p", (format) => {
     const [plain, own] = [layer(), layer()];
     nn.quantizeModel(plain, { format });
     nn.quantizeModel(own, { format, calibration: nn.calibrate(layer(), [training], { products: true }) });
@@ -87,7 +87,7 @@ describe("quantizeModel with a calibration", () => {
     expect(errorOf(own)).toBeLessThan(0.6 * errorOf(plain));
   });
 
-  test("rounds to a group's nearest levels if inputs are uncorrelated", () => {
+  test("levels are a group's nearest ones if inputs are uncorrelated", () => {
     const identity = Array.from({ length: width }, (_, i) =>
       Array.from({ length: width }, (_, j) => (i === j ? 1 : 0)),
     );
@@ -98,7 +98,7 @@ describe("quantizeModel with a calibration", () => {
     expect(numbers(dequantize(weightOf(own)))).toEqual(numbers(dequantize(weightOf(plain))));
   });
 
-  test("uses the method that `rounding` names, and GPTQ by default", () => {
+  test("quantizeModel uses the method that `rounding` names, and GPTQ by default", () => {
     const format = { bits: 3, groupSize: 32 } as const;
     const calibration = nn.calibrate(layer(), [training], { products: true });
     const weights = (options: Partial<nn.QuantizeModelOptions>): number[] => {
@@ -116,7 +116,7 @@ describe("quantizeModel with a calibration", () => {
     expect(() => weights({ rounding: "gptq" })).toThrow('rounding: "gptq" requires a calibration, got none');
   });
 
-  test("accepts inputs of zeros, and rejects ranges alone and products of other sizes", () => {
+  test("inputs of zeros are accepted; ranges alone and products of other sizes are rejected", () => {
     const format = { bits: 4, groupSize: 32 } as const;
     const zeros = nn.calibrate(layer(), [held.mul(0)], { products: true });
     expect(() => nn.quantizeModel(layer(), { format, calibration: zeros })).not.toThrow();

@@ -28,8 +28,8 @@ function run(layer: DecoderAttention, reason = "three layers", own = x) {
   return { together: callsOf("preferred") - before[0], apart: callsOf(reason) - before[1], values };
 }
 
-describe("queries, keys and values", () => {
-  test.each(["exact", "fast"] as const)("%s: one operation, with the bits of three", (precision) => {
+describe("queries, keys and values are computed in one operation", () => {
+  test.each(["exact", "fast"] as const)("%s: one operation has the bits of three", (precision) => {
     const layer = made([], precision);
     const own = run(layer);
     expect([own.together, own.apart]).toEqual([1, 0]);
@@ -42,7 +42,7 @@ describe("queries, keys and values", () => {
     expect(run(layer).together).toBe(1);
   });
 
-  test("use separate products if the layers differ, and codepaths() says why", () => {
+  test("separate products are used if the layers differ, and codepaths() says why", () => {
     const fast = made();
     (fast.value as nn.QuantizedLinear).precision = "fast";
     expect(run(fast, "three layers: query is exact, key is exact, value is fast").apart).toBe(1);
@@ -56,15 +56,18 @@ describe("queries, keys and values", () => {
     expect(run(plain)).toMatchObject({ together: 0, apart: 0 });
   });
 
-  test.each(["x", "a bias"] as const)("are separate if %s needs a gradient, and all three have one", (which) => {
-    const [own, layer] = [x.clone(), made()];
-    for (const parameter of layer.parameters()) parameter.requiresGrad = false;
-    const asked = which === "x" ? own : layer.key!.bias!;
-    asked.requiresGrad = true;
-    const reason = "three layers: x or a bias needs a gradient";
-    const before = callsOf(reason);
-    on("cpu", () => layer.forward(own).sum().backward());
-    expect(callsOf(reason) - before).toBe(1);
-    expect(asked.grad!.shape).toEqual([...asked.shape]);
-  });
+  test.each(["x", "a bias"] as const)(
+    "separate products are used if %s needs a gradient, and all three have one",
+    (which) => {
+      const [own, layer] = [x.clone(), made()];
+      for (const parameter of layer.parameters()) parameter.requiresGrad = false;
+      const asked = which === "x" ? own : layer.key!.bias!;
+      asked.requiresGrad = true;
+      const reason = "three layers: x or a bias needs a gradient";
+      const before = callsOf(reason);
+      on("cpu", () => layer.forward(own).sum().backward());
+      expect(callsOf(reason) - before).toBe(1);
+      expect(asked.grad!.shape).toEqual([...asked.shape]);
+    },
+  );
 });

@@ -59,7 +59,7 @@ const formats = {
   symmetric: quantize(weights, { bits: 8, symmetric: true, scaleDType: "float16" }),
 };
 
-describe.each(Object.entries(formats))("%s", (_, w) => {
+describe.each(Object.entries(formats))("quantized layers, %s", (_, w) => {
   const bias = normal([24], 3);
   const x = normal([2, 3, 256], 2);
 
@@ -129,11 +129,11 @@ test("quantized layers print their format and sizes", () => {
   expect(summary).toContain("6,168 in buffers, 3.55 KB"); // 24 rows of 8 blocks of 18 bytes, and 24 floats
 });
 
-describe("Int4Linear", () => {
+describe("Int4Linear holds weights in four bits", () => {
   const linear = new nn.Linear(128, 16, { generator: new Generator(3) });
   const x = normal([5, 128], 4);
 
-  test("holds four bits, and multiplies with the dequantized weights", () => {
+  test("Int4Linear holds four bits, and multiplies with the dequantized weights", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { groupSize: 32 });
     expect(layer.weight.format).toEqual({ bits: 4, groupSize: 32, symmetric: false });
     expect(layer.bias).toBe(linear.bias);
@@ -141,7 +141,7 @@ describe("Int4Linear", () => {
     expect(nn.Int4Linear.fromLinear(linear).weight.format).toMatchObject({ groupSize: 64 });
   });
 
-  test("with dequantOnLoad is a layer in float16, and stores four bits", () => {
+  test("Int4Linear with dequantOnLoad is a layer in float16, and stores four bits", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { dequantOnLoad: true });
     const half = dequantize(layer.weight, { dtype: "float16" });
     // the result in float16 is off by half a unit in its last place; x was rounded to float16
@@ -156,7 +156,7 @@ describe("Int4Linear", () => {
     expectClose(numbers(given.grad!), product(ones([5, 16]), half.to("float32").transpose(0, 1).contiguous()), 2e-2);
   });
 
-  test("with dequantOnLoad follows a loaded state", () => {
+  test("Int4Linear with dequantOnLoad follows a loaded state", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { dequantOnLoad: true });
     const other = nn.Int4Linear.fromLinear(new nn.Linear(128, 16, { generator: new Generator(9) }));
     const before = numbers(layer.forward(x));
@@ -166,7 +166,7 @@ describe("Int4Linear", () => {
     expectClose(after, numbers(other.forward(x)), 0.01);
   });
 
-  test("rejects weights of other formats, and widths that are not whole groups", () => {
+  test("Int4Linear rejects weights of other formats, and widths that are not whole groups", () => {
     expect(() => new nn.Int4Linear(quantizeGgml(zeros([1, 32]), "q4_0"))).toThrow("expected affine weights of 4 bits");
     expect(() => new nn.Int4Linear(quantize(zeros([1, 64]), { bits: 8 }))).toThrow(ArgumentError);
     expect(() => nn.Int4Linear.fromLinear(new nn.Linear(100, 2))).toThrow(ShapeError);
@@ -178,13 +178,13 @@ describe.each([
   ["GPT", () => gpt()],
   ["GPT with a head", () => gpt({ tied: false, bias: false })],
   ["Llama", () => llama()],
-] as const)("quantizeModel of %s", (_, make) => {
+] as const)("quantizeModel of %s changes the logits little", (_, make) => {
   test.each([
     ["q8_0", "q8_0", 0.02],
     ["q4_0", "q4_0", 0.3],
     ["8 bits", { bits: 8, groupSize: 64 }, 0.02],
     ["symmetric 4 bits", { bits: 4, groupSize: 32, symmetric: true }, 0.3],
-  ] as const)("in %s gives nearly the same logits", (_name, format, bound) => {
+  ] as const)("a model quantized in %s gives nearly the same logits", (_name, format, bound) => {
     const [exact, model] = [make(), make()];
     const report = nn.quantizeModel(model, { format });
     const [expected, got] = [exact, model].map((each) => numbers(noGrad(() => each.forward(tokens))));
@@ -198,7 +198,7 @@ describe.each([
     expect(model.training).toBe(false);
   });
 
-  test("reports each layer's error and the total bytes", () => {
+  test("quantizeModel reports each layer's error and the total bytes", () => {
     const [exact, model] = [make(), make()];
     const report = nn.quantizeModel(model, { format: "q4_0" });
     const before = exact.stateDict();
@@ -233,29 +233,32 @@ describe.each([
     }
   });
 
-  test.each(["safetensors", "gguf"])("is loaded from a %s file with the same logits", async (kind) => {
-    const model = make();
-    nn.quantizeModel(model, { format: "q5_1" });
-    const path = folder.file(`model.${kind}`);
-    await (kind === "gguf" ? io.saveGguf : io.saveSafetensors)(path, model.quantizedState());
-    const again = make();
-    for (const parameter of again.parameters()) noGrad(() => parameter.fill_(0));
-    nn.loadQuantized(again, io.loadWeights(path));
-    const expected = numbers(noGrad(() => model.forward(tokens)));
-    expect(numbers(noGrad(() => again.forward(tokens)))).toEqual(expected);
-    // a quantized model loads the state in parts and in one piece
-    for (const state of [model.stateDict(), model.quantizedState(), io.loadWeights(path)]) {
-      const third = make();
-      for (const parameter of third.parameters()) noGrad(() => parameter.mul_(2));
-      nn.quantizeModel(third, { format: "q5_1" });
-      expect(third.loadStateDict(state)).toEqual({ missing: [], unexpected: [] });
-      expect(numbers(noGrad(() => third.forward(tokens)))).toEqual(expected);
-    }
-  });
+  test.each(["safetensors", "gguf"])(
+    "a quantized model is loaded from a %s file with the same logits",
+    async (kind) => {
+      const model = make();
+      nn.quantizeModel(model, { format: "q5_1" });
+      const path = folder.file(`model.${kind}`);
+      await (kind === "gguf" ? io.saveGguf : io.saveSafetensors)(path, model.quantizedState());
+      const again = make();
+      for (const parameter of again.parameters()) noGrad(() => parameter.fill_(0));
+      nn.loadQuantized(again, io.loadWeights(path));
+      const expected = numbers(noGrad(() => model.forward(tokens)));
+      expect(numbers(noGrad(() => again.forward(tokens)))).toEqual(expected);
+      // a quantized model loads the state in parts and in one piece
+      for (const state of [model.stateDict(), model.quantizedState(), io.loadWeights(path)]) {
+        const third = make();
+        for (const parameter of third.parameters()) noGrad(() => parameter.mul_(2));
+        nn.quantizeModel(third, { format: "q5_1" });
+        expect(third.loadStateDict(state)).toEqual({ missing: [], unexpected: [] });
+        expect(numbers(noGrad(() => third.forward(tokens)))).toEqual(expected);
+      }
+    },
+  );
 });
 
-describe("quantizeModel", () => {
-  test("quantizes the named layers, by path, pattern or both", () => {
+describe("quantizeModel selects layers", () => {
+  test("quantizeModel quantizes the named layers, by path, pattern or both", () => {
     const quantizedLayers = (options: Omit<nn.QuantizeModelOptions, "format">) =>
       nn
         .quantizeModel(gpt({ layers: 1 }), { format: "q8_0", ...options })
@@ -283,7 +286,7 @@ describe("quantizeModel", () => {
     expect(got).toEqual(expected!);
   });
 
-  test("uses llama.cpp's substitute for rows of partial super-blocks, and leaves rows of partial blocks", () => {
+  test("rows of partial super-blocks get llama.cpp's substitute, and rows of partial blocks stay", () => {
     const format = (own: string, width: number) => {
       const model = new nn.Sequential(new nn.Linear(width, 2));
       return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0]!.format;
@@ -319,7 +322,7 @@ describe("quantizeModel", () => {
     expect(errorOf()).not.toBe(errorOf(other));
   });
 
-  test("replaces nothing if weights can't be quantized", () => {
+  test("quantizeModel replaces nothing if weights can't be quantized", () => {
     const model = gpt();
     const { weight } = model.blocks[1]!.feedForward.down as nn.Linear;
     noGrad(() => weight.fill_(Number.NaN));
@@ -327,7 +330,7 @@ describe("quantizeModel", () => {
     expect(model.modules().some((part) => part instanceof nn.QuantizedLinear)).toBe(false);
   });
 
-  test("keeps tied layers tied", () => {
+  test("quantizeModel keeps tied layers tied", () => {
     class Tied extends nn.Module<[tokens: Tensor], Tensor> {
       readonly embedding = new nn.Embedding(8, 32);
       readonly head = new nn.Linear(32, 8, false);
@@ -351,7 +354,7 @@ describe("quantizeModel", () => {
     expect(again.head.weight as unknown).toBe(again.embedding.weight);
   });
 
-  test("ignores parts of a packed weight under another program's names", () => {
+  test("quantizeModel ignores parts of a packed weight under another program's names", () => {
     const model = gpt();
     nn.quantizeModel(model, { format: "q8_0" });
     expect(() => model.huggingFaceState()).toThrow("expected a model without quantized weights, got tokenEmbedding");
@@ -393,7 +396,7 @@ describe("mismatching states are rejected", () => {
     throw new Error("it was taken");
   };
 
-  test("another format with as many bytes", () => {
+  test("another format with as many bytes is rejected", () => {
     const other = gpt();
     nn.quantizeModel(other, { format: "iq4_nl" });
     const error = problem(() => model.loadStateDict(other.quantizedState()));
@@ -402,7 +405,7 @@ describe("mismatching states are rejected", () => {
     expect(error.message).toContain("got a quantized iq4_nl[40, 64]");
   });
 
-  test("a quantized state in a plain model, and the other way round", () => {
+  test("a quantized state in a plain model is rejected, and the other way round", () => {
     expect(problem(() => gpt().loadStateDict(model.quantizedState())).different).toContain("tokenEmbedding.weight");
     expect(problem(() => model.loadStateDict(gpt().stateDict())).different).toContain("tokenEmbedding.weight");
   });
@@ -420,8 +423,8 @@ describe("mismatching states are rejected", () => {
   });
 });
 
-describe('a model with the precision "fast"', () => {
-  test("multiplies with x in 8 bits in its layers and its tied head, and no other model does", () => {
+describe('a model with the precision "fast" multiplies in 8 bits', () => {
+  test("its layers and its tied head multiply with x in 8 bits, and no other model does", () => {
     const [exact, fast] = [gpt({ tied: true }), gpt({ tied: true })];
     nn.quantizeModel(exact, { format: "q8_0" });
     nn.quantizeModel(fast, { format: "q8_0", precision: "fast" });
@@ -457,7 +460,7 @@ describe('a model with the precision "fast"', () => {
   });
 });
 
-describe("a gated feed-forward", () => {
+describe("a quantized feed-forward reads both weights in one pass", () => {
   const callsOf = (operation: string, start = "") =>
     codepaths().reduce(
       (sum, own) => sum + (own.operation === operation && own.reason.startsWith(start) ? own.calls : 0),
@@ -481,7 +484,7 @@ describe("a gated feed-forward", () => {
     };
   };
 
-  test("multiplies with both weights in one pass, with the bits of two", () => {
+  test("the feed-forward multiplies with both weights in one pass, with the bits of two", () => {
     const layer = made();
     const own = run(layer);
     expect([own.fused, own.apart]).toEqual([1, 0]);
@@ -494,7 +497,7 @@ describe("a gated feed-forward", () => {
     expect(run(layer).fused).toBe(1);
   });
 
-  test("uses separate products if the two layers differ, and codepaths() says why", () => {
+  test("the feed-forward uses separate products if the two layers differ, and codepaths() says why", () => {
     const reasonsOf = () =>
       codepaths().flatMap(({ operation, reason }) => (operation === "quantizedSwiglu" ? [reason] : []));
     const fast = made();
@@ -513,7 +516,7 @@ describe("a gated feed-forward", () => {
     expect([run(plain).fused, run(plain).apart]).toEqual([0, 0]);
   });
 
-  test("keeps both products if x needs a gradient", () => {
+  test("the feed-forward keeps both products if x needs a gradient", () => {
     const own = x.clone();
     own.requiresGrad = true;
     const before = callsOf("quantizedSwiglu", "two layers: x needs a gradient");
@@ -521,7 +524,7 @@ describe("a gated feed-forward", () => {
     expect(callsOf("quantizedSwiglu", "two layers: x needs a gradient") - before).toBe(1);
   });
 
-  test("gives a decoder the same logits fused and separate", () => {
+  test("a decoder has the same logits with a fused and a separate feed-forward", () => {
     const options = { vocabularySize: 40, contextLength: 16, heads: 2, width: 64, layers: 2, hidden: 96 };
     const model = new nn.Llama({ ...options, generator: new Generator(7) });
     nn.quantizeModel(model, { format: "q8_0" });

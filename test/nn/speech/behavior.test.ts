@@ -158,7 +158,7 @@ test("a batch of features has those of its rows", () => {
   for (const [at, row] of rows.entries()) expect(errorOf(both.select(0, at), nn.logMelFeatures(row))).toBe(0);
 });
 
-describe("formats", () => {
+describe("transcripts are written in several formats", () => {
   const chances = { averageLogProbability: 0, compressionRatio: 1, noSpeechProbability: 0, temperature: 0 };
   const segment = (start: number, end: number, text: string) => ({
     ...{ id: 0, seek: 0, start, end, text, tokens: [1], ...chances },
@@ -182,7 +182,7 @@ describe("formats", () => {
     }
   });
 
-  test("an arrow in a text does not end a subtitle; lines, numbers and JSON", () => {
+  test("an arrow in a text does not end a subtitle; lines, numbers and JSON are kept", () => {
     const given = transcript(segment(0, 1, " a --> b"), segment(1, 2, " c"));
     expect(nn.formatTranscription(given, "srt")).toBe(
       "1\n00:00:00,000 --> 00:00:01,000\na -> b\n\n2\n00:00:01,000 --> 00:00:02,000\nc\n\n",
@@ -230,7 +230,7 @@ test("a folder whose generation_config.json lacks languages has those of its tok
   expect([small.settings!.languages.size, small.settings!.tasks.size]).toEqual([0, 0]); // a small vocabulary: English
 });
 
-test("quantized weights", async () => {
+test("speech models with quantized weights transcribe", async () => {
   const wide = { ...many, config: { ...many.config, d_model: 32 } };
   const exact = await loadSpeech(folder.file("wide"), wide);
   const { model: quantized, report } = await nn.loadModel<nn.Whisper>(folder.file("wide"), { quantize: "q8_0" });
@@ -244,7 +244,7 @@ test("quantized weights", async () => {
   expect(errorOf(got, wanted)).toBeWithin(1e-6, 0.05);
 });
 
-test.each(programsOf("docs/speech.md"))("docs/speech.md: $title", (example) => {
+test.each(programsOf("docs/speech.md"))("the program of docs/speech.md runs: $title", (example) => {
   const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", example.program], {
     ...{ cwd: packageRoot, env: { ...process.env, ORCHARD_BACKEND: "cpu" } },
   });

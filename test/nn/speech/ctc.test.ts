@@ -15,13 +15,13 @@ async function load(name: string, own: CtcCase, changes?: object): Promise<nn.Wa
   return (await nn.loadModel<nn.Wav2Vec2>(folder.file(name), { dtype: "float32" })).model;
 }
 
-describe.each(named)("model %d, %s", (at, _, own) => {
+describe.each(named)("speech models with CTC: model %d, %s", (at, _, own) => {
   let model: nn.Wav2Vec2;
   beforeAll(async () => {
     model = await load(`${at}`, own);
   });
 
-  test("text, and the times of words", async () => {
+  test("text and times of words equal those of transformers", async () => {
     const result = await nn.transcribe(model, tensor(audio(own.audio)), { wordTimestamps: true });
     expect(result.text).toBe(own.text);
     const cased = (word: string) => (own.tokenizer["do_lower_case"] ? word.toLowerCase() : word);
@@ -35,7 +35,7 @@ describe.each(named)("model %d, %s", (at, _, own) => {
 
   if (!answers[`${at}.logits`]) return;
 
-  test("logits and gradients", () => {
+  test("logits and gradients equal those of transformers", () => {
     const logits = model.forward(weight("samples", [2, 330]));
     expect(
       errorOf(
@@ -75,7 +75,7 @@ function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
   return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end]!.grad!;
 }
 
-test("the names of weight norms in earlier versions", async () => {
+test("the names of weight norms in earlier versions are accepted", async () => {
   const older = (key: string) =>
     key
       .replace("parametrizations.weight.original0", "weight_g")
@@ -88,7 +88,7 @@ test("the names of weight norms in earlier versions", async () => {
   expect(errorOf(logits, answers["0.logits"]!)).toBeLessThan(CLOSE);
 });
 
-describe("options", () => {
+describe("CTC models have options for times and silence", () => {
   const own = cases[0]!;
   const recording = tensor(audio(own.audio));
 
@@ -103,7 +103,7 @@ describe("options", () => {
     expect(await nn.transcribe(model, tensor([0, 0, 0]))).toMatchObject({ text: "", segments: [] });
   });
 
-  test("a list of recordings, and float16", async () => {
+  test("a list of recordings, and float16, are accepted", async () => {
     await load("half", own);
     const { model } = await nn.loadModel<nn.Wav2Vec2>(folder.file("half"), { dtype: "float16" });
     const found = await nn.transcribe(model, [recording, recording]);
@@ -118,10 +118,10 @@ describe("options", () => {
     [{ language: "de" }, "language"],
     [{ task: "translate" as const }, "task"],
     [{ temperature: 0.5, initialPrompt: "x" }, "temperature, initialPrompt"],
-  ])("%o is rejected", async (options, names) => {
+  ])("the option %o is rejected", async (options, names) => {
     const model = await load("rejected", own);
     expect(nn.transcribe(model, recording, options)).rejects.toThrow(
-      `expected a Whisper model with the option ${names}, got a CTC model`,
+      `${names} requires a Whisper model, got a CTC model`,
     );
   });
 

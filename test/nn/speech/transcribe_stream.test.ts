@@ -38,28 +38,31 @@ async function streamed(model: nn.Whisper, chunks: AsyncIterable<nn.AudioChunk>,
   }
 }
 
-test.each([...fixture.models.entries()])("model %d: pieces have the segments of the whole", async (at, each) => {
-  const random = new Random(at + 1);
-  const model = await loadSpeech(folder.file(`model${at}`), each);
-  const samples = samplesOf(each.audio);
-  const { timestamps, condition: conditionOnPreviousText, maxTokens } = each;
-  const options = { ...greedy, timestamps, conditionOnPreviousText, maxTokens };
-  const whole = await nn.transcribe(model, tensor(samples), options);
-  const { segments, transcript } = await streamed(
-    model,
-    pieces(samples, random, [60_000, 2000, 161][at % 3]!),
-    options,
-  );
-  expect(segments.map(({ tokens, start, end }) => ({ tokens, start, end }))).toEqual(
-    whole.segments.map(({ tokens, start, end }) => ({ tokens, start, end })),
-  );
-  expect([transcript.text, transcript.duration, transcript.language]).toEqual([
-    whole.text,
-    whole.duration,
-    whole.language,
-  ]);
-  expect(transcript.segments).toEqual(segments);
-});
+test.each([...fixture.models.entries()])(
+  "model %d: pieces have the segments of the whole recording",
+  async (at, each) => {
+    const random = new Random(at + 1);
+    const model = await loadSpeech(folder.file(`model${at}`), each);
+    const samples = samplesOf(each.audio);
+    const { timestamps, condition: conditionOnPreviousText, maxTokens } = each;
+    const options = { ...greedy, timestamps, conditionOnPreviousText, maxTokens };
+    const whole = await nn.transcribe(model, tensor(samples), options);
+    const { segments, transcript } = await streamed(
+      model,
+      pieces(samples, random, [60_000, 2000, 161][at % 3]!),
+      options,
+    );
+    expect(segments.map(({ tokens, start, end }) => ({ tokens, start, end }))).toEqual(
+      whole.segments.map(({ tokens, start, end }) => ({ tokens, start, end })),
+    );
+    expect([transcript.text, transcript.duration, transcript.language]).toEqual([
+      whole.text,
+      whole.duration,
+      whole.language,
+    ]);
+    expect(transcript.segments).toEqual(segments);
+  },
+);
 
 test("segments of a window come before the samples of later windows", async () => {
   const each = fixture.models.find(({ english }) => !english)!;
@@ -81,7 +84,7 @@ test("an empty recording has no segments", async () => {
   expect([segments, transcript.text, transcript.duration]).toEqual([[], "", 0]);
 });
 
-test("other pieces are rejected", async () => {
+test("pieces that are not samples are rejected", async () => {
   const model = await loadSpeech(folder.file("refusing"), fixture.models[0]!);
   const call = (...values: unknown[]) => (nn.transcribeStream as (...values: unknown[]) => AsyncGenerator)(...values);
   expect(() => call(model, new Float32Array(8))).toThrow("expected audio to be an iterable of samples");

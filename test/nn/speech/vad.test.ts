@@ -35,7 +35,7 @@ const detector: nn.SpeechDetector = {
   },
 };
 
-test.each(drawn.map((own, at) => [at, own] as const))("ranges of drawn probabilities %d", (_, own) => {
+test.each(drawn.map((own, at) => [at, own] as const))("ranges of drawn probabilities equal silero's, %d", (_, own) => {
   const found = speechRanges(
     own.probabilities.map((hundredths) => hundredths / 100),
     own.samples,

@@ -32,18 +32,21 @@ const drawn = (
   casesOf(name).map((own, at) => [`${loss.name} ${at}`, loss, `${prefix}%.${at}`, own] as const),
 );
 
-test.each(drawn)("loss and gradients of %s", (_, lossOf, key, { shape, targets, options, loss, gradients }) => {
-  const [batch, queries] = shape;
-  const drawnWeight = (name: string, sizes: readonly number[]) =>
-    mul(weight(key.replace("%", name), sizes), 4) as Tensor;
-  const logits = leaf(noGrad(() => drawnWeight("logits", shape)));
-  const boxes = leaf(noGrad(() => sigmoid(drawnWeight("boxes", [batch, queries, 4])) as Tensor));
-  const got = lossOf({ logits, boxes }, targets, options);
-  expect(got.item()).toBeCloseTo(loss, 4);
-  backward(got);
-  expect(errorOf(logits.grad!, tensor(gradients.logits, { shape: [...shape] }))).toBeLessThan(1e-5);
-  expect(errorOf(boxes.grad!, tensor(gradients.boxes, { shape: [batch, queries, 4] }))).toBeLessThan(1e-5);
-});
+test.each(drawn)(
+  "loss and gradients of %s equal those of transformers",
+  (_, lossOf, key, { shape, targets, options, loss, gradients }) => {
+    const [batch, queries] = shape;
+    const drawnWeight = (name: string, sizes: readonly number[]) =>
+      mul(weight(key.replace("%", name), sizes), 4) as Tensor;
+    const logits = leaf(noGrad(() => drawnWeight("logits", shape)));
+    const boxes = leaf(noGrad(() => sigmoid(drawnWeight("boxes", [batch, queries, 4])) as Tensor));
+    const got = lossOf({ logits, boxes }, targets, options);
+    expect(got.item()).toBeCloseTo(loss, 4);
+    backward(got);
+    expect(errorOf(logits.grad!, tensor(gradients.logits, { shape: [...shape] }))).toBeLessThan(1e-5);
+    expect(errorOf(boxes.grad!, tensor(gradients.boxes, { shape: [batch, queries, 4] }))).toBeLessThan(1e-5);
+  },
+);
 
 /** Returns the minimal sum of costs by trying all assignments. */
 function leastOf(costs: readonly (readonly number[])[], used: ReadonlySet<number> = new Set()): number {

@@ -49,7 +49,7 @@ test("the least depth is black, and the largest white", () => {
   expect(() => nn.drawDepth(tensor([1]))).toThrow("expected [height, width]");
 });
 
-test("boxes of objects as SVG, which sharp draws", async () => {
+test("boxes of objects are drawn as SVG, which sharp renders", async () => {
   const box = { left: 8, top: 16, right: 40, bottom: 48 };
   const objects = [{ label: "<cat> & dog", score: 0.5, box }];
   const svg = nn.drawObjects(objects, { width: 480, height: 480 });

@@ -18,7 +18,7 @@ const rowsOf = (x: Tensor): number[][] => {
   return Array.from({ length: x.shape[0]! }, (_, row) => values.slice(row * width, (row + 1) * width));
 };
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("vectors of texts by the model %s", (name) => {
   test("padding and the order of batches do not change results", async () => {
     const path = folder.file(name);
     await writeModel(path, name, families[name].cases[0]!);
@@ -52,7 +52,7 @@ const columnsOf = (model: nn.Encoder, tokens: readonly number[]): number[][] => 
 };
 const unit = (row: readonly number[]): number[] => row.map((value) => value / Math.hypot(...row));
 
-test.each(poolings)("%s", async (pooling) => {
+test.each(poolings)("%s: vectors equal those of sentence-transformers", async (pooling) => {
   const model = await load(await folderOf(folder.file("bare"), "classify", { isBare: true }));
   const texts = Array.from({ length: 3 }, () => drawn(9));
   const wanted = texts.map((tokens) => columnsOf(model, tokens).map(formulas[pooling]));
@@ -101,7 +101,7 @@ const whole: Files = {
   "sentence_bert_config.json": { max_seq_length: 8, do_lower_case: false },
 };
 
-test("a folder of sentence-transformers: poolings, a linear layer, normalization, prompts and a limit", async () => {
+test("a folder of sentence-transformers loads: poolings, a linear layer, normalization, prompts, a limit", async () => {
   const path = await sentenceFolder("sentence", whole);
   const layer = { "linear.weight": weight("linear.weight", [6, 32]), "linear.bias": weight("linear.bias", [6]) };
   await io.saveSafetensors(join(path, "2_Dense", "model.safetensors"), layer);

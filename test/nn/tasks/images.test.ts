@@ -22,7 +22,7 @@ const softmax = (scores: readonly number[]) => {
 };
 const row = (x: { toArray(): unknown }) => (x.toArray() as number[][])[0]!;
 
-test("a classifier's labels, for images of any size and batches of any size", async () => {
+test("a classifier labels images of any size, in batches of any size", async () => {
   const model = smallVision(3);
   // without resizing, images of different sizes can't be in one batch
   model.processor = new nn.ImageProcessor({ rescale: 1 / 255 });
@@ -37,7 +37,7 @@ test("a classifier's labels, for images of any size and batches of any size", as
   }
 });
 
-test.each([false, true])("labels in words, with sigmoid: %p", async (sigmoid) => {
+test.each([false, true])("images are labeled in words, with sigmoid: %p", async (sigmoid) => {
   const { tokenizer } = await load(await folderOf(folder.file("bert"), "classify", { isBare: true }));
   const model = smallDual(tokenizer, sigmoid);
   const [image, labels, template] = [drawn(), ["one", "Three", "two"], "a {}!"];
@@ -56,7 +56,7 @@ test.each([false, true])("labels in words, with sigmoid: %p", async (sigmoid) =>
   expect(errorOf(await nn.embed(model, [[5, 6, 7]], { normalize: false }), vector)).toBeLessThan(1e-6);
 });
 
-test("vectors of images and texts, and files", async () => {
+test("images and texts have vectors in the same space, also from files", async () => {
   const { tokenizer } = await load(await folderOf(folder.file("bert"), "classify", { isBare: true }));
   const model = smallDual(tokenizer);
   const image = tensor(
@@ -74,7 +74,7 @@ test("vectors of images and texts, and files", async () => {
   expect(errorOf(texts.narrow(0, 2, 1), alone)).toBeLessThan(1e-6);
 });
 
-test("objects in images of different sizes", async () => {
+test("objects are found in images of different sizes", async () => {
   const [labels, images] = [2, Array.from({ length: 4 }, drawn)];
   const model = smallDetector(labels);
   const threshold = 0.3;

@@ -59,7 +59,7 @@ async function written(seed: string, { config, pooling, dense, shapes }: Model):
   return path;
 }
 
-describe.each(Object.entries(models))("%s", (seed, own) => {
+describe.each(Object.entries(models))("vectors of sentences by the decoder %s", (seed, own) => {
   test("texts of different lengths have the same vectors in batches and alone", async () => {
     const { model } = await nn.loadModel<nn.Encoder>(await written(seed, own), { dtype: "float32" });
     expect(model).toBeInstanceOf(Encoder);
@@ -70,7 +70,7 @@ describe.each(Object.entries(models))("%s", (seed, own) => {
   });
 });
 
-test("a saved state, gradients and adapters of the language model's layers", async () => {
+test("a saved state, gradients and adapters of the language model's layers work", async () => {
   const [[seed, own]] = Object.entries(models) as [[string, Model]];
   const { model } = await nn.loadModel<nn.Encoder>(await written(`${seed} `, own), { dtype: "float32" });
   const copy = new Encoder(model.description).eval();

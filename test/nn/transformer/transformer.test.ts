@@ -25,8 +25,8 @@ const attention = (options: nn.MultiheadAttentionOptions = {}) =>
   new nn.MultiheadAttention(8, 2, { batchFirst: true, ...seeded(), ...options });
 const valuesOf = (own: Tensor) => Array.from(own.dataSync() as Float32Array);
 
-describe("MultiheadAttention", () => {
-  test("is initialized as in PyTorch: Xavier's bounds, biases of 0", () => {
+describe("MultiheadAttention equals PyTorch's", () => {
+  test("MultiheadAttention is initialized as in PyTorch: Xavier's bounds, biases of 0", () => {
     const own = new nn.MultiheadAttention(64, 4, { addBiasKv: true, ...seeded() });
     const largest = (w: Tensor) => Math.max(...valuesOf(w).map(Math.abs));
     const bound = Math.sqrt(6 / (4 * 64)); // √(6 / (inputs + outputs)) of [3 · 64, 64]
@@ -40,7 +40,7 @@ describe("MultiheadAttention", () => {
     ]);
   });
 
-  test("drops weights in training only, with the global seed", () => {
+  test("MultiheadAttention drops weights in training only, with the global seed", () => {
     const own = attention({ dropout: 0.5 });
     const input = x(2, 5, 8);
     const run = (needWeights: boolean) => valuesOf(own.forward(input, input, input, { needWeights }).output);
@@ -65,7 +65,7 @@ describe("MultiheadAttention", () => {
     expect(valuesOf(needed.weights!).map(Number.isNaN)).toEqual([true, true, false, false]);
   });
 
-  test("accepts zero keys, and batches of size zero", () => {
+  test("MultiheadAttention accepts zero keys, and batches of size zero", () => {
     const { output } = attention().forward(x(2, 3, 8), zeros([2, 0, 8]), zeros([2, 0, 8]));
     expect(output.shape).toEqual([2, 3, 8]);
     expect(attention().forward(zeros([0, 3, 8]), zeros([0, 2, 8]), zeros([0, 2, 8])).output.shape).toEqual([0, 3, 8]);
@@ -100,13 +100,13 @@ describe("MultiheadAttention", () => {
       ArgumentError,
       /multiple of numHeads, got 8 and 3/,
     ],
-  ] as const)("rejects %s", (_, call, type, message) => {
+  ] as const)("MultiheadAttention rejects %s", (_, call, type, message) => {
     expect(call).toThrow(type as typeof ShapeError);
     expect(call).toThrow(message);
   });
 });
 
-describe("layers of transformers", () => {
+describe("stacks of transformer layers are built as in PyTorch", () => {
   const options = { dimFeedforward: 12, batchFirst: true, ...seeded() };
 
   test("a stack has independent copies of its layer", () => {
@@ -155,7 +155,7 @@ describe("layers of transformers", () => {
     expect(added).toEqual([[0, Number.NEGATIVE_INFINITY], [0, 0]]); // biome-ignore format: rows
   });
 
-  test("trains", () => {
+  test("a Transformer trains", () => {
     const model = new nn.Transformer({
       ...{ dModel: 16, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 32 },
       ...{ dropout: 0, batchFirst: true, ...seeded() },

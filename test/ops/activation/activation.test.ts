@@ -93,7 +93,7 @@ testSecondGradients({
 });
 
 describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
-  test("swiglu, broadcast, and with one gradient only", () => {
+  test("swiglu has gradients of gradients, broadcast, and with one gradient only", () => {
     withBackend(backend, () => {
       const operands = [leaf([3, 4], 1), leaf([3, 1], 2), leaf([4], 3)] as const;
       gradcheck(gradientOf(swiglu), [...operands]);
@@ -105,7 +105,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
   });
 });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("activations on %s", (backend) => {
   const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array, Number);
 
   test("infinities map to their limits, and gradients too; NaN stays", () => {
@@ -126,7 +126,7 @@ describe.each(tested)("on %s", (backend) => {
   test.each([
     ["halves", (x: Tensor) => chunk(x, 2, { dim: -1 })],
     ["pairs", (x: Tensor) => [slice(x, { dim: -1, step: 2 }), slice(x, { dim: -1, start: 1, step: 2 })]],
-  ] as const)("swiglu of a packed projection's %s", (_name, parts) => {
+  ] as const)("swiglu of a packed projection equals its formula: %s", (_name, parts) => {
     const random = new Random(5);
     const block = makeBlock({ shape: [5, 14] }, "float32", random);
     const weights = makeBlock({ shape: [5, 7] }, "float32", random).values;
@@ -154,7 +154,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-describe("on cpu", () => {
+describe("activations on cpu equal those of one thread", () => {
   const { native } = cpuLibrary();
   const { isa: initial, isas } = cpuInfo(native);
   afterAll(() => {
@@ -178,7 +178,7 @@ describe("on cpu", () => {
   }
   const wanted = withBackend("reference", computed);
 
-  test.each(isas)("with %s it equals reference, on one thread and on several", (isa) => {
+  test.each(isas)("activations with %s equal reference, on one thread and on several", (isa) => {
     configure(native, "isa", isa);
     configure(native, "threads", "1");
     const single = withBackend("cpu", computed);

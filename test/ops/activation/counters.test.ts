@@ -51,7 +51,7 @@ const leaf = (x: Tensor): Tensor => {
   return x;
 };
 
-describe.skipIf(!tested.includes("metal"))("on metal", () => {
+describe.skipIf(!tested.includes("metal"))("activations on metal access memory once", () => {
   afterAll(() => watch(false));
 
   const activations: readonly (readonly [string, (x: Tensor) => Tensor])[] = [
@@ -59,7 +59,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
     ["gelu by tanh", (x) => gelu(x, { approximate: "tanh" })],
     ["silu", (x) => silu(x)],
   ];
-  test.each(activations)("%s and its gradient", (_name, compute) => {
+  test.each(activations)("%s and its gradient access each element once", (_name, compute) => {
     for (const dtype of ["float32", "bfloat16"] as const) {
       const x = leaf(onMetal(() => transpose(filled([33, 31], dtype), 0, 1)));
       const forward = watched(dtype, () => compute(x));
@@ -74,7 +74,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
   test.each([
     ["halves", (x: Tensor) => chunk(x, 2, { dim: -1 })],
     ["pairs", (x: Tensor) => [slice(x, { dim: -1, step: 2 }), slice(x, { dim: -1, start: 1, step: 2 })]],
-  ] as const)("swiglu of %s, and both its gradients", (_name, parts) => {
+  ] as const)("swiglu of %s, and both its gradients, access each element once", (_name, parts) => {
     for (const dtype of ["float32", "float16"] as const) {
       const [gate, up] = onMetal(() => parts(filled([9, 46], dtype))).map(leaf) as [Tensor, Tensor];
       const { size } = gate;
@@ -86,7 +86,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
     }
   });
 
-  test("dropout", () => {
+  test("dropout accesses each element once", () => {
     for (const dtype of ["float32", "float16"] as const) {
       const x = leaf(filled([64, 33], dtype));
       const gradOutputs = [filled([64, 33], dtype)];
@@ -97,7 +97,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
     }
   });
 
-  test("rope of heads that are a transposed view", () => {
+  test("rope accesses each element once for heads that are a transposed view", () => {
     const x = leaf(onMetal(() => transpose(filled([2, 4, 3, 16], "float32"), 1, 2)));
     const forward = watched("float32", () => rope(x, { dim: 12 }));
     expect([forward.read, forward.written]).toEqual([x.size, x.size]);

@@ -47,7 +47,7 @@ testTable("dropout", [row(0.1), row(0.5)]);
 
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("dropout on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
   test("the gradient has the forward's pattern, which depends on an element's index and not on its address", () => {

@@ -13,7 +13,7 @@ const meanOf = (values: readonly number[]): number => values.reduce((sum, own) =
 /** A leaf that requires a gradient. */
 const leafOf = (x: Tensor): Tensor => Object.assign(x.detach(), { requiresGrad: true });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("rrelu and alphaDropout on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const generator = () => new Generator(7);
 

@@ -52,8 +52,8 @@ const cuts: Readonly<Record<string, Cut>> = {
   "fewer heads of keys and values": { heads: [4, 2, 2], order: [0, 1, 2] },
 };
 
-describe.each(tested)("on %s", (backend) => {
-  test.each(Object.keys(cuts))("%s: no copy, and the same bits as separate tensors", (name) => {
+describe.each(tested)("attention on parts of one tensor, on %s", (backend) => {
+  test.each(Object.keys(cuts))("%s need no copy, and have the same bits as separate tensors", (name) => {
     on(backend, () => {
       const together = gradientOf(cuts[name]!, (x) => x);
       const apart = gradientOf(cuts[name]!, (x) => transpose(clone(transpose(x, 1, 2)), 1, 2));

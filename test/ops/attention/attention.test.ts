@@ -17,7 +17,7 @@ import {
 } from "./cases.ts";
 import { checkCase, testCases } from "./run.ts";
 
-describe("attention", () => {
+describe("attention accepts large heads", () => {
   testCases("options alone", alone);
   testCases("triples", triples(11)); // triples contain every pair, and run in every dtype
   if (isExhaustive) {
@@ -35,20 +35,20 @@ describe("attention", () => {
       [dtype],
     );
   for (const backend of tested)
-    test(`dims over 256 on ${backend}`, () => {
+    test(`dims over 256 are accepted on ${backend}`, () => {
       for (const each of wide) checkCase(each, "float32", { name: `${backend} unfused`, backend, path: "unfused" });
     });
 });
 
-describe("the table of cases", () => {
-  test("has every option, and every pair of compatible options in a triple", () => {
+describe("the table of cases is complete", () => {
+  test("the table has every option, and every pair of compatible options in a triple", () => {
     expect(new Set(alone.flatMap(({ name }) => name.split(" ")[0]!))).toEqual(new Set(["plain", ...optionNames]));
     const inTriples = new Set(drawTriples(11).flatMap(pairsIn));
     expect(inTriples).toEqual(new Set(pairs.map((pair) => pair.toSorted().join("+"))));
     expect(pairs.length).toBeGreaterThan(150);
   });
 
-  test("has every size as the number of queries, of keys, and of elements of q's and of v's rows", () => {
+  test("the table has every size as the number of queries, of keys, and of elements of q's and of v's rows", () => {
     const all = [...sampledSizes(23), ...wide];
     for (const role of ["queries", "keys", "dim", "valueDim"] as const) {
       const sizes = new Set(all.map((each) => each[role]));

@@ -60,7 +60,7 @@ test("the forward keeps its operands and results, and nothing as large as the sc
   ]);
 });
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("the backward pass of attention on $name", (way) => {
   const gradients = (out: Tensor, operands: readonly Tensor[], options = {}) => {
     const gradOutputs = [randn(out.shape, { generator: new Generator(1) })];
     return grad(out, operands, { gradOutputs, ...options }).map(numbers);
@@ -165,7 +165,7 @@ test("a call keeps only its results: an operand's memory is released with the op
 const fused = ways.filter(({ path }) => path === "fused");
 const changes = fused.flatMap((from) => fused.map((to) => [from.backend, to.backend] as const));
 
-test.each(changes)("forward on %s, backward on %s", (from, to) => {
+test.each(changes)("forward on %s and backward on %s give the same gradients", (from, to) => {
   const operands = inputs();
   const cotangent = randn([1, 2, 6, 3], { generator: new Generator(1) });
   const passes = (forward: typeof from, backward: typeof to) =>
@@ -195,16 +195,16 @@ describe("gradients of third order", () => {
       return grad(sum(mul(second!, second!)), [q])[0]!;
     });
 
-  test("are rejected if attention is fused", () => {
+  test("third-order gradients are rejected if attention is fused", () => {
     expect(() => third("fused")).toThrow(/\[flashAttention\].*unfused/);
   });
 
-  test("are supported if attention is unfused", () => {
+  test("third-order gradients are supported if attention is unfused", () => {
     expect(numbers(third("unfused")).every(Number.isFinite)).toBe(true);
   });
 });
 
-describe("routes", () => {
+describe("the backend of attention is chosen by rules", () => {
   const backendsOf = (body: () => unknown) => {
     resetCodepaths();
     body();
@@ -234,10 +234,10 @@ describe("routes", () => {
   });
 });
 
-describe("scaledDotProductAttention", () => {
+describe("scaledDotProductAttention has PyTorch's names", () => {
   const same = (a: Tensor, b: Tensor) => expect(numbers(a)).toEqual(numbers(b));
 
-  test("equals flashAttention, with PyTorch's names", () => {
+  test("scaledDotProductAttention equals flashAttention, with PyTorch's names", () => {
     withBackend("reference", () => {
       const [q, k, v] = inputs();
       const [mask, bias] = [randn([6, 7], { generator }).gt(0), randn([6, 7], { generator })];
@@ -253,7 +253,7 @@ describe("scaledDotProductAttention", () => {
     });
   });
 
-  test("shares the heads of keys with enableGqa", () => {
+  test("scaledDotProductAttention shares the heads of keys with enableGqa", () => {
     withBackend("reference", () => {
       const [q, k, v] = [parameter(1, 4, 3, 2), parameter(1, 2, 3, 2), parameter(1, 2, 3, 2)];
       same(scaledDotProductAttention(q, k, v, { enableGqa: true }), flashAttention(q, k, v));

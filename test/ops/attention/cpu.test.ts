@@ -45,15 +45,15 @@ function results(leaves: readonly Tensor[], options: FlashAttentionOptions, grad
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 const allOf = (tensors: readonly Tensor[]): number[][] => tensors.map(numbersOf);
 
-describe.each(isas)("on %s", (isa) => {
+describe.each(isas)("attention on %s without a fused kernel", (isa) => {
   // Each option runs with one of four sizes, which differs from option to option.
   const rotated = alone.filter((_, at) => at % 4 === Math.floor(at / 4) % 4);
-  test.each(rotated.map((each) => [each.name, each] as const))("%s", (_, each) => {
+  test.each(rotated.map((each) => [each.name, each] as const))("%s equals the definition", (_, each) => {
     configure(native, "isa", isa);
     checkCase(each, "float32", way);
   });
 
-  test.each(["float64", "float16", "bfloat16"] as const)("%s", (dtype) => {
+  test.each(["float64", "float16", "bfloat16"] as const)("%s equals the definition", (dtype) => {
     configure(native, "isa", isa);
     checkCase(caseOf(["causal", "dropout", "grouped"], [1, 33, 65, 31, 20], 3), dtype, way);
   });
@@ -86,7 +86,7 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
       { cuSeqlens: bounds, causal: true },
       (i: number, j: number) => j <= i && sequenceOf(i) === sequenceOf(j),
     ],
-  ] as const)("%s", (_, options, attends) => {
+  ] as const)("%s are skipped without a change of the result", (_, options, attends) => {
     configure(native, "isa", isa);
     let pairs = 0;
     for (let i = 0; i < rows; i++) for (let j = 0; j < rows; j++) if (attends(i, j)) pairs++;
@@ -101,9 +101,9 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
   });
 });
 
-describe("several chunks of keys", () => {
+describe("several chunks of keys give the results of one", () => {
   const sizes = [2, 24, 600, 8, 5] as const;
-  test.each(["bhij", "ij", "hj", "bi", "i", "h"])("with a gradient of bias[%s]", (bias) => {
+  test.each(["bhij", "ij", "hj", "bi", "i", "h"])("several chunks of keys have a gradient of bias[%s]", (bias) => {
     checkCase({ ...caseOf(["causal"], sizes, 5), bias, name: `bias of ${bias}` }, "float32", way);
   });
 
@@ -112,12 +112,12 @@ describe("several chunks of keys", () => {
     ["packed", "softcap"],
     ["windowBoth", "grouped"],
     ["multiQuery", "logSumExp"],
-  ] as const)("with %s and %s", (first, second) => {
+  ] as const)("several chunks of keys are correct with %s and %s", (first, second) => {
     checkCase(caseOf([first, second], sizes, 6), "float32", way);
   });
 });
 
-describe("few queries, several chunks of keys", () => {
+describe("few queries use several chunks of keys", () => {
   const sizes = [2, 3, 2500, 20, 18] as const;
   test.each([
     ["grouped", "causal"],
@@ -125,15 +125,15 @@ describe("few queries, several chunks of keys", () => {
     ["packed", "softcap"],
     ["multiQuery", "sinks"],
     ["slopes", "mask"],
-  ] as const)("with %s and %s", (first, second) => {
+  ] as const)("few queries are correct with %s and %s", (first, second) => {
     checkCase(caseOf([first, second], sizes, 8), "float32", way);
   });
 
-  test.each(["bhij", "ij", "hj", "i"])("with bias[%s]", (bias) => {
+  test.each(["bhij", "ij", "hj", "i"])("few queries are correct with bias[%s]", (bias) => {
     checkCase({ ...caseOf(["causal"], sizes, 9), bias, name: `bias of ${bias}` }, "float16", way);
   });
 
-  test("have the same bits on any number of threads", () => {
+  test("few queries have the same bits on any number of threads", () => {
     const [q, k, v] = [parameter(1, 4, 2, 24), parameter(1, 2, 3000, 24), parameter(1, 2, 3000, 40)];
     const [first, ...others] = ["1", "2", "5"].map((threads) => {
       configure(native, "threads", threads);
@@ -142,7 +142,7 @@ describe("few queries, several chunks of keys", () => {
     for (const other of others) expect(other).toEqual(first!);
   });
 
-  test("a value that is not finite affects the queries that attend to it, and no other", () => {
+  test("with few queries, a value that is not finite affects only the queries that attend to it", () => {
     const [q, k, v] = [parameter(1, 1, 2, 8), parameter(1, 1, 1500, 8), parameter(1, 1, 1500, 8)];
     const last = tensor([...numbersOf(v).slice(0, -8), ...Array<number>(8).fill(Number.NaN)], { shape: v.shape });
     const [quiet, loud] = [v, last].map((values) =>
@@ -183,7 +183,7 @@ test("short heads are correct in panels of each width", () => {
   for (const rows of [9, 31, 64, 257]) checkCase(caseOf(["causal"], [2, rows, rows, 32, 16], 4), "float32", way);
 });
 
-describe("memory", () => {
+describe("the memory of attention is linear", () => {
   const megabyte = 2 ** 20;
   const rows = 8192; // a matrix of their scores takes 256 MB
   const run = () => {
@@ -197,12 +197,12 @@ describe("memory", () => {
     return withLimit;
   };
 
-  test("grows with the number of rows and not with its square", () => {
+  test("memory grows with the number of rows and not with its square", () => {
     const results = run()(48 * megabyte);
     for (const each of results) expect(numbersOf(each).every(Number.isFinite)).toBe(true);
   });
 
-  test("that is missing is an error, and nothing is kept", () => {
+  test("missing memory is an error, and nothing is kept", () => {
     const withLimit = run();
     const { liveBytes } = cpuStatistics(native);
     expect(() => withLimit(megabyte / 4)).toThrow(

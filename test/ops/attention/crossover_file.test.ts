@@ -87,7 +87,7 @@ test.each(foreign)("%s: the shipped table is used, and the problem names the fil
   expect(problem).toContain(why);
 });
 
-test("if its path is a folder, the shipped table is used and the problem is reported, without an error", () => {
+test("if the table's path is a folder, the shipped table is used and the problem is reported, without an error", () => {
   mkdirSync(path, { recursive: true });
   expect(readTable(path)).toEqual({ table: shippedTable, problem: expect.stringContaining(`${path} can't be read`) });
 });
@@ -121,7 +121,7 @@ test("a reader of the old file is not disturbed: the file is replaced, not writt
   expect(readTable(path).table).toEqual(tableOf(65_536));
 });
 
-test("the variable names the file, or says that there is none", () => {
+test("the variable names the table's file, or says that there is none", () => {
   expect(tablePath({ XDG_CACHE_HOME: "/c" })).toBe("/c/orchard/attention.json");
   expect(tablePath({ XDG_CACHE_HOME: "/c", ORCHARD_ATTENTION_TABLE: "/t.json" })).toBe("/t.json");
   expect(tablePath({ XDG_CACHE_HOME: "/c", ORCHARD_ATTENTION_TABLE: "none" })).toBeUndefined();

@@ -29,7 +29,7 @@ function isKept(p: number, key: PhiloxKey, sequence: number, head: number, i: nu
 const key: PhiloxKey = [0x12345678, 0x9abcdef0];
 const backends = tested.filter((backend) => !("missing" in attentionDropoutMask.implementations[backend]));
 
-describe.each(backends)("the mask on %s", (backend) => {
+describe.each(backends)("the mask of dropout is the same on %s", (backend) => {
   const draw = (p: number, shape: readonly number[], packed?: Parameters<typeof dropoutMask>[0]["packed"]) =>
     withStrict(true, () => withBackend(backend, () => dropoutMask({ dropout: dropoutOf(p, key), packed }, shape)));
 
@@ -39,7 +39,7 @@ describe.each(backends)("the mask on %s", (backend) => {
     [1, 2, 33, 40],
     [2, 1, 1, 65],
     [1, 1, 64, 3],
-  ])("matches its definition, for [%d, %d, %d, %d]", (batch, heads, queries, keys) => {
+  ])("the mask matches its definition, for [%d, %d, %d, %d]", (batch, heads, queries, keys) => {
     const expected = [];
     for (let b = 0; b < batch; b++)
       for (let h = 0; h < heads; h++)
@@ -50,13 +50,16 @@ describe.each(backends)("the mask on %s", (backend) => {
   test.each([
     [1, 70_001],
     [70_001, 1],
-  ])("matches its definition for %d queries and %d keys, whose positions have more than 16 bits", (queries, keys) => {
-    const kept = draw(0.4, [1, 1, queries, keys]).dataSync();
-    for (let at = 500; at <= 70_000; at += 500)
-      expect(kept[at]! !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
-  });
+  ])(
+    "the mask matches its definition for %d queries and %d keys, whose positions have more than 16 bits",
+    (queries, keys) => {
+      const kept = draw(0.4, [1, 1, queries, keys]).dataSync();
+      for (let at = 500; at <= 70_000; at += 500)
+        expect(kept[at]! !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
+    },
+  );
 
-  test("of packed sequences matches each in a separate batch", () => {
+  test("the mask of packed sequences matches each in a separate batch", () => {
     const sequences = [
       { queryStart: 0, queries: 3, keyStart: 0, keys: 5 },
       { queryStart: 3, queries: 0, keyStart: 5, keys: 2 },
@@ -71,13 +74,13 @@ describe.each(backends)("the mask on %s", (backend) => {
     expect(Array.from(draw(0.25, [1, 2, 9, 11], sequences).dataSync(), Boolean)).toEqual(expected);
   });
 
-  test.each([0.001, 0.1, 0.5, 0.9, 0.999])("keeps a fraction of 1 − %d, within 4 standard errors", (p) => {
+  test.each([0.001, 0.1, 0.5, 0.9, 0.999])("the mask keeps a fraction of 1 − %d, within 4 standard errors", (p) => {
     const kept = draw(p, [2, 4, 128, 129]).dataSync();
     const count = kept.reduce((sum, value) => sum + value, 0);
     expect(Math.abs(count - kept.length * (1 - p))).toBeLessThan(4 * Math.sqrt(kept.length * p * (1 - p)));
   });
 
-  test("neighbors are independent: of pairs of rows, columns and heads, p² are dropped together", () => {
+  test("neighbors in the mask are independent: of pairs of rows, columns and heads, p² are dropped together", () => {
     const [heads, rows, columns] = [4, 128, 128];
     const kept = draw(0.5, [1, heads, rows, columns]).dataSync();
     for (const step of [1, 2, 3, columns, 2 * columns, columns + 1, rows * columns]) {
@@ -89,7 +92,7 @@ describe.each(backends)("the mask on %s", (backend) => {
   });
 });
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("attention with dropout on $name", (way) => {
   const [heads, queries, keys] = [2, 5, 9];
   const range = (length: number) => Array.from({ length }, (_, index) => index);
   const inputs = () => {

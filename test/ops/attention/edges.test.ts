@@ -49,9 +49,9 @@ const masks: Readonly<Record<string, FlashAttentionOptions>> = {
   "a mask and dropout": { mask: tensor([true, false, true, true, false, true, true]), dropout: 0.4 },
 };
 
-describe.each(ways)("on $name", (way) => {
-  describe.each([Number.NaN, Infinity, -Infinity])("keys and values of %d", (loud) => {
-    test.each(Object.keys(masks))("have no effect if masked by %s", (name) => {
+describe.each(ways)("attention with infinite and missing operands on $name", (way) => {
+  describe.each([Number.NaN, Infinity, -Infinity])("masked keys and values of %d have no effect", (loud) => {
+    test.each(Object.keys(masks))("masked keys and values have no effect, masked by %s", (name) => {
       const [q, k, v] = [parameter(2, 1, 5, 8), parameter(2, 1, 7, 8), parameter(2, 1, 7, 3)];
       const options = () => ({ ...masks[name], generator: new Generator(2) });
       const quiet = results(way, [q, withRows(k, [1, 4], 0), withRows(v, [1, 4], 0)], options());
@@ -60,7 +60,7 @@ describe.each(ways)("on $name", (way) => {
       expect(quiet.flat().every(Number.isFinite)).toBe(true);
     });
 
-    test("have no effect on queries that do not attend to them", () => {
+    test("keys and values have no effect on queries that do not attend to them", () => {
       const [q, k, v] = [parameter(1, 2, 9, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const loudly = [q, withRows(k, [6], loud), withRows(v, [6], loud)] as const;
       const before = (x: Tensor) => slice(x, { dim: 2, end: 6 });
@@ -72,7 +72,7 @@ describe.each(ways)("on $name", (way) => {
       expect(on(way, () => outOf(loudly))).toEqual(on(way, () => outOf([q, k, v])));
     });
 
-    test("in cotangents affect the keys and values that their queries attend to, and no other", () => {
+    test("in cotangents, such values affect only the keys and values that their queries attend to", () => {
       const [q, k, v] = [parameter(1, 2, 9, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const gradientsOf = (cotangent: Tensor) =>
         on(way, () => {
@@ -88,7 +88,7 @@ describe.each(ways)("on $name", (way) => {
       expect(finite(ofK)).toEqual(ofK.map(rowsWhere((row) => row > 5)));
     });
 
-    test("have no effect beyond the end of a band", () => {
+    test("keys and values beyond the end of a band have no effect", () => {
       const [q, k, v] = [parameter(1, 2, 4, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const options = { causal: "top-left" } as const;
       const quiet = results(way, [q, withRows(k, [4, 8], 0), withRows(v, [4, 8], 0)], options);
@@ -158,7 +158,7 @@ describe.each(ways)("on $name", (way) => {
     ["no queries", [2, 2, 0, 4], [2, 2, 5, 4], [2, 2, 5, 6]],
     ["no keys", [2, 2, 3, 4], [2, 2, 0, 4], [2, 2, 0, 6]],
     ["no value dim", [2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 0]],
-  ] as const)("%s", (_, q, k, v) => {
+  ] as const)("%s gives the definition's result", (_, q, k, v) => {
     const inputs = [parameter(...q), parameter(...k), parameter(...v)] as const;
     const [out, ...gradients] = results(way, inputs, { causal: true, dropout: 0.1 });
     expect(out!.length).toBe(q[0] * q[1] * q[2] * v[3]);
@@ -166,7 +166,7 @@ describe.each(ways)("on $name", (way) => {
     expect(gradients.map(({ length }) => length)).toEqual(inputs.map(({ size }) => size));
   });
 
-  test("scores that are far beyond exp's range", () => {
+  test("scores that are far beyond exp's range are correct", () => {
     const q = tensor(
       [300, -300, 0].map((x) => [x]),
       { requiresGrad: true },
@@ -182,34 +182,37 @@ describe.each(ways)("on $name", (way) => {
     { queries: 1, keys: 70_001 },
     { queries: 9, keys: 70_001 },
     { queries: 70_001, keys: 3 },
-  ])("$queries queries and $keys keys, whose positions have more than 15 and 16 bits", ({ queries, keys }) => {
-    const q = zeros([1, 1, queries, 2], { requiresGrad: true });
-    const k = randn([1, 1, keys, 2], { generator, requiresGrad: true });
-    const v = tensor(
-      Float32Array.from({ length: keys }, (_, key) => key / keys),
-      { shape: [1, 1, keys, 1], requiresGrad: true },
-    );
-    // Equal scores: the mean of the keys that a causal query sees (aligned at the end), except those that dropout
-    // drops.
-    const [out, kept, , , gradV] = on(way, () => {
-      const options = { causal: true, dropout: 0.25, generator: new Generator(1), path: way.path } as const;
-      const { out: result, dropoutMask } = flashAttention(q, k, v, { ...options, returnDropoutMask: true });
-      return [result, dropoutMask!, ...grad(sum(result), [q, k, v])].map(numbers);
-    });
-    const gradients = new Float64Array(keys);
-    for (let query = 0; query < queries; query++) {
-      const seen = Math.max(keys - queries + query + 1, 0);
-      let total = 0;
-      for (let key = 0; key < seen; key++) {
-        const share = kept![query * keys + key]! / (0.75 * seen);
-        total += (share * key) / keys;
-        gradients[key]! += share;
+  ])(
+    "$queries queries and $keys keys are correct, whose positions have more than 15 and 16 bits",
+    ({ queries, keys }) => {
+      const q = zeros([1, 1, queries, 2], { requiresGrad: true });
+      const k = randn([1, 1, keys, 2], { generator, requiresGrad: true });
+      const v = tensor(
+        Float32Array.from({ length: keys }, (_, key) => key / keys),
+        { shape: [1, 1, keys, 1], requiresGrad: true },
+      );
+      // Equal scores: the mean of the keys that a causal query sees (aligned at the end), except those that dropout
+      // drops.
+      const [out, kept, , , gradV] = on(way, () => {
+        const options = { causal: true, dropout: 0.25, generator: new Generator(1), path: way.path } as const;
+        const { out: result, dropoutMask } = flashAttention(q, k, v, { ...options, returnDropoutMask: true });
+        return [result, dropoutMask!, ...grad(sum(result), [q, k, v])].map(numbers);
+      });
+      const gradients = new Float64Array(keys);
+      for (let query = 0; query < queries; query++) {
+        const seen = Math.max(keys - queries + query + 1, 0);
+        let total = 0;
+        for (let key = 0; key < seen; key++) {
+          const share = kept![query * keys + key]! / (0.75 * seen);
+          total += (share * key) / keys;
+          gradients[key]! += share;
+        }
+        expect(Math.abs(out![query]! - total)).toBeLessThan(1e-4);
       }
-      expect(Math.abs(out![query]! - total)).toBeLessThan(1e-4);
-    }
-    for (const [key, value] of gradV!.entries())
-      expect(Math.abs(value - gradients[key]!)).toBeLessThan(keys > 1000 ? 1e-9 : 1e-4);
-  });
+      for (const [key, value] of gradV!.entries())
+        expect(Math.abs(value - gradients[key]!)).toBeLessThan(keys > 1000 ? 1e-9 : 1e-4);
+    },
+  );
 
   test("operands of negative and zero strides are read in place", () => {
     const base = parameter(1, 1, 6, 4);

@@ -133,7 +133,7 @@ function expectRefusal(error: unknown, operation: string, kind: Kind, said: read
   for (const words of [`[${operation}]`, ...said]) expect((error as OrchardError).message).toContain(words);
 }
 
-describe("flashAttention", () => {
+describe("flashAttention rejects invalid operands", () => {
   test.each([...shapes, ...numbers, ...operands])("%s is rejected, and no random number drawn", (...row) => {
     const [, [q, k, v], options, kind, ...said] = row;
     const generator = new Generator(1);
@@ -173,19 +173,19 @@ describe("flashAttention", () => {
   });
 });
 
-describe("scaledDotProductAttention", () => {
-  test("rejects different numbers of heads without enableGqa", () => {
+describe("scaledDotProductAttention rejects invalid operands", () => {
+  test("scaledDotProductAttention rejects different numbers of heads without enableGqa", () => {
     const call = () => scaledDotProductAttention(zeros(good[0]), zeros(good[1]), zeros(good[2]));
     expectRefusal(refused(call), "scaledDotProductAttention", ShapeError, ["got 4 and 2", "enableGqa"]);
   });
 
-  test("rejects an option of flashAttention, and names its own", () => {
+  test("scaledDotProductAttention rejects an option of flashAttention, and names its own", () => {
     const options = { causal: true } as object;
     const call = () => scaledDotProductAttention(zeros(packed[0]), zeros(packed[1]), zeros(packed[2]), options);
     expectRefusal(refused(call), "scaledDotProductAttention", ArgumentError, ['"causal"', "isCausal"]);
   });
 
-  test("rejects a mask of another dtype", () => {
+  test("scaledDotProductAttention rejects a mask of another dtype", () => {
     const attnMask = zeros([6, 6], { dtype: "int32" });
     const call = () => scaledDotProductAttention(zeros(packed[0]), zeros(packed[1]), zeros(packed[2]), { attnMask });
     expectRefusal(refused(call), "scaledDotProductAttention", DTypeError, ["int32[6, 6]"]);

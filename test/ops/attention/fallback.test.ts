@@ -176,7 +176,7 @@ const cases = rows.flatMap(({ operation, sizes, before, occurrences }) =>
 );
 
 describe.if(hasMetal)("a training step succeeds", () => {
-  test.each(cases)("$operation $name: $kind, $at of $of", ({ operation, kind, sizes, skip }) => {
+  test.each(cases)("a step succeeds: $operation $name, $kind, $at of $of", ({ operation, kind, sizes, skip }) => {
     expectedOf(sizes);
     startAnew({ check: kind !== "command-buffer" });
     checkFallback(sizes, operation, injectedFaults[kind], (pass) => {
@@ -188,7 +188,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     expect(warnings).toHaveLength(1); // the cause is reported once
   });
 
-  test.each(operations)("%s: a pipeline that supports too few threads", (operation) => {
+  test.each(operations)("a step succeeds: %s with a pipeline that supports too few threads", (operation) => {
     const threads = operation === "attentionDropoutMask" ? 128 : 64; // the forward pass's 128 threads fit
     const cause = new RegExp(`^metal: .*of at most ${threads} threads, the limit of the pipeline`);
     expectedOf(tiled);
@@ -197,7 +197,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     expect(warnings.length).toBeGreaterThan(0);
   });
 
-  test.each(operations)("%s: an option that its kernels lack", (operation) => {
+  test.each(operations)("a step succeeds: %s with an option that its kernels lack", (operation) => {
     const why = "no kernel has this option";
     checkFallback(tiled, operation, /^metal: no kernel has this option$/, (pass) =>
       withoutSupport(operation, why, pass),
@@ -205,7 +205,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     expect(warnings).toEqual([]); // a missing feature is not a failure
   });
 
-  test("a dtype that a GPU lacks", () => {
+  test("a step succeeds in a dtype that a GPU lacks", () => {
     const got = step(tiled, plainly, "float64");
     const mask = { backend: "metal", reason: "preferred" } as const; // the mask's operation has no operand in float64
     const elsewhere = { backend: "cpu", reason: "metal: Metal has no float64" } as const;
@@ -215,7 +215,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     for (const [at, value] of got.values.entries()) expect(value).toBeCloseTo(expected.values[at]!, 12);
   });
 
-  test("forward, mask and backward all fail, each in a different way", () => {
+  test("a step succeeds if forward, mask and backward all fail, each in a different way", () => {
     expectedOf(tiled);
     startAnew({ check: false });
     const fault: Readonly<Partial<Record<AttentionOperation, FaultKind>>> = {
@@ -255,7 +255,7 @@ const pairs = tested.flatMap((forward) =>
   tested.filter((name) => name !== forward).map((backward) => [forward, backward] as const),
 );
 
-test.each(pairs)("a step with its forward on %s and its backward on %s", (forward, backward) => {
+test.each(pairs)("a step succeeds with its forward on %s and its backward on %s", (forward, backward) => {
   const on: Around = (operation, pass) =>
     withStrict(true, () => withBackend(operation === "attentionForward" ? forward : backward, pass));
   const got = step(tiled, on);

@@ -63,8 +63,8 @@ const variable = (x: Tensor): Tensor =>
 const inFloat64 = ways.filter(({ backend }) => backend !== "metal");
 const rows = combinations.map((names) => [names.join(" and ") || "no option", names] as const);
 
-describe.each(inFloat64)("on $name", (way) => {
-  test.each(rows)("with %s", (_, names) => {
+describe.each(inFloat64)("gradients of attention on $name", (way) => {
+  test.each(rows)("gradients equal finite differences with %s", (_, names) => {
     withBackend(way.backend, () => {
       const of = caseOf(names, sizes, 5);
       const call = drawCall(of, "float64", way.backend, new Random(names.length + 3));
@@ -75,7 +75,7 @@ describe.each(inFloat64)("on $name", (way) => {
 
   // A usual run takes turns, because the finite differences of gradients are the slowest tests here.
   test.each(usually(rows, (_, at) => at % inFloat64.length === inFloat64.indexOf(way)))(
-    "of gradients with %s",
+    "gradients of gradients equal finite differences with %s",
     (_, names) => {
       withBackend(way.backend, () => {
         const of = caseOf(names, sizes, 5);
@@ -118,10 +118,10 @@ const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((total, value, at) => total + value * b[at]!, 0);
 
-describe.each(ways)("in float32 on $name", (way) => {
-  const isSlow = way.backend === "metal"; // on metal, a usual run skips every other combination
+describe.each(ways)("gradients in float32 on $name are accurate", (way) => {
+  const isSlow = way.backend === "metal"; // usually every other combination there
   test.each(isSlow ? usually(rows, (_, at) => at % 2 === 0) : rows)(
-    "with %s, along a direction halfway between the gradient and a random one",
+    "gradients agree with %s, along a direction halfway between the gradient and a random one",
     (_, names) => {
       on(way, () => {
         const of = caseOf(names, [repeats({ usual: 1, all: 2 }), 20, 37, 16, 8], 6);

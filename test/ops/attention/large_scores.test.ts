@@ -210,9 +210,9 @@ function check(setup: Setup, got: Results, dtype: DType): void {
   }
 }
 
-describe.each(ways)("on $name", (way) => {
+describe.each(ways)("attention with large scores on $name", (way) => {
   for (const dtype of dtypes.filter((own) => way.backend !== "metal" || own !== "float64"))
-    test.each(Object.keys(cases))(`${dtype}, %s`, (name) => {
+    test.each(Object.keys(cases))(`large scores are accurate in ${dtype}, %s`, (name) => {
       const of = cases[name]!;
       // A usual run has every other size of scores, so that two dtypes of a case, or two cases of a dtype, cover all
       // sizes.
@@ -227,7 +227,7 @@ describe.each(ways)("on $name", (way) => {
       }
     });
 
-  test("cancellation is exact: keys that are nearly equal, and equal values", () => {
+  test("cancellation is exact for keys that are nearly equal, and equal values", () => {
     const row = (...values: number[]) => tensor(values, { shape: [1, 1, values.length, 1], requiresGrad: true });
     const [q, k, v] = [row(100), row(100, 99.995, 99.99), row(1, 1, 1)];
     const gradients = on(way, () =>
@@ -239,7 +239,7 @@ describe.each(ways)("on $name", (way) => {
   });
 
   // The Hessian times a direction is the derivative of the gradients along it.
-  test("gradients of gradients, along a direction", () => {
+  test("gradients of gradients are accurate along a direction", () => {
     const of = cases["all to all"]!;
     for (const side of sides) {
       const operands = draw(of, side);

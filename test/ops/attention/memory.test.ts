@@ -67,7 +67,7 @@ function withoutKernels<Result>(isWanted: boolean, body: () => Result): Result {
   }
 }
 
-test.each(rows)("N = $length on $backend", ({ backend, length }) => {
+test.each(rows)("the memory for N = $length on $backend is linear", ({ backend, length }) => {
   withStrict(true, () =>
     withBackend(backend, () => {
       const dropout = backend === "cpu" ? 0.1 : 0;
@@ -90,7 +90,7 @@ describe.if(tested.includes("metal"))("on metal", () => {
     expect(peaks[1]).toEqual(peaks[0]!);
   });
 
-  test("grows with the rows, and with the number of key-value heads: none is expanded", () => {
+  test("memory grows with the rows, and with the number of key-value heads: none is expanded", () => {
     const peakOf = (length: number, kvHeads: number) =>
       onMetal(() => withoutKernels(true, () => measure("metal", length, 0.1, kvHeads).peak));
     const row = 64 * 2;

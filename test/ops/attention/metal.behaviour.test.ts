@@ -96,8 +96,8 @@ const checked = <Result>(name: string, body: () => Result): Result => {
 const largestError = (got: Numbers, want: Numbers): number =>
   got.reduce((most, value, at) => (value === want[at] ? most : Math.max(most, Math.abs(value - want[at]!))), 0);
 
-describe.if(hasMetal)("attention on metal", () => {
-  test("gives the same bits for every number of workers and every order of threadgroups", () => {
+describe.if(hasMetal)("attention on metal is independent of the order of threadgroups", () => {
+  test("attention gives the same bits for every number of workers and every order of threadgroups", () => {
     if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // a GPU chooses the order
     const of = operands([2, 4, 70, 16], [2, 2, 70, 16]);
     const random = new Random(3);
@@ -112,7 +112,7 @@ describe.if(hasMetal)("attention on metal", () => {
     for (const workers of [1, 3]) expect(withSettings({ workers, seed: 99 }, () => run(few))).toEqual(whole);
   });
 
-  test("passes a call to another backend if a pipeline supports too few threads", () => {
+  test("a call goes to another backend if a pipeline supports too few threads", () => {
     if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const of = operands([1, 2, 40, 27], [1, 2, 40, 27]);
     resetCodepaths();
@@ -126,7 +126,7 @@ describe.if(hasMetal)("attention on metal", () => {
     expect(largestError(got, run(of, {}, "reference"))).toBeLessThan(1e-5);
   });
 
-  describe("with the tiles of M3 and later", () => {
+  describe("attention with the tiles of M3 and later is correct", () => {
     const names: readonly (readonly OptionName[])[] = [
       [],
       ["causal", "dropout"],
@@ -144,7 +144,7 @@ describe.if(hasMetal)("attention on metal", () => {
       ["float32", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 2)],
       ["float16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 0)],
       ["bfloat16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 1)],
-    ] as const)("%s", (dtype, some) => {
+    ] as const)("%s is correct", (dtype, some) => {
       checked("tiles of M3", () =>
         withFamily("apple9", () => {
           for (const each of some) checkCase(each, dtype, metal);
@@ -155,7 +155,7 @@ describe.if(hasMetal)("attention on metal", () => {
 
   // Tiles of pairs contain rows of several sequences, of one, and pairs of no sequence.
   test.each(["bias", "biasOfHeads", "biasOfKeys"] as const)(
-    "gradients of %s in packed sequences of several tiles",
+    "gradients of %s are correct in packed sequences of several tiles",
     (name) => {
       const lengths = [
         [65, 40],
@@ -180,14 +180,14 @@ describe.if(hasMetal)("attention on metal", () => {
     test.each([
       ["float32", cases],
       ["bfloat16", cases.slice(1, 3)],
-    ] as const)("%s", (dtype, some) => {
+    ] as const)("attention computed in parts is correct with %s", (dtype, some) => {
       checked("parts of keys", () => {
         for (const each of some) checkCase(each, dtype, metal);
       });
       expect(vectorCut(1100, 6)).toEqual({ parts: 8, simdgroups: 2 });
     });
 
-    test("parts for eight SIMD-groups, if there would be too many parts for two", () => {
+    test("there are parts for eight SIMD-groups, if there would be too many parts for two", () => {
       expect(vectorCut(16_900, 1)).toEqual({ parts: 33, simdgroups: 8 });
       checked("parts of many keys", () => checkCase(caseOf(["sinks"], [1, 1, 16_900, 4, 5], 40), "float32", metal));
     });
@@ -223,7 +223,7 @@ describe.if(hasMetal)("attention on metal", () => {
       ["float32", usually(cases, ({ keys }, at) => (keys === 75 ? at % 3 === 2 : at % 12 === 0))],
       ["float16", usually(cases, ({ keys }, at) => (keys === 75 ? at % 3 === 0 : at % 12 === 5))],
       ["bfloat16", usually(cases, ({ keys }, at) => (keys === 75 ? at % 3 === 1 : at % 12 === 10))],
-    ] as const)("%s", (dtype, some) => {
+    ] as const)("%s is correct in teams", (dtype, some) => {
       checked("teams of rows", () => {
         for (const each of some) checkCase(each, dtype, metal);
       });
@@ -256,7 +256,7 @@ describe.if(hasMetal)("attention on metal", () => {
   const louder = (x: Numbers, [, , rows, dim]: Shape, isLoud: (row: number) => boolean, loud: number) =>
     x.map((own, at) => (isLoud(Math.floor(at / dim) % rows) ? loud : own));
 
-  describe.each([Number.NaN, Number.POSITIVE_INFINITY])("keys and values of %d", (loud) => {
+  describe.each([Number.NaN, Number.POSITIVE_INFINITY])("masked keys and values of %d change no bit", (loud) => {
     const of = operands([1, 2, 70, 24], [1, 2, 70, 24]);
     const withKeys = (isLoud: (row: number) => boolean, value: number): Operands => ({
       ...of,
@@ -277,7 +277,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }),
     };
 
-    test.each(Object.keys(options))("change no bit if masked by %s, tile by tile", (name) => {
+    test.each(Object.keys(options))("keys and values change no bit if masked by %s, tile by tile", (name) => {
       checked(name, () => {
         const quiet = run(withKeys(masked, 0), options[name]!());
         expect(run(withKeys(masked, loud), options[name]!())).toEqual(quiet);
@@ -285,7 +285,7 @@ describe.if(hasMetal)("attention on metal", () => {
       });
     });
 
-    test("change no bit if masked, when few queries share a key's row", () => {
+    test("keys and values change no bit if masked, when few queries share a key's row", () => {
       const few = (own: Operands) => ({ ...own, q: own.q.slice(0, 144), gradOut: own.gradOut.slice(0, 144) });
       const queries = [1, 2, 3, 24] as const;
       const [noisy, quiet] = [loud, 0].map((value) => ({ ...few(withKeys(masked, value)), queries }));
@@ -294,7 +294,7 @@ describe.if(hasMetal)("attention on metal", () => {
       expect(got.every(Number.isFinite)).toBe(true);
     });
 
-    test("affect the queries that attend to them, and no other", () => {
+    test("keys and values affect only the queries that attend to them", () => {
       const isLoud = (row: number) => row === 37;
       const got = checked("causal", () => run({ ...of, v: louder(of.v, of.keys, isLoud, loud) }, { causal: true }));
       const quiet = run(of, { causal: true });
@@ -306,7 +306,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }
     });
 
-    test("in one packed sequence do not affect other sequences or their gradients", () => {
+    test("values in one packed sequence do not affect other sequences or their gradients", () => {
       const lengths = { cuSeqlens: [0, 13, 44, 70] } as const;
       const inLast = (row: number) => row >= 44;
       const noisy = withKeys(inLast, loud);

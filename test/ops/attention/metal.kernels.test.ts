@@ -32,8 +32,8 @@ const kernels: readonly TiledKernel[] = ["forward", "gradient_queries", "gradien
 const dtypesOf = ({ bytes }: Tile): readonly DType[] => (bytes === 4 ? ["float32"] : ["float16", "bfloat16"]);
 const rows = tiles.map((tile) => [`${tile.family} ${tile.bytes} bytes ${kernelName(tile, "*")}`, tile] as const);
 
-describe("the table of attention's tiles", () => {
-  test.each(rows)("%s: whole matrices that fit threadgroup memory", (_, tile) => {
+describe("the table of attention's tiles is complete", () => {
+  test.each(rows)("%s: tiles are whole matrices that fit threadgroup memory", (_, tile) => {
     const { width, across, columns } = tile;
     expect([width % (8 * across), columns % 8, [1, 2, 4].includes(across)]).toEqual([0, 0, true]);
     expect(threadsOf(tile)).toBeLessThanOrEqual(256);
@@ -85,7 +85,7 @@ describe("the table of attention's tiles", () => {
     expect(found.sort()).toEqual(wanted.sort());
   });
 
-  test.if(hasMetal).each(rows)("%s: compiles, with as many threads and bytes as stated", (_, tile) => {
+  test.if(hasMetal).each(rows)("%s compiles, with as many threads and bytes as stated", (_, tile) => {
     for (const dtype of dtypesOf(tile)) {
       const name = kernelName(tile, metalTypeOf(dtype));
       const { info } = pipelineFor(metalContext(), {
@@ -99,7 +99,7 @@ describe("the table of attention's tiles", () => {
   });
 });
 
-describe.if(hasMetal)("attention's Metal kernels", () => {
+describe.if(hasMetal)("Metal kernels of attention are compiled once", () => {
   const attend = (queries: number, keys: number, dim: number): void => {
     withStrict(true, () =>
       withBackend("metal", () => {
@@ -155,7 +155,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     { dtype: "float16", length: 200, dim: 128, causal: true, family: "apple9" },
   ] as const;
 
-  test.each(sizes)("bytes and products of %p", (size) => {
+  test.each(sizes)("bytes and products of %p match the formula", (size) => {
     const context = metalContext();
     if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device has no counters
     for (const { kernel, bytes, leastBytes, operations, mostOperations } of measureTraffic(size)) {

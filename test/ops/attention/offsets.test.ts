@@ -24,8 +24,8 @@ function farResults(backend: BackendName): FarResults[] {
 
 const least: Readonly<Record<BackendName, number>> = { metal: 2 ** 33, cpu: 2 ** 31, reference: 2 ** 31 };
 
-describe.each(tested)("on %s", (backend) => {
-  test("each axis may have offsets beyond 2^31: the same bits as for dense operands, forward and backward", () => {
+describe.each(tested)("attention with large offsets on %s", (backend) => {
+  test("axes may have offsets beyond 2^31, with the same bits as dense operands, forward and backward", () => {
     // On Apple's device such buffers would occupy memory.
     if (backend === "metal" && !metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const results = farResults(backend);

@@ -69,7 +69,7 @@ const rules: readonly [string, Partial<RoutedCall>, Partial<Chooser>, "fused" | 
   ["scores over the ceiling", {}, { memoryLimit: () => 63_999 }, "fused", "exceed the memory limit"],
 ];
 
-test.each(rules)("%s", (_, changes, by, kind, because) => {
+test.each(rules)("%s decides the path", (_, changes, by, kind, because) => {
   const route = chooseRoute({ ...call, ...changes }, { ...chooser, ...by });
   expect(route.kind).toBe(kind);
   expect(route.reason).toContain(because);
@@ -115,7 +115,7 @@ test("the shipped table has measurements of the cpu in every class, and none of 
       }
 });
 
-describe("codepaths()", () => {
+describe("codepaths() explains the path of attention", () => {
   afterEach(resetCodepaths);
 
   const reasonsOf = (operation: string) =>
@@ -123,7 +123,7 @@ describe("codepaths()", () => {
       .flatMap((way) => (way.operation === operation ? [`${way.calls} ${way.backend}, ${way.reason}`] : []))
       .toSorted();
 
-  test("says which path a call took, and why", () => {
+  test("codepaths() says which path a call took, and why", () => {
     resetCodepaths();
     const [q, wide] = [zeros([1, 1, 4, 8]), zeros([1, 1, 4, 300])];
     withBackend("cpu", () => {

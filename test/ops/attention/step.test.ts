@@ -37,7 +37,7 @@ test("a valid call attends to the rows of its sequence", () => {
   expect([...own[6]!]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
-test("caches in q8_0 blocks", () => {
+test("caches in q8_0 blocks are read", () => {
   const ones = () => new Float32Array(32).fill(1);
   const sizes = { heads: 1, dim: 32, valueDim: 32, pairs: 0, scale: 1 / 8, sequenceStrides: [32, 32, 32] };
   const values: Values = { ...good, ...sizes, isPacked: true, tokenStrides: [32, 32, 32], headStrides: [32, 32, 32] };
@@ -72,7 +72,7 @@ test.each([
   ["a band below 0", { block: { left: -1 } }, /a band of at least 0/],
   ["integers", { block: { dtype: "int32" } }, /expected floats for attention, got int32/],
 ] satisfies [string, { sequence?: object; block?: Partial<Values> }, RegExp][])(
-  "%s",
+  "%s in q8_0 blocks is attended to as if unpacked",
   (_, wrong: { sequence?: object; block?: Partial<Values> }, message) => {
     const own = operands(Object.assign([...sequence], wrong.sequence));
     expect(() => stepCall("step", { ...good, ...wrong.block }, own)).toThrow(message);
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test("a missing cache", () => {
+test("a missing cache is an error", () => {
   const [q, k, v, cycles, numbers, out, ...room] = operands(Object.assign([...sequence], { 0: 1 }));
   const own = [q, k, v, cycles, numbers, out, ...room, ...new Array<undefined>(20)];
   expect(() => stepManyCall("step", good, own)).toThrow(ArgumentError);

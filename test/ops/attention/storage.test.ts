@@ -134,18 +134,18 @@ const native: Readonly<Record<BackendName, readonly Location[]>> = {
   reference: hasMetal ? ["host", "shared"] : ["host"],
 };
 
-describe.each(backends)("on %s", (backend) => {
+describe.each(backends)("the storage of attention's operands on %s", (backend) => {
   const places = native[backend].flatMap((location) => layoutNames.map((layout) => ({ layout, location })));
 
-  test.each(places)("no copy of operands and gradients: $layout in $location memory", ({ layout, location }) => {
+  test.each(places)("operands and gradients are not copied: $layout in $location memory", ({ layout, location }) => {
     check(backend, everywhere(location, layout), 0);
   });
 
-  test.each(places)("no copy of an incoming gradient: $layout in $location memory", ({ layout, location }) => {
+  test.each(places)("an incoming gradient is not copied: $layout in $location memory", ({ layout, location }) => {
     check(backend, { ...everywhere(native[backend][0]!), gradOut: { layout, location } }, 0);
   });
 
-  test("no copy for mixed layouts and modes", () => {
+  test("mixed layouts and modes are not copied", () => {
     const [first, second] = [native[backend][0]!, native[backend].at(-1)!];
     const mixed: Places = {
       q: { layout: "projected rows", location: first },
@@ -166,14 +166,17 @@ const moved = [
 
 describe.if(hasMetal).each(moved)("$location memory on $backend", ({ backend, location, resident }) => {
   const some: readonly (readonly Name[])[] = [["q"], ["gradOut"], ["k", "v"], ["q", "k", "v"], names];
-  test.each(some.map((which) => ({ which, copies: which.length })))("$copies copies: $which", ({ which, copies }) => {
-    for (const layout of ["contiguous", "projected rows"] as const) {
-      const elsewhere = Object.fromEntries(which.map((name) => [name, { layout, location }]));
-      check(backend, { ...everywhere(resident), ...elsewhere }, copies);
-    }
-  });
+  test.each(some.map((which) => ({ which, copies: which.length })))(
+    "$copies copies are made: $which",
+    ({ which, copies }) => {
+      for (const layout of ["contiguous", "projected rows"] as const) {
+        const elsewhere = Object.fromEntries(which.map((name) => [name, { layout, location }]));
+        check(backend, { ...everywhere(resident), ...elsewhere }, copies);
+      }
+    },
+  );
 
-  test("is copied once for all tensors that share it, and stays in its new place", () => {
+  test("memory is copied once for all tensors that share it, and stays in its new place", () => {
     const make = () => drawAt({ layout: "contiguous", location }, "k");
     const shared = make();
     const gradOut = drawAt({ layout: "contiguous", location: resident }, "k");
@@ -182,7 +185,7 @@ describe.if(hasMetal).each(moved)("$location memory on $backend", ({ backend, lo
   });
 });
 
-describe.each(backends)("within a model on %s", (backend) => {
+describe.each(backends)("storage of a model on %s", (backend) => {
   const on = (body: () => void) => copiesIn(() => withStrict(true, () => withBackend(backend, body)));
   const parameter = (...shape: number[]) => withBackend(backend, () => randn(shape, { requiresGrad: true }));
 
@@ -204,7 +207,7 @@ describe.each(backends)("within a model on %s", (backend) => {
     expect([leaf.grad!.isContiguous, other.grad!.isContiguous]).toEqual([true, true]);
   });
 
-  test("projections: rows are used in place", () => {
+  test("rows of projections are used in place", () => {
     const [x, weight] = [parameter(B, 20, H * D), parameter(H * D, H * D)];
     const projected = () => transpose(reshape(matmul(x, weight), [B, 20, H, D]), 1, 2);
     const gradOut = withBackend(backend, () => randn([B, H, 20, D]));

@@ -56,18 +56,23 @@ const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count:
   "command-buffer": (step) => ({ skip: step % 3, count: 1 }),
 };
 
-describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses", () => {
-  test.each(faultKinds)("with a fault in each step: %s", (kind) => {
+describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses survives faults", () => {
+  test.each(faultKinds)("losses are equal with a fault in each step: %s", (kind) => {
     const disturb = (step: number) => metalContext().injectFault(kind, plans[kind](step));
     checkCurve("attentionBackward", injectedFaults[kind], () => learn(disturb));
   });
 
-  test("with pipelines that support few threads", () => {
+  test("losses are equal with pipelines that support few threads", () => {
     const cause = /^metal: .*expected a threadgroup of at most 64 threads, the limit of the pipeline, got \d+/;
     checkCurve("attentionBackward", cause, () => withThreadLimit(64, () => learn()));
   });
 
-  test.each(["attentionForward", "attentionBackward"] as const)("if %s lacks an option", (operation) => {
-    checkCurve(operation, /^metal: no such option$/, () => withoutSupport(operation, "no such option", () => learn()));
-  });
+  test.each(["attentionForward", "attentionBackward"] as const)(
+    "losses are equal if %s lacks an option",
+    (operation) => {
+      checkCurve(operation, /^metal: no such option$/, () =>
+        withoutSupport(operation, "no such option", () => learn()),
+      );
+    },
+  );
 });

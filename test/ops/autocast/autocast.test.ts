@@ -47,7 +47,7 @@ const functions: Readonly<Record<string, unknown>> = { ...operations };
 const functionOf = (name: string): Call => functions[name] as Call;
 const names = [...castRules].filter(([name]) => name !== "multiDot");
 
-describe.each(["bfloat16", "float16"] as const)("%s", (low) => {
+describe.each(["bfloat16", "float16"] as const)("operations under autocast to %s use the lower dtype", (low) => {
   test.each(names.filter(([, rule]) => rule === "lower"))("%s computes in the lower dtype", (name) => {
     for (const dtype of ["float32", low] as const) {
       const given = argumentsOf(name, dtype);
@@ -110,7 +110,7 @@ test("other dtypes and operations are not converted", () => {
   });
 });
 
-test("it nests, can be disabled, ends, and lasts over awaits", async () => {
+test("autocast nests, can be disabled, ends, and lasts over awaits", async () => {
   const x = o.ones([2, 2]);
   const dtype = (): string => x.matmul(x).dtype;
   const seen: string[] = [dtype()];

@@ -67,10 +67,10 @@ function distance(got: Tensor, wanted: Given): number {
 
 const tolerances = { complex64: 2e-5, complex128: 1e-11 } as const;
 
-describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference", "metal"] as const)("complex numbers equal PyTorch's on %s", (backend) => {
   for (const dtype of ["complex64", "complex128"] as const) {
     if (backend === "metal" && dtype === "complex128") continue; // Metal has no float64
-    test(`values and gradients in ${dtype}`, () => {
+    test(`values and gradients equal PyTorch's in ${dtype}`, () => {
       withBackend(backend, () => {
         for (const [at, given] of cases.entries()) {
           const { op, inputs, output, seed, gradients, seeds, second } = given;
@@ -105,7 +105,7 @@ describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
   }
 });
 
-describe("signed zeros, infinities and NaN", () => {
+describe("complex signed zeros, infinities and NaN are as in PyTorch", () => {
   const points = operandIn(0, values(special.points), [special.points.length / 2], "complex128");
   for (const [name, wanted] of Object.entries(special.results))
     test(name, () => {

@@ -7,7 +7,7 @@ const { add, conj, fft, linalg, maskedScatter, ones, signal, stack, tensor, tran
 
 const c = (re: number, im: number) => ({ re, im });
 
-describe("complex calls", () => {
+describe("functions of complex numbers are correct", () => {
   test("maskedScatter reads its source in order, and maskedSelect has a gradient", () => {
     const source = tensor([c(1, 2), c(3, 4), c(5, 6)]);
     const mask = tensor([true, false, true]);
@@ -26,7 +26,7 @@ describe("complex calls", () => {
     expect(linalg.det(zeros([2, 0, 0], { dtype: "complex128" })).toArray()).toEqual([c(1, 0), c(1, 0)]);
   });
 
-  test("vander of complex numbers", () => {
+  test("vander accepts complex numbers", () => {
     expect(linalg.vander(tensor([c(0, 1)]), { n: 3 }).toArray()).toEqual([[c(1, 0), c(0, 1), c(-1, 0)]]);
   });
 
@@ -56,7 +56,7 @@ describe("gradients of complex functions", () => {
     test(name, () => expect(orchard.gradcheck(compute as never, [z])).toBe(true));
 });
 
-describe("vmap", () => {
+describe("complex transforms run once under vmap", () => {
   const x = orchard.randn([3, 4, 5], { dtype: "complex128" });
   const warned = (body: () => void): string[] => {
     const lines: string[] = [];
@@ -70,7 +70,7 @@ describe("vmap", () => {
     return lines;
   };
 
-  test("transforms run once for all examples", () => {
+  test("transforms run once for all examples under vmap", () => {
     const functions: readonly ((one: Tensor) => Tensor)[] = [
       (one) => fft.fft(one, { dim: 0 }),
       (one) => fft.ifft2(one),
@@ -89,13 +89,13 @@ describe("vmap", () => {
     expect(lines).toEqual([]);
   });
 
-  test("joins parts of empty complex matrices", () => {
+  test("vmap joins parts of empty complex matrices", () => {
     const both = zeros([2, 3, 0, 0], { dtype: "complex128" });
     const hermitian = transforms.vmap((a: Tensor) => add(a, conj(transpose(a, -2, -1))) as Tensor);
     expect(hermitian(both).shape).toEqual([2, 3, 0, 0]);
   });
 
-  test("nextafter passes the gradient to its first operand, where the operands differ", () => {
+  test("under vmap, nextafter passes the gradient to its first operand, where the operands differ", () => {
     const [a, b] = [tensor([1, 2, 3]), tensor([1, 5, 0])].map((each) => {
       each.requiresGrad = true;
       return each;

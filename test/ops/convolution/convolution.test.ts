@@ -85,7 +85,7 @@ const convRow: OperationRow<Options> = {
 
 testTable("convolutions", [convRow]);
 
-describe("gradients of gradients", () => {
+describe("gradients of gradients of convolutions", () => {
   const wave = (shape: readonly number[], step: number): Tensor => {
     const size = shape.reduce((product, own) => product * own, 1);
     return tensor(
@@ -98,7 +98,7 @@ describe("gradients of gradients", () => {
     convTranspose2d: (x, weight) => convTranspose2d(x, weight, { stride: 2, padding: 1 }),
   };
 
-  test.each(Object.entries(operations))("%s", (name, operation) => {
+  test.each(Object.entries(operations))("%s has gradients of gradients", (name, operation) => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const x = wave([1, 4, 4, 3], 0.7);
@@ -134,4 +134,4 @@ const everything = (backend: "cpu" | "metal"): unknown[] => {
   return results.map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results have the same bits", () => testSameBits(everything));
+describe("results of convolutions have the same bits", () => testSameBits(everything));

@@ -40,7 +40,7 @@ interface Geometry {
 
 const numbersOf = (x: Tensor): number[] => Array.from(library.toDType(x, "float32").dataSync(), Number);
 
-test.each(tested)("drawn geometries, on %s", (backend) => {
+test.each(tested)("fold and unfold of drawn geometries equal the definition, on %s", (backend) => {
   const random = new Random(hash("fold"));
   const pair = (least: number, most: number): Pair => [random.integer(least, most), random.integer(least, most)];
   for (let round = 0; round < 24; round++)

@@ -66,17 +66,20 @@ test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes 
   expect(dispatches[0]!.counters.device_bytes_written).toBe(2 * y.size);
 });
 
-test.if(whyUnavailable("metal") === undefined)("the gradient on cpu of a two-byte result of metal", () => {
-  const shapes = [[1, 2, 5, 5] as const, [3, 2, 2, 2] as const];
-  const gradientsOn = (forward: "metal" | "cpu") => {
-    const leaves = shapes.map((shape) => withBackend(forward, () => ones(shape, { dtype: "float16" })));
-    for (const leaf of leaves) leaf.requiresGrad = true;
-    const y = withBackend(forward, () => conv2d(leaves[0]!, leaves[1]!, { bias: ones([3], { dtype: "float16" }) }));
-    const gradOutputs = [ones(y.shape, { dtype: "float16" })];
-    const found = withStrict(true, () => withBackend("cpu", () => grad([y], leaves, { gradOutputs })));
-    return found.map((each) => each.toArray());
-  };
-  expect(gradientsOn("metal")).toEqual(gradientsOn("cpu"));
-});
+test.if(whyUnavailable("metal") === undefined)(
+  "the cpu backend computes the gradient of a two-byte result of metal",
+  () => {
+    const shapes = [[1, 2, 5, 5] as const, [3, 2, 2, 2] as const];
+    const gradientsOn = (forward: "metal" | "cpu") => {
+      const leaves = shapes.map((shape) => withBackend(forward, () => ones(shape, { dtype: "float16" })));
+      for (const leaf of leaves) leaf.requiresGrad = true;
+      const y = withBackend(forward, () => conv2d(leaves[0]!, leaves[1]!, { bias: ones([3], { dtype: "float16" }) }));
+      const gradOutputs = [ones(y.shape, { dtype: "float16" })];
+      const found = withStrict(true, () => withBackend("cpu", () => grad([y], leaves, { gradOutputs })));
+      return found.map((each) => each.toArray());
+    };
+    expect(gradientsOn("metal")).toEqual(gradientsOn("cpu"));
+  },
+);
 
 testVariants(import.meta.path, "on metal: (several|one|phases and)");

@@ -76,7 +76,7 @@ function computed(random: Random, geometry: Geometry, dtype: "float32" | "float6
 }
 const numbersOf = (x: Tensor) => x.detach().dataSync() as Float64Array;
 
-test("results and gradients of drawn geometries", () => {
+test("results and gradients of drawn geometries equal the definition", () => {
   const random = new Random(61);
   withStrict(true, () =>
     withBackend("cpu", () => {
@@ -123,7 +123,7 @@ test("an infinite element reaches only the gradients of the elements of the kern
   });
 });
 
-describe("the same bits", () =>
+describe("results of planes have the same bits", () =>
   testSameBits((backend) => {
     const random = new Random(63);
     return Array.from({ length: backend === "cpu" ? 8 : 1 }, () => {

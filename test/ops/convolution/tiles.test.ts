@@ -51,11 +51,11 @@ const cases: Readonly<Record<string, Case>> = {
   dilation: { x: [1, 9, 17, 19], weight: [8, 9, 3, 3], stride: 2, padding: 4, groups: 1, dilation: 3 },
 };
 
-test.each(Object.entries(cases))("%s", (_, own) => {
+test.each(Object.entries(cases))("%s is correct in tiles", (_, own) => {
   for (const dtype of ["float32", "float64"] as const) checkCase("cpu", own, dtype);
 });
 
-test("planes", () => {
+test("convolutions in planes are correct", () => {
   const [depth, height, width] = [4, 5, 7];
   const wave = (count: number, step: number) => Float64Array.from({ length: count }, (_, at) => Math.sin(at * step));
   const [x, weight] = [wave(2 * 2 * depth * height * width, 0.7), wave(32 * 2 * 27, 0.3)];

@@ -72,11 +72,11 @@ testTable(
 
 test("the table has a row for every dtype", () => expect(everything.toSorted()).toEqual(dtypes.toSorted()));
 
-describe.each(["metal", "cpu", "reference"] as const)("gradients on %s", (backend) => {
+describe.each(["metal", "cpu", "reference"] as const)("gradients of casts on %s", (backend) => {
   const possible = floats.filter((dtype) => backend !== "metal" || dtype !== "float64");
   const cases = possible.flatMap((from) => possible.filter((to) => to !== from).map((to) => [from, to] as const));
 
-  test.each(cases)("from %s to %s", (from, to) => {
+  test.each(cases)("casts from %s to %s have gradients", (from, to) => {
     withStrict(true, () =>
       withBackend(backend, () => {
         const x = tensor([1, 2.5, -3], { dtype: from, requiresGrad: true });

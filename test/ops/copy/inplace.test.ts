@@ -15,11 +15,11 @@ import { Tensor } from "../../../src/tensor/tensor.ts";
 /** Every second element, backwards: strides that no kernel supports directly. */
 const everySecond = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [3], [-2], 4);
 
-describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["metal", "cpu", "reference"] as const)("changes in place on %s", (backend) => {
   const on = (body: () => void) => () => withStrict(true, () => withBackend(backend, body));
 
   test(
-    "arithmetic",
+    "arithmetic in place equals the function",
     on(() => {
       const x = tensor([1, 2, 3]);
       expect(add_(x, tensor([10, 20, 30]))).toBe(x);
@@ -33,7 +33,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "views",
+    "views change with their base",
     on(() => {
       const x = tensor([0, 1, 2, 3, 4, 5], { dtype: "int32" });
       copy_(everySecond(x), tensor([10.9, -20.9, 3e9]));
@@ -44,7 +44,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "an overlapping source",
+    "an overlapping source is read before it is written",
     on(() => {
       const x = tensor([1, 2, 3, 4]);
       const [head, tail] = [0, 1].map((start) => new Tensor(x.storage, x.dtype, [3], [1], start)) as [Tensor, Tensor];
@@ -53,7 +53,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "operands that are the tensor itself, its transpose, and a row of it",
+    "operands may be the tensor itself, its transpose, or a row of it",
     on(() => {
       const square = () => tensor(Array.from({ length: 4225 }, (_, index) => (index * 31) % 97));
       const [before, x] = [square().toArray() as number[], reshape(square(), [65, 65])];
@@ -75,7 +75,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "other dtypes: the result is converted to that of x",
+    "operands of other dtypes: the result is converted to that of x",
     on(() => {
       expect(add_(tensor([1, 2], { dtype: "float16" }), tensor([0.5, 1])).toArray()).toEqual([1.5, 3]);
       expect(mul_(tensor([100], { dtype: "int8" }), tensor([3], { dtype: "int32" })).toArray()).toEqual([44]);
@@ -84,7 +84,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "plain numbers are unchanged",
+    "plain numbers stay unchanged",
     on(() => {
       const x = tensor([1, 2]);
       const y = copy_(tensor([0, 0]), 3);

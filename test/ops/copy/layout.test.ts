@@ -45,7 +45,7 @@ const operations: Readonly<Record<string, (x: Tensor, other: Tensor) => Tensor>>
 };
 const mixesLayouts = new Set(["add of a row-major operand", "lerp"]);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("layouts of operands on %s", (backend) => {
   test.each(Object.entries(operations))("%s has the values of row-major operands", (name, operation) => {
     const random = new Random(hash(name));
     for (let round = 0; round < repeats({ usual: backend === "cpu" ? 60 : 12, all: 400 }); round++) {

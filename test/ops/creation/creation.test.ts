@@ -27,7 +27,7 @@ function eachBackend(name: string, among: readonly DType[], body: (dtype: DType)
       test(`${name} ${dtype} on ${backend}`, () => on(backend, () => body(dtype)));
 }
 
-describe("full", () => {
+describe("full has the dtype of its value", () => {
   eachBackend("zeros, ones, full", dtypes, (dtype) => {
     for (const shape of shapes) {
       const count = shape.reduce((product: number, size) => product * size, 1);
@@ -48,7 +48,7 @@ describe("full", () => {
   });
 
   for (const backend of tested)
-    test(`full of the largest int64 on ${backend}`, () => {
+    test(`full holds the largest int64 on ${backend}`, () => {
       for (const value of [2n ** 63n - 1n, -(2n ** 63n), 2n ** 53n + 1n])
         expect([...on(backend, () => full([2], value)).dataSync()]).toEqual([value, value]);
     });
@@ -59,9 +59,9 @@ describe("full", () => {
     [true, "bool"],
     [5n, "int64"],
     [Number.NaN, "float32"],
-  ] as const)("%p makes %s", (value: Scalar, dtype) => expect(full([1], value).dtype).toBe(dtype));
+  ] as const)("full with the value %p makes %s", (value: Scalar, dtype) => expect(full([1], value).dtype).toBe(dtype));
 
-  test("fractions are lost in integers, and kept in bool", () => {
+  test("full loses fractions in integers, and keeps them in bool", () => {
     expect(numbersOf(full([1], -2.7, { dtype: "int32" }))).toEqual([-2]);
     expect(full([], 0.5, { dtype: "bool" }).item()).toBe(true);
   });
@@ -112,7 +112,7 @@ test.skipIf(!tested.includes("metal"))("storage chooses the mode of a Metal buff
   }
 });
 
-describe("arange", () => {
+describe("arange returns evenly spaced numbers", () => {
   const lines: readonly (readonly [number, number, number])[] = [
     [0, 1, 0.1],
     [-1, 1, 0.1],
@@ -146,20 +146,20 @@ describe("arange", () => {
   });
 
   for (const backend of tested)
-    test(`exact beyond 2^53 on ${backend}`, () => {
+    test(`arange is exact beyond 2^53 on ${backend}`, () => {
       const start = 2n ** 62n + 1n;
       const made = on(backend, () => arange(start, start + 6n, 2));
       expect([...(made as Tensor<"int64">).dataSync()]).toEqual([start, start + 2n, start + 4n]);
     });
 
-  test("numbers make float32, and a bigint among them int64", () => {
+  test("arange of numbers makes float32, and a bigint among them int64", () => {
     expect([arange(3).dtype, arange(0, 3).dtype, arange(0.5, 3).dtype]).toEqual(["float32", "float32", "float32"]);
     const whole: Tensor<"int64"> = arange(3n);
     expect([whole.dtype, arange(0n, 3n).dtype, arange(0, 3n, 2).dtype]).toEqual(["int64", "int64", "int64"]);
   });
 });
 
-describe("linspace", () => {
+describe("linspace includes both ends", () => {
   const lines = [
     [0, 1, 5],
     [0, 1, 7],
@@ -209,7 +209,7 @@ describe("linspace", () => {
   });
 });
 
-describe("eye", () => {
+describe("eye returns an identity matrix", () => {
   eachBackend("ones on the diagonal", dtypes, (dtype) => {
     for (const [n, m] of [
       [3, 3],
@@ -232,7 +232,7 @@ describe("eye", () => {
 
 describe("every backend stores the same bytes", () => {
   for (const dtype of floats.filter((name) => name !== "float64" && isFloat(name)))
-    test(`random lines in ${dtype}`, () => {
+    test(`every backend stores the same bytes of random lines in ${dtype}`, () => {
       let state = 12345;
       const next = () => {
         state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

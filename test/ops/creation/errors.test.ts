@@ -22,9 +22,9 @@ function refuses(body: () => unknown, kind: Kind, ...said: readonly (string | Re
   for (const part of said) expect((error as OrchardError).message).toMatch(part);
 }
 
-describe("sizes", () => {
+describe("invalid sizes are rejected", () => {
   for (const size of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
-    test(`${size} is invalid`, () => {
+    test(`the size ${size} is invalid`, () => {
       refuses(() => zeros([2, size]), ShapeError, "[zeros]", `${size}`);
       refuses(() => ones([size]), ShapeError, "[ones]");
       refuses(() => full([size], 1), ShapeError, "[full]");
@@ -34,16 +34,16 @@ describe("sizes", () => {
       refuses(() => linspace(0, 1, size), ShapeError, "[linspace]");
     });
   }
-  test("rank 9 is too high", () => refuses(() => zeros(new Array(9).fill(1)), ShapeError, "rank 9", "8"));
-  test("more elements than a number can count", () =>
+  test("a rank of 9 is too high", () => refuses(() => zeros(new Array(9).fill(1)), ShapeError, "rank 9", "8"));
+  test("more elements than a number can count are rejected", () =>
     refuses(() => zeros([2 ** 40, 2 ** 40]), ShapeError, "more elements"));
   for (const backend of tested)
-    test(`more bytes than available on ${backend}`, () =>
+    test(`more bytes than available on ${backend} are an error`, () =>
       refuses(() => withBackend(backend, () => zeros([2 ** 45])), OrchardError, "[allocate]", `${2 ** 47}`));
 });
 
-describe("dtypes and values", () => {
-  test("an unknown dtype", () =>
+describe("invalid dtypes and values are rejected", () => {
+  test("an unknown dtype is rejected", () =>
     refuses(() => zeros([1], { dtype: "float8" as DType }), DTypeError, "float8", "float32"));
   test("integers have no gradient", () =>
     refuses(() => zeros([1], { dtype: "int32", requiresGrad: true }), DTypeError, "[zeros]", "int32"));
@@ -58,10 +58,11 @@ describe("dtypes and values", () => {
     refuses(() => full([1], value, { dtype }), DTypeError, "[full]", `${value}`, dtype);
     refuses(() => fullLike(zeros([1], { dtype }), value), DTypeError, "[fullLike]", dtype);
   });
-  test("no value", () => refuses(() => full([1], "1" as unknown as Scalar), ArgumentError, "[full]", 'got "1"'));
+  test("a missing value is rejected", () =>
+    refuses(() => full([1], "1" as unknown as Scalar), ArgumentError, "[full]", 'got "1"'));
 });
 
-describe("arange", () => {
+describe("arange rejects invalid bounds", () => {
   test.each([
     [[0, 3, 0], "a step other than 0"],
     [[0, 3, -1], "leads away"],
@@ -74,11 +75,11 @@ describe("arange", () => {
   ] as const)("%p is rejected", (bounds, said) => {
     refuses(() => arange(...(bounds as unknown as [number, number, number])), ArgumentError, "[arange]", said);
   });
-  test("too many numbers", () =>
+  test("arange rejects too many numbers", () =>
     refuses(() => arange(0, 1e300, 1e-300), ShapeError, "a range whose length a tensor can have"));
-  test("no bounds", () =>
+  test("arange rejects missing bounds", () =>
     refuses(() => arange({} as unknown as number), ArgumentError, "as numbers or bigints, got an empty object"));
-  test("values that the dtype can't hold", () => {
+  test("arange rejects values that the dtype can't hold", () => {
     refuses(() => arange(300, { dtype: "uint8" }), DTypeError, "299", "uint8");
     refuses(() => arange(-3, 3, { dtype: "uint32" }), DTypeError, "-3");
     refuses(() => arange(0, 1, 0.5, { dtype: "int32" }), DTypeError, "0.5", "float32");
@@ -86,12 +87,12 @@ describe("arange", () => {
   });
 });
 
-describe("linspace", () => {
+describe("linspace rejects invalid bounds", () => {
   test.each([
     [Number.NaN, 1],
     [0, Number.POSITIVE_INFINITY],
   ])("%p to %p is rejected", (start, end) => refuses(() => linspace(start, end, 3), ArgumentError, "finite"));
-  test("values that the dtype can't hold", () => {
+  test("linspace rejects values that the dtype can't hold", () => {
     refuses(() => linspace(0, 300, 3, { dtype: "uint8" }), DTypeError, "300", "uint8");
     refuses(() => linspace(-1.5, 3, 3, { dtype: "uint32" }), DTypeError, "-1.5", "uint32");
     refuses(() => linspace(0, 1, 3, { dtype: "bool" }), DTypeError, "bool");

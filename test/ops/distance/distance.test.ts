@@ -100,7 +100,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
     ["pdist", (x: Tensor) => library.pdist(x)],
     ["renorm", (x: Tensor) => library.renorm(x, 2, 0, 0.5)],
     ["localResponseNorm", (x: Tensor) => library.localResponseNorm(library.unsqueeze(x, -1), 3, { alpha: 0.5 })],
-  ])("%s", (_name, compute) =>
+  ])("%s has gradients of gradients", (_name, compute) =>
     withBackend(backend, () => {
       const x = leaf([4, 3], 1);
       const cotangent = leaf(compute(x).shape, 2);
@@ -109,7 +109,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
   );
 });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("distances and fractional pooling on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test("fractional windows are in order, the last one at the end, and return their largest elements", () => {
@@ -146,7 +146,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(on(() => library.fractionalMaxPool2d(x, 2, { outputRatio: [0.5, 0.3] })).shape).toEqual([2, 3, 4, 2]);
   });
 
-  test("triplets with a custom distance", () => {
+  test("triplets may have a custom distance", () => {
     const [a, near, far] = on(() => ["0 0", "3 4", "0 2"].map((own) => library.tensor([own.split(" ").map(Number)])));
     const distanceFunction = (left: Tensor, right: Tensor): Tensor =>
       library.sum(library.abs(library.sub(left, right) as Tensor), -1) as Tensor;

@@ -206,7 +206,7 @@ afterAll(() => {
   known.clear();
 });
 
-describe.each(isas)("on cpu with %s", (isa) => {
+describe.each(isas)("accuracy on cpu with %s", (isa) => {
   const on = (body: () => void) => () => {
     configure(native, "isa", isa);
     body();
@@ -223,7 +223,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
     );
 });
 
-describe("on metal", () => {
+describe("elementwise functions on metal are accurate", () => {
   for (const row of functions) test(row[0], () => checkOne("metal", 4, row));
   for (const row of functionsOfTwo) test(row[0], () => checkTwo("metal", 1, row));
 });
@@ -241,18 +241,21 @@ function everyNumber(dtype: "float16" | "bfloat16"): Float32Array {
  */
 const narrow = functions.filter(([name]) => ["sigmoid", "gelu", "gelu by tanh", "silu"].includes(name));
 
-describe.each(["float16", "bfloat16"] as const)("every number of %s on metal", (dtype) => {
-  test.each(narrow.map((row) => [row[0], row] as const))("%s", (_, [, compute, formula]) => {
-    const x = everyNumber(dtype);
-    const narrowed = (): Tensor => compute(library.toDType(tensor(x), dtype));
-    const y = withStrict(true, () => withBackend("metal", () => library.toDType(narrowed(), "float32").dataSync()));
-    const isRight = (got: number, exact: number): boolean => {
-      if (Number.isNaN(exact) || Math.abs(exact) === Infinity) return Object.is(got, exact);
-      return Math.abs(got - exact) <= (0.5 + 1 / 16) * ulpOf(dtype, exact);
-    };
-    const wrong = Array.from(x, (value, at) => ({ x: value, got: Number(y[at]), exact: formula(value) })).filter(
-      ({ got, exact }) => !isRight(got, exact),
-    );
-    expect(wrong.slice(0, 5)).toEqual([]);
-  });
+describe.each(["float16", "bfloat16"] as const)("functions of every number of %s are accurate on metal", (dtype) => {
+  test.each(narrow.map((row) => [row[0], row] as const))(
+    "%s is accurate for every number",
+    (_, [, compute, formula]) => {
+      const x = everyNumber(dtype);
+      const narrowed = (): Tensor => compute(library.toDType(tensor(x), dtype));
+      const y = withStrict(true, () => withBackend("metal", () => library.toDType(narrowed(), "float32").dataSync()));
+      const isRight = (got: number, exact: number): boolean => {
+        if (Number.isNaN(exact) || Math.abs(exact) === Infinity) return Object.is(got, exact);
+        return Math.abs(got - exact) <= (0.5 + 1 / 16) * ulpOf(dtype, exact);
+      };
+      const wrong = Array.from(x, (value, at) => ({ x: value, got: Number(y[at]), exact: formula(value) })).filter(
+        ({ got, exact }) => !isRight(got, exact),
+      );
+      expect(wrong.slice(0, 5)).toEqual([]);
+    },
+  );
 });

@@ -12,7 +12,7 @@ import { hash, Random } from "../samples.ts";
 
 const dtypes = ["float32", "float16", "bfloat16", "int64", "uint8", "float64"] as const;
 
-test.each(tested)("drawn broadcasts, on %s", (backend) => {
+test.each(tested)("drawn broadcasts equal expanded operands, on %s", (backend) => {
   const random = new Random(hash("broadcast layouts"));
   for (let round = 0; round < 48; round++)
     withStrict(true, () =>

@@ -185,7 +185,7 @@ function signs(first: readonly number[], second: readonly number[]) {
   return { name: "signs", inputs: [operand(a), operand(b)], options: undefined, dtypes: signed };
 }
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("elementwise functions of several operations on %s", (backend) => {
   const check = (compute: (...all: Tensor[]) => Tensor, leaves: Tensor[]) =>
     withBackend(backend, () => expect(gradcheck(compute, leaves)).toBe(true));
   const positive = () => {
@@ -197,13 +197,15 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
   test.each([
     ["i0e", library.i0e],
     ["i1e", library.i1e],
-  ])("gradients of %s", (_name, compute) => check((x) => compute(x!), [leaf([3, 4], 1)]));
+  ])("gradients of %s equal finite differences", (_name, compute) => check((x) => compute(x!), [leaf([3, 4], 1)]));
 
   test.each([
     ["addcmul", (...[x, a, b]: Tensor[]) => library.addcmul(x!, a!, b!, { value: -0.5 })],
     ["addcdiv", (...[x, a, b]: Tensor[]) => library.addcdiv(x!, a!, b!, { value: -0.5 })],
     ["floatPower", (...[x, a, b]: Tensor[]) => library.mul(library.floatPower(b!, a!), x!)],
-  ])("gradients of %s", (_name, compute) => check(compute, [leaf([3, 1], 1), leaf([4], 2), positive()]));
+  ])("gradients of %s equal finite differences", (_name, compute) =>
+    check(compute, [leaf([3, 1], 1), leaf([4], 2), positive()]),
+  );
 
   test.each([
     ["i0", library.i0],
@@ -211,11 +213,11 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     ["logaddexp2", (x: Tensor) => library.logaddexp2(x, library.mul(x, 0.3))],
     ["fmax", (x: Tensor) => library.fmax(library.square(x), 0.5)],
     ["logit", (x: Tensor) => library.logit(library.sigmoid(x))],
-  ])("gradients of gradients of %s", (_name, compute) =>
+  ])("gradients of gradients of %s equal finite differences", (_name, compute) =>
     check((g, x) => gradientOf(compute)(g!, x!)[0]!, [leaf([5, 4], 1), leaf([5, 4], 2)]),
   );
 
-  test("addcmul and addcdiv of numbers of every kind", () =>
+  test("addcmul and addcdiv accept numbers of every kind", () =>
     withBackend(backend, () => {
       const large = library.tensor([2n ** 53n + 1n]);
       expect(library.addcmul(large, large, 2n, { value: 3 }).toArray()).toEqual([7n * (2n ** 53n + 1n)]);

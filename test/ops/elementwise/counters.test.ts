@@ -148,7 +148,7 @@ describe("ternary", () => {
     checkTraffic(computeOf("where"), [condition, a, b], { rank: 1, read: [condition, a] });
   });
 
-  test("softplus", () => {
+  test("softplus reads and writes each element once", () => {
     const x = ones([32, 32]);
     const withParameters: Operation = (input) => operations.softplus(input!);
     onMetal(() => withParameters(x)); // the first call creates tensors for its parameters
@@ -158,7 +158,7 @@ describe("ternary", () => {
   });
 });
 
-describe("elements of two bytes, eight per thread", () => {
+describe("kernels that read elements of two bytes by eight", () => {
   const cases: readonly (readonly [string, DType, Operation, number])[] = [
     ["exp", "float16", computeOf("exp"), 1],
     ["exp", "bfloat16", computeOf("exp"), 1],
@@ -167,7 +167,7 @@ describe("elements of two bytes, eight per thread", () => {
     ["lt", "bfloat16", computeOf("lt"), 2],
     ["lerp", "float16", computeOf("lerp"), 3],
   ];
-  test.each(cases)("%s in %s", (_, dtype, compute, count) => {
+  test.each(cases)("%s in %s accesses each element once", (_, dtype, compute, count) => {
     const operandsOf = (shape: readonly number[]) => Array.from({ length: count }, () => ones(shape, dtype));
     checkTraffic(compute, operandsOf([37, 33]), { rank: 1 });
     checkTraffic(compute, operandsOf([4, 3]), { rank: 1 });
@@ -188,7 +188,7 @@ describe("elements of two bytes, eight per thread", () => {
     }
   });
 
-  test("rows of a multiple of eight, of four and of neither", () => {
+  test("rows of a multiple of eight, of four and of neither access each element once", () => {
     const add = computeOf("add");
     const rowsOf = (size: number) => [ones([32, size], "float16"), ones([size], "float16")];
     checkTraffic(add, rowsOf(64), { rank: 2, width: 8 });
@@ -197,10 +197,10 @@ describe("elements of two bytes, eight per thread", () => {
   });
 });
 
-describe("copies", () => {
+describe("copies access each element once", () => {
   const onDevice = dtypes.filter((dtype) => dtype !== "float64");
 
-  test.each(onDevice)("casts from %s", (from) => {
+  test.each(onDevice)("casts from %s access each element once", (from) => {
     for (const to of onDevice)
       if (to !== from) checkTraffic((x) => toDType(x!, to), [ones([37, 33], from)], { rank: 1 });
   });

@@ -102,12 +102,12 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
   ],
 ];
 
-test.each(mistakes)("%s", (_name, body, expected) => {
+test.each(mistakes)("%s rejects invalid arguments", (_name, body, expected) => {
   expect(message(body)).toStartWith(expected);
 });
 
 /** PyTorch's `sub` rejects a bool in either operand. */
-describe.each(["metal", "cpu", "reference"] as const)("differences with bools, on %s", (backend) => {
+describe.each(["metal", "cpu", "reference"] as const)("differences of bools are rejected, on %s", (backend) => {
   const tensors = dtypes.flatMap((dtype) => [[1, 0], 1].map((x) => tensor(x, { dtype })));
   const operands: readonly Operand[] = [...tensors, 1, 1n, true, false];
   const foundIn = (x: Operand): string | undefined =>
@@ -120,7 +120,7 @@ describe.each(["metal", "cpu", "reference"] as const)("differences with bools, o
     ["sub_", "x", "other", tensors, (x, other) => sub_(x as Tensor, other)],
     ["sub_", "x", "other", tensors, (x, other) => sub_(x as Tensor, other, { alpha: 2 })],
   ] as readonly [string, string, string, readonly Operand[], (a: Operand, b: Operand) => unknown][])(
-    "%s(%s, %s)",
+    "%s(%s, %s) is rejected",
     (operation, first, second, minuends, call) => {
       const heard = (a: Operand, b: Operand) =>
         withStrict(true, () => withBackend(backend, () => message(() => call(a, b))));
@@ -135,7 +135,7 @@ describe.each(["metal", "cpu", "reference"] as const)("differences with bools, o
   );
 });
 
-describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", (backend) => {
+describe.each(["metal", "cpu", "reference"] as const)("operands are rejected after dispose(), on %s", (backend) => {
   const uses: readonly (readonly [string, (x: Tensor, whole: Tensor) => unknown])[] = [
     ["neg", (x) => neg(x)],
     ["isnan", (x) => isnan(x)],
@@ -151,7 +151,7 @@ describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", 
     ["fill_", (x) => fill_(x, 1)],
   ];
 
-  test.each(uses)("%s", (name, use) => {
+  test.each(uses)("%s of a disposed tensor is an error", (name, use) => {
     const heard = withStrict(true, () =>
       withBackend(backend, () => {
         const [gone, whole] = [tensor([1, 2]), tensor([3, 4])];
@@ -165,21 +165,21 @@ describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", 
   test.each([
     ["a source", copy_],
     ["an operand", add_],
-  ] as const)("%s of a change in place", (_name, change) => {
+  ] as const)("%s of a disposed tensor in place is an error", (_name, change) => {
     const [target, gone] = [tensor([1, 2]), tensor([3, 4])];
     gone.dispose();
     expect(message(() => withBackend(backend, () => change(target, gone)))).toStartWith("DisposedError [");
     expect(target.toArray()).toEqual([1, 2]);
   });
 
-  test("a cast", () => {
+  test("a cast of a disposed tensor is an error", () => {
     const gone = withBackend(backend, () => tensor([1, 2]));
     gone.dispose();
     expect(message(() => withBackend(backend, () => toDType(gone, "int8")))).toStartWith("DisposedError [");
   });
 });
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference"] as const)("errors of elementwise functions on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test.each([
@@ -188,17 +188,20 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     ["fmod", fmod],
     ["div floor", (a, b) => div(a, b, { roundingMode: "floor" })],
     ["div trunc", (a, b) => div(a, b, { roundingMode: "trunc" })],
-  ] as readonly [string, (a: Tensor, b: Operand) => Tensor][])("%s of an integer by zero", (_name, divide) => {
-    for (const dtype of ["int64", "int32", "uint32", "int8", "uint8"] as const) {
-      const by = tensor([1, 2, 0, 4], { dtype });
-      expect(message(() => on(() => divide(tensor([1, 2, 3, 4], { dtype }), by)))).toContain(
-        "an integer is divided by 0",
-      );
-      expect(message(() => on(() => divide(tensor(1, { dtype }), 0)))).toContain("an integer is divided by 0");
-    }
-    const quotient = on(() => divide(tensor([1]), 0)).item();
-    expect(Number.isFinite(quotient)).toBe(false);
-  });
+  ] as readonly [string, (a: Tensor, b: Operand) => Tensor][])(
+    "%s of an integer by zero is an error",
+    (_name, divide) => {
+      for (const dtype of ["int64", "int32", "uint32", "int8", "uint8"] as const) {
+        const by = tensor([1, 2, 0, 4], { dtype });
+        expect(message(() => on(() => divide(tensor([1, 2, 3, 4], { dtype }), by)))).toContain(
+          "an integer is divided by 0",
+        );
+        expect(message(() => on(() => divide(tensor(1, { dtype }), 0)))).toContain("an integer is divided by 0");
+      }
+      const quotient = on(() => divide(tensor([1]), 0)).item();
+      expect(Number.isFinite(quotient)).toBe(false);
+    },
+  );
 });
 
 test("on metal an integer divided by zero is 0", () => {
@@ -207,11 +210,11 @@ test("on metal an integer divided by zero is 0", () => {
   for (const divide of [floorDivide, remainder, fmod]) expect(on(() => divide(a, 0)).toArray()).toEqual([0, 0]);
 });
 
-describe("a cast with overflow: error", () => {
+describe("a cast that overflows is an error", () => {
   const strictly = (x: Parameters<typeof toDType>[0], dtype: "int8" | "uint8" | "int64" | "int32") =>
     toDType(x, dtype, { overflow: "error" });
 
-  test("names the first value and the range", () => {
+  test("the error names the first value and the range", () => {
     const wanted = "DTypeError [toDType] element 1 is 300; int8 holds whole numbers from -128 to 127";
     expect(message(() => strictly(tensor([127.9, 300, 400]), "int8"))).toStartWith(wanted);
     expect(message(() => strictly(tensor([0, -1], { dtype: "int32" }), "uint8"))).toContain("element 1 is -1");
@@ -219,14 +222,14 @@ describe("a cast with overflow: error", () => {
     expect(message(() => strictly(tensor([2 ** 63], { dtype: "float64" }), "int64"))).toContain("element 0 is");
   });
 
-  test("accepts values that fit after truncation", () => {
+  test("values that fit after truncation are accepted", () => {
     expect(strictly(tensor([-128.9, 127.9, -0.5]), "int8").toArray()).toEqual([-128, 127, 0]);
     expect(strictly(tensor([-(2 ** 63)], { dtype: "float64" }), "int64").toArray()).toEqual([-(2n ** 63n)]);
     expect(toDType(tensor([300, Number.NaN, -300]), "int8").toArray()).toEqual([127, 0, -128]);
   });
 });
 
-describe("in place", () => {
+describe("methods in place reject leaves", () => {
   const leaf = () => tensor([1, 2], { requiresGrad: true });
   const changes = { add_, sub_, mul_, div_, copy_ };
 
@@ -240,7 +243,10 @@ describe("in place", () => {
   test.each([
     ["zero_", (x) => zero_(x)],
     ["fill_", (x) => fill_(x, 1)],
-  ] as readonly [string, (x: typeof floats) => unknown][])("%s rejects such a leaf too", (name, change) => {
-    expect(message(() => change(leaf()))).toStartWith(`AutogradError [${name}] a leaf`);
-  });
+  ] as readonly [string, (x: typeof floats) => unknown][])(
+    "%s rejects an operand that requires a gradient, too",
+    (name, change) => {
+      expect(message(() => change(leaf()))).toStartWith(`AutogradError [${name}] a leaf`);
+    },
+  );
 });

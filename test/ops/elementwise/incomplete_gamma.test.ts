@@ -21,9 +21,9 @@ const accuracies = [
   ["float32", 4e-6],
 ] as const;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("incomplete gamma functions on %s", (backend) => {
   test.each(accuracies.filter(([dtype]) => backend !== "metal" || dtype !== "float64"))(
-    "whole shapes in %s, in drawn numbers of elements",
+    "whole shapes in %s are accurate, in drawn numbers of elements",
     (dtype: DType, tolerance) =>
       withBackend(backend, () => {
         const random = new Random(hash(dtype));
@@ -41,7 +41,7 @@ describe.each(tested)("on %s", (backend) => {
       }),
   );
 
-  test("limits, and NaN outside of the domain", () =>
+  test("limits are right, and results are NaN outside of the domain", () =>
     withBackend(backend, () => {
       const a = tensor([0, 0, 2, Infinity, Infinity, -1, 2, NaN, 2, 0]);
       const x = tensor([0, 1, Infinity, 1, Infinity, 1, -1, 1, 0, Infinity]);

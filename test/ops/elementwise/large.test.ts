@@ -30,14 +30,14 @@ const firstWrong = (got: ArrayLike<number | bigint>, want: (index: number) => nu
   return -1;
 };
 
-describe.each(isas)("with %s", (isa) => {
+describe.each(isas)("large operands are correct with %s", (isa) => {
   const on = (body: () => void) => () => {
     configure(native, "isa", isa);
     withStrict(true, () => withBackend("cpu", body));
   };
 
   test(
-    "dense and broadcast operands",
+    "dense and broadcast operands are correct",
     on(() => {
       const x = tensor(values);
       const row = tensor(values.subarray(0, columns));
@@ -50,7 +50,7 @@ describe.each(isas)("with %s", (isa) => {
   );
 
   test(
-    "a view that begins inside a cache line, and leaves its surroundings unchanged",
+    "a view may begin inside a cache line, and its surroundings stay unchanged",
     on(() => {
       const whole = zeros([size]);
       copy_(slice(whole, { start: 3, end: size - 2 }), slice(tensor(values), { end: size - 5 }));

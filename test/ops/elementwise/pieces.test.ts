@@ -27,25 +27,28 @@ const operations: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   "a broadcast sum": (x) => orchard.add(x, orchard.tensor([2])) as Tensor,
 };
 
-describe.each(["float32", "float64", "bfloat16"] as const satisfies readonly DType[])("%s", (dtype) => {
-  test.each(Object.keys(operations))("%s", (name) => {
-    withBackend("cpu", () => {
-      const compute = operations[name]!;
-      const x = orchard.toDType(orchard.tensor(values), dtype) as Tensor;
-      const whole = sizes.map((size) => compute(orchard.narrow(x, 0, 0, size)).toArray() as number[]);
-      const parts = Array.from({ length: Math.ceil(values.length / PART) }, (_, at) =>
-        compute(orchard.narrow(x, 0, at * PART, Math.min(PART, x.size - at * PART))).toArray(),
-      ).flat() as number[];
-      for (const [at, size] of sizes.entries()) {
-        const wrong = whole[at]!.findIndex((value, element) => !Object.is(value, parts[element]));
-        expect({ size, wrong, length: whole[at]!.length }).toEqual({ size, wrong: -1, length: size });
-      }
+describe.each(["float32", "float64", "bfloat16"] as const satisfies readonly DType[])(
+  "pieces of large operands are correct, %s",
+  (dtype) => {
+    test.each(Object.keys(operations))("%s is the same in pieces", (name) => {
+      withBackend("cpu", () => {
+        const compute = operations[name]!;
+        const x = orchard.toDType(orchard.tensor(values), dtype) as Tensor;
+        const whole = sizes.map((size) => compute(orchard.narrow(x, 0, 0, size)).toArray() as number[]);
+        const parts = Array.from({ length: Math.ceil(values.length / PART) }, (_, at) =>
+          compute(orchard.narrow(x, 0, at * PART, Math.min(PART, x.size - at * PART))).toArray(),
+        ).flat() as number[];
+        for (const [at, size] of sizes.entries()) {
+          const wrong = whole[at]!.findIndex((value, element) => !Object.is(value, parts[element]));
+          expect({ size, wrong, length: whole[at]!.length }).toEqual({ size, wrong: -1, length: size });
+        }
+      });
     });
-  });
-});
+  },
+);
 
 describe("operands with runs of a few elements", () => {
-  test.each([2, 3, 4, 5])("of %d", (width) => {
+  test.each([2, 3, 4, 5])("runs of %d elements are correct", (width) => {
     withBackend("cpu", () => {
       const [planes, rows] = [3, 701]; // tiles begin inside runs
       const drawn = (count: number) => Float32Array.from({ length: count }, () => random.next());

@@ -125,19 +125,19 @@ testTable(
 
 const { POSITIVE_INFINITY: oo, NaN: none } = Number;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("special functions on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const valuesOf = (compute: (x: Tensor) => Tensor, values: readonly number[]) =>
     on(() => Array.from(compute(library.tensor([...values])).dataSync() as Float32Array));
 
-  test("the gamma function's poles, and infinities", () => {
+  test("the gamma function has poles and infinities", () => {
     expect(valuesOf(library.lgamma, poles)).toEqual([oo, oo, oo, oo, oo, oo, none]);
     expect(valuesOf(library.digamma, [...poles, -0])).toEqual([-oo, none, none, none, none, oo, none, oo]);
     expect(valuesOf((x) => library.polygamma(1, x), poles)).toEqual([oo, oo, oo, oo, none, 0, none]);
     expect(valuesOf((x) => library.polygamma(2, x), poles)).toEqual([-oo, -oo, -oo, -oo, none, -0, none]);
   });
 
-  test("the derivative of digamma, at numbers of every magnitude", () => {
+  test("the derivative of digamma is accurate at numbers of every magnitude", () => {
     const [sign, exponent] = [fc.constantFrom(-1, 1), fc.double({ min: -60, max: 60, noNaN: true })];
     const drawn = fc.tuple(sign, exponent).map(([own, power]) => Math.fround(own * 2 ** power));
     const near = fc.double({ min: -30, max: 30, noNaN: true }).map(Math.fround);
@@ -152,7 +152,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(errors.filter(({ ulps }) => ulps > 6)).toEqual([]);
   });
 
-  test("zeros, signs and ends of domains", () => {
+  test("zeros, signs and ends of domains are right", () => {
     expect(valuesOf(library.erfinv, [1, -1, 1.5, 0, -0])).toEqual([oo, -oo, none, 0, -0]);
     expect(valuesOf(library.sinc, [0, -0, 1, 2, 1e9, oo]).map(Math.abs)).toEqual([1, 1, 0, 0, 0, none]);
     expect(valuesOf(library.lgamma, [1, 2]).map(Math.abs)).toEqual([0, 0]);
@@ -162,7 +162,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(valuesOf(library.atanh, [1, -1, 2])).toEqual([oo, -oo, none]);
   });
 
-  test("integers become float32", () => {
+  test("integers as operands become float32", () => {
     const whole = library.tensor([1, 2, 3], { dtype: "int32" });
     for (const { compute } of rows) expect(on(() => compute(whole)).dtype).toBe("float32");
   });
@@ -271,8 +271,8 @@ const named: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   "of order 10": (x) => library.polygamma(10, x),
 };
 
-describe.each(["cpu", "reference"] as const)("known values in float64 on %s", (backend) => {
-  test.each(Object.keys(precise))("%s", (name) => {
+describe.each(["cpu", "reference"] as const)("special functions have known values in float64 on %s", (backend) => {
+  test.each(Object.keys(precise))("%s has its known values in float64", (name) => {
     const points = precise[name]!;
     const x = points.map(([at]) => at);
     const y = withBackend(backend, () => named[name]!(library.tensor(x, { dtype: "float64" })).dataSync());
@@ -282,14 +282,17 @@ describe.each(["cpu", "reference"] as const)("known values in float64 on %s", (b
 });
 
 describe("gradients of the first and second order, by finite differences", () => {
-  test.each(rows.map((row) => [row.name, row] as const))("%s", (_name, { compute, values = { low: -2, high: 2 } }) => {
-    const { low, high } = values as { low: number; high: number };
-    const points = Array.from({ length: 6 }, (_, at) => low + ((at + 0.4) / 6) * (high - low) * 0.8);
-    const gradient = (x: Tensor) => enableGrad(() => grad([library.sum(compute(x))], [x], { createGraph: true })[0]!);
-    withBackend("reference", () => {
-      const x = library.tensor(points, { dtype: "float64", requiresGrad: true });
-      gradcheck(compute, [x]);
-      gradcheck(gradient, [x]);
-    });
-  });
+  test.each(rows.map((row) => [row.name, row] as const))(
+    "%s has gradients of the first and second order",
+    (_name, { compute, values = { low: -2, high: 2 } }) => {
+      const { low, high } = values as { low: number; high: number };
+      const points = Array.from({ length: 6 }, (_, at) => low + ((at + 0.4) / 6) * (high - low) * 0.8);
+      const gradient = (x: Tensor) => enableGrad(() => grad([library.sum(compute(x))], [x], { createGraph: true })[0]!);
+      withBackend("reference", () => {
+        const x = library.tensor(points, { dtype: "float64", requiresGrad: true });
+        gradcheck(compute, [x]);
+        gradcheck(gradient, [x]);
+      });
+    },
+  );
 });

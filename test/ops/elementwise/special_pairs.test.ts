@@ -160,7 +160,7 @@ function signs(dtypes: readonly DType[]) {
   return { name: "signs", inputs: [operand(a), operand(b)], options: undefined, dtypes };
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("special functions of two numbers on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const valuesOf = (compute: Compute, a: readonly number[], b: readonly number[], dtype: DType = "float32") =>
     on(() =>
@@ -168,13 +168,13 @@ describe.each(tested)("on %s", (backend) => {
     );
   const { POSITIVE_INFINITY: oo, NaN: none } = Number;
 
-  test("zeros have signs", () => {
+  test("zeros keep their signs", () => {
     expect(valuesOf(library.copysign, [0, 1, -0, -2], [-0, -0, 1, 0])).toEqual([-0, -1, 0, 2]);
     expect(valuesOf(library.copysign, [oo, -oo], [-1, 1])).toEqual([-oo, oo]);
     expect(valuesOf(library.nextafter, [0, 0, -0, 0], [1, -1, -0, -0])).toEqual([2 ** -149, -(2 ** -149), -0, -0]);
   });
 
-  test("steps beyond the smallest numbers and to infinity", () => {
+  test("nextafter steps beyond the smallest numbers and to infinity", () => {
     expect(valuesOf(library.nextafter, [2 ** -149, -(2 ** -149)], [-1, 1])).toEqual([0, -0]);
     expect(valuesOf(library.nextafter, [3.4028234663852886e38, oo], [oo, 0])).toEqual([oo, 3.4028234663852886e38]);
     expect(valuesOf(library.nextafter, [65504, 1, 1, 2], [oo, 0, 2, 0], "float16")).toEqual([
@@ -183,7 +183,7 @@ describe.each(tested)("on %s", (backend) => {
     ]);
   });
 
-  test("infinities", () => {
+  test("infinities give the limits", () => {
     expect(valuesOf(library.hypot, [oo, none, 3e38], [none, -oo, 0])).toEqual([oo, oo, Math.fround(3e38)]);
     expect(valuesOf(library.logaddexp, [oo, -oo, -oo, oo], [oo, -oo, 1, -oo])).toEqual([oo, -oo, 1, oo]);
     expect(valuesOf(library.xlogy, [0, 0, 0, 1], [0, oo, none, 0])).toEqual([0, 0, none, -oo]);
@@ -224,13 +224,13 @@ test("heaviside has no gradient", () => {
   expect(library.heaviside(x, x).requiresGrad).toBe(false);
 });
 
-describe("gradients of the second order, by finite differences", () => {
+describe("gradients of the second order equal finite differences", () => {
   test.each([
     ["hypot", library.hypot],
     ["logaddexp", library.logaddexp],
     ["xlogy", library.xlogy],
     ["copysign", library.copysign],
-  ] as const)("%s", (_name, compute) => {
+  ] as const)("%s has gradients of the second order", (_name, compute) => {
     const gradients = (a: Tensor, b: Tensor) =>
       enableGrad(() => {
         const [first, second] = grad([library.sum(library.mul(compute(a, b), a))], [a, b], { createGraph: true });

@@ -43,7 +43,7 @@ function drawn(random: Random, shape: readonly number[], dtype: (typeof dtypes)[
 
 const numbersOf = (x: Tensor): number[] => Array.from(library.toDType(x, "float32").dataSync(), Number);
 
-test.each(tested)("drawn permutations of axes, on %s", (backend) => {
+test.each(tested)("drawn permutations of axes equal dense operands, on %s", (backend) => {
   const random = new Random(hash("transposed layouts"));
   const pick = <Value>(list: readonly Value[]): Value => list[random.integer(0, list.length - 1)]!;
   for (let round = 0; round < 60; round++)

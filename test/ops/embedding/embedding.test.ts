@@ -168,7 +168,7 @@ describe("a row that many indices select gets the sum of their gradients", () =>
   // Runs of 1, 32, 33 and 100 indices: a SIMD-group reads 32 at a time.
   const runs = [1, 32, 33, 100];
   const named = runs.flatMap((count, row) => new Array<bigint>(count).fill(BigInt(3 * row)));
-  test.each(tested)("on %s", (backend) => {
+  test.each(tested)("the sum is exact on %s", (backend) => {
     withBackend(backend, () => {
       const weight = full([11, 3], 1, { dtype: "float32" });
       weight.requiresGrad = true;
@@ -189,7 +189,7 @@ describe("a row that many indices select gets the sum of their gradients", () =>
 });
 
 describe("if rows of a bag are equal, the first counts as the largest and gets the gradient", () => {
-  test.each(tested)("on %s", (backend) => {
+  test.each(tested)("the first of equal rows counts on %s", (backend) => {
     withBackend(backend, () => {
       const weight = tensor([[1], [1], [0]], { requiresGrad: true });
       const output = embeddingBag(tensor([[2n, 1n, 1n, 0n]]), weight, { mode: "max" });
@@ -203,7 +203,7 @@ describe("if rows of a bag are equal, the first counts as the largest and gets t
 });
 
 describe("a NaN among the rows of a bag is the largest", () => {
-  test.each(tested)("on %s", (backend) => {
+  test.each(tested)("NaN counts as the largest on %s", (backend) => {
     const weight = withBackend(backend, () => tensor([[1], [Number.NaN], [-Infinity]]));
     const largest = (row: bigint[]) =>
       withBackend(backend, () => embeddingBag(tensor([row]), weight, { mode: "max" }).item());
@@ -211,7 +211,7 @@ describe("a NaN among the rows of a bag is the largest", () => {
   });
 });
 
-describe("gradients of gradients", () => {
+describe("functions of embeddings have gradients of gradients", () => {
   const index = tensor([[0n, 2n, 2n], [1n, 0n, 1n]]); // biome-ignore format: rows
   const table = () => tensor([[0.5, -1], [1.5, 0.25], [-0.75, 2]], { dtype: "float64" }); // biome-ignore format: rows
   const factors = () => tensor([[0.5, 1, -2], [0.25, 3, 1]], { dtype: "float64" }); // biome-ignore format: rows
@@ -222,7 +222,7 @@ describe("gradients of gradients", () => {
     "the largest": (weight) => embeddingBag(index, weight, { mode: "max" }),
   };
 
-  test.each(Object.entries(outputs))("of %s", (_name, compute) => {
+  test.each(Object.entries(outputs))("%s has gradients of gradients", (_name, compute) => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const inputs = [table(), factors()];
@@ -265,4 +265,4 @@ const everything = (): unknown[] => {
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results have the same bits", () => testSameBits(everything));
+describe("results of embeddings have the same bits", () => testSameBits(everything));

@@ -25,8 +25,8 @@ const codeOf = (body: () => unknown): string | undefined => {
   return undefined;
 };
 
-describe("gradients", () => {
-  test("sum up if a tensor is used more than once: d(x·x)/dx = 2x, and diamonds", () => {
+describe("backward() computes correct gradients", () => {
+  test("gradients sum up if a tensor is used more than once: d(x·x)/dx = 2x, and diamonds", () => {
     const x = parameter([1, -2, 3]);
     backward(sum(mul(x, x)));
     expect(numbers(x.grad)).toEqual([2, -4, 6]);
@@ -36,7 +36,7 @@ describe("gradients", () => {
     expect(numbers(y.grad)).toEqual([18 * 2 + 3, 18 * 5 + 3]);
   });
 
-  test("accumulate over passes until they are cleared", () => {
+  test("gradients accumulate over passes until they are cleared", () => {
     const x = parameter([1, 2]);
     backward(sum(mul(x, 3)));
     backward(sum(mul(x, 4)));
@@ -46,7 +46,7 @@ describe("gradients", () => {
     expect(numbers(x.grad)).toEqual([1, 1]);
   });
 
-  test("flow through views and casts, and have the leaf's dtype", () => {
+  test("gradients flow through views and casts, and have the leaf's dtype", () => {
     const x = tensor([1, 2, 3, 4, 5, 6], { requiresGrad: true });
     const wide = expand(reshape(reshape(x, [2, 3]), [2, 3, 1]), [2, 3, 4]);
     backward(sum(mul(toDType(wide, "float64"), 0.5)));
@@ -54,13 +54,13 @@ describe("gradients", () => {
     expect(numbers(x.grad)).toEqual([2, 2, 2, 2, 2, 2]);
   });
 
-  test("are those of the sum of the outputs weighted by the given gradient", () => {
+  test("gradients are those of the outputs' sum, weighted by the given gradient", () => {
     const x = parameter([1, 2, 3]);
     backward(mul(x, x), tensor([1, 10, 100], { dtype: "float64" }));
     expect(numbers(x.grad)).toEqual([2, 40, 600]);
   });
 
-  test("leave integers and tensors without requiresGrad alone", () => {
+  test("integers and tensors without requiresGrad get no gradient", () => {
     const x = parameter([1, 2]);
     const constant = tensor([3, 4], { dtype: "float64" });
     backward(sum(mul(x, constant)));
@@ -71,7 +71,7 @@ describe("gradients", () => {
     }).toThrow(ArgumentError);
   });
 
-  test("go through 10,000 operations without deep recursion", () => {
+  test("gradients pass through 10,000 operations without deep recursion", () => {
     const x = parameter([1]);
     let y: Tensor = x;
     for (let step = 0; step < 10_000; step++) y = add(y, x);
@@ -79,7 +79,7 @@ describe("gradients", () => {
     expect(numbers(x.grad)).toEqual([10_001]);
   });
 
-  test("may be computed on another backend than the result", () => {
+  test("gradients may be computed on another backend than the result", () => {
     const run = (forward: "cpu" | "reference" | "metal", back: "cpu" | "reference" | "metal") => {
       const x = tensor([0.5, -1, 2], { requiresGrad: true });
       const y = withBackend(forward, () => mul(exp(x), x));
@@ -98,10 +98,10 @@ describe("gradients", () => {
   });
 });
 
-describe("a leaf's gradient shares no memory", () => {
+describe("the memory of a leaf's gradient is not shared", () => {
   const shares = (a: Tensor, b: Tensor) => a.storage === b.storage;
 
-  test("with that of another leaf that receives the same tensor, or with the caller's", () => {
+  test("it is not shared with another leaf that receives the same tensor, or with the caller's", () => {
     const [a, b] = [parameter([1, 2]), parameter([3, 4])];
     const given = tensor([5, 6], { dtype: "float64" });
     backward(add(a, b), given);
@@ -113,7 +113,7 @@ describe("a leaf's gradient shares no memory", () => {
     ]);
   });
 
-  test("with a tensor that a hook returned, or with the initial gradient of a leaf", () => {
+  test("it is not shared with a tensor that a hook returned, or with the initial gradient of a leaf", () => {
     const x = parameter([1, 2]);
     const replacement = tensor([7, 8], { dtype: "float64" });
     x.registerHook(() => replacement);
@@ -125,22 +125,22 @@ describe("a leaf's gradient shares no memory", () => {
     expect([numbers(leaf.grad), shares(leaf.grad!, given)]).toEqual([[4], false]);
   });
 
-  test("is row-major, also if the sum was expanded", () => {
+  test("it is row-major, also if the sum was expanded", () => {
     const x = parameter([1, 2]);
     backward(sum(x));
     expect(x.grad?.isContiguous).toBe(true);
   });
 });
 
-describe("grad", () => {
-  test("returns gradients of leaves and of intermediate results, and leaves grad unchanged", () => {
+describe("grad returns gradients of given tensors", () => {
+  test("grad returns gradients of leaves and of intermediate results, and leaves x.grad unchanged", () => {
     const x = parameter([1, 2]);
     const y = mul(x, x);
     const [dx, dy] = grad(sum(mul(y, 3)), [x, y]);
     expect([numbers(dx), numbers(dy), x.grad]).toEqual([[6, 12], [3, 3], null]);
   });
 
-  test("accepts several outputs with separate gradients, and one output twice", () => {
+  test("grad accepts several outputs with separate gradients, and one output twice", () => {
     const x = parameter([1, 2]);
     const one = tensor([1, 1], { dtype: "float64" });
     const y = mul(x, 2);
@@ -155,7 +155,7 @@ describe("grad", () => {
     expect(grad(sum(x), [x, other], { allowUnused: true })[1]).toBeNull();
   });
 
-  test("createGraph: d³(x⁴)/dx³ = 24x", () => {
+  test("createGraph gives d³(x⁴)/dx³ = 24x", () => {
     const x = parameter([2]);
     const fourth = mul(mul(x, x), mul(x, x));
     const [first] = grad(fourth, [x], { createGraph: true });
@@ -165,7 +165,7 @@ describe("grad", () => {
     expect([first!.requiresGrad, third!.requiresGrad]).toEqual([true, false]);
   });
 
-  test("createGraph through an operation that saves its result: d²(eˣ)/dx² = eˣ", () => {
+  test("createGraph works through an operation that saves its result: d²(eˣ)/dx² = eˣ", () => {
     const x = parameter([0.5]);
     const [first] = grad(exp(x), [x], { createGraph: true });
     expect(grad(first!, [x])[0]!.item()).toBeCloseTo(Math.exp(0.5), 12);
@@ -177,7 +177,7 @@ describe("grad", () => {
     expect(numbers(grad(x.grad!, [x])[0])).toEqual([18]);
   });
 
-  test("valueAndGrad returns both, for the first arguments, and changes no grad", () => {
+  test("valueAndGrad returns the value and the gradients of the given arguments, and changes no grad", () => {
     const [w, x] = [tensor([1, 2]), tensor([3, 4])];
     const step = valueAndGrad((a: Tensor, b: Tensor) => sum(mul(mul(a, a), b)), 2);
     const { value, gradients } = noGrad(() => step(w, x));
@@ -189,8 +189,8 @@ describe("grad", () => {
   });
 });
 
-describe("hooks", () => {
-  test("on a leaf see the whole sum once; their result replaces it", () => {
+describe("hooks of tensors see their gradients", () => {
+  test("hooks on a leaf see the whole sum once; their result replaces it", () => {
     const x = parameter([1, 2]);
     const seen: unknown[] = [];
     x.registerHook((gradient) => {
@@ -201,7 +201,7 @@ describe("hooks", () => {
     expect([seen, numbers(x.grad)]).toEqual([[[5, 5]], [50, 50]]);
   });
 
-  test("on intermediate results change the gradient that flows on; later hooks see what earlier ones returned", () => {
+  test("hooks on intermediate results change the gradient that flows on; later hooks see it changed", () => {
     const x = parameter([1, 2]);
     const y = mul(x, 2);
     y.registerHook((gradient) => neg(gradient));
@@ -211,7 +211,7 @@ describe("hooks", () => {
     expect([seen, numbers(x.grad)]).toEqual([[[-3, -3]], [-6, -6]]);
   });
 
-  test("are gone once they are removed, even by themselves while they run", () => {
+  test("hooks are gone once they are removed, even by themselves while they run", () => {
     const x = parameter([1]);
     const calls: string[] = [];
     const remove = x.registerHook(() => {
@@ -226,7 +226,7 @@ describe("hooks", () => {
     expect(calls).toEqual(["first", "second", "second"]);
   });
 
-  test("that change the shape or the dtype are rejected", () => {
+  test("hooks that change the shape or the dtype are rejected", () => {
     const x = parameter([1, 2]);
     x.registerHook((gradient) => reshape(gradient, [2, 1]));
     expect(codeOf(() => backward(sum(x)))).toBe("wrongGradient");
@@ -249,8 +249,8 @@ describe("hooks", () => {
   });
 });
 
-describe("recording", () => {
-  test("stops in noGrad, continues in enableGrad inside it, and across awaits", async () => {
+describe("recording can stop and continue", () => {
+  test("recording stops in noGrad, continues in enableGrad inside it, and across awaits", async () => {
     const x = parameter([1]);
     expect(noGrad(() => mul(x, 2).requiresGrad)).toBe(false);
     expect(noGrad(() => enableGrad(() => mul(x, 2).requiresGrad))).toBe(true);
@@ -263,7 +263,7 @@ describe("recording", () => {
     expect(isGradEnabled()).toBe(true);
   });
 
-  test("resumes after an error inside, sync and async", async () => {
+  test("recording resumes after an error inside, sync and async", async () => {
     expect(() =>
       noGrad(() => {
         throw new Error("inside");
@@ -278,7 +278,7 @@ describe("recording", () => {
     expect(isGradEnabled()).toBe(true);
   });
 
-  test("is cut by detach, which shares the elements", () => {
+  test("detach cuts the graph, and shares the elements", () => {
     const x = parameter([1, 2]);
     const y = detach(mul(x, 2));
     expect([y.requiresGrad, y.isLeaf]).toEqual([false, true]);
@@ -309,7 +309,7 @@ describe("misuse is a typed error that says what to do", () => {
     expect(x.grad).toBeNull();
   });
 
-  test("no graph, no scalar, another shape, an integer gradient", () => {
+  test("no graph, no scalar, another shape, and an integer gradient are errors", () => {
     const x = parameter([1, 2]);
     expect(codeOf(() => backward(tensor(1)))).toBe("noGraph");
     expect(codeOf(() => backward(noGrad(() => sum(x))))).toBe("noGraph");
@@ -319,7 +319,7 @@ describe("misuse is a typed error that says what to do", () => {
     expect(() => backward(mul(x, 2), tensor([1, 2], { dtype: "int32" }))).toThrow(DTypeError);
   });
 
-  test("a second pass over a graph whose tensors were freed", () => {
+  test("a second pass over a graph whose tensors were freed is an error", () => {
     const x = parameter([1, 2]);
     const y = sum(mul(x, x));
     backward(y);
@@ -339,7 +339,7 @@ describe("misuse is a typed error that says what to do", () => {
     expect(numbers(x.grad)).toEqual([5, 5]);
   });
 
-  test("a saved tensor that was changed in place, also through a view; not one that was not saved", () => {
+  test("a saved tensor that was changed in place, also through a view, is an error; another tensor is not", () => {
     const x = parameter([1, 2]);
     const constant = tensor([3, 4], { dtype: "float64" });
     const y = sum(mul(x, constant));

@@ -52,8 +52,8 @@ class SumAndDifference extends Function {
   }
 }
 
-describe("Function", () => {
-  test("accepts arguments other than tensors; a differentiable rule gives gradients of gradients", () => {
+describe("Function defines an operation with its gradient", () => {
+  test("Function accepts arguments other than tensors; a differentiable rule gives gradients of gradients", () => {
     const x = parameter([2, -1]);
     backward(sum(ScaledCube.apply(x, 2)));
     expect(numbers(x.grad)).toEqual([24, 6]);
@@ -63,7 +63,7 @@ describe("Function", () => {
     expect(gradcheck((z) => ScaledCube.apply(z, 1.5), [parameter([0.3, -0.7])])).toBe(true);
   });
 
-  test("with several outputs: unused ones give null, marked ones are not differentiable", () => {
+  test("a Function has several outputs: unused ones give null, marked ones are not differentiable", () => {
     const [a, b] = [parameter([5, 1]), parameter([2, 3])];
     const [total, difference, flags] = SumAndDifference.apply(a, b);
     expect([total!.requiresGrad, difference!.requiresGrad, flags!.requiresGrad]).toEqual([true, true, false]);
@@ -76,7 +76,7 @@ describe("Function", () => {
     expect(total!.edge?.node).toBe(difference!.edge!.node);
   });
 
-  test("tells which arguments need a gradient, and records nothing if none does", () => {
+  test("a Function knows which arguments need a gradient, and records nothing if none does", () => {
     const needs: (readonly boolean[])[] = [];
     class Probe extends Function {
       static forward(context: FunctionContext, a: Tensor, _: string, b: Tensor): Tensor {
@@ -107,7 +107,7 @@ describe("Function", () => {
     return () => backward(sum(Wrong.apply(parameter([1, 2]))));
   };
 
-  test("the error for a wrong count, a wrong shape and an integer gradient names it", () => {
+  test("the error for a wrong count, a wrong shape or an integer gradient names the Function", () => {
     expect(returning((gradient) => [gradient, gradient])).toThrow(/Wrong.*2 gradients, forward has 1 arg/);
     expect(returning(() => [])).toThrow(/Wrong.*0 gradients/);
     expect(returning((gradient) => reshape(gradient, [2, 1]))).toThrow(
@@ -117,7 +117,7 @@ describe("Function", () => {
     expect(returning(() => null)).not.toThrow();
   });
 
-  test("converts a gradient of another float type to the argument's", () => {
+  test("a gradient of another float type is converted to the argument's", () => {
     class Half extends Function {
       static forward(_: FunctionContext, x: Tensor): Tensor {
         return mul(x, 1);
@@ -131,7 +131,7 @@ describe("Function", () => {
     expect([x.grad?.dtype, numbers(x.grad)]).toEqual(["float64", [0.5, 0.25]]);
   });
 
-  test("rejects a forward that returns its argument, a read of saved tensors outside, a disposed argument", () => {
+  test("a forward that returns its argument, saved tensors read outside, and disposed arguments are rejected", () => {
     let kept: FunctionContext | undefined;
     class Same extends Function {
       static forward(context: FunctionContext, x: Tensor): Tensor {
@@ -148,8 +148,8 @@ describe("Function", () => {
   });
 });
 
-describe("gradcheck", () => {
-  test("accepts correct gradients, of several inputs and outputs", () => {
+describe("gradcheck compares gradients with differences", () => {
+  test("gradcheck accepts correct gradients, of several inputs and outputs", () => {
     const inputs = [parameter([0.4, -0.3, 1.2]), parameter([1.5, 2, -0.7])];
     expect(gradcheck((a, b) => [mul(exp(a!), b!), div(a!, b!)], inputs)).toBe(true);
     expect(gradcheck((a, b) => [detached(a!), mul(a!, b!)], inputs)).toBe(true);
@@ -160,7 +160,7 @@ describe("gradcheck", () => {
     ["the sign", (gradient: Tensor, x: Tensor) => mul(gradient, mul(x, -2))],
     ["no use of the gradient", (_: Tensor, x: Tensor) => mul(x, 2)],
     ["nothing", () => null],
-  ])("catches a wrong gradient of x²: %s", (_, rule) => {
+  ])("gradcheck catches a wrong gradient of x²: %s", (_, rule) => {
     class Square extends Function {
       static forward(context: FunctionContext, x: Tensor): Tensor {
         context.saveForBackward(x);
@@ -176,7 +176,7 @@ describe("gradcheck", () => {
     );
   });
 
-  test("requires float64", () => {
+  test("gradcheck requires float64", () => {
     expect(() => gradcheck((x) => x, [tensor([1], { requiresGrad: true })])).toThrow(ArgumentError);
     expect(() => gradcheck((x) => x, [tensor([1], { dtype: "float64" })])).toThrow(ArgumentError);
   });
@@ -185,7 +185,7 @@ describe("gradcheck", () => {
 });
 
 describe("detectAnomaly names the operation that made the first NaN", () => {
-  test("forward, with its operands", () => {
+  test("the operation of the forward pass is named, with its operands", () => {
     const zero = tensor([1, 0]);
     expect(() => detectAnomaly(() => exp(mul(div(zero, zero), 2)))).toThrow(AnomalyError);
     expect(() => detectAnomaly(() => exp(mul(div(zero, zero), 2)))).toThrow(
@@ -194,7 +194,7 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(div(zero, zero).dataSync()[1]).toBeNaN(); // outside of detectAnomaly, NaN is no error
   });
 
-  test("backward, with the operation whose gradient it is: 0 · e¹⁰⁰⁰ is NaN", () => {
+  test("in backward, the operation whose gradient has the first NaN is named: 0 · e¹⁰⁰⁰", () => {
     const zero = tensor([0], { dtype: "float64" });
     expect(() => detectAnomaly(() => backward(exp(parameter([1000])), zero))).toThrow(/^\[backward of exp: mul\]/);
     class Bad extends Function {
@@ -221,7 +221,7 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(() => detectAnomaly(overflow, { infinity: true })).toThrow("[mul] it returned the first infinity or NaN");
   });
 
-  test("operands that already had NaN blame no operation, and the mode holds across awaits", async () => {
+  test("operands that already had NaN blame no operation, and the mode applies across awaits", async () => {
     const x = tensor([Number.NaN]);
     expect(numbers(detectAnomaly(() => exp(x)))).toEqual([Number.NaN]);
     const later = detectAnomaly(async () => {

@@ -81,8 +81,8 @@ test("gradients that a caller has seen stay: in a hook, in grad, with keep", () 
   ]);
 });
 
-describe("saved tensors", () => {
-  test("outlive dispose() and are freed one after the other, the latest first", () => {
+describe("tensors saved for the backward pass are freed", () => {
+  test("saved tensors outlive dispose() and are freed one after the other, the latest first", () => {
     const { x, y, factors } = chain();
     const before = live();
     for (const factor of factors) factor.dispose();
@@ -99,7 +99,7 @@ describe("saved tensors", () => {
     expect(before - live()).toBeGreaterThanOrEqual(3 * BYTES - 2 * BYTES); // a gradient and its seed were added
   });
 
-  test("are freed in the middle of the pass, not at its end", () => {
+  test("saved tensors are freed in the middle of the pass, not at its end", () => {
     const { y, factors } = chain();
     for (const factor of factors) factor.dispose();
     const between = edgeOf(y)!.node.targets[0] as GraphEdge;
@@ -112,7 +112,7 @@ describe("saved tensors", () => {
     expect(seen).toEqual([false, false, true]);
   });
 
-  test("stay with retainGraph, and are freed by the pass after it", () => {
+  test("saved tensors stay with retainGraph, and are freed by the pass after it", () => {
     const { y, factors } = chain();
     for (const factor of factors) factor.dispose();
     backward(y, block(), { retainGraph: true });

@@ -73,8 +73,8 @@ const rows: readonly Row[] = [
 ];
 
 for (const backend of tested)
-  describe(`on ${backend}`, () => {
-    test.each(rows)("%s", (_title, shape, values, call) => {
+  describe(`at() on ${backend} selects the elements that NumPy selects`, () => {
+    test.each(rows)("%s selects the elements that NumPy selects", (_title, shape, values, call) => {
       if (backend === "metal") metalContext().configure("check", true);
       const result = withStrict(true, () => withBackend(backend, () => call(whole())));
       expect(result.describe()).toBe(`int64[${shape.join(", ")}]`);
@@ -132,7 +132,7 @@ test("gradients of at match finite differences", () => {
   for (const call of calls) gradcheck((own) => call(own!.mul(own!)), [x]);
 });
 
-describe("rejected indices", () => {
+describe("invalid indices are rejected", () => {
   const refusals: readonly (readonly [says: string, call: (x: Tensor) => unknown, kind?: typeof ShapeError])[] = [
     ["expected at most 3 indices for int64[2, 3, 4], got 4", (x) => x.at(0, 0, 0, 0), ShapeError],
     ["expected indices of -2 to 1", (x) => x.at(2), ShapeError],
@@ -144,7 +144,7 @@ describe("rejected indices", () => {
     ["expected an index to be a whole number, got 0.5", (x) => x.at([0.5])],
     ["expected indices to be numbers, bounds", (x) => x.at(true as never)],
   ];
-  test.each(refusals)("%s", (says, call, kind = Error as never) => {
+  test.each(refusals)("the index %s is rejected", (says, call, kind = Error as never) => {
     expect(() => call(whole())).toThrow(says);
     expect(() => call(whole())).toThrow(kind);
   });

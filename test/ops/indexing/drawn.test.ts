@@ -38,7 +38,7 @@ function shapeOf(random: Random, isLarge: boolean): number[] {
   return Array.from({ length: random.integer(1, 4) }, () => random.integer(0, 5));
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("drawn indices and masks on %s", (backend) => {
   const hasFloat64 = backend !== "metal";
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const rounds = (name: string, count: number, body: (random: Random, isLarge: boolean) => void) => {
@@ -46,7 +46,7 @@ describe.each(tested)("on %s", (backend) => {
     for (let round = 0; round < count; round++) on(() => body(random, backend === "cpu" && round % 8 === 7));
   };
 
-  test("nonzero, and what a mask selects and replaces", () => {
+  test("nonzero, and what a mask selects and replaces, equal a loop", () => {
     rounds("masks", 48, (random, isLarge) => {
       const shape = shapeOf(random, isLarge);
       const count = elementCount(shape);
@@ -72,7 +72,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("masks and tensors that are broadcast", () => {
+  test("masks and tensors are broadcast", () => {
     rounds("broadcast masks", 12, (random) => {
       const [rows, columns] = [random.integer(1, 9), random.integer(1, 9)];
       const x = drawn(random, [columns], "float32", 9);
@@ -82,7 +82,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("scatters of few indices into many elements, and of many into few", () => {
+  test("scatters of few indices into many elements, and of many into few, equal a loop", () => {
     const ways = {
       scatter: (_before: number, value: number) => value,
       scatterAdd: (before: number, value: number) => before + value,
@@ -115,7 +115,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("the gradient of an embedding with few indices of a large table", () => {
+  test("the gradient of an embedding is right for few indices of a large table", () => {
     rounds("embedding", 8, (random, isLarge) => {
       const [rows, width, count] = [
         random.integer(1, isLarge ? 20000 : 90),

@@ -358,7 +358,7 @@ function wrapped(dtype: DType): (value: number) => number {
   return (value) => Number(wrap(bits, BigInt(value)));
 }
 
-describe.each([...backendNames])("on %s", (backend) => {
+describe.each([...backendNames])("indexing on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => {
     if (backend === "metal") metalContext().configure("check", true);
     return withStrict(true, () => withBackend(backend, body));
@@ -451,7 +451,7 @@ describe("sums have the same bits for any threads and order", () => {
   };
   const everyDType = () => floats.filter((dtype) => dtype !== "float64").map(scattered);
 
-  test("on cpu, by any number of threads", () => {
+  test("sums have the same bits on cpu, by any number of threads", () => {
     const { native } = cpuLibrary();
     const first = withBackend("cpu", everyDType);
     for (const threads of [1, 2, 3, 7]) {
@@ -462,24 +462,27 @@ describe("sums have the same bits for any threads and order", () => {
     expect(first[0]).toEqual(withBackend("reference", () => scattered("float32"))); // both sum in float64
   });
 
-  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers in any order", () => {
-    const context = metalContext();
-    const on = () => withStrict(true, () => withBackend("metal", everyDType));
-    const { workers: usual, seed: usualSeed } = context.report().settings!;
-    const first = on();
-    for (const [workers, seed] of [
-      [1, 1],
-      [2, 2],
-      [3, 3],
-      [2, 4],
-    ] as const) {
-      context.configure("workers", workers);
-      context.configure("seed", seed);
-      expect(on()).toEqual(first);
-    }
-    context.configure("workers", usual!);
-    context.configure("seed", usualSeed!);
-  });
+  test.if(tested.includes("metal") && metalContext().isSoftware)(
+    "sums have the same bits on metal, by any workers in any order",
+    () => {
+      const context = metalContext();
+      const on = () => withStrict(true, () => withBackend("metal", everyDType));
+      const { workers: usual, seed: usualSeed } = context.report().settings!;
+      const first = on();
+      for (const [workers, seed] of [
+        [1, 1],
+        [2, 2],
+        [3, 3],
+        [2, 4],
+      ] as const) {
+        context.configure("workers", workers);
+        context.configure("seed", seed);
+        expect(on()).toEqual(first);
+      }
+      context.configure("workers", usual!);
+      context.configure("seed", usualSeed!);
+    },
+  );
 });
 
 describe.if(tested.includes("metal"))(

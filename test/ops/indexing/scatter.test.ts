@@ -26,7 +26,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 const leaf = (values: readonly number[][]): Tensor => tensor(values as number[][], { requiresGrad: true });
 const numbers = (x: Tensor): unknown => x.toArray();
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("scatter on %s", (backend) => {
   test("the last of several indices wins, and receives the gradient", () =>
     on(backend, () => {
       const x = leaf([
@@ -76,7 +76,7 @@ describe.each(tested)("on %s", (backend) => {
       ]);
     }));
 
-  test("10,000 indices of 3 elements", () =>
+  test("10,000 indices of 3 elements are added", () =>
     on(backend, () => {
       const index = BigInt64Array.from({ length: 10_000 }, (_, at) => BigInt((at * 7) % 3));
       const source = Float32Array.from(index, (_, at) => at);
@@ -96,7 +96,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(() => numbers(far())).toThrow("expected indices of 0 to 2, got 3 at [0]");
     }));
 
-  test("a number for all elements, NaN and -0, and integers", () =>
+  test("a number for all elements, NaN and -0, and integers are scattered", () =>
     on(backend, () => {
       const x = tensor([1, 2, 3]);
       expect(numbers(scatter(x, tensor([2n, 0n]), 7, { dim: 0 }))).toEqual([7, 2, 7]);
@@ -108,7 +108,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(scatter(tensor(1), tensor(0n), 5, { dim: 0 }).item()).toBe(5);
     }));
 
-  test.each(["uint8", "int8", "uint32", "int32", "int64"] as const)("indices of %s", (dtype) =>
+  test.each(["uint8", "int8", "uint32", "int32", "int64"] as const)("indices may be %s", (dtype) =>
     on(backend, () => {
       const index = tensor([2, 0], { dtype }) as Tensor<IndexDType>;
       const [x, source] = [tensor([1, 2, 3]), tensor([10, 20])];

@@ -29,7 +29,7 @@ const leaf = (values: number[], dtype: DType): Tensor => tensor(values, { dtype,
 const without = (factors: readonly number[], ...left: number[]): number =>
   factors.reduce((product, factor, at) => (left.includes(at) ? product : product * factor), 1);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("scatterReduce on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => checked(() => withStrict(true, () => withBackend(backend, body)));
   const floats = (["float32", "float64", "bfloat16"] as const).filter(
     (dtype) => dtype !== "float64" || backend !== "metal",
@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
         });
   });
 
-  test("with includeSelf: false, elements without an index are unchanged", () => {
+  test("with includeSelf: false, elements without an index stay unchanged", () => {
     on(() => {
       const index = transpose(
         tensor(
@@ -139,7 +139,7 @@ describe.each(tested)("on %s", (backend) => {
     }),
   );
 
-  test("17 interleaved slices, one index for all of them or one for each", () =>
+  test("17 interleaved slices may have one index for all of them or one for each", () =>
     on(() => {
       const [rows, columns, length] = [5, 17, 9];
       const value = (at: number) => ((at * 7) % 11) - 5;

@@ -63,10 +63,10 @@ function expected(index: readonly Index[], value: readonly number[], accumulate:
   return result;
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("setAt() on %s replaces the elements that NumPy replaces", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
-  test.each(Object.entries(rows))("%s", (_title, index) => {
+  test.each(Object.entries(rows))("%s is replaced as in NumPy", (_title, index) => {
     if (backend === "metal") metalContext().configure("check", true);
     for (const accumulate of [false, true])
       on(() => {
@@ -84,7 +84,7 @@ describe.each(tested)("on %s", (backend) => {
     if (backend === "metal") checkFindings({ name: "setAt" });
   });
 
-  test("a number, a value that is broadcast, and x of other strides", () => {
+  test("a number, a value that is broadcast, and x of other strides are accepted", () => {
     on(() => {
       const x = permute(whole("int32"), [2, 1, 0]);
       expect(setAt(x, [0, 0], 7).at(0, 0).toArray()).toEqual([7, 7]);
@@ -124,23 +124,26 @@ const functions: Readonly<Record<string, readonly [(x: Tensor, y: Tensor) => Ten
   ),
 };
 
-test.each(Object.entries(functions))("gradients and second gradients of %s", (_name, [compute, sizes]) => {
-  for (const backend of ["cpu", "reference"] as const)
-    withBackend(backend, () => {
-      const [x, y] = [wave([2, 3], 0.7), wave(sizes, 1.3)];
-      gradcheck((a, b) => compute(a!, b!), [x, y]);
-      const first = (which: 0 | 1) => (a: Tensor, b: Tensor) => {
-        const createGraph = isGradEnabled(); // finite differences need no graph
-        const output = enableGrad(() => compute(a, b));
-        return grad([output], [a, b], { gradOutputs: [full(output.shape, 0.75, { dtype: "float64" })], createGraph })[
-          which
-        ]!;
-      };
-      for (const which of [0, 1] as const) gradcheck((a, b) => first(which)(a!, b!), [x, y]);
-    });
-});
+test.each(Object.entries(functions))(
+  "gradients and second gradients of %s equal finite differences",
+  (_name, [compute, sizes]) => {
+    for (const backend of ["cpu", "reference"] as const)
+      withBackend(backend, () => {
+        const [x, y] = [wave([2, 3], 0.7), wave(sizes, 1.3)];
+        gradcheck((a, b) => compute(a!, b!), [x, y]);
+        const first = (which: 0 | 1) => (a: Tensor, b: Tensor) => {
+          const createGraph = isGradEnabled(); // finite differences need no graph
+          const output = enableGrad(() => compute(a, b));
+          return grad([output], [a, b], { gradOutputs: [full(output.shape, 0.75, { dtype: "float64" })], createGraph })[
+            which
+          ]!;
+        };
+        for (const which of [0, 1] as const) gradcheck((a, b) => first(which)(a!, b!), [x, y]);
+      });
+  },
+);
 
-test("a number written at a mask, between whole axes: drawn shapes compared with a loop", () => {
+test("a number written at a mask, between whole axes, equals a loop for drawn shapes", () => {
   const random = new Random(hash("setAt with a mask"));
   for (let round = 0; round < 60; round++) {
     const sizes = Array.from({ length: random.integer(1, 4) }, () => random.integer(0, 4));
@@ -164,7 +167,7 @@ test("a number written at a mask, between whole axes: drawn shapes compared with
   }
 });
 
-test.each(tested)("a mask of another shape than its axes is an error that says so, on %s", (backend) => {
+test.each(tested)("a mask whose shape differs from its axes throws a ShapeError, on %s", (backend) => {
   const wrong = tensor([true, false, true]);
   expect(() => withBackend(backend, () => setAt(whole("float32"), [wrong], 1))).toThrow(ShapeError);
   expect(() => withBackend(backend, () => setAt(whole("float32"), [":", ":", wrong], 1))).toThrow(ShapeError);

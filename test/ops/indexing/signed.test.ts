@@ -41,7 +41,7 @@ function problem(name: string, given: readonly number[], n: number): RegExp | un
   );
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("negative indices on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const draw = (body: (own: typeof drawn extends fc.Arbitrary<infer T> ? T : never) => void, seed: number) =>
     fc.assert(
@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
       { numRuns: repeats({ usual: 25, all: 400 }), seed },
     );
 
-  test("take and its gradient", () => {
+  test("take and its gradient accept negative indices", () => {
     draw(({ shape, size, of, dtype }) => {
       const given = of(size);
       const x = shaped(counted(size), shape);
@@ -67,7 +67,7 @@ describe.each(tested)("on %s", (backend) => {
     }, 1);
   });
 
-  test.each([false, true])("put and its gradients, accumulate %p", (accumulate) => {
+  test.each([false, true])("put and its gradients accept negative indices, accumulate %p", (accumulate) => {
     draw(({ shape, size, of, dtype }) => {
       const given = of(size);
       const x = shaped(counted(size), shape);
@@ -96,7 +96,7 @@ describe.each(tested)("on %s", (backend) => {
     }, 2);
   });
 
-  test("takeAlongDim and its gradient", () => {
+  test("takeAlongDim and its gradient accept negative indices", () => {
     draw(({ shape, size, of, dtype }) => {
       const n = shape.at(-1)!;
       const given = of(n);

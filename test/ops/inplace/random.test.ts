@@ -59,8 +59,8 @@ const distributions: Readonly<
   },
 };
 
-describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
-  test.each(Object.entries(distributions))("%s", (name, draw) => {
+describe.each(["cpu", "reference"] as const)("random methods in place on %s", (backend) => {
+  test.each(Object.entries(distributions))("%s has its distribution", (name, draw) => {
     withBackend(backend, () => {
       for (const dtype of ["float32", "float64"] as const) {
         const random = new Random(name.length * 31 + dtype.length);

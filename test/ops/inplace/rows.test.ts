@@ -199,7 +199,7 @@ function check(name: string, seed: number): boolean {
   return true;
 }
 
-describe.each(["cpu", "reference", "metal"] as const)("on %s", (backend) => {
+describe.each(["cpu", "reference", "metal"] as const)("methods in place on %s", (backend) => {
   test.each(Object.keys(inPlaceRows))("%s stores the result of the function", (name) => {
     withBackend(backend, () => {
       let succeeded = 0;
@@ -226,8 +226,8 @@ const ofIntegers = /^(bitwise|gcd|lcm)/;
 const dtypeFor = (name: string): DType =>
   ofIntegers.test(name) ? "int32" : name === "floatPower_" ? "float64" : "float32";
 
-describe("every method follows the rules of methods in place:", () => {
-  test.each(Object.keys(inPlaceRows))("%s", (name) => {
+describe("every method follows the rules of methods in place", () => {
+  test.each(Object.keys(inPlaceRows))("%s follows the rules", (name) => {
     const [shape, rest] = validCall(name);
     const call = (x: Tensor, ...more: readonly unknown[]) =>
       (x as unknown as Record<string, Method>)[name]!(...rest, ...more);
@@ -269,7 +269,7 @@ describe("every method follows the rules of methods in place:", () => {
     expect(failureOf(() => o.tensor([[1, 2]]).atan2_(o.ones([2])))).toBeUndefined();
   });
 
-  test("integers refuse float results, and floats hold bools", () => {
+  test("integers reject float results, and floats hold bools", () => {
     const integers = o.tensor([1n, 4n]);
     for (const name of ["exp_", "sqrt_", "sigmoid_"] as const)
       expect(failureOf(() => integers[name]())?.message).toStartWith(`[${name}] the result is float32, which int64[2]`);
@@ -297,8 +297,8 @@ const partners: readonly ((x: Tensor, random: Random) => unknown)[] = [
   (x) => o.narrow(x, 0, 0, 1),
 ];
 
-describe.each(["cpu", "metal", "reference"] as const)("in the tensor's memory on %s", (backend) => {
-  test("drawn lengths, angles of any size, and operands that share the memory", () =>
+describe.each(["cpu", "metal", "reference"] as const)("results are in the tensor's memory on %s", (backend) => {
+  test("drawn lengths, angles of any size, and operands that share the memory are right", () =>
     withBackend(backend, () => {
       const random = new Random(41);
       for (let round = repeats({ usual: 40, all: 1000 }); round > 0; round--) {

@@ -72,8 +72,8 @@ function numbered(shape: readonly number[], dtype: DType, isTransposed: boolean)
 const padded = (x: Tensor, mode: Mode, each: Drawn): Tensor =>
   orchard.pad(x, inPairs(each), mode === "constant" ? { value: VALUE } : { mode });
 
-describe.each(modes)("%s", (mode) => {
-  test.each(["float32", "float64", "bfloat16", "int8", "bool"] as const)("elements of %s", (dtype) => {
+describe.each(modes)("joins of tensors at borders, %s", (mode) => {
+  test.each(["float32", "float64", "bfloat16", "int8", "bool"] as const)("elements of %s are right", (dtype) => {
     const random = new Random(41 + modes.indexOf(mode));
     for (let count = 0; count < 24; count++) {
       const each = drawn(random, mode);
@@ -87,27 +87,30 @@ describe.each(modes)("%s", (mode) => {
     }
   });
 
-  test.each(["float32", "float64"] as const)("gradients of %s, to the second order", (dtype) => {
-    const random = new Random(91 + modes.indexOf(mode));
-    for (let count = 0; count < 16; count++) {
-      const each = drawn(random, mode);
-      const x = numbered(each.shape, dtype, random.next() < 0.4);
-      const from = sources(mode, each);
-      const factors = Array.from(from, () => Math.floor(random.next() * 9) - 4);
-      const expected = new Array<number>(x.size).fill(0);
-      for (const [at, element] of from.entries()) if (element !== undefined) expected[element]! += factors[at]!;
-      withBackend("cpu", () => {
-        x.requiresGrad = true;
-        const result = padded(x, mode, each);
-        const cotangent = orchard.tensor(factors, { dtype, requiresGrad: true }).reshape(result.shape);
-        const [gradient] = orchard.grad([result], [x], { gradOutputs: [cotangent], createGraph: true });
-        expect((gradient as Tensor).reshape([-1]).toArray()).toEqual(expected);
-        // padding is linear, so the second-order gradient is the cotangent, padded with zeros for constants
-        const [second] = orchard.grad([gradient as Tensor], [cotangent], { gradOutputs: [x.detach()] });
-        const given = x.detach().reshape([-1]).toArray() as number[];
-        const copies = from.map((element) => (element === undefined ? 0 : given[element]!));
-        expect((second as Tensor).reshape([-1]).toArray()).toEqual(copies);
-      });
-    }
-  });
+  test.each(["float32", "float64"] as const)(
+    "gradients of %s equal finite differences, to the second order",
+    (dtype) => {
+      const random = new Random(91 + modes.indexOf(mode));
+      for (let count = 0; count < 16; count++) {
+        const each = drawn(random, mode);
+        const x = numbered(each.shape, dtype, random.next() < 0.4);
+        const from = sources(mode, each);
+        const factors = Array.from(from, () => Math.floor(random.next() * 9) - 4);
+        const expected = new Array<number>(x.size).fill(0);
+        for (const [at, element] of from.entries()) if (element !== undefined) expected[element]! += factors[at]!;
+        withBackend("cpu", () => {
+          x.requiresGrad = true;
+          const result = padded(x, mode, each);
+          const cotangent = orchard.tensor(factors, { dtype, requiresGrad: true }).reshape(result.shape);
+          const [gradient] = orchard.grad([result], [x], { gradOutputs: [cotangent], createGraph: true });
+          expect((gradient as Tensor).reshape([-1]).toArray()).toEqual(expected);
+          // padding is linear, so the second-order gradient is the cotangent, padded with zeros for constants
+          const [second] = orchard.grad([gradient as Tensor], [cotangent], { gradOutputs: [x.detach()] });
+          const given = x.detach().reshape([-1]).toArray() as number[];
+          const copies = from.map((element) => (element === undefined ? 0 : given[element]!));
+          expect((second as Tensor).reshape([-1]).toArray()).toEqual(copies);
+        });
+      }
+    },
+  );
 });

@@ -148,10 +148,10 @@ testTable("sets", [
   } satisfies OperationRow as OperationRow,
 ]);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("combinations and triangles on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
-  test("the coordinates of triangles", () => {
+  test("the coordinates of triangles are right", () => {
     const sizes = [
       ...[
         [3, 3],
@@ -185,7 +185,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(on(() => library.isin(x!, 1).toArray())).toEqual([false, true, false]);
   });
 
-  test("powers at equal distances", () => {
+  test("vander has powers at equal distances", () => {
     const powers = on(() => library.logspace(-1, 2, 7, { base: 3 }));
     const wanted = Array.from({ length: 7 }, (_, at) => Math.fround(3 ** (-1 + at / 2)));
     expect(powers.toArray()).toEqual(wanted);

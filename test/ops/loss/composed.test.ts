@@ -212,7 +212,7 @@ const distances: readonly OperationRow[] = [
 
 testTable("losses of other operations", [...rows, ...distances]);
 
-describe.each(tested)("losses of 16-bit floats on %s", (backend) => {
+describe.each(tested)("losses of 16-bit floats are accurate on %s", (backend) => {
   test.each(Object.entries(losses))(
     "%s is computed in float32 and rounded once",
     (_, { call, values = [any, any] }) => {

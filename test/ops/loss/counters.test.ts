@@ -60,12 +60,12 @@ function backwardOf(compute: (x: Tensor) => Tensor, x: Tensor): () => unknown {
   return () => grad([output], [x], { gradOutputs });
 }
 
-describe.if(isWatched)("crossEntropy", () => {
+describe.if(isWatched)("crossEntropy reads memory once", () => {
   const targets = isWatched ? places(SLICES) : (undefined as never);
   const forward = (dtype: Narrow, labelSmoothing = 0) =>
     library.crossEntropy(library.ones([SLICES, CLASSES], { dtype }), targets, { labelSmoothing });
 
-  test("reads each logit once, and that of the target again; it writes four numbers for each slice", () => {
+  test("crossEntropy reads each logit once, and the target's again; it writes four numbers for each slice", () => {
     const kernels = dispatchesOf(() => forward("float32"));
     expect([...kernels.keys()]).toContain("cross_entropy");
     expect(kernels.get("cross_entropy")!.device_bytes_written).toBe(SLICES * 4 * 4);
@@ -95,7 +95,7 @@ describe.if(isWatched)("crossEntropy", () => {
   });
 });
 
-describe.if(isWatched)("losses of one element each", () => {
+describe.if(isWatched)("losses of one element each read operands once", () => {
   const losses: Readonly<Record<string, (x: Tensor, target: Tensor) => Tensor>> = {
     mseLoss: library.mseLoss,
     binaryCrossEntropyWithLogits: library.binaryCrossEntropyWithLogits,
@@ -117,7 +117,7 @@ describe.if(isWatched)("losses of one element each", () => {
   });
 });
 
-describe.if(isWatched)("embeddings", () => {
+describe.if(isWatched)("embeddings read memory once", () => {
   const [TOTAL, ROWS, WIDTH] = [32, 40, 96];
   const index = isWatched ? places(TOTAL) : (undefined as never);
 
@@ -134,7 +134,7 @@ describe.if(isWatched)("embeddings", () => {
     expect(dispatchesOf(run("float32")).get("bag_gradient")!.device_bytes_written).toBe(ROWS * WIDTH * 4);
   });
 
-  test("an unselected row costs as much as a fill, and one check", () => {
+  test("an unselected row costs a fill and a check", () => {
     const run = (rows: number) =>
       dispatchesOf(backwardOf((weight) => library.embedding(index, weight), leaf([rows, WIDTH], "float32"))).get(
         "bag_gradient",

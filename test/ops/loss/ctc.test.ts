@@ -71,7 +71,7 @@ const given = () =>
   ] as const;
 const expected = elements.map(({ labels, times: own }, at) => oracle(logs(at).slice(0, own), labels));
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("ctcLoss on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const dtypes: readonly DType[] = backend === "metal" ? ["float32"] : ["float32", "float64"];
   const leaf = (dtype: DType): Tensor => tensor(flat, { shape: [times, batch, classes], dtype, requiresGrad: true });
@@ -81,7 +81,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(Math.abs(own - wanted[at]!), `${at}: ${own}, ${wanted[at]}`).toBeLessThanOrEqual(most);
   };
 
-  test.each(dtypes.map((dtype) => [dtype] as const))("losses and gradients: %s", (dtype) =>
+  test.each(dtypes.map((dtype) => [dtype] as const))("losses and gradients equal the formula: %s", (dtype) =>
     on(() => {
       const x = leaf(dtype);
       const losses = ctcLoss(x, ...given(), { reduction: "none" });
@@ -104,7 +104,7 @@ describe.each(tested)("on %s", (backend) => {
     }),
   );
 
-  test("gradients of gradients", () =>
+  test("ctcLoss has gradients of gradients", () =>
     on(() => {
       const dtype = dtypes.at(-1)!;
       const x = leaf(dtype);
@@ -129,7 +129,7 @@ describe.each(tested)("on %s", (backend) => {
         }
     }));
 
-  test("losses of impossible labels, of logarithms of 0, and of NaN", () =>
+  test("losses of impossible labels, of logarithms of 0, and of NaN are right", () =>
     on(() => {
       const x = tensor([-1, -2, -0.5, -1, -Infinity, -1, Number.NaN, -1].map(Math.fround), {
         shape: [2, 2, 2],

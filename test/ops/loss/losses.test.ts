@@ -334,7 +334,7 @@ testTable("losses", [crossEntropyRow, composedRow, ...elementRows]);
 
 // ---------------------------------------------------------------- further
 
-describe("gradients of gradients", () => {
+describe("losses have gradients of gradients", () => {
   const leaf = (values: readonly unknown[]) => tensor(values as number[][], { dtype: "float64" });
   const logits = () => leaf([[0.5, -1, 2], [1.5, 0.25, -0.5]]); // biome-ignore format: rows
   const share = () => leaf([[0.25, 0.5, 1], [0, 0.75, 0.125]]); // biome-ignore format: rows
@@ -345,7 +345,7 @@ describe("gradients of gradients", () => {
     binaryCrossEntropyWithLogits: (x, t) => binaryCrossEntropyWithLogits(x, t, { posWeight: tensor([2]) }),
   };
 
-  test.each(Object.entries(losses))("%s", (_name, loss) => {
+  test.each(Object.entries(losses))("%s has gradients of gradients", (_name, loss) => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const inputs = [logits(), share()];
@@ -384,7 +384,7 @@ const everything = (): unknown[] => {
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results have the same bits", () => testSameBits(everything));
+describe("losses have the same bits with any number of threads", () => testSameBits(everything));
 
 test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
   for (const backend of tested) {

@@ -9,7 +9,7 @@ import { Random } from "../samples.ts";
 const numbersOf = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync() as Float64Array);
 const roundings = { float64: 2 ** -50, float32: 2 ** -20, float16: 2 ** -9, bfloat16: 2 ** -6 } as const;
 
-test.each(tested)("drawn calls, on %s", (backend) => {
+test.each(tested)("drawn calls equal the formula, on %s", (backend) => {
   const random = new Random(71);
   const dtypes = Object.keys(roundings) as (keyof typeof roundings)[];
   withBackend(backend, () => {

@@ -133,7 +133,7 @@ testTable(
 );
 
 describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
-  test.each(Object.entries(calls))("%s", (_name, { shapes, compute, result }) =>
+  test.each(Object.entries(calls))("%s has gradients of gradients", (_name, { shapes, compute, result }) =>
     withBackend(backend, () => {
       const leaves = shapes.map((shape, at) => leaf(shape, at + 1));
       const first = (...all: Tensor[]) => gradientOf(compute)(...(all as [Tensor, ...Tensor[]]));

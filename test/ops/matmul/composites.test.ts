@@ -324,7 +324,7 @@ testTable("covariances", [covRow]);
 testTable("correlations", [corrcoefRow]);
 testTable("distances", [cdistRow]);
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("products of several operations on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
   test("the gradient of a distance is 0 if two points are equal", () => {
@@ -358,7 +358,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("uses products for more than 25 points on a side, as in PyTorch", () => {
+  test("cdist uses products for more than 25 points on a side, as in PyTorch", () => {
     on(() => {
       const points = (count: number) => tensor(Array.from({ length: count }, (_, at) => [1e4 + at, Math.sin(at)]));
       for (const [m, n] of [
@@ -411,8 +411,8 @@ test("gradients of distances have gradients, for either order of the points", ()
   }
 });
 
-describe("covariances", () => {
-  test("integers become float32, a constant variable has no correlation", () => {
+describe("covariances equal their definition", () => {
+  test("covariances of integers are float32, and a constant variable has no correlation", () => {
     expect(cov(tensor([[1, 2, 3]], { dtype: "int64" })).dtype as string).toBe("float32");
     expect(
       corrcoef(
@@ -433,7 +433,7 @@ describe("covariances", () => {
     ]);
   });
 
-  test("the gradient of a weight equals finite differences", () => {
+  test("the gradient of a weight of cov equals finite differences", () => {
     const x = tensor(
       [
         [0.3, -1.2, 2, 0.7],
@@ -463,7 +463,7 @@ describe("covariances", () => {
       "negative one at index 1",
     ],
     ["weights of 0", () => cov(zeros([2, 2]), { aweights: zeros([2]) }), ArgumentError, "whose sum is not 0"],
-  ] as const)("reject %s", (_, call, kind, message) => {
+  ] as const)("covariances reject %s", (_, call, kind, message) => {
     const error = errorOf(call);
     expect(error).toBeInstanceOf(kind);
     expect(error.message).toContain(message);

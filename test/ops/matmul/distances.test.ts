@@ -102,8 +102,8 @@ function check(random: Random): void {
     }
 }
 
-describe.each([...Array(4).keys()])("seed %d", (seed) => {
-  test("distances of two sets and their gradients", () => {
+describe.each([...Array(4).keys()])("distances of points equal the formula, seed %d", (seed) => {
+  test("distances of two sets and their gradients equal the formula", () => {
     withBackend("cpu", () => {
       const random = new Random(seed);
       for (let count = 0; count < repeats({ usual: 12, all: 60 }); count++) check(random);

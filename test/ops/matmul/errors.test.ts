@@ -83,8 +83,8 @@ const equations: readonly Case[] = [
 ];
 
 for (const [family, cases] of Object.entries({ products, addmm: sums, einsum: equations }))
-  describe(`${family} reject`, () => {
-    test.each(cases)("%s", (_, call, kind, ...said) => {
+  describe(`${family} reject invalid operands`, () => {
+    test.each(cases)("%s is rejected", (_, call, kind, ...said) => {
       let error: unknown;
       try {
         call();
@@ -96,7 +96,7 @@ for (const [family, cases] of Object.entries({ products, addmm: sums, einsum: eq
     });
   });
 
-test("operands that were disposed of", () => {
+test("operands that were disposed of are rejected", () => {
   const [alive, gone, vector] = [of(2, 2), of(2, 2), of(2)];
   gone.dispose();
   vector.dispose();

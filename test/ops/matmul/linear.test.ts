@@ -84,7 +84,7 @@ const leaf = (shape: readonly number[], seed: number): Tensor => {
   return x;
 };
 
-test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
+test.each(["cpu", "reference"] as const)("linear has gradients of gradients on %s", (backend) => {
   withBackend(backend, () => {
     const operands = [leaf([2, 3, 4], 1), leaf([5, 4], 2), leaf([5], 3)] as const;
     gradcheck(
@@ -99,8 +99,8 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
   });
 });
 
-describe.each(tested)("a weight of one axis on %s", (backend) => {
-  test("leaves no axis, in results and in gradients", () =>
+describe.each(tested)("a weight of one axis is accepted on %s", (backend) => {
+  test("the result and its gradients have no axis", () =>
     withBackend(backend, () => {
       const x = tensor(
         [
@@ -132,7 +132,7 @@ test("a bias of null is no bias", () => {
   expect(linear(x, weight, null).toArray()).toEqual(linear(x, weight).toArray());
 });
 
-describe.skipIf(!tested.includes("metal"))("on metal", () => {
+describe.skipIf(!tested.includes("metal"))("linear on metal runs as one kernel", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   const small = (shape: readonly number[]) => onMetal(() => ones(shape));
 

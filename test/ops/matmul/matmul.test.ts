@@ -184,8 +184,8 @@ const aliases: readonly OperationRow[] = [
 testTable("products", [matmulRow, notFiniteRow, ...aliases, outerRow]);
 testTable("products with an input", [addmmRow]);
 
-describe("outer", () => {
-  test("promotes its dtypes, as mul does", () => {
+describe("outer is the product of every pair", () => {
+  test("outer promotes its dtypes, as mul does", () => {
     const result = outer(tensor([1, 2], { dtype: "int32" }), tensor([0.5, -1]));
     expect(result.dtype).toBe("float32");
     expect(result.toArray()).toEqual([

@@ -60,7 +60,7 @@ const zerosOf = (shape: readonly [number, number]) => ({
   values: new Array<number>(shape[0] * shape[1]).fill(0),
 });
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal are correct", () => {
   let context: MetalContext;
   beforeAll(() => {
     context = metalContext();
@@ -97,12 +97,12 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     checkFindings({ name: nameOf(tile) });
   }
 
-  describe("tiles", () => {
+  describe("tiles of matmul are correct", () => {
     for (const tile of tiles)
       for (const dtype of ["float32", "float16", "bfloat16"] as const) {
         const { rows, columns, depth } = tile;
 
-        test(`${nameOf(tile)} ${dtype}, in every layout, at its edges`, () => {
+        test(`tiles ${nameOf(tile)} are correct in ${dtype}, in every layout, at their edges`, () => {
           const random = new Random(rows);
           for (const [m, n, k] of [
             [rows, columns, depth],
@@ -116,7 +116,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
             }
         });
 
-        test(`${nameOf(tile)} ${dtype}, read by fours`, () => {
+        test(`tiles ${nameOf(tile)} are correct in ${dtype}, read by fours`, () => {
           const random = new Random(columns);
           const [m, n, k] = [rows + 4, columns - 4, depth + 4];
           const stored = (shape: readonly [number, number], byRows: boolean) =>
@@ -132,7 +132,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
         });
       }
 
-    test("fit into the threadgroup memory and the threads of an M1", () => {
+    test("tiles fit into the threadgroup memory and the threads of an M1", () => {
       for (const tile of tiles)
         for (const [dtype, bytes] of [
           ["float32", 4],
@@ -197,25 +197,25 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       ["a transposed matrix and a column", () => [square(), slice(small([80]), { dim: 0, step: 2 })]],
       ["a row and a transposed matrix", () => [slice(small([100]), { dim: 0, step: 2 }), square()]],
     ];
-    test.each(views)("%s", (_, made) => {
+    test.each(views)("%s are not copied", (_, made) => {
       const [a, b] = made();
       const kernels = kernelsOf(() => matmul(a, b));
       expect(kernels).toHaveLength(1);
       expect(kernels[0]).toMatch(/^(tiled|vector_along|vector_across)_float_float/);
     });
 
-    test("integers", () => {
+    test("integers are not copied", () => {
       const [a, b] = onMetal(() => [ones([20, 30], { dtype: "int32" }), ones([33, 20], { dtype: "int32" })]);
       expect(kernelsOf(() => matmul(transpose(a!, 0, 1), transpose(b!, 0, 1)))).toEqual(["whole_int"]);
     });
 
-    test("the bias of addmm, which is broadcast", () => {
+    test("the bias of addmm, which is broadcast, is not copied", () => {
       const [bias, left, right] = [small([33]), square(), transpose(small([33, 40]), 0, 1)];
       const kernels = kernelsOf(() => addmm(bias, left, right, { beta: 2 }));
       expect(kernels).toEqual(["tiled_float_float_32x32x32"]);
     });
 
-    test("gradients, whose operands are transposed", () => {
+    test("operands of gradients, which are transposed, are not copied", () => {
       const leaves = [small([40, 50]), small([50, 33])] as const;
       for (const leaf of leaves) leaf.requiresGrad = true;
       const cotangent = small([40, 33]);
@@ -257,7 +257,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       [33, 5, 130],
       [17, 20, 9],
       [1024, 3, 1025],
-    ])("%d x %d times %d columns", (m, k, n) => {
+    ])("%d x %d times %d columns moves the minimum", (m, k, n) => {
       const { rows, columns } = tiles.find(({ fits }) => fits({ m, n }))!;
       const least = m * k * Math.ceil(n / columns) + k * n * Math.ceil(m / rows);
       for (const turn of [asItIs, byColumns])
@@ -268,11 +268,11 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       [64, 64],
       [19, 133],
       [1, 2050],
-    ])("%d x %d times a column: the matrix once, the column once for 4 rows", (m, k) => {
+    ])("%d x %d times a column reads the matrix once, and the column once for 4 rows", (m, k) => {
       expect(elementsOf(m, k, 1, asItIs)).toEqual({ read: m * k + k * Math.ceil(m / 4), written: m });
     });
 
-    test("a matrix stored by columns times a column: the matrix once, the column once for 32 rows", () => {
+    test("a matrix stored by columns times a column: the matrix is read once, the column once for 32 rows", () => {
       expect(elementsOf(70, 133, 1, byColumns)).toEqual({ read: 70 * 133 + 3 * 133, written: 70 });
     });
   });

@@ -31,7 +31,7 @@ const sizes: readonly (readonly [number, number])[] = [
   [70, 43],
 ];
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("products with tensors", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("products with tensor instructions are correct", () => {
   const context = metalContext();
   const canRun = context.isSoftware || tensorUnits().use;
   beforeAll(() => context.configure("check", true));
@@ -61,7 +61,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("products with tensors", 
   });
   const placed = layouts.filter((layout) => layout !== "expanded");
 
-  test.skipIf(!canRun)("scale, and add an input", () => {
+  test.skipIf(!canRun)("products scale, and add an input", () => {
     const random = new Random(seed);
     const blocks = [
       [44, 42],

@@ -56,7 +56,7 @@ function check(k: number, n: number, margin: number, dtype: "float32" | "float16
   }
 }
 
-describe.if(whyUnavailable("metal") === undefined)("a row times a matrix on metal", () => {
+describe.if(whyUnavailable("metal") === undefined)("a row times a matrix on metal is correct", () => {
   // A margin of 4 columns keeps rows at multiples of 4 elements if n is a multiple of 4, so that elements are read by
   // fours.
   test.each(sizes)("%d x %d is the sum of its products, read by fours or one by one", (k, n) => {

@@ -85,22 +85,22 @@ function mistake(walk: Walk, name: string, found: readonly number[]): string | u
 }
 
 test.each(enumerations().map(({ type, names }) => [type, names] as const))(
-  "%s: the walk reaches every name",
+  "%s: a test reaches every name",
   (type, names) => {
     const walked = new Set(walksOf(type).flatMap((walk) => walk.names));
     expect([...walked].sort()).toEqual([...names].sort());
   },
 );
 
-test("every walk belongs to an enumeration", () => {
+test("every test belongs to an enumeration", () => {
   const types = enumerations().map(({ type }) => `${type[0]!.toLowerCase()}${type.slice(1)}`);
   expect(Object.keys(walks).filter((type) => !types.includes(type))).toEqual([]);
 });
 
-describe.each(tested.map((backend) => [backend]))("on %s", (backend) => {
+describe.each(tested.map((backend) => [backend]))("names of functions on %s", (backend) => {
   for (const { type } of enumerations()) {
     for (const [at, walk] of walksOf(type).entries()) {
-      test(`${type}, walk ${at + 1}: each name computes something different`, () => {
+      test(`${type}, test ${at + 1}: each name computes something different`, () => {
         expect(whyUnavailable(backend)).toBeUndefined();
         const mistakes = walk.names.map((name) => mistake(walk, name, resultsOn(backend, walk, name)));
         expect(mistakes.filter((found) => found !== undefined)).toEqual([]);

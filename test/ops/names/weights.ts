@@ -30,7 +30,7 @@ const packed = (name: string, label = "weights") =>
     ? quantizeGgml(weights(label), name as GgmlFormat)
     : quantize(weights(label), { bits: 4, groupSize: 32, symmetric: name === "symmetric" });
 
-/** The values, and a product. */
+/** Compares dequantized values, and a product with them. */
 export const packing: readonly Walk[] = [
   {
     names: packings.names,

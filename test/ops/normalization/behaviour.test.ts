@@ -86,16 +86,16 @@ const gradientsOf =
   (...inputs: Tensor[]): Tensor[] =>
     enableGrad(() => grad([scalarOf(compute(...inputs))], inputs, { createGraph: true }));
 
-describe("gradients of gradients", () => {
+describe("norms have gradients of gradients", () => {
   for (const backend of ["cpu", "reference"] as const)
-    test.each(names)(`of %s by finite differences on ${backend}`, (name) => {
+    test.each(names)(`%s has gradients of gradients on ${backend}`, (name) => {
       on(backend, () => {
         const { compute } = computations[name]!;
         gradcheck(gradientsOf(compute) as () => Tensor[], leavesOf(name, backend, "float64", [3, 5]));
       });
     });
 
-  test("of the third order by finite differences", () => {
+  test("gradients of the third order equal finite differences", () => {
     const third = gradientsOf((...inputs) => gradientsOf(computations["layerNorm"]!.compute)(...inputs));
     on("cpu", () => gradcheck(third as () => Tensor[], leavesOf("layerNorm", "cpu", "float64", [2, 4])));
   });
@@ -127,7 +127,7 @@ describe("gradients of gradients", () => {
     ...(["float32", "float16", "bfloat16"] as const).map((own) => ["cpu", own] as const),
   ];
   for (const [backend, dtype] of others)
-    test.each(names)(`of %s ${dtype} on ${backend}`, (name) => {
+    test.each(names)(`%s ${dtype} has gradients of gradients on ${backend}`, (name) => {
       const second = gradientsOf(gradientsOf(computations[name]!.compute));
       const numbers = (own: BackendName, kind: DType) =>
         on(own, () => {
@@ -147,7 +147,7 @@ describe("gradients of gradients", () => {
 
 testVariants(import.meta.path, "loses nothing to the mean on metal|read twice, on metal");
 
-describe("rows far from zero", () => {
+describe("rows far from zero are accurate", () => {
   const columns = 768;
   const random = new Random(3);
   const source = Float32Array.from({ length: 2 * columns }, () => 1e4 + random.next() * 2 - 1);
@@ -226,7 +226,7 @@ const slopes = [
   [-1, 0.25, 3, 1],
 ];
 
-describe("results have the same bits", () => {
+describe("results of normalizations have the same bits", () => {
   /**
    * Hashes of results and gradients: rows of a SIMD-group, of a threadgroup and longer ones, in more than one chunk.
    */
@@ -247,7 +247,7 @@ describe("results have the same bits", () => {
     );
   }
 
-  test("on any number of the cpu's threads", () => {
+  test("results have the same bits on any number of the cpu's threads", () => {
     const shapes = [
       [600, 96],
       [130, 700],
@@ -271,25 +271,28 @@ describe("results have the same bits", () => {
     for (const name of ["seed", "workers"]) if (before?.[name]) metalContext().configure(name, before[name]);
   });
 
-  test.skipIf(!isSoftware)("in any order of threadgroups and with any number of workers", () => {
-    const shapes = [
-      [41, 40],
-      [9, 600],
-      [6, 4100],
-      [3, 8200],
-    ] as const;
-    metalContext().configure("check", false);
-    const first = allBytes("metal", shapes);
-    for (const [seed, workers] of [
-      [1, 1],
-      [2, 2],
-      [3, 5],
-    ] as const) {
-      metalContext().configure("seed", seed);
-      metalContext().configure("workers", workers);
-      expect(allBytes("metal", shapes)).toEqual(first);
-    }
-  });
+  test.skipIf(!isSoftware)(
+    "results have the same bits in any order of threadgroups and with any number of workers",
+    () => {
+      const shapes = [
+        [41, 40],
+        [9, 600],
+        [6, 4100],
+        [3, 8200],
+      ] as const;
+      metalContext().configure("check", false);
+      const first = allBytes("metal", shapes);
+      for (const [seed, workers] of [
+        [1, 1],
+        [2, 2],
+        [3, 5],
+      ] as const) {
+        metalContext().configure("seed", seed);
+        metalContext().configure("workers", workers);
+        expect(allBytes("metal", shapes)).toEqual(first);
+      }
+    },
+  );
 });
 
 test.skipIf(!tested.includes("metal"))("threadgroups that process several rows give the cpu's results", () => {

@@ -122,7 +122,7 @@ testTable("norms of channels", rows);
 
 /** A test on each backend, which must not fall back. */
 const onEachBackend = (name: string, body: () => void): void =>
-  test.each(tested)(`${name}, on %s`, (backend) => withStrict(true, () => withBackend(backend, body)));
+  test.each(tested)(`${name} is correct, on %s`, (backend) => withStrict(true, () => withBackend(backend, body)));
 
 onEachBackend("running statistics follow, with the variance of samples", () => {
   const x = tensor([1, 5, 3, 9, 8, 1], { shape: [3, 2] });
@@ -151,7 +151,7 @@ const wave = (shape: readonly number[], step: number, Values: typeof Float32Arra
     ...{ shape, requiresGrad: true },
   });
 
-describe("gradients of gradients", () => {
+describe("norms of channels have gradients of gradients", () => {
   const own = { mean: [0.5, -1], variance: [0.3, 2] };
   const operations: Readonly<Record<string, (inputs: readonly Tensor[]) => Tensor>> = {
     batchNorm: (inputs) => compute(inputs, { kind: "batch", isAffine }),
@@ -159,7 +159,7 @@ describe("gradients of gradients", () => {
     instanceNorm: (inputs) => compute(inputs, { kind: "instance", isAffine }),
   };
 
-  test.each(Object.entries(operations))("%s", (_name, operation) => {
+  test.each(Object.entries(operations))("%s has gradients of gradients", (_name, operation) => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
         const inputs = [wave([2, 2, 3], 0.7, Float64Array), wave([2], 1.1, Float64Array), wave([2], 0.4, Float64Array)];
@@ -175,7 +175,7 @@ describe("gradients of gradients", () => {
       });
   });
 
-  test("given statistics have gradients", () => {
+  test("given statistics have gradients of gradients", () => {
     const inputs = [wave([3, 2, 4], 0.7, Float64Array), wave([2], 1.1, Float64Array), wave([2], 0.4, Float64Array)];
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () =>
@@ -198,4 +198,4 @@ const everything = (): unknown[] =>
     return [output, ...gradients].map((own) => Buffer.from(own.dataSync().buffer).toString("base64"));
   });
 
-describe("results have the same bits", () => testSameBits(everything));
+describe("results of channel norms have the same bits", () => testSameBits(everything));

@@ -130,7 +130,7 @@ const cases: readonly (readonly [string, readonly [number, number], boolean])[] 
   ["longer rows", [5, 8193], true],
 ];
 
-describe.skipIf(!isWatched)("normalizations", () => {
+describe.skipIf(!isWatched)("norms move each element once", () => {
   for (const kind of kinds)
     test.each(cases)(`${kind.name} of %s moves each element once`, (_, shape, isLong) => {
       const { reads, writes, statistics, vectors } = kind;

@@ -38,8 +38,8 @@ function expectNear(found: Tensor, expected: readonly number[]): void {
     expect(Math.abs(value - expected[at]!)).toBeLessThan(2e-5);
 }
 
-describe.each(tested)("on %s", (backend) => {
-  test("groupNorm of drawn shapes and groups", () => {
+describe.each(tested)("groupNorm on %s", (backend) => {
+  test("groupNorm of drawn shapes and groups equals the formula", () => {
     const random = new Random(23);
     for (let round = 0; round < (backend === "cpu" ? 12 : 2); round++)
       withBackend(backend, () => {

@@ -41,7 +41,7 @@ function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound:
 const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21, bfloat16: 2 ** -8 };
 const dtypes = Object.entries(roundings) as [DType, number][];
 
-describe.each(isas)("with %s", (isa) => {
+describe.each(isas)("large rows are accurate with %s", (isa) => {
   /** Usually half with each instruction set, in turn. */
   const inTurn = <Case>(cases: readonly Case[]) =>
     usually(cases, (_, at) => cases.length === 1 || (at + isas.indexOf(isa)) % 2 === 0);
@@ -51,7 +51,7 @@ describe.each(isas)("with %s", (isa) => {
   };
 
   test.each(inTurn(dtypes))(
-    "channels of %s with running statistics, which end inside a cache line",
+    "channels of %s with running statistics, which end inside a cache line, are correct",
     (dtype, rounding) => {
       const [batch, channels, inner] = [3, 5, dtype === "float32" ? 280_003 : 560_003];
       const size = batch * channels * inner;
@@ -72,7 +72,7 @@ describe.each(isas)("with %s", (isa) => {
     },
   );
 
-  test.each(inTurn(dtypes))("rotated rows of %s, which end inside a cache line", (dtype, rounding) => {
+  test.each(inTurn(dtypes))("rotated rows of %s, which end inside a cache line, are correct", (dtype, rounding) => {
     const [heads, positions, size] = [3, 4099, dtype === "float32" ? 342 : 684];
     const x = on(() =>
       toDType(tensor(wave(heads * positions * size, 0.7), { shape: [heads, positions, size] }), dtype),
@@ -90,7 +90,7 @@ describe.each(isas)("with %s", (isa) => {
     expect(firstWrong(got, want, 2 * rounding)).toBe(-1);
   });
 
-  test.each(inTurn(dtypes))("the gradient of logits of %s", (dtype, rounding) => {
+  test.each(inTurn(dtypes))("the gradient of logits of %s is correct", (dtype, rounding) => {
     const [slices, classes] = [67, dtype === "float32" ? 65_537 : 131_073];
     const logits = on(() => toDType(tensor(wave(slices * classes, 0.3), { shape: [slices, classes] }), dtype));
     logits.requiresGrad = true;
@@ -118,7 +118,7 @@ describe.each(isas)("with %s", (isa) => {
   });
 
   test.each(inTurn(["sum", "mean"] as const))(
-    "bags of a table, the %s of their rows, with padding and without",
+    "bags of a table are correct, the %s of their rows, with padding and without",
     (mode) => {
       // The result has 16.9 MB. Columns are one block and a few, rows are two blocks and three.
       const [rows, width, length, bags] = [97, 1033, 19, 4099];
@@ -147,7 +147,7 @@ describe.each(isas)("with %s", (isa) => {
     },
   );
 
-  test("the gradient of a table, most of whose rows are in no bag", () => {
+  test("the gradient of a table is correct, most of whose rows are in no bag", () => {
     const [rows, width, bags, length] = [4099, 1033, 5, 3];
     const weight = on(() => tensor(wave(rows * width, 0.9), { shape: [rows, width], requiresGrad: true }));
     const named = Int32Array.from({ length: bags * length }, (_, place) => (place * 977) % 11);

@@ -56,11 +56,11 @@ function secondOracle(x: readonly number[], isCentered: boolean): number[] {
   });
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("norms of small and large numbers on %s", (backend) => {
   for (const [name, { isCentered, compute }] of Object.entries(operations))
     for (const scale of [2 ** 83, 2 ** -100, 2 ** 124]) {
       for (const numbers of [short, long])
-        test(`${name} of ${numbers.length} numbers about ${scale.toPrecision(1)}`, () =>
+        test(`${name} of ${numbers.length} numbers about ${scale.toPrecision(1)} is accurate`, () =>
           on(backend, () => {
             const x = tensor(
               Float32Array.from(numbers, (value) => value * scale),
@@ -78,7 +78,7 @@ describe.each(tested)("on %s", (backend) => {
 
   for (const [name, { isCentered, compute }] of Object.entries(operations))
     for (const scale of [2 ** 70, 2 ** -70])
-      test(`the second gradient of ${name} about ${scale.toPrecision(1)}`, () =>
+      test(`the second gradient of ${name} about ${scale.toPrecision(1)} is accurate`, () =>
         on(backend, () => {
           const x = tensor(
             Float32Array.from(short, (value) => value * scale),
@@ -92,7 +92,7 @@ describe.each(tested)("on %s", (backend) => {
           expect(errorOf(got, secondOracle(short, isCentered))).toBeLessThan(2 ** -17);
         }));
 
-  test("eps compared with small and large rows", () => {
+  test("eps counts as in the formula for small and large rows", () => {
     const scales = [1e-30, 1e-12, 1e-3, 1, 1e12, 1e30];
     for (const eps of [1e-6, 1e-38, 1])
       for (const scale of scales) {

@@ -66,7 +66,7 @@ function turned(x: Tensor): Tensor {
   return o.permute(o.contiguous(o.permute(x, back)), back);
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("functions of pictures on %s", (backend) => {
   test("the layout of the operands changes no bit", () => {
     if (backend === "metal") metalContext().configure("check", true);
     withStrict(true, () =>
@@ -83,24 +83,27 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test.each(Object.entries(rows))("gradients and second gradients of %s", (_name, { compute, x, y = [] }) => {
-  withBackend("cpu", () => {
-    const operands = [wave(x, 0.7), wave(y, 1.3)];
-    const varied = y.length > 0 ? operands : operands.slice(0, 1);
-    for (const own of varied) own.requiresGrad = true;
-    const cubed = (a: Tensor, b: Tensor = operands[1]!): Tensor => {
-      const result = compute(a, b);
-      return o.mul(result, o.mul(result, result)) as Tensor;
-    };
-    gradcheck((a, b) => cubed(a!, b), varied);
-    for (const which of varied.keys()) {
-      const first = (...given: Tensor[]): Tensor => {
-        const createGraph = isGradEnabled(); // finite differences need no graph
-        const output = enableGrad(() => cubed(given[0]!, given[1]));
-        const gradOutputs = [o.full(output.shape, 0.75, { dtype: "float64" })];
-        return grad([output], given, { gradOutputs, createGraph })[which]!;
+test.each(Object.entries(rows))(
+  "gradients and second gradients of %s equal finite differences",
+  (_name, { compute, x, y = [] }) => {
+    withBackend("cpu", () => {
+      const operands = [wave(x, 0.7), wave(y, 1.3)];
+      const varied = y.length > 0 ? operands : operands.slice(0, 1);
+      for (const own of varied) own.requiresGrad = true;
+      const cubed = (a: Tensor, b: Tensor = operands[1]!): Tensor => {
+        const result = compute(a, b);
+        return o.mul(result, o.mul(result, result)) as Tensor;
       };
-      gradcheck(first, varied);
-    }
-  });
-});
+      gradcheck((a, b) => cubed(a!, b), varied);
+      for (const which of varied.keys()) {
+        const first = (...given: Tensor[]): Tensor => {
+          const createGraph = isGradEnabled(); // finite differences need no graph
+          const output = enableGrad(() => cubed(given[0]!, given[1]));
+          const gradOutputs = [o.full(output.shape, 0.75, { dtype: "float64" })];
+          return grad([output], given, { gradOutputs, createGraph })[which]!;
+        };
+        gradcheck(first, varied);
+      }
+    });
+  },
+);

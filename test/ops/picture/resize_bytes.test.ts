@@ -5,7 +5,7 @@ import { repeats } from "../../support/repeats.ts";
 import { seed } from "../../support/some.ts";
 import { Random } from "../samples.ts";
 
-test.each(["bilinear", "bicubic"] as const)("%s, for drawn sizes", (mode) => {
+test.each(["bilinear", "bicubic"] as const)("%s equals Pillow for drawn sizes", (mode) => {
   const random = new Random(seed);
   let others = 0;
   for (let round = 0; round < repeats({ usual: 20, all: 400 }); round++) {

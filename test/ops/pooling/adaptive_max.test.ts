@@ -32,7 +32,7 @@ function indicesOf(plane: readonly number[], input: readonly number[], output: r
 
 const numbersOf = (x: Tensor): number[] => Array.from(library.toDType(x, "float32").dataSync(), Number);
 
-test.each(tested)("drawn sizes, on %s", (backend) => {
+test.each(tested)("adaptive max pooling of drawn sizes equals the definition, on %s", (backend) => {
   const random = new Random(hash("adaptive maxima"));
   for (let round = 0; round < 24; round++)
     withStrict(true, () =>

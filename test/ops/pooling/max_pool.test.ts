@@ -70,7 +70,9 @@ function pooled(x: Pick<Block, "shape" | "values">, options: Options) {
 
 /** A test on each backend, which must not fall back. */
 const onEachBackend = (name: string, body: () => void): void =>
-  test.each(tested)(`${name}, on %s`, (backend) => withStrict(true, () => withBackend(backend, body)));
+  test.each(tested)(`${name} equals the definition, on %s`, (backend) =>
+    withStrict(true, () => withBackend(backend, body)),
+  );
 
 const each = (size: number, rank: number): number[] => new Array<number>(rank).fill(size);
 const layouts: readonly Layout[] = ["contiguous", "transposed", "strided", "offset", "reversed"];
@@ -148,25 +150,28 @@ onEachBackend("a window of padding alone", () => {
   expect([...gradient!.dataSync()]).toEqual([0, 0]);
 });
 
-describe("gradients of gradients", () => {
+describe("pooling has gradients of gradients", () => {
   const small = variants.filter(([shape]) => [168, 84, 90, 69, 112, 6].includes(elementCount(shape)));
 
-  test.each(small.map(([shape, options]) => [`${shape}`, shape, options] as const))("%s", (_name, shape, options) => {
-    for (const backend of ["cpu", "reference"] as const)
-      withBackend(backend, () => {
-        const wave = Float64Array.from({ length: elementCount(shape) }, (_own, at) => Math.sin(at * 1.3 + 1));
-        const x = tensor(wave, { shape, requiresGrad: true });
-        // the slopes of a square depend on x, and their gradient goes through the gradient of the pooling
-        gradcheck(
-          (own) => {
-            const createGraph = isGradEnabled(); // finite differences need no graph
-            const squares = enableGrad(() => sum(square(callOf(square(own!) as Tensor, options)) as Tensor));
-            return grad([squares], [own!], { createGraph })[0]!;
-          },
-          [x],
-        );
-      });
-  });
+  test.each(small.map(([shape, options]) => [`${shape}`, shape, options] as const))(
+    "%s has gradients of gradients",
+    (_name, shape, options) => {
+      for (const backend of ["cpu", "reference"] as const)
+        withBackend(backend, () => {
+          const wave = Float64Array.from({ length: elementCount(shape) }, (_own, at) => Math.sin(at * 1.3 + 1));
+          const x = tensor(wave, { shape, requiresGrad: true });
+          // the slopes of a square depend on x, and their gradient goes through the gradient of the pooling
+          gradcheck(
+            (own) => {
+              const createGraph = isGradEnabled(); // finite differences need no graph
+              const squares = enableGrad(() => sum(square(callOf(square(own!) as Tensor, options)) as Tensor));
+              return grad([squares], [own!], { createGraph })[0]!;
+            },
+            [x],
+          );
+        });
+    },
+  );
 });
 
 const everything = (): unknown[] => {
@@ -181,4 +186,4 @@ const everything = (): unknown[] => {
   return results.map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results have the same bits", () => testSameBits(everything));
+describe("results of max pooling have the same bits", () => testSameBits(everything));

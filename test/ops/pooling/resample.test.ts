@@ -98,13 +98,13 @@ function drawnCall(random: Random, sizes: readonly number[]): Call {
   };
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("resampling on %s", (backend) => {
   const dtypes =
     backend === "metal" ? (["float32", "float16"] as const) : (["float32", "float64", "bfloat16"] as const);
   /** Relative to the largest number: a few roundings of the dtype. The operands are whole numbers, hence exact. */
   const allowed = { float64: 2 ** -48, float32: 2 ** -20, float16: 2 ** -9, bfloat16: 2 ** -6 } as const;
 
-  test("drawn calls and their gradients", () => {
+  test("drawn calls and their gradients equal the definition", () => {
     const random = new Random(hash("resampled"));
     for (let round = 0; round < 60; round++)
       withStrict(true, () =>
@@ -141,7 +141,7 @@ describe.each(tested)("on %s", (backend) => {
       );
   });
 
-  test("adaptive max pooling of drawn sizes, with indices", () => {
+  test("adaptive max pooling of drawn sizes is right, with indices", () => {
     const random = new Random(hash("adaptive max"));
     for (let round = 0; round < 30; round++)
       withStrict(true, () =>

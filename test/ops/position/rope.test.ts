@@ -105,7 +105,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array
 const drawn = (shape: readonly number[], dtype: "float32" | "float64" = "float32"): Tensor =>
   randn(shape, { dtype, generator: new Generator(5) });
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("rope on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   // An angle that is a product of float32 would be off by 0.004 at 100,000, and by 0.06 at a million.
@@ -150,7 +150,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
+test.each(["cpu", "reference"] as const)("rope has gradients of gradients on %s", (backend) => {
   withBackend(backend, () => {
     const [cotangent, x] = [drawn([2, 3, 6], "float64"), drawn([2, 3, 6], "float64")];
     for (const leaf of [cotangent, x]) leaf.requiresGrad = true;
@@ -165,7 +165,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
   });
 });
 
-describe("on cpu", () => {
+describe("rope on cpu equals the other backend", () => {
   const { native } = cpuLibrary();
   const { isa: initial, isas } = cpuInfo(native);
   afterAll(() => {
@@ -203,7 +203,7 @@ test.skipIf(!tested.includes("metal"))("rows too wide for metal go to the cpu", 
   expect(wide).toEqual(numbers(withBackend("cpu", () => rope(x))));
 });
 
-describe("frequencies", () => {
+describe("kinds of scaling change the frequencies of rope", () => {
   test("linear scaling divides all frequencies, and the other kinds only low ones", () => {
     const { frequencies: plain } = rotationOf(64, 10_000, undefined);
     expect(rotationOf(64, 10_000, { type: "linear", factor: 4 }).frequencies).toEqual(plain.map((each) => each / 4));

@@ -53,9 +53,9 @@ const calls = [
   { shape: [0, 5, 4], table: [5, 2] },
 ] as const;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("rope with tables on %s", (backend) => {
   for (const { shape, table, ...options } of calls)
-    test.each([false, true])(`[${shape}] by [${table}], interleaved: %p`, (interleaved) =>
+    test.each([false, true])(`rope of [${shape}] by [${table}] equals the formula, interleaved: %p`, (interleaved) =>
       on(backend, () => {
         const [x, cos, sin] = [drawn(shape, 1), drawn(table, 2), drawn(table, 3)];
         const wanted = turned(x, cos, sin, interleaved);
@@ -76,7 +76,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(numbers(got).filter((value, at) => value !== numbers(wanted)[at]).length).toBeLessThanOrEqual(1);
     }));
 
-  test("gradients of x and of the tables", () =>
+  test("gradients of x and of the tables equal finite differences", () =>
     on(backend, () => {
       const [x, cos, sin] = [drawn([2, 3, 4], 1), drawn([3, 2], 2), drawn([3, 2], 3)];
       for (const own of [x, cos, sin]) own.requiresGrad = true;
@@ -94,7 +94,7 @@ describe.each(tested)("on %s", (backend) => {
     }));
 });
 
-test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) =>
+test.each(["cpu", "reference"] as const)("rope with tables has gradients of gradients on %s", (backend) =>
   on(backend, () => {
     const operands = [drawn([2, 3, 4], 1, "float64"), drawn([3, 2], 2, "float64"), drawn([3, 2], 3, "float64")];
     for (const own of operands) own.requiresGrad = true;

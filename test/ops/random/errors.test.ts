@@ -75,14 +75,14 @@ test.each(cases)("%s is rejected, and draws nothing from the generator", (_, bod
 for (const backend of tested.filter((name) => name !== "metal"))
   for (const replacement of [false, true])
     for (const wrong of [-1, Number.NaN, Number.POSITIVE_INFINITY])
-      test(`a weight of ${wrong} on ${backend}, replacement ${replacement}`, () => {
+      test(`a weight of ${wrong} is rejected on ${backend}, replacement ${replacement}`, () => {
         const draw = () => multinomial(tensor([1, wrong, 1]), 2, { replacement });
         expect(() => on(backend, draw)).toThrow(ArgumentError);
         expect(() => on(backend, draw)).toThrow(/\[multinomial\] expected finite weights of at least 0, got/);
       });
 
 for (const backend of tested.filter((name) => name !== "metal"))
-  test(`too few weights above 0 on ${backend}`, () => {
+  test(`too few weights above 0 are an error on ${backend}`, () => {
     expect(() => on(backend, () => multinomial(tensor([1, 0, 0]), 2))).toThrow(
       /expected as many weights above 0 in a row as samples/,
     );
@@ -91,7 +91,7 @@ for (const backend of tested.filter((name) => name !== "metal"))
     );
   });
 
-test("a disposed tensor", () => {
+test("a disposed tensor is rejected", () => {
   const p = tensor([0.5]);
   p.dispose();
   expect(() => bernoulli(p)).toThrow(DisposedError);

@@ -41,7 +41,7 @@ const draws: [name: string, dtype: DType, draw: Draw][] = [
 
 describe("every backend draws the same bytes", () => {
   for (const [name, dtype, draw] of draws)
-    test(`${name} ${dtype}`, () => {
+    test(`${name} ${dtype} has the same bytes`, () => {
       for (const shape of shapes) {
         const [first, ...others] = backendsOf(dtype).map((backend) =>
           bytesOf(on(backend, () => draw(shape, new Generator(99)))),
@@ -52,7 +52,7 @@ describe("every backend draws the same bytes", () => {
     });
 
   const permuted: readonly DType[] = dtypes.filter((dtype) => dtype !== "bool");
-  test.each(permuted)("randperm %s", (dtype) => {
+  test.each(permuted)("randperm %s has the same bytes", (dtype) => {
     for (const n of [0, 1, 2, 3, 5, 64, 100, ...(["int64", "float32", "uint32"].includes(dtype) ? [1025, 5000] : [])]) {
       const [first, ...others] = backendsOf(dtype).map((backend) =>
         bytesOf(on(backend, () => randperm(n, { generator: new Generator(n), dtype }))),
@@ -62,7 +62,7 @@ describe("every backend draws the same bytes", () => {
   });
 
   for (const dtype of floats)
-    test(`bernoulli and multinomial of ${dtype} in any layout`, () => {
+    test(`bernoulli and multinomial of ${dtype} have the same bytes in any layout`, () => {
       const random = new Random(5);
       for (const layout of ["contiguous", "offset", "transposed", "strided", "reversed"] as const) {
         const values = Array.from({ length: 5 * 203 }, () => rounder(dtype)(random.next()));
@@ -81,7 +81,7 @@ describe("every backend draws the same bytes", () => {
       }
     });
 
-  test("multinomial of one row, of one category, and of many", () => {
+  test("multinomial has the same bytes for one row, one category, and many", () => {
     for (const count of [1, 2, 33, 1025, 4097]) {
       const weights = tensor(Float32Array.from({ length: count }, (_, i) => (i % 3) + 0.5));
       const results = tested.map((backend) =>
@@ -97,7 +97,7 @@ describe("every backend draws the same bytes", () => {
     }
   });
 
-  test("every instruction set and number of threads of cpu", () => {
+  test("every instruction set and number of threads of cpu gives the same bytes", () => {
     const { native } = cpuLibrary();
     const all = () => draws.map(([, , draw]) => bytesOf(on("cpu", () => draw([40000], new Generator(8)))));
     const wanted = all();
@@ -117,7 +117,7 @@ describe("every backend draws the same bytes", () => {
   });
 
   test.skipIf(!tested.includes("metal"))(
-    "a Metal compiler that contracts, and one that flushes denormals",
+    "a Metal compiler that contracts, and one that flushes denormals, give the same bytes",
     async () => {
       const program = `
       import { withBackend } from "${import.meta.dir}/../../../src/backend/policy.ts";
@@ -158,7 +158,7 @@ describe("every backend draws the same bytes", () => {
   );
 });
 
-describe("the values", () => {
+describe("how words become numbers", () => {
   const generator = () => new Generator(21);
   const wordsOf = (count: number, stream = 0) => {
     const key = generator().nextKey();

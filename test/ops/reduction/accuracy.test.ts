@@ -68,20 +68,20 @@ function growingSum(count: number): number {
 const pairwiseBound = (count: number, { magnitude }: Series): number =>
   (Math.log2(count) + 1) * 2 ** -24 * magnitude(count);
 
-describe.each(tested)("many numbers on %s", (backend) => {
+describe.each(tested)("sums of many numbers are accurate on %s", (backend) => {
   const count = counts[backend];
   for (const own of series) {
     const source = Float32Array.from({ length: count }, (_, index) => own.term(index));
     const bound = pairwiseBound(count, own);
 
-    test(`the sum of ${own.name}`, () => {
+    test(`the sum of ${own.name} is accurate`, () => {
       const x = on(backend, () => tensor(source));
       expect(Math.abs(on(backend, () => sum(x)).item() - own.sum(count))).toBeLessThanOrEqual(bound);
       const average = on(backend, () => mean(x)).item() as number;
       expect(Math.abs(average - own.sum(count) / count)).toBeLessThanOrEqual(bound / count);
     });
 
-    test(`the running sum of ${own.name}`, () => {
+    test(`the running sum of ${own.name} is accurate`, () => {
       const running = on(backend, () => cumsum(tensor(source), { dim: 0 })).dataSync();
       for (let at = 1; at < count; at += 9998)
         expect(Math.abs(running[at]! - own.sum(at + 1))).toBeLessThanOrEqual(pairwiseBound(at + 1, own));
@@ -96,10 +96,10 @@ const factors: Readonly<Record<string, (index: number) => number>> = {
 };
 const slices: Readonly<Record<string, readonly number[]>> = { adjacent: [50_000], "side by side": [50_000, 2] };
 
-describe.each(tested)("many factors on %s", (backend) => {
+describe.each(tested)("products of many factors are accurate on %s", (backend) => {
   for (const [name, factor] of Object.entries(factors))
     for (const [layout, shape] of Object.entries(slices))
-      test(`the product of ${name}, ${layout}`, () => {
+      test(`the product of ${name} is accurate, ${layout}`, () => {
         const count = shape[0]!;
         const columns = shape[1] ?? 1;
         const source = Float32Array.from({ length: count * columns }, (_, at) => factor(Math.floor(at / columns)));
@@ -115,7 +115,7 @@ describe.each(tested)("many factors on %s", (backend) => {
         expect(Math.abs(whole / wanted - 1)).toBeLessThan(2 * 2 ** -24);
       });
 
-  test("the gradient of the running product", () => {
+  test("the gradient of the running product is accurate", () => {
     const count = 3000;
     const source = Float32Array.from({ length: count }, () => Math.fround(1.001));
     const x = on(backend, () => tensor(source, { requiresGrad: true }));

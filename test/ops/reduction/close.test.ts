@@ -15,7 +15,7 @@ const [inf, nan] = [Number.POSITIVE_INFINITY, Number.NaN];
 for (const backend of usable) {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
-  describe(`on ${backend}`, () => {
+  describe(`isClose and allClose on ${backend}`, () => {
     test("closeness is relative to the magnitude of the second element", () => {
       const close = (a: number, b: number, rtol: number, atol: number) =>
         on(() => isClose(tensor([a]), tensor([b]), { rtol, atol }).toArray());
@@ -48,7 +48,7 @@ for (const backend of usable) {
       expect(on(() => allClose(tensor([1, nan]), tensor([1, nan]), { equalNan: true }))).toBe(true);
     });
 
-    test("integers, bools, and shapes that broadcast", () => {
+    test("integers, bools, and shapes that broadcast are compared", () => {
       expect(on(() => isClose(tensor([1n, 100n]), tensor([1n, 101n]), { rtol: 0.01 }).toArray())).toEqual([true, true]);
       expect(on(() => isClose(tensor([true, false]), tensor([true, true])).toArray())).toEqual([true, false]);
       expect(on(() => isClose(tensor([[1], [2]]), tensor([1, 2])).toArray())).toEqual([
@@ -80,7 +80,7 @@ test("different dtypes and negative tolerances are errors that name the operatio
   expect(() => allClose(tensor([1]), tensor([1]), { atol: nan })).toThrow("expected atol to be a number of at least 0");
 });
 
-test("methods give the same, and nothing is recorded for gradients", () => {
+test("the methods isClose and allClose give the same, and nothing is recorded for gradients", () => {
   const x = tensor([1, 2], { requiresGrad: true });
   expect([x.allClose(tensor([1, 2])), x.equal(tensor([1, 3]))]).toEqual([true, false]);
   expect(x.isClose(tensor([1, 3])).toArray()).toEqual([true, false]);

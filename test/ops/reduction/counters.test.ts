@@ -107,7 +107,7 @@ const folds: readonly (readonly [string, Folded, number])[] = [
   ["logsumexp", logsumexp, 2],
 ];
 
-describe.skipIf(!isWatched)("reductions", () => {
+describe.skipIf(!isWatched)("reductions read each element once", () => {
   for (const [name, compute, fields] of folds)
     test.each(axes)(`${name} of %s reads each element once`, (_, options, results, chunks) => {
       expect(elementsRead((x) => compute(x, options), shape)).toBe(elements);
@@ -147,7 +147,7 @@ describe.skipIf(!isWatched)("reductions", () => {
     expect([first!.device_bytes_written, second!.device_bytes_written]).toEqual([3 * (4 + 8), 4 + 8]);
   });
 
-  test("a larger sum: each pass reads what the one before it wrote", () => {
+  test("a larger sum takes passes, each of which reads what the one before it wrote", () => {
     const size = 20 * 16384;
     const x = operand([size], "float32");
     const [first, second, ...more] = countersOf(() => sum(x));
@@ -157,7 +157,7 @@ describe.skipIf(!isWatched)("reductions", () => {
   });
 });
 
-describe.skipIf(!isWatched)("scans", () => {
+describe.skipIf(!isWatched)("scans read each element once", () => {
   const scans: readonly (readonly [string, typeof cumsum])[] = [
     ["cumsum", cumsum],
     ["cumprod", cumprod],
@@ -173,7 +173,7 @@ describe.skipIf(!isWatched)("scans", () => {
     });
 });
 
-describe.skipIf(!isWatched)("softmax", () => {
+describe.skipIf(!isWatched)("softmax reads each element once", () => {
   const softmaxes: readonly (readonly [string, typeof softmax])[] = [
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],
@@ -190,7 +190,7 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["longer columns", [129, 40], 0, 2],
   ];
   for (const [name, compute] of softmaxes)
-    test.each(slices)(`${name} of %s`, (_, own, dim, times) => {
+    test.each(slices)(`${name} of %s reads and writes each element once`, (_, own, dim, times) => {
       const count = elementCount(own);
       expect(elementsRead((x) => compute(x, { dim }), own)).toBe(times * count);
       const x = operand(own, "float32");

@@ -66,7 +66,7 @@ const oneAxis: readonly (readonly [string, Over])[] = [
   ["logSoftmax", logSoftmax],
 ];
 
-describe("axes", () => {
+describe("reductions reject invalid axes", () => {
   const every: readonly (readonly [string, Over])[] = [
     ...manyAxes.map(([name, call]): [string, Over] => [name, (x, { dim = 0 }) => call(x, { dim: [dim] })]),
     ...oneAxis,
@@ -92,12 +92,12 @@ describe("axes", () => {
   test.each([
     ["cumsum", cumsum],
     ["cumprod", cumprod],
-  ])("%s requires one", (name, call) => {
+  ])("%s requires one axis", (name, call) => {
     expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] missing argument dim`);
   });
 });
 
-describe("dtypes", () => {
+describe("reductions reject invalid dtypes", () => {
   const floatsOnly: readonly (readonly [string, (x: Tensor) => unknown])[] = [
     ["mean", mean],
     ["var", variance],
@@ -106,7 +106,7 @@ describe("dtypes", () => {
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],
   ];
-  test.each(floatsOnly)("%s requires floats", (name, call) => {
+  test.each(floatsOnly)("%s requires floats as operands", (name, call) => {
     expect(message(() => call(whole))).toStartWith(`DTypeError [${name}] expected floats, got int32[2, 3]`);
     expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected floats, got bool[2]`);
   });
@@ -129,7 +129,7 @@ describe("dtypes", () => {
     expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected numbers, got bool[2]`);
   });
 
-  test("an invalid order of a norm", () => {
+  test("an invalid order of a norm is rejected", () => {
     expect(message(() => norm(square, { p: Number.NaN }))).toStartWith(
       "ArgumentError [norm] expected p to be a number",
     );
@@ -137,7 +137,7 @@ describe("dtypes", () => {
   });
 });
 
-describe.each(tested)("empty slices on %s", (backend) => {
+describe.each(tested)("empty slices are rejected on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const empty = on(() => zeros([2, 0]));
 
@@ -152,7 +152,7 @@ describe.each(tested)("empty slices on %s", (backend) => {
     ["norm", (x) => norm(x, { p: Number.NEGATIVE_INFINITY, dim: 1 })],
     ["norm", (x) => norm(x, { p: -1 })],
   ];
-  test.each(withoutValue)("%s has no value", (name, call) => {
+  test.each(withoutValue)("%s of an empty slice has no value", (name, call) => {
     expect(message(() => on(() => call(empty)))).toMatch(
       new RegExp(`^ShapeError \\[${name}\\] float32\\[2, 0\\] has no elements along the reduced axes`),
     );
@@ -170,7 +170,7 @@ describe.each(tested)("empty slices on %s", (backend) => {
     ["all", all, 1],
     ["any", any, 0],
   ];
-  test.each(identities)("%s has a value", (_, call, value) => {
+  test.each(identities)("%s of an empty slice has a value", (_, call, value) => {
     expect(Array.from(on(() => call(empty)).dataSync(), Number)).toEqual([value]);
   });
 

@@ -9,7 +9,7 @@ import { Random } from "../samples.ts";
 const dtypes = ["float32", "float64", "float16", "bfloat16", "int32", "int64", "uint8"] as const;
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 
-test.each(tested)("sums, extrema and their indices, on %s", (backend) => {
+test.each(tested)("sums, extrema and their indices equal the definition, on %s", (backend) => {
   const random = new Random(29);
   library.withBackend(backend, () => {
     for (let round = 0; round < (backend === "cpu" ? 120 : 6); round++)

@@ -77,13 +77,13 @@ function errorOf(got: readonly number[], wanted: readonly number[]): number {
 
 const isFinite32 = (value: number): boolean => Math.abs(value) <= 2 ** 127;
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("reductions of small and large numbers on %s", (backend) => {
   for (const [name, { compute, formula, gradient }] of Object.entries(rows))
     for (const scale of scales)
       for (const numbers of [shape, longs]) {
         const exact = numbers.map((value) => Math.fround(value * scale) / scale);
         if (!isFinite32(formula(exact) * scale)) continue;
-        test(`${name} of ${numbers.length} numbers about ${scale.toPrecision(2)}`, () =>
+        test(`${name} of ${numbers.length} numbers about ${scale.toPrecision(2)} is accurate`, () =>
           on(backend, () => {
             const x = tensor(
               Float32Array.from(numbers, (value) => value * scale),
@@ -97,13 +97,13 @@ describe.each(tested)("on %s", (backend) => {
           }));
       }
 
-  test("mean of numbers whose sum is too large", () => {
+  test("mean is right for numbers whose sum is too large", () => {
     const x = on(backend, () => tensor(new Float32Array(3000).fill(2e38)));
     expect(on(backend, () => mean(x).item())).toBe(Math.fround(2e38));
     expect(on(backend, () => sum(x).item())).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test("products whose partial products leave float32's range", () => {
+  test("products are right if partial products leave float32's range", () => {
     const x = on(backend, () => tensor([1e30, 1e30, 1e-30, 1e-30, 1e-30, 1e-30, 1e30, 1e30, 3]));
     expect(on(backend, () => prod(x).item())).toBeCloseTo(3, 5);
     const running = on(backend, () => cumprod(x, { dim: 0 }).toArray()) as number[];
@@ -129,7 +129,7 @@ describe.each(tested)("on %s", (backend) => {
     ["zero", [2, 0, Number.POSITIVE_INFINITY, 3], [2, 0, Number.NaN, Number.NaN]],
     ["infinity", [2, Number.NEGATIVE_INFINITY, 3, -1], [2, -Infinity, -Infinity, Infinity]],
     ["NaN", [2, Number.NaN, 0, 3], [2, Number.NaN, Number.NaN, Number.NaN]],
-  ] as const)("products with %s", (_, values, wanted) => {
+  ] as const)("products with %s are accurate", (_, values, wanted) => {
     const x = on(backend, () => tensor([...values]));
     expect(on(backend, () => cumprod(x, { dim: 0 }).toArray())).toEqual([...wanted]);
     expect(on(backend, () => prod(x).item())).toBe(wanted.at(-1)!);

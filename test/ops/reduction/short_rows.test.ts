@@ -82,7 +82,7 @@ function drawRows(random: Random, dtype: DType): { x: Tensor; rows: number[][] }
 
 const dtypes: readonly DType[] = ["float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "bool"];
 
-test.each(dtypes)("every reduction of drawn short rows of %s", (dtype) => {
+test.each(dtypes)("every reduction of drawn short rows of %s is right", (dtype) => {
   const random = new Random(hash(`short rows of ${dtype}`));
   const isFloat = dtype.includes("float");
   for (let round = 0; round < repeats({ usual: 25, all: 400 }); round++) {

@@ -58,28 +58,31 @@ function drawCase(random: Random, dtype: DType): Case {
 const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync(), Number);
 
 for (const backend of tested)
-  test.each(dtypes.filter((dtype) => backend !== "metal" || dtype !== "float64"))(`%s on ${backend}`, (dtype) => {
-    const random = new Random(hash(`running extrema of ${dtype}`));
-    for (let round = 0; round < repeats({ usual: backend === "cpu" ? 30 : 2, all: 300 }); round++) {
-      const { block, layout, dim } = drawCase(random, dtype);
-      const x = place(block, layout, backend, random);
-      for (const [compute, isBetter] of functions) {
-        const of = (map: (slice: number[]) => number[]) =>
-          mapSlices(block.shape, [block.values], dim, (slice) => map(slice!));
-        const places = of((slice) => placesIn(slice, isBetter));
-        const values = of((slice) => placesIn(slice, isBetter).map((at) => slice[at]!));
-        const results = withStrict(true, () => withBackend(backend, () => compute(x, dim)));
-        expect({ x: x.describe(), dim, list: numbers(results.indices) }).toEqual({
-          ...{ x: x.describe(), dim, list: places },
-        });
-        expect({ x: x.describe(), dim, list: numbers(results.values) }).toEqual({
-          ...{ x: x.describe(), dim, list: values },
-        });
+  test.each(dtypes.filter((dtype) => backend !== "metal" || dtype !== "float64"))(
+    `%s equals the definition on ${backend}`,
+    (dtype) => {
+      const random = new Random(hash(`running extrema of ${dtype}`));
+      for (let round = 0; round < repeats({ usual: backend === "cpu" ? 30 : 2, all: 300 }); round++) {
+        const { block, layout, dim } = drawCase(random, dtype);
+        const x = place(block, layout, backend, random);
+        for (const [compute, isBetter] of functions) {
+          const of = (map: (slice: number[]) => number[]) =>
+            mapSlices(block.shape, [block.values], dim, (slice) => map(slice!));
+          const places = of((slice) => placesIn(slice, isBetter));
+          const values = of((slice) => placesIn(slice, isBetter).map((at) => slice[at]!));
+          const results = withStrict(true, () => withBackend(backend, () => compute(x, dim)));
+          expect({ x: x.describe(), dim, list: numbers(results.indices) }).toEqual({
+            ...{ x: x.describe(), dim, list: places },
+          });
+          expect({ x: x.describe(), dim, list: numbers(results.values) }).toEqual({
+            ...{ x: x.describe(), dim, list: values },
+          });
+        }
       }
-    }
-  });
+    },
+  );
 
-test("the gradient is added to the elements at the indices", () => {
+test("the gradient of a running extremum is added to the elements at the indices", () => {
   const random = new Random(hash("gradients of running extrema"));
   for (let round = 0; round < 40; round++) {
     const { block, layout, dim } = drawCase(random, "float64");

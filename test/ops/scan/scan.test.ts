@@ -165,7 +165,7 @@ testTable("scans", [
 // Whole numbers, so that every order of summation gives the same. Reversed: the gradient is the sum from the last
 // element on.
 describe.each(tested)("sums from both ends on %s", (backend) => {
-  test.each([64, 72, 1024, 1032, 2049, 3072])("of %i elements", (length) => {
+  test.each([64, 72, 1024, 1032, 2049, 3072])("sums of %i elements are the same from both ends", (length) => {
     withBackend(backend, () => {
       const values = Array.from({ length: 2 * length }, (_, at) => ((at * 37) % 19) - 9);
       const x = tensor(values, { shape: [2, length], dtype: "float32", requiresGrad: true });

@@ -60,7 +60,7 @@ const exponentials = Float64Array.from(source, (value) => Math.exp(value));
 const relative = (want: number) => Math.abs(want) * 2 ** -19;
 const logarithmic = (want: number) => (Math.abs(want) + 16) * 2 ** -23;
 
-describe.each(isas)("with %s", (isa) => {
+describe.each(isas)("large slices are accurate with %s", (isa) => {
   const on = <Result>(body: () => Result): Result => {
     configure(native, "isa", isa);
     return withStrict(true, () => withBackend("cpu", body));
@@ -70,7 +70,7 @@ describe.each(isas)("with %s", (isa) => {
   const gradientOf = (y: Tensor, x: Tensor) =>
     on(() => grad([y], [x], { gradOutputs: [detach(x)] }))[0]!.dataSync() as Float32Array;
 
-  test.each(Object.entries(layouts))("softmax along %s", (name, { shape, dim, slices, sliceOf }) => {
+  test.each(Object.entries(layouts))("softmax along %s is correct", (name, { shape, dim, slices, sliceOf }) => {
     const wanted = once(name, () => {
       const totals = sums(slices, sliceOf, (at) => exponentials[at]!);
       const shares = filled((at) => exponentials[at]! / totals[sliceOf(at)]!);
@@ -89,7 +89,7 @@ describe.each(isas)("with %s", (isa) => {
     expect(firstWrong(gradientOf(y, x), wanted.gradient, () => wanted.largest * 32 * 2 ** -20)).toBe(-1);
   });
 
-  test("running sums, forward and reversed, of a float and of a dtype that is converted", () => {
+  test("running sums are correct, forward and reversed, of a float and of a dtype that is converted", () => {
     const wanted = once("running sums", () => {
       const running = Float64Array.from(source);
       for (let at = 1; at < size; at++) running[at]! += running[at - 1]!;

@@ -63,7 +63,7 @@ function expectClose(got: readonly number[], want: readonly number[]): void {
 
 testVariants(import.meta.path, "on metal (softmax|logSoftmax) and");
 
-describe.each([...tested])("on %s", (backend) => {
+describe.each([...tested])("large slices on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test.each(Object.keys(functions))("%s and its gradient", (name) => {
@@ -81,14 +81,14 @@ describe.each([...tested])("on %s", (backend) => {
       }
   });
 
-  test("logsumexp over several axes: gradients add up to those of its results", () => {
+  test("logsumexp over several axes: its gradients add up to those of its results", () => {
     const x = on(() => tensor(slices["near"]!(6e4).slice(0, 24), { shape: [2, 3, 4], requiresGrad: true }));
     const [gradient] = on(() => grad(sum(mul(logsumexp(x, { dim: [0, 2] }), tensor([1, 2, -3]))), [x])).map(numbers);
     const along = (axis: number) => total(gradient!.filter((_, at) => Math.floor(at / 4) % 3 === axis));
     for (const [axis, wanted] of [1, 2, -3].entries()) expect(along(axis)).toBeCloseTo(wanted, 6);
   });
 
-  test("logsumexp: the gradient of its gradient, p (w − Σ p w)", () => {
+  test("logsumexp: the gradient of its gradient is p (w − Σ p w)", () => {
     for (const size of sizes) {
       const values = slices["near"]!(size);
       const [second] = on(() => {
@@ -100,7 +100,7 @@ describe.each([...tested])("on %s", (backend) => {
     }
   });
 
-  test("logsumexp: gradients next to infinities, as in PyTorch", () => {
+  test("logsumexp: gradients next to infinities are PyTorch's", () => {
     const gradientOf = (...values: number[]) =>
       on(() => {
         const x = tensor(values, { requiresGrad: true });

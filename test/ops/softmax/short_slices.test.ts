@@ -114,7 +114,7 @@ function differentiate(
 
 const rounds = repeats({ usual: 12, all: 300 });
 
-test.each(dtypes)("softmax and logSoftmax of %s", (dtype) => {
+test.each(dtypes)("softmax and logSoftmax of %s are accurate", (dtype) => {
   const random = new Random(hash(`short softmax of ${dtype}`));
   for (let round = 0; round < rounds; round++) {
     const drawn = drawCase(random, dtype);
@@ -150,7 +150,7 @@ function normalized(x: Slice, isCentered: boolean, eps: number): { n: number[]; 
   return { n, back };
 }
 
-test.each(dtypes)("layerNorm and rmsNorm of %s", (dtype) => {
+test.each(dtypes)("layerNorm and rmsNorm of %s are accurate", (dtype) => {
   const random = new Random(hash(`short norms of ${dtype}`));
   for (let round = 0; round < rounds; round++) {
     const drawn = drawCase(random, dtype, { isLast: true });
@@ -203,7 +203,7 @@ test.each(dtypes)("layerNorm and rmsNorm of %s", (dtype) => {
   expect(random.next()).toBeLessThan(1);
 });
 
-test.each(dtypes)("crossEntropy of %s", (dtype) => {
+test.each(dtypes)("crossEntropy of %s is accurate", (dtype) => {
   const random = new Random(hash(`short cross entropies of ${dtype}`));
   for (let round = 0; round < rounds; round++) {
     const drawn = drawCase(random, dtype, { isLast: true });

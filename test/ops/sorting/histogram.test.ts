@@ -26,11 +26,11 @@ function counted(x: readonly number[], edges: readonly number[], weights?: reado
   );
 }
 
-describe.each(tested)("on %s", (backend) => {
+describe.each(tested)("histograms on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const special = [Number.NaN, Infinity, -Infinity, -0, 0, 4, 4.0000005, -1e-30, 0.5, 1, 1.5, 3.9999998, 2, 2, 2, 3];
 
-  test("elements on bounds, beyond them, and NaN", () =>
+  test("elements on bounds, beyond them, and NaN are counted as in PyTorch", () =>
     on(() => {
       const x = special.map(Math.fround);
       expect(list(histc(tensor(special), 8, 0, 4))).toEqual(counted(x, [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]));
@@ -43,7 +43,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(list(histogram(tensor([]), 4).binEdges)).toEqual([0, 0.25, 0.5, 0.75, 1]);
     }));
 
-  test("elements on each bound, and next to it, where the distance from the first says another bin", () =>
+  test("elements on each bound, and next to it, are counted right where rounding suggests another bin", () =>
     on(() => {
       for (const [first, last, bins] of [
         [-1, 1, 10],
@@ -62,7 +62,7 @@ describe.each(tested)("on %s", (backend) => {
       }
     }));
 
-  test("views, 16-bit floats, and equal bounds", () =>
+  test("views, 16-bit floats, and equal bounds are accepted", () =>
     on(() => {
       const x = slice(tensor([9, 1, 9, 2, 9, 3, 9, 4]), { dim: 0, start: 1, step: 2 });
       const weight = slice(tensor([0, 2, 0, 4, 0, 8, 0, 16]), { dim: 0, start: 1, step: 2 });
@@ -77,7 +77,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(list(histc(large, 4)).reduce((total, own) => total + own, 0)).toBe(2);
     }));
 
-  test("counts of integers, and sums of their weights", () =>
+  test("integers are counted, and their weights added", () =>
     on(() => {
       const x = tensor([3n, 1n, 3n, 0n, 3n]);
       expect(list(bincount(x))).toEqual([1, 1, 0, 3]);
@@ -101,7 +101,7 @@ describe.each(tested)("on %s", (backend) => {
     }),
   );
 
-  test("elements that are divided into parts, one per task", () =>
+  test("elements that are divided into parts, one per task, are all counted", () =>
     on(() => {
       // 32 parts on cpu begin at 2¹⁵ elements each; the software device would take long for so many
       const x = Float32Array.from({ length: backend === "metal" ? 3000 : 100_000 }, (_, at) => Math.sin(at) * 2.9);

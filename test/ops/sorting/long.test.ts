@@ -55,7 +55,7 @@ const cases: readonly (readonly [string, DType, readonly number[], number])[] = 
   ["special", "float32", [60, 513], 3],
 ];
 
-test.each(cases)("topk of long rows: %s, %s %j, k = %i", async (name, dtype, shape, k) => {
+test.each(cases)("topk of long rows is right: %s, %s %j, k = %i", async (name, dtype, shape, k) => {
   const random = new Random(11);
   const count = shape.reduce((product, size) => product * size, 1);
   const values = Array.from({ length: count }, (_, index) => sources[name]!(index, random));

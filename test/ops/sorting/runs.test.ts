@@ -18,7 +18,7 @@ const made = (values: readonly number[], shape: readonly number[], dtype: (typeo
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 
 function onEach(name: string, rounds: number, body: (random: Random, dtype: (typeof dtypes)[number]) => void): void {
-  test.each(tested)(`${name}, on %s`, (backend) => {
+  test.each(tested)(`${name} is right, on %s`, (backend) => {
     const random = new Random(hash(name));
     for (let round = 0; round < rounds; round++)
       withStrict(true, () =>
@@ -27,7 +27,7 @@ function onEach(name: string, rounds: number, body: (random: Random, dtype: (typ
   });
 }
 
-describe("searches", () => {
+describe("searchsorted and bucketize use runs of equal elements", () => {
   onEach("drawn lists and values", 24, (random, dtype) => {
     const [lists, size, count] = [random.integer(1, 3), random.integer(0, 40), random.integer(1, 30)];
     const rows = Array.from({ length: lists }, () => drawnNumbers(random, size, 60).sort((a, b) => a - b));

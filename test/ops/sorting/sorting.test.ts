@@ -124,7 +124,7 @@ testTable("sorting", [
   ),
 ]);
 
-describe.each([...backendNames])("on %s", (backend) => {
+describe.each([...backendNames])("sorting on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
   test("the bits of an element are kept: -0, and the payload of NaN", () => {
@@ -140,7 +140,7 @@ describe.each([...backendNames])("on %s", (backend) => {
     expect(on(() => argsort(x).toArray())).toEqual([1n, 3n, 0n, 2n]);
   });
 
-  test("sort and topk of a long slice", () => {
+  test("sort and topk of a long slice are right", () => {
     const count = 70_000;
     const x = Float32Array.from({ length: count }, (_, i) => Math.fround(Math.sin(i * 12.9898) * 43758.5453) % 1);
     const order = Array.from(x.keys()).sort((a, b) => x[a]! - x[b]!);

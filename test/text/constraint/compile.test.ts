@@ -18,7 +18,7 @@ beforeAll(() => {
   setBackend("cpu");
 });
 
-describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (kind) => {
+describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("constraints of generated texts: %s", (kind) => {
   const [model, tokenizer] = kinds[kind];
   const texts = async (options: text.ConstraintOptions, count = 6, maxTokens = 400): Promise<string[]> => {
     const constraint = await text.compileConstraint(tokenizer, options);

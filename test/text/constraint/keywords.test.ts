@@ -53,8 +53,8 @@ const keywords: readonly (readonly [names: string, taken: readonly unknown[], re
 ];
 const each = keywords.flatMap(([names, taken, refused]) => names.split(" ").map((name) => ({ name, taken, refused })));
 
-describe("each keyword alone", () => {
-  test.each(each)("$name", ({ name, taken, refused }) => {
+describe("each keyword of a schema is enforced", () => {
+  test.each(each)("texts of the keyword follow it: $name", ({ name, taken, refused }) => {
     // The same holds inside another schema, and the error then contains the path.
     const places = [(own: object) => own, (own: object) => ({ properties: { p: { anyOf: [true, own] } } })];
     for (const [at, place] of places.entries()) {
@@ -82,7 +82,7 @@ describe("each keyword alone", () => {
   });
 });
 
-describe("limits", () => {
+describe("limits of schemas apply", () => {
   const properties = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, {}]));
   const nested = (depth: number): object => (depth === 0 ? {} : { items: nested(depth - 1) });
   const names = (count: number) => Object.keys(properties(count));
@@ -94,7 +94,7 @@ describe("limits", () => {
     ["optional beside required", optional(300, 44), optional(300, 43), "at most 256 optional properties, got 257"],
     ["properties of the whole", halves(1024), halves(1025), "at most 1024 in the whole schema, got 1025"],
     ["levels", nested(64), nested(65), "at most 64 nested levels"],
-  ])("%s", (_, most, more, problem) => {
+  ])("the limit applies: %s", (_, most, more, problem) => {
     expect(problemOf(most)).toBeUndefined();
     expect(problemOf(more)).toContain(problem);
   });

@@ -27,7 +27,7 @@ describe("the error for what is too large names it", () => {
     ["((a{0,90}b){0,90}c){0,90}", "tooLarge", /at most/],
     [`${"(".repeat(200)}a${")".repeat(200)}`, "tooLarge", /at most 64 nested groups/],
     ["a".repeat(5000), "tooLarge", /at most 4096 characters, got 5000/],
-  ])("the expression %p", async (source, code, message) => {
+  ])("the error for the expression %p names it", async (source, code, message) => {
     expect(await errorOf(regex(source))).toMatchObject({ code, message: expect.stringMatching(message) });
     const schema = { type: "object", properties: { a: { type: "string", pattern: source } } };
     const error = await errorOf(text.compileConstraint(bytes, { schema }));
@@ -47,7 +47,7 @@ describe("the error for what is too large names it", () => {
     [{ anyOf: Array.from({ length: 9 }, () => ({ properties: properties(200) })) }, /at most 1024/],
     [{ enum: Array.from({ length: 3000 }, (_, at) => `value ${at}`) }, /at most 20000 byte classes/],
     [deep, /levels/],
-  ])("schema %#", async (schema, message) => {
+  ])("the error for schema %# names it", async (schema, message) => {
     const error = await errorOf(text.compileConstraint(bytes, { schema: schema as Record<string, unknown> }));
     expect(error).toMatchObject({ name: "ArgumentError", message: expect.stringMatching(message) });
   });
@@ -80,7 +80,7 @@ describe("the largest schema compiles, and the next is rejected", () => {
       (size) => ({ properties: properties(size), required: Object.keys(properties(size)), minProperties: size }),
       /of at most 100/,
     ],
-  ])("%s: %d", async (_, most, schema, message) => {
+  ])("%s compiles up to the limit: %d", async (_, most, schema, message) => {
     await text.compileConstraint(bytes, { schema: schema(most) });
     const error = await errorOf(text.compileConstraint(bytes, { schema: schema(most + 1) }));
     expect(error).toMatchObject({ name: "ArgumentError", message: expect.stringMatching(message) });

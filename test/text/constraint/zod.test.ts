@@ -51,7 +51,7 @@ const schemas: Readonly<Record<string, z.ZodType>> = {
 /** Each draft for which zod writes schemas. */
 const targets = ["draft-2020-12", "draft-7"] as const;
 
-test.each(Object.keys(schemas))("%s", async (name) => {
+test.each(Object.keys(schemas))("texts are valid by zod: %s", async (name) => {
   const schema = schemas[name]!;
   const random = randomFrom(7);
   let found = 0;

@@ -74,7 +74,7 @@ test("zod writes the same schema for http URLs as for others, so they are not di
 });
 functions.delete("httpUrl");
 
-test.each([...functions.keys()])("%s", async (name) => {
+test.each([...functions.keys()])("texts of the zod format are valid: %s", async (name) => {
   const random = randomFrom(11);
   let count = 0;
   for (let at = 0; at < repeats({ usual: name in drawn ? 8 : 1, all: 30 }); at++) {

@@ -8,7 +8,7 @@ import { lossesOf, trainingCommands } from "../command.ts";
 
 const { folder, orchard } = trainingCommands();
 
-test("a classifier trains, resumes and loads; other settings are refused", async () => {
+test("a classifier trains, resumes and loads; other settings are rejected", async () => {
   const [model, data, run] = ["model", "labels.jsonl", "run"].map((name) => join(folder, name)) as [
     string,
     string,

@@ -57,7 +57,7 @@ beforeAll(async () => {
   writeFileSync(labels, texts.join("\n"));
 });
 
-describe("embed", () => {
+describe("embeddings of texts can be trained", () => {
   test("the loss falls, and the saved folder has the trained model's vectors", async () => {
     const before = readFileSync(join(model, "model.safetensors"));
     const session = await EncoderSession.start(pairsOf());
@@ -134,11 +134,11 @@ describe("embed", () => {
   });
 });
 
-describe("classify", () => {
+describe("a classifier can be trained", () => {
   test.each([
     { steps: 48, learningRate: 4e-3 },
     { steps: 40, lora: 8, learningRate: 1e-2, finalLearningRate: 1e-2, loraTargets: ["query", "value", "up", "down"] },
-  ])("learns labels with a new head: %j", async (own) => {
+  ])("a classifier learns labels with a new head: %j", async (own) => {
     const name = `labels-${"lora" in own}`;
     const session = await EncoderSession.start(labelsOf(own));
     const { outcome, events } = await run(session, name);
@@ -154,13 +154,13 @@ describe("classify", () => {
     expect(Math.max(...got.map((value, at) => Math.abs(value - want[at]!)))).toBeLessThan(1e-5);
   });
 
-  test("a head with the same labels goes on from its weights and its order", async () => {
+  test("a head with the same labels continues from its weights and its order", async () => {
     const again = join(folder.file("labels-false"), "model");
     const session = await EncoderSession.start(labelsOf({ model: again }));
     expect(await first(session)).toBeLessThan(0.35);
   });
 
-  test("resumes with the bits of an uninterrupted run", async () => {
+  test("training resumes with the bits of an uninterrupted run", async () => {
     const session = await EncoderSession.start(labelsOf({ steps: 6 }));
     const losses: number[] = [];
     for (let step = 0; step < 3; step++) losses.push(await first(session));

@@ -48,7 +48,7 @@ const far = (a: readonly number[], b: readonly number[]): number =>
 test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each<[string, TuningFlags]>([
   ["float32", {}],
   ["q4_0, recomputed blocks", { quantize: "q4_0", checkpointActivations: true }],
-])("LoRA on metal as on cpu, in %s", async (_, flags) => {
+])("LoRA trains on metal as on cpu, in %s", async (_, flags) => {
   metalContext().configure("check", true);
   metalContext().wait();
   metalContext().report({ clear: true }); // otherwise, garbage of other files would be counted

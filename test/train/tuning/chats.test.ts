@@ -30,7 +30,7 @@ test.each<[string, string]>([
   ['{"prompt": "a"}', "expected completion to be a string, or both to be lists of messages, got undefined"],
   ['{"prompt": "a", "completion": ""}', "expected completion to be a non-empty string"],
   [`{"text": ${"[".repeat(200)}`, "expected JSON: nested more than 128 deep"],
-])("%p", (line, problem) => {
+])("the invalid chat line %p is an error", (line, problem) => {
   writeFileSync(path, `${good}${line}\n`);
   expect(() => readChats([path])).toThrow(DataError);
   expect(() => readChats([path])).toThrow(`${path}:3: ${problem}`);
@@ -44,7 +44,7 @@ test("invalid UTF-8, files without a line and a missing file are errors", () => 
   expect(() => readChats([folder.file("none.jsonl")])).toThrow("none.jsonl");
 });
 
-test("lines of several files, with a byte order mark and Windows' line ends", () => {
+test("lines of several files are read, with a byte order mark and Windows' line ends", () => {
   writeFileSync(path, `\uFEFF{"text": "a"}\r\n\r\n{"prompt": "b", "completion": "c"}`);
   const other = folder.file("d.jsonl");
   writeFileSync(other, message('{"role": "assistant", "content": [{"type": "text", "text": "e"}]}'));

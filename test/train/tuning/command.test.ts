@@ -81,7 +81,7 @@ test.each<[string, string[]]>([
   ["quantize requires --model", ["--quantize", "q4_0"]],
   ["layers can't be set for a pretrained model", ["--model", folder, "--lora", "4", "--layers", "2", "--data", "x"]],
   ["--adapter requires a Hugging Face model folder or a .gguf file", []],
-])("%s", async (problem, words) => {
+])("%s fine-tunes", async (problem, words) => {
   const command = words.length > 0 ? ["train", ...words] : ["generate", folder, "--adapter", folder];
   const { err, exitCode } = await orchard(...command);
   expect([exitCode, err]).toEqual([1, expect.stringContaining(problem)]);
@@ -108,7 +108,7 @@ test.each(["gpt2", "phi3", "llama"] as const)("merged into a GGUF file, %s has t
 });
 
 test.each(["quantization", "quantization_config", "compression_config"])(
-  "not merged into weights with %s",
+  "adapters are not merged into weights with %s",
   async (key) => {
     const path = join(folder, key);
     mkdirSync(path, { recursive: true });
@@ -121,7 +121,7 @@ test.each(["quantization", "quantization_config", "compression_config"])(
   },
 );
 
-test.each(["gpt2", "phi3", "llama"])("merged, %s has its names, forms and dtypes", async (name) => {
+test.each(["gpt2", "phi3", "llama"])("a merged model has the names, forms and dtypes of %s", async (name) => {
   const [own, out] = [folderOf(name), join(folder, `merged-${name}`)];
   mkdirSync(folder, { recursive: true });
   await mergeModel(own, join(own, "adapter"), out);

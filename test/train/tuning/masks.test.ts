@@ -45,11 +45,11 @@ function learned(line: object, template: string | undefined, name = "llama3") {
   });
 }
 
-describe("by {% generation %} in transformers", () => {
+describe("masks by {% generation %} equal those of transformers", () => {
   const { templates, rows } = fixture("masks");
   test.each<[number, string, { messages: object[]; tokens: number[]; mask: number[] }]>(
     rows.map((row: { template: string }, at: number) => [at, row.template, row]),
-  )("row %d, %s", (_, name, { messages, tokens, mask }) => {
+  )("row %d has the trained tokens of transformers, %s", (_, name, { messages, tokens, mask }) => {
     const tokenizer = tokenizerOf("llama3");
     const finder = new AnswerFinder(templates[name], tokenizer.templateTokens);
     const [example] = new Encoder(tokenizer, finder).examplesOf(parseLine(JSON.stringify({ messages }), "chats:1"));
@@ -58,7 +58,7 @@ describe("by {% generation %} in transformers", () => {
   });
 });
 
-describe("by prefixes of a chat", () => {
+describe("masks by prefixes of a chat cover the answers", () => {
   const messages = [user("the 日本"), assistant("def 🍎\n x"), user("and"), assistant("नमस्ते")];
 
   test("answers and their end tokens are trained on", () => {
@@ -79,14 +79,14 @@ describe("by prefixes of a chat", () => {
     expect(learned(pair, chatml)[0]!.pieces).toEqual(["नमस्ते<|end|>"]);
   });
 
-  test("a template without a generation prompt, and SentencePiece, whose pieces do not have the text's bytes", () => {
+  test("a template without a generation prompt works, and SentencePiece, whose pieces lack the text's bytes", () => {
     const two = [user("2"), assistant("4 5"), user("6"), assistant("8")];
     const [found] = learned({ messages: two }, instruct, "llama2");
     expect(found!.pieces.map((own) => own.trim())).toEqual(["4 5</s>", "8</s>"]);
     expect(learned({ messages: two }, instruct)[0]!.pieces).toEqual([" 4 5<|end|>", " 8<|end|>"]);
   });
 
-  test("a template that formats earlier answers differently: an example for each", () => {
+  test("a template that formats earlier answers differently gives an example for each", () => {
     const found = learned({ messages }, thinking);
     expect(found.map(({ pieces }) => pieces)).toEqual([
       ["<think>\n\n</think>\n\ndef 🍎\n x<|end|>"],
@@ -95,7 +95,7 @@ describe("by prefixes of a chat", () => {
     expect(found[1]!.whole).toContain("<|start|>assistant\ndef 🍎\n x<|end|>");
   });
 
-  test("an answer that is a tool call", () => {
+  test("an answer may be a tool call", () => {
     const template =
       "{% for m in messages %}<|start|>{{ m.role }}\n{{ m.content or '' }}{% if m.tool_calls %}" +
       "{{ m.tool_calls[0].function.name }}{% endif %}<|end|>\n{% endfor %}" +
@@ -113,8 +113,8 @@ describe("by prefixes of a chat", () => {
   });
 });
 
-describe("without messages", () => {
-  test("completions and the end of the text, and texts except for their first token", () => {
+describe("data without messages can be trained on", () => {
+  test("completions and the end of the text are trained on, and texts except for their first token", () => {
     expect(learned({ prompt: "the 1", completion: " 2" }, undefined)).toEqual([
       { whole: "<|begin|>the 1 2<|end|>", pieces: [" 2<|end|>"] },
     ]);

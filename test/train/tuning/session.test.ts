@@ -68,7 +68,7 @@ test("the loss falls, held out too, and only the adapter changes", async () => {
   expect(saved.filter((name) => name.startsWith("model.")).length).toBe(8);
 });
 
-describe("the trained tokens", () => {
+describe("the tokens that are trained on", () => {
   const batches = (session: TuningSession): ExampleBatch => session.data.train.next(3);
 
   test("the loss and its gradients match the assistant's tokens alone", async () => {
@@ -141,11 +141,11 @@ describe("the trained tokens", () => {
   });
 });
 
-describe("a resumed run", () => {
+describe("a resumed run continues exactly", () => {
   test.each<[string, TuningFlags]>([
     ["with dropout", { loraDropout: 0.2 }],
     ["packed, in q4_0, with blocks computed again", { packing: true, quantize: "q4_0", checkpointActivations: true }],
-  ])("equals an uninterrupted one bit by bit: %s", async (name, own) => {
+  ])("a resumed run equals an uninterrupted one bit by bit: %s", async (name, own) => {
     const whole = await start(own);
     const want = await losses(whole, 6);
     const first = await start(own);
@@ -157,7 +157,7 @@ describe("a resumed run", () => {
     expect(weightsOf(next)).toEqual(weightsOf(whole));
   });
 
-  test("rejects other examples, and settings that it can't change", async () => {
+  test("resuming rejects other examples, and settings that it can't change", async () => {
     const session = await start();
     await losses(session, 1);
     const checkpoint: TuningCheckpoint = await io.loadCheckpoint(await session.save(folder.file("b", "checkpoints")));
@@ -171,22 +171,22 @@ describe("a resumed run", () => {
   });
 });
 
-describe("recomputed blocks", () => {
-  test("have the same losses and weights", async () => {
+describe("recomputed blocks change no result", () => {
+  test("recomputed blocks have the same losses and weights", async () => {
     const [plain, again] = [await start(), await start({ checkpointActivations: true })];
     expect(await losses(again, 3)).toEqual(await losses(plain, 3));
     expect(weightsOf(again)).toEqual(weightsOf(plain));
   });
 });
 
-describe("a sample's prompt", () => {
-  test("is a user's message in the model's chat template, with the start of an answer", async () => {
+describe("the prompt of a sample is a message", () => {
+  test("the prompt is a user's message in the model's chat template, with the start of an answer", async () => {
     const session = await start({ prompt: "the 7" });
     const { prompt } = await session.sample();
     expect(prompt).toBe("<|begin|><|start|>user\nthe 7<|end|>\n<|start|>assistant\n");
   });
 
-  test("is by default the first example up to its answer", async () => {
+  test("the default prompt is the first example up to its answer", async () => {
     const session = await start();
     const { tokens, isTarget } = session.data.first;
     const { prompt } = await session.sample();
@@ -195,7 +195,7 @@ describe("a sample's prompt", () => {
     expect(prompt).toMatch(/^<\|begin\|><\|start\|>user\n(?:the )+\d+<\|end\|>\n<\|start\|>assistant\n$/);
   });
 
-  test("is the text itself for a model without a template", async () => {
+  test("the prompt is the text itself for a model without a template", async () => {
     const plain = folder.file("plain");
     await writeModel(plain);
     const path = join(plain, "tokenizer_config.json");
@@ -220,7 +220,7 @@ test.each<[string, TuningFlags]>([
   ["expected loraDropout to be at least 0 and below 1, got 1", { loraDropout: 1 }],
   ["expected warmup to be below the number of steps, 3, got 4", { steps: 3, warmup: 4 }],
   ["layers can't be set for a pretrained model", { layers: 2 } as TuningFlags],
-])("%s", (problem, own) => {
+])("%s trains an adapter", (problem, own) => {
   expect(() => settingsOf(own)).toThrow(problem);
 });
 
@@ -232,7 +232,7 @@ test("the default context is the model's, up to 1024", async () => {
   expect(withContext({ ...session.settings, context: 0 }, 4096).context).toBe(1024);
 });
 
-test("rejects a context beyond the model's, targets that it does not have, and chats that are too long", async () => {
+test("contexts beyond the model's, targets that it does not have, and too long chats are rejected", async () => {
   await expect(start({ context: 1024 })).rejects.toThrow("expected context to be at most 256");
   await expect(start({ loraTargets: ["q_proj"] })).rejects.toThrow('got "q_proj"');
   await expect(start({ context: 4 })).rejects.toThrow("expected an answer within 4 tokens, got none in 24 lines");

@@ -65,7 +65,7 @@ function taskPlan({ texts, description }: EncoderDecoder, source: string, target
   const known = [...texts.tasks.keys()].filter((name) => name.startsWith("translation_")).join(", ");
   throw fail(
     "otherLanguages",
-    `expected a translation that the config of this ${description.architecture} describes (${known || "none"}), ` +
+    `expected a pair of languages in the config of this ${description.architecture} (${known || "none"}), ` +
       `got "${source}" to "${target}"; use nn.textToText with a prefix`,
   );
 }

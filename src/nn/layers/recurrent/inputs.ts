@@ -11,7 +11,10 @@ import { type Shape, sameShape } from "../../../tensor/shape.ts";
 import { Tensor } from "../../../tensor/tensor.ts";
 import type { Extent } from "./sequence.ts";
 
-/** @throws {ArgumentError} `invalidOperand` @throws {ShapeError} `wrongShape` @throws {DTypeError} `dtypesDiffer` */
+/**
+ * Checks the input of a recurrent layer. @throws {ArgumentError} `invalidOperand` @throws {ShapeError} `wrongShape`
+ * @throws {DTypeError} `dtypesDiffer`
+ */
 export function checkInput(operation: string, x: unknown, ranks: readonly number[], width: number, like: Tensor): void {
   checkTensor(operation, "x", x, like);
   if (ranks.includes(x.rank) && x.shape.at(-1) === width) return;
@@ -96,7 +99,7 @@ export const readInputs = (operation: string, given: unknown, hasCell: boolean):
     return { ...given };
   });
 
-/** @throws {ArgumentError} `invalidSize` */
+/** Checks the size of a projection. @throws {ArgumentError} `invalidSize` */
 export function checkProjection(projSize: number, hiddenSize: number): void {
   if (projSize < hiddenSize) return;
   throw new ArgumentError(

@@ -213,7 +213,8 @@ const hasNoEffect = (name: ArchitectureName, key: string): boolean =>
   hasNoEffectAnywhere(key) || (unused[name]?.includes(key) ?? false);
 
 /**
- * @throws {ArgumentError} `unsupportedConfig` for keys that are unknown, unless they have their only supported value.
+ * Checks the keys of a config. @throws {ArgumentError} `unsupportedConfig` for keys that are unknown, unless they have
+ * their only supported value.
  */
 export function checkKeys(
   config: Settings,

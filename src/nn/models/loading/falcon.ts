@@ -18,7 +18,10 @@ export function falconFields(config: Settings): Readonly<Record<string, unknown>
   };
 }
 
-/** @throws {FileFormatError} for combinations that `transformers` can't compute. */
+/**
+ * Reads how Falcon's norms and parallel parts are combined. @throws {FileFormatError} for combinations that
+ * `transformers` can't compute.
+ */
 export function falconParallel(config: Settings): LayerDescription["parallel"] {
   const isParallel = config.flag("parallel_attn", false);
   const norms = config.wholeIfAny("num_ln_in_parallel_attn");

@@ -76,7 +76,7 @@ function sharingOf(config: Settings, index: number): LayerDescription["attention
   return kinds.lastIndexOf(name, first - 1) === index ? { name, stores: true } : undefined;
 }
 
-/** The settings of one layer of Gemma 3n, whose feed-forwards may have several sizes. */
+/** Returns the settings of one layer of Gemma 3n, whose feed-forwards may have several sizes. */
 export function gemma3nLayer(config: Settings, index: number): Settings {
   const sizes = config.get("intermediate_size");
   if (!Array.isArray(sizes)) return config;
@@ -85,7 +85,7 @@ export function gemma3nLayer(config: Settings, index: number): Settings {
   return withFields(config, { intermediate_size: sizes[index] });
 }
 
-/** The settings of one layer of Gemma 4: layers with full attention have larger heads. */
+/** Returns the settings of one layer of Gemma 4: layers with full attention have larger heads. */
 export function gemma4Layer(config: Settings, index: number): Settings {
   const own = config.inner("per_layer_config")?.inner(`${index}`);
   const isFull = (config.get("layer_types") as string[])[index] === FULL;

@@ -46,7 +46,10 @@ interface Context {
   readonly settings: Settings;
 }
 
-/** @throws {FileFormatError} @throws {ArgumentError} for an unknown architecture. */
+/**
+ * Returns the description of the model in a GGUF file. @throws {FileFormatError} @throws {ArgumentError} for an unknown
+ * architecture.
+ */
 export function describeGguf(file: GgufReader): Described {
   const field = Object.hasOwn(file.metadata, "general.architecture")
     ? file.metadata["general.architecture"]

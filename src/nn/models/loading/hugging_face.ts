@@ -41,7 +41,10 @@ export function describeFolder(folder: string): Described & { readonly config: o
   return { name, description, config, settings };
 }
 
-/** @internal @throws {FileFormatError} for an odd number of elements of a head, which can't rotate in pairs. */
+/**
+ * @internal Checks that heads rotate in pairs. @throws {FileFormatError} for an odd number of elements of a head, which
+ * can't rotate in pairs.
+ */
 export function checkRotations({ layers }: DecoderDescription, settings: Settings): void {
   for (const { attention } of layers) {
     const { rope, headWidth } = attention;

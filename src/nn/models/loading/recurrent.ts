@@ -66,7 +66,7 @@ export function deltaNetApart(config: Settings, index: number): DeltaNetDescript
   return description && { ...description, apart: true };
 }
 
-/** Checks the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
+/** Returns the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
 export function checkSilu(config: Settings): void {
   const got = config.textIfAny("hidden_act");
   if (got !== "silu" && got !== "swish")
@@ -83,7 +83,10 @@ export function kimiDelta(config: Settings, index: number): KimiDeltaDescription
   };
 }
 
-/** The fields of `linear_attn_config` of published files, which take precedence, and the default kinds of layers. */
+/**
+ * Returns the fields of `linear_attn_config` of published files, which take precedence, and the default kinds of
+ * layers.
+ */
 export function kimiFields(config: Settings): Readonly<Record<string, unknown>> {
   const own = config.inner("linear_attn_config");
   if (own)

@@ -160,6 +160,6 @@ function rotatedOf(rope: Settings | undefined, type: string, { config, row, head
   return headWidth;
 }
 
-/** The maximum context length. Dynamic scaling extends it beyond the length of the training. */
+/** Returns the maximum context length. Dynamic scaling extends it beyond the length of the training. */
 export const stretched = (contextLength: number, rope: RopeDescription | undefined): number =>
   rope?.scaling?.type === "dynamic" ? Math.floor(contextLength * rope.scaling.factor) : contextLength;

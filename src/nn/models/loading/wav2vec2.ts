@@ -65,7 +65,10 @@ const notes: ReadonlySet<string> = new Set([
   ...["mask_time_min_space", "mask_time_other", "mask_time_prob", "mask_time_selection"],
 ]);
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the folder of a CTC model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
+ * unsupported settings.
+ */
 export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const description = describe(name, settings);
@@ -161,7 +164,8 @@ function ctcSettingsOf(path: string, { vocabularySize }: Wav2Vec2Description): C
   for (const settings of [vocabulary, settingsIn(path, "added_tokens.json")])
     for (const symbol of settings.names) symbols[settings.whole(symbol, 0)] = symbol;
   const blank = symbols.indexOf(spelled("pad_token") ?? "<pad>");
-  if (blank < 0) throw vocabulary.fail(`expected the symbol ${spelled("pad_token") ?? "<pad>"} of the blank`);
+  if (blank < 0)
+    throw vocabulary.fail(`expected the blank's symbol ${spelled("pad_token") ?? "<pad>"} in the vocabulary`);
   if (symbols.length > vocabularySize)
     throw vocabulary.fail(`expected numbers below vocab_size (${vocabularySize}), got ${symbols.length - 1}`);
   return {

@@ -16,7 +16,10 @@ import type { Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { Settings } from "./settings.ts";
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the folder of a Whisper model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
+ * unsupported settings.
+ */
 export function openWhisper(path: string, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const description = describeWhisper(settings);

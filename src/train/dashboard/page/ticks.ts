@@ -23,7 +23,7 @@ export const distances = {
 export const withDecimals = (value: number, distance: number): string =>
   value.toFixed(Math.max(0, -Math.floor(Math.log10(distance) + 1e-9)));
 
-/** @example bytesAt(3 * 2 ** 20); // "3 MB" */
+/** Formats bytes. @example bytesAt(3 * 2 ** 20); // "3 MB" */
 export function bytesAt(bytes: number): string {
   const power = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
   return `${bytes / 1024 ** power} ${BYTE_UNITS[power]}`;

@@ -26,7 +26,7 @@ const run = (variables: Record<string, string> = {}, count = 1000, steps = 3): O
   runProgram("program.ts", variables, [`${count}`, `${steps}`]);
 
 describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
-  test("sends buffers, bytes and grids of any size, and keeps memory alive while work uses it", () => {
+  test("buffers, bytes and grids of any size are sent, and memory stays alive while work uses it", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 300_000 }), fc.integer({ min: 1, max: 100 }), (count, steps) => {
         const { results, log, errors } = run({}, count, steps);
@@ -49,7 +49,7 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     );
   });
 
-  test("another GPU is selected by its number", () => {
+  test("a number selects another GPU", () => {
     const { results, log } = run({ ORCHARD_METAL_DEVICE: "nvidia:1" });
     expect(results["device"]).toBe("Stand-in 1");
     expect(log).toContain("retain 1");
@@ -94,7 +94,7 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     ["a loop that does not end", "kernel:600", "the work ran longer than 50 ms"],
     ["a device that was lost", "kernel:214", "CUDA_ERROR_OTHER"],
   ] as const;
-  test.each(faults)("%s is a typed error, and the process goes on without the GPU", (_, fault, cause) => {
+  test.each(faults)("%s is a typed error, and the process continues without the GPU", (_, fault, cause) => {
     const { results, log } = run({ STANDIN_FAIL: fault, ORCHARD_METAL_TIMEOUT_MS: "50" });
     expect(results["shared"]).toStartWith("BackendError: ");
     expect(results["shared"]).toContain(cause);

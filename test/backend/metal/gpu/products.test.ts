@@ -35,7 +35,7 @@ const reasonsOf = ({ results }: Outcome): string[] => [
   ...new Set((results["codepaths"] as [string, string][]).map(([, reason]) => reason)),
 ];
 
-describe.skipIf(!isTested)("products by cuBLASLt", () => {
+describe.skipIf(!isTested)("products by cuBLASLt agree with their definition", () => {
   test(`${count} drawn products agree with their definition, seed ${seed}`, () => {
     const outcome = run({ ORCHARD_CUBLAS: library });
     expect(outcome.log.filter((line) => line.startsWith("violation"))).toEqual([]);
@@ -74,12 +74,12 @@ describe.skipIf(!isTested)("products by cuBLASLt", () => {
   });
 });
 
-describe.skipIf(!isTested || !metalContext().isSoftware)("the kernels of these products", () => {
+describe.skipIf(!isTested || !metalContext().isSoftware)("kernels of products agree with their definition", () => {
   const context = metalContext();
   beforeAll(() => context.configure("check", true));
   afterAll(() => context.configure("check", false));
 
-  test(`agree with the definition, and other layouts run on the usual kernels, seed ${seed}`, () => {
+  test(`kernels agree with the definition, and other layouts run on the usual kernels, seed ${seed}`, () => {
     resetCodepaths();
     const differences = Array.from({ length: count }, (_, at) => {
       const placed = at % 2 === 0 ? denseLayouts : layouts.filter((layout) => layout !== "expanded");

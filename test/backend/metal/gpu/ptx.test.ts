@@ -65,7 +65,7 @@ const kernels = [...new Bun.Glob("**/*.metal").scanSync({ cwd: join(packageRoot,
 
 describe.skipIf(!isTested)("PTX of the kernels", () => {
   const files = someOf(kernels, 1);
-  test(`passes the assembler for sm_80 and sm_90, seed ${seed}`, async () => {
+  test(`the assembler accepts the PTX for sm_80 and sm_90, seed ${seed}`, async () => {
     mkdirSync(folder, { recursive: true });
     const assembler = findAssembler();
     for (const file of files) {

@@ -14,7 +14,7 @@ const version = (random: Random) => pick(random, metalContext().isSoftware ? ver
 const first = seed * 100_000;
 
 test.each(Array.from({ length: repeats({ usual: 6, all: 100 }) }, (_, at) => first + at))(
-  "program %d compiles",
+  "the drawn program %d compiles",
   (at) => {
     const source = drawProgram(at);
     const problem = refusal(source, version(new Random(at)));

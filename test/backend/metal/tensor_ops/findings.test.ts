@@ -116,12 +116,15 @@ test.skipIf(!isSoftware)("the kernel without a mistake has no findings", () => {
   expect(findings(program).map(({ message }) => message)).toEqual([]);
 });
 
-test.skipIf(!isSoftware).each(faults)("$to", ({ from, to, kind, says, at = to.split(";")[0]!, severity = "error" }) => {
-  const source = program.replace(from, () => to);
-  expect(source).not.toBe(program);
-  const line = (header + source).split("\n").findIndex((text) => text.includes(at)) + 1;
-  const found = findings(source);
-  const one = found.find((each) => each.kind === kind && each.message.includes(says));
-  const place = { line: one?.line, severity: one?.severity as string };
-  expect(place, found.map(({ message }) => message).join("\n")).toEqual({ line, severity });
-});
+test.skipIf(!isSoftware).each(faults)(
+  "the checker finds the mistake: $to",
+  ({ from, to, kind, says, at = to.split(";")[0]!, severity = "error" }) => {
+    const source = program.replace(from, () => to);
+    expect(source).not.toBe(program);
+    const line = (header + source).split("\n").findIndex((text) => text.includes(at)) + 1;
+    const found = findings(source);
+    const one = found.find((each) => each.kind === kind && each.message.includes(says));
+    const place = { line: one?.line, severity: one?.severity as string };
+    expect(place, found.map(({ message }) => message).join("\n")).toEqual({ line, severity });
+  },
+);

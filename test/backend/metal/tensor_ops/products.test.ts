@@ -86,7 +86,7 @@ function run(product: Product, source: string, random: Random) {
 const first = seed * 10_000;
 
 test.skipIf(!hasTensors).each(Array.from({ length: repeats({ usual: 6, all: 150 }) }, (_, at) => first + at))(
-  "product %d",
+  "product %d equals sums in float64",
   (at) => {
     const random = new Random(at);
     const product = drawProduct(random);

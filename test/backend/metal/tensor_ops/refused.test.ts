@@ -136,7 +136,7 @@ function complete(random: Random, own: Partial<Program>): Program {
   };
 }
 
-test.skipIf(!isSoftware).each(pairs)("$name", ({ name, legal, illegal }) => {
+test.skipIf(!isSoftware).each(pairs)("an illegal program is rejected: $name", ({ name, legal, illegal }) => {
   const start = seed * 100 + name.length;
   const [good, bad] = [legal, illegal].map((own) => sourceOf(complete(new Random(start), own)));
   expect(refusal(good!, "4.0"), good).toBeUndefined();

@@ -52,7 +52,7 @@ function problemOf(name: EncoderName, { change, missing, task, output }: Case, g
   return keys.some((key) => got.message.includes(key)) ? [] : [`${where}: it does not name the key: ${got.message}`];
 }
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("configs of encoders: %s", (name) => {
   const { cases, fields } = families[name];
 
   test("every config has the results of transformers, or an error that names the key", async () => {
@@ -65,7 +65,7 @@ describe.each(names)("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
-  test("the defaults are those of the config class", () => {
+  test("the defaults equal those of the config class", () => {
     const own = encoderFields[name];
     const differing = Object.entries(fields).filter(
       ([key, { default: value }]) => Object.hasOwn(own, key) && own[key] !== value,

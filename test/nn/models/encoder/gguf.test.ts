@@ -97,7 +97,7 @@ test.each([
   [1, "mean"],
   [2, "first"],
   [3, "last"],
-] as const)("the vectors with pooling %d are those of the folder with %s", async (number, pooling) => {
+] as const)("vectors with pooling %d equal those of the folder with %s", async (number, pooling) => {
   const path = await converted(folder.file(`${pooling}.gguf`), source, { pooling: number });
   const [{ model: expected }, { model, source: style }] = [
     await nn.loadModel<nn.Encoder>(source),
@@ -139,7 +139,7 @@ test.each([
   ["modernbert", "modern-bert", { norm_eps: 1e-3, global_rope_theta: 300, local_rope_theta: 70 }],
   ["nomic_bert", "nomic-bert", { rope_theta: 200, layer_norm_eps: 1e-3 }],
   ["jina_embeddings_v3", "jina-bert-v3", { rope_theta: 200, layer_norm_eps: 1e-3 }],
-] as const)("%s: hidden states are those of the folder", async (name, architecture, changes) => {
+] as const)("%s: hidden states equal those of the folder", async (name, architecture, changes) => {
   const from = folder.file(name);
   const change = { ...changes, num_hidden_layers: 4 };
   const shapes = Object.entries(families[name].shapes.none).flatMap(([key, shape]) => {

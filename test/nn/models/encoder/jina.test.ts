@@ -130,7 +130,7 @@ function check(model: nn.Encoder): void {
   }
 }
 
-test("hidden states of a model loaded from a folder", async () => {
+test("hidden states are right for a model loaded from a folder", async () => {
   const path = folder.file("folder");
   mkdirSync(path);
   writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, architectures: ["JinaBertModel"] }));
@@ -154,7 +154,7 @@ const names: readonly (readonly [RegExp, string])[] = [
   [/^encoder\.layer\.(\d+)\.mlp\.layernorm/, "blk.$1.layer_output_norm"],
 ];
 
-test("hidden states of a model loaded from a GGUF file", async () => {
+test("hidden states are right for a model loaded from a GGUF file", async () => {
   const named = Object.entries(state).flatMap(([key, x]): [string, Tensor][] => {
     const [, layer] = /layer\.(\d+)\.mlp\.gated_layers/.exec(key) ?? [];
     if (layer === undefined) return [[names.reduce((found, [pattern, by]) => found.replace(pattern, by), key), x]];

@@ -36,7 +36,7 @@ async function write(
   return path;
 }
 
-test("TensorFlow's names of norms, prefixes, and weights of other heads", async () => {
+test("TensorFlow's names of norms, prefixes, and weights of other heads are accepted", async () => {
   const { model } = await nn.loadModel<nn.Encoder>(await write("new"));
   const older = await write("old", (key) =>
     `bert.${key}`.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"),
@@ -46,7 +46,7 @@ test("TensorFlow's names of norms, prefixes, and weights of other heads", async 
   expect([same.task, same.tokenizer, same.contextLength, same.vocabularySize]).toEqual([undefined, undefined, 64, 31]);
 });
 
-test("quantized weights and other dtypes", async () => {
+test("quantized weights and other dtypes give nearly the same results", async () => {
   const path = await write("plain");
   const { model } = await nn.loadModel<nn.Encoder>(path);
   const { model: quantized, report } = await nn.loadModel<nn.Encoder>(path, { quantize: "q8_0" });

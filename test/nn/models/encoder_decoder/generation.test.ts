@@ -28,9 +28,9 @@ function optionsOf(options: Options): nn.GenerateBatchOptions {
 }
 
 describe.each(models.map((model, index) => [`${index} ${model.config["model_type"]}`, model] as const))(
-  "%s",
+  "generation by encoder-decoder models: %s",
   (name, described) => {
-    test("the tokens and scores of transformers", async () => {
+    test("tokens and scores equal those of transformers", async () => {
       const model = await load(await writeModel(folder.file(name), described));
       model.generation = {};
       for (const { options, tokens, scores } of described.generations) {

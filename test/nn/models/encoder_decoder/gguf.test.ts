@@ -23,7 +23,7 @@ const folder = testFolder("t5_gguf");
 const [tokens, targets] = ["tokens", "targets"].map((name) => answers[name]!) as [Tensor, Tensor];
 
 test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, file] as const))(
-  "%s",
+  "%s: logits equal those of the folder",
   async (name, file) => {
     const model = models[file.index]!;
     const own = folder.file(name.replace(" ", "."));

@@ -13,21 +13,24 @@ const [tokens, targets] = [answers["tokens"]!, answers["targets"]!] as [Tensor, 
 const indexOf = (type: string): number => models.findIndex(({ config }) => config["model_type"] === type);
 const t5 = models[indexOf("t5")]!;
 
-test.each(["t5", "umt5"])("the encoder of %s alone, from its folder and from one of the whole model", async (type) => {
-  const index = indexOf(type);
-  const described = models[index]!;
-  const isOfEncoder = ([name]: readonly [string, unknown]) => /^(shared|encoder)\./.test(name);
-  const weights = Object.fromEntries(Object.entries(described.weights).filter(isOfEncoder));
-  for (const [name, own] of [["alone", { ...described, weights }] as const, ["whole", described] as const]) {
-    const path = await writeModel(folder.file(type + name), own, { architectures: ["T5EncoderModel"] });
-    const { model } = await nn.loadModel<nn.Encoder>(path);
-    const states = noGrad(() => model.forward(tokens, { lengths }));
-    const kept = states.indexSelect(1, tensor([0, 4], { dtype: "int32" }));
-    expect(errorOf(kept, answers[`${index}.states`]!)).toBeLessThan(1e-5);
-  }
-});
+test.each(["t5", "umt5"])(
+  "the encoder of %s loads from its folder, and from the folder of the whole model",
+  async (type) => {
+    const index = indexOf(type);
+    const described = models[index]!;
+    const isOfEncoder = ([name]: readonly [string, unknown]) => /^(shared|encoder)\./.test(name);
+    const weights = Object.fromEntries(Object.entries(described.weights).filter(isOfEncoder));
+    for (const [name, own] of [["alone", { ...described, weights }] as const, ["whole", described] as const]) {
+      const path = await writeModel(folder.file(type + name), own, { architectures: ["T5EncoderModel"] });
+      const { model } = await nn.loadModel<nn.Encoder>(path);
+      const states = noGrad(() => model.forward(tokens, { lengths }));
+      const kept = states.indexSelect(1, tensor([0, 4], { dtype: "int32" }));
+      expect(errorOf(kept, answers[`${index}.states`]!)).toBeLessThan(1e-5);
+    }
+  },
+);
 
-test("quantized weights and other dtypes", async () => {
+test("quantized weights and other dtypes give nearly the same logits", async () => {
   const resize = (shape: readonly number[]) =>
     shape.map((length, axis) => (shape.length === 2 && axis === 1 && length !== 31 ? 32 : length));
   const config = { ...t5.config, d_model: 32, d_kv: 8, num_heads: 4, d_ff: 32, num_layers: 1, num_decoder_layers: 1 };

@@ -15,10 +15,10 @@ const [tokens, targets, labels] = ["tokens", "targets", "labels"].map((name) => 
 ];
 const titled = models.map((model, index) => [`${index} ${model.config["model_type"]}`, model, index] as const);
 
-describe.each(titled)("%s", (_, described, index) => {
+describe.each(titled)("encoder-decoder models: %s", (_, described, index) => {
   const loaded = writeModel(folder.file(`${index}`), described).then(load);
 
-  test("hidden states and logits", async () => {
+  test("hidden states and logits equal those of transformers", async () => {
     const model = await loaded;
     noGrad(() => {
       using encoded = model.encode(tokens, { lengths });
@@ -28,7 +28,7 @@ describe.each(titled)("%s", (_, described, index) => {
     });
   });
 
-  test("with a cache, one token at a time", async () => {
+  test("a cache gives the same logits, one token at a time", async () => {
     const model = await loaded;
     noGrad(() => {
       using encoded = model.encode(tokens, { lengths });
@@ -43,7 +43,7 @@ describe.each(titled)("%s", (_, described, index) => {
     });
   });
 
-  test("loss and gradients", async () => {
+  test("loss and gradients equal those of transformers", async () => {
     const model = await loaded;
     const loss = model.loss(tokens, labels, { lengths });
     expect(loss.item()).toBeCloseTo(described.loss, 4);

@@ -51,7 +51,7 @@ const isBroadcast = ({ message }: Error): boolean =>
   message.includes("expected an even number of elements") || message.includes("one for each pair of elements");
 
 test.each(Object.entries(models).map(([at, model]) => [`${model.name} ${at}`, at, model] as const))(
-  "%s",
+  "%s: configs with several changed keys give the logits of transformers, or an error that names a key",
   async (title, at, model) => {
     const path = folder.file(title.replace(" ", "."));
     await write(path, model);

@@ -121,14 +121,14 @@ test("each family's last case has every key without effect on results", () => {
   }
 });
 
-describe.each(names)("%s", (name) => {
+describe.each(names)("the defaults in configs of %s", (name) => {
   const { config, shapes, cases, fields, theta } = families[name];
   const isFromOne = rowOf(name).normsFromOne === true;
   // Families share most keys: usually every other case of each, and the last one, which has many keys.
   const turn = names.indexOf(name) % 2;
   const some = usually(cases, (_, at) => at % 2 === turn || at === cases.length - 1);
 
-  test("the defaults are those of the config class", () => {
+  test("the defaults equal those of the config class", () => {
     const own = fieldsOf[name];
     const differing = Object.entries(fields).filter(
       ([key, { default: value }]) => Object.hasOwn(own, key) && own[key] !== value,

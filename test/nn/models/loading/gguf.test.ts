@@ -46,13 +46,13 @@ const sumOfSquares = (a: readonly number[], b: readonly number[]) =>
 /** The distances of log-probabilities from llama.cpp's, by file. */
 const measured = new Map<string, number>();
 
-describe.each(files)("$name", (file) => {
+describe.each(files)("the GGUF file $name has llama.cpp's results", (file) => {
   const { name, prompt, format, write, tokens } = file;
   const { tokens: following, logProbabilities } = answers[name]!;
   // weights of merged files are not representable in float16
   const isExact = format === "float32" || (format === "float16" && !name.startsWith("merged"));
 
-  test("equals llama.cpp", async () => {
+  test("log-probabilities equal llama.cpp's", async () => {
     const own = folder.file(`${name}.gguf`);
     await write(own);
     const { model, source, config } = await nn.loadModel(own, { dtype: "float32" });
@@ -83,7 +83,7 @@ test.each(["q8_0", "q4_0", "q4_K", "q6_K"])(
   },
 );
 
-describe("the table of docs/models.md", () => {
+describe("the table of docs/models.md is complete", () => {
   const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
   const [, table] = /## GGUF files\n(.*?)\n## /s.exec(page)!;
   const rows = table!
@@ -92,7 +92,7 @@ describe("the table of docs/models.md", () => {
     .slice(1) // without the head of the table
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
-  test("lists every architecture, under its name in files", async () => {
+  test("the table lists every architecture, under its name in files", async () => {
     const inFiles = new Set<string>([...Object.values(ggufArchitectures), "mistral", "mixtral", "olmo3"]);
     expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures).filter((name) => inFiles.has(name)));
     for (const [, name, ggml] of rows) {
@@ -104,7 +104,7 @@ describe("the table of docs/models.md", () => {
     }
   });
 
-  test("lists the pre-tokenizers", () => {
+  test("the page lists the pre-tokenizers", () => {
     const [, list] = /`tokenizer.ggml.pre` says: (.*?)\. Others/s.exec(page)!;
     const named = [...list!.matchAll(/`([^`]+)`/g)].map(([, own]) => own!);
     expect(named.length).toBeGreaterThan(10);
@@ -112,7 +112,7 @@ describe("the table of docs/models.md", () => {
     for (const own of ["bloom", "viking"]) expect(() => patternsOf(own)).toThrow(`got ${own}`);
   });
 
-  test("states the distances from llama.cpp's log-probabilities", () => {
+  test("the table states the distances from llama.cpp's log-probabilities", () => {
     const formats = ["float32", "float16", "q8_0", "q4_0"] as const;
     // the second table has a column for float32 only
     for (const [, name, , ...cells] of rows.filter(([, , , float32]) => float32 !== "as llama"))

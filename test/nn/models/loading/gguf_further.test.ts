@@ -21,7 +21,7 @@ test("every architecture has files", () => {
 });
 
 describe.each([...models.entries()].map(([at, { arch, config }]) => [`${config.model_type} as ${arch}`, at] as const))(
-  "%s, file %d",
+  "models from GGUF: %s, file %d",
   (_, at) => {
     const [tokens, logits] = [answers[`${at}.tokens`]!, answers[`${at}.logits`]!];
 

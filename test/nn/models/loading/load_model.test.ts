@@ -42,7 +42,7 @@ const load = (path: string, options?: nn.LoadModelOptions) => nn.loadModel(path,
 const failure = (run: Promise<unknown>): Promise<Error & { code: string }> =>
   run.then(
     () => {
-      throw new Error("it did not fail");
+      throw new Error("expected loading to fail, but it succeeded");
     },
     (error) => error,
   );
@@ -133,7 +133,7 @@ test("a model whose tokens attend to later ones has no cache, and embeds", async
   expect(errorOf(vector, own.mean(1))).toBeLessThan(1e-6);
 });
 
-test("Gemma 3's settings of rotation before version 5 of transformers", async () => {
+test("Gemma 3's settings of rotation before version 5 of transformers are read", async () => {
   const older = {
     ...{ rope_parameters: null, rope_theta: 10000, rope_local_base_freq: 100 },
     rope_scaling: { rope_type: "linear", factor: 8 },
@@ -142,8 +142,8 @@ test("Gemma 3's settings of rotation before version 5 of transformers", async ()
   expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
 });
 
-describe("quantized models", () => {
-  test.each(["huggingFace", "gguf"] as const)("at load, from %s", async (source) => {
+describe("models can be quantized when they are loaded", () => {
+  test.each(["huggingFace", "gguf"] as const)("a model can be quantized at load, from %s", async (source) => {
     const path = source === "gguf" ? folder.file("wide.gguf") : folderOf("mixtral");
     if (source === "gguf") await writeWide(path, "float32");
     const [exact, packed] = [await load(path), await load(path, { quantize: "q8_0" })];
@@ -157,7 +157,7 @@ describe("quantized models", () => {
     expect(packed.report.allocatedBytes).toBeLessThan(0.6 * (exact.report.mappedBytes + exact.report.allocatedBytes));
   });
 
-  test("quantized weights of a file stay so, and are mapped", async () => {
+  test("quantized weights of a file stay quantized, and are mapped", async () => {
     const path = folder.file("q4.gguf");
     await writeWide(path, "q4_K");
     const { model, report } = await load(path, { precision: "fast" });
@@ -169,7 +169,7 @@ describe("quantized models", () => {
   });
 });
 
-describe("memory", () => {
+describe("loading a model limits its memory", () => {
   afterEach(() => setMemoryLimit(null));
 
   /** Writes a model that takes 1.2 MB in float32. */
@@ -193,7 +193,7 @@ describe("memory", () => {
   }
   const bytes = 4 * (2 * 97 * 128 + 3 * 128 + 2 * 128 * 128 + 2 * 64 * 128 + 3 * 256 * 128);
 
-  test("is reported before a weight is read; large weights in the file's dtype are mapped", async () => {
+  test("memory is reported before a weight is read; large weights in the file's dtype are mapped", async () => {
     const path = await larger();
     const reports: nn.MemoryReport[] = [];
     const { report, model } = await nn.loadModel(path, { onReport: (own) => reports.push(own) });
@@ -207,7 +207,7 @@ describe("memory", () => {
     expect(half.report).toMatchObject({ mappedBytes: 0, allocatedBytes: bytes / 2 + 2 * 3 * 128 });
   });
 
-  test("that is insufficient is an error with the figures, before loading starts", async () => {
+  test("insufficient memory is an error with the figures, before loading starts", async () => {
     const path = await larger();
     await collectGarbage(); // garbage of other tests would be freed while the model loads
     const { host, metal } = memory();
@@ -253,13 +253,13 @@ describe("the error names what is rejected:", () => {
     ],
     ["mixtral", { num_experts_per_tok: 9 }, "invalidConfig", "expected num_experts_per_tok to be at most 4"],
     ["gpt2", { n_head: 5 }, "invalidConfig", "expected n_embd to be a multiple of n_head"],
-  ])("%s with %p", async (name, config, code, text) => {
+  ])("%s with %p is rejected", async (name, config, code, text) => {
     const error = await failure(load(copyOf(name, config)));
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(text)]);
     expect(error instanceof ArgumentError || error instanceof FileFormatError).toBe(true);
   });
 
-  test("all mismatching weights; nothing is loaded", async () => {
+  test("the error lists all mismatching weights, and nothing is loaded", async () => {
     const path = copyOf("llama", { vocab_size: 98 });
     const { "model.norm.weight": norm, ...others } = weightsOf("llama");
     await io.saveSafetensors(join(path, "model.safetensors"), { ...others, stray: norm! });
@@ -272,7 +272,7 @@ describe("the error names what is rejected:", () => {
     expect(error.message).toContain("expected [98, 32], got F16[97, 32]");
   });
 
-  test("missing files, and files without a model", async () => {
+  test("missing files, and files without a model, are errors", async () => {
     expect(await failure(load(folder.file("none")))).toBeInstanceOf(FileError);
     mkdirSync(folder.file("empty"), { recursive: true });
     expect(await failure(load(folder.file("empty")))).toBeInstanceOf(FileError);
@@ -283,19 +283,22 @@ describe("the error names what is rejected:", () => {
     expect((await failure(load(path))).code).toBe("invalidConfig");
   });
 
-  test.each(["pytorch_model.bin", "pytorch_model.bin.index.json"])("%s; it says how to convert it", async (name) => {
-    const path = copyOf("llama");
-    rmSync(join(path, "model.safetensors"));
-    writeFileSync(join(path, name), "");
-    const error = await failure(load(path));
-    expect([error.code, error.message]).toEqual([
-      "pickledWeights",
-      expect.stringContaining(`${name} is not supported`),
-    ]);
-    expect(error.message).toContain("save_pretrained");
-  });
+  test.each(["pytorch_model.bin", "pytorch_model.bin.index.json"])(
+    "%s is an error that says how to convert it",
+    async (name) => {
+      const path = copyOf("llama");
+      rmSync(join(path, "model.safetensors"));
+      writeFileSync(join(path, name), "");
+      const error = await failure(load(path));
+      expect([error.code, error.message]).toEqual([
+        "pickledWeights",
+        expect.stringContaining(`${name} is not supported`),
+      ]);
+      expect(error.message).toContain("save_pretrained");
+    },
+  );
 
-  test("the unknown architecture of a GGUF file", async () => {
+  test("the error names the unknown architecture of a GGUF file", async () => {
     const path = folder.file("other.gguf");
     await io.saveGguf(path, { x: randn([32]) }, { metadata: { "general.architecture": "rwkv" } });
     const error = await failure(load(path));
@@ -303,7 +306,7 @@ describe("the error names what is rejected:", () => {
     expect(error.message).toContain('got "rwkv"');
   });
 
-  test("missing metadata of a GGUF file", async () => {
+  test("the error names the missing metadata of a GGUF file", async () => {
     const path = folder.file("bare.gguf");
     await io.saveGguf(path, { x: randn([32]) }, { metadata: { "general.architecture": "llama" } });
     expect((await failure(load(path))).message).toContain("expected llama.block_count to be a whole number");
@@ -323,7 +326,7 @@ test("padding is one number for each row, below its length, and requires a singl
   );
 });
 
-test("GGUF: metadata, tokens and the chat template", async () => {
+test("metadata, tokens and the chat template of a GGUF file are read", async () => {
   const path = folder.file("qwen3.gguf");
   await writeGguf("qwen3", path, "float16");
   const { config, generation, chatTemplate, source } = await nn.loadModel(path);

@@ -19,13 +19,13 @@ const rowOf = (tokens: readonly number[]) => tensor([[...tokens]], { dtype: "int
 const logitsOf = (tokens: readonly number[] | Tensor, cache?: nn.KeyValueCache) =>
   noGrad(() => model.forward(Array.isArray(tokens) ? rowOf(tokens) : (tokens as Tensor), { cache, lastOnly: true }));
 
-describe.each([true, false])("with a cache: %p", (useCache) => {
-  test("tokens after a text that crosses the original context, and after one beyond it", () => {
+describe.each([true, false])("long texts have the right tokens, with a cache: %p", (useCache) => {
+  test("tokens are right after a text that crosses the original context, and after one beyond it", () => {
     expect(greedy(model, first, 16, { useCache })).toEqual([across]);
     expect(greedy(model, long, 16, { useCache })).toEqual([behind]);
   });
 
-  test("tokens of a batch padded on the left", () => {
+  test("tokens of a batch padded on the left are right", () => {
     const want = [0, 1].map((row) => numbers(answers["acrossPadded"]!.narrow(0, row, 1)));
     expect(greedy(model, crossing, 16, { useCache, padding: [0, 83] })).toEqual(want);
   });

@@ -96,7 +96,7 @@ const partsOf = (all: nn.StateDict, name: string): { parts: nn.StateDict; values
   return { parts, values: values! };
 };
 
-describe("GPTQ, AWQ and float8", () => {
+describe("weights in GPTQ, AWQ and float8 are read", () => {
   using file = io.openSafetensors(fixture("packed.safetensors"));
   const configs: Record<string, { quant_method: string; bits: number; group_size: number }> = JSON.parse(
     file.metadata["configs"]!,
@@ -113,11 +113,14 @@ describe("GPTQ, AWQ and float8", () => {
     return `${name.endsWith("-symmetric") ? "symmetric" : "affine"} ${bits} bits, groups of ${shared}`;
   };
 
-  test.each(Object.keys(configs).filter((name) => !name.startsWith("fp8")))("%s", async (name) => {
-    const { parts, values } = partsOf(tensors, name);
-    const written = await write(parts, values, { quantization_config: configs[name]! });
-    expect(await check(written, values)).toBe(keptAs(name, values.shape[1]!));
-  });
+  test.each(Object.keys(configs).filter((name) => !name.startsWith("fp8")))(
+    "%s weights are read exactly",
+    async (name) => {
+      const { parts, values } = partsOf(tensors, name);
+      const written = await write(parts, values, { quantization_config: configs[name]! });
+      expect(await check(written, values)).toBe(keptAs(name, values.shape[1]!));
+    },
+  );
 
   const damages: Readonly<Record<string, (x: Tensor) => Tensor | undefined>> = {
     missing: () => undefined,
@@ -156,7 +159,7 @@ describe("GPTQ, AWQ and float8", () => {
     expect(load(path)).rejects.toThrow("self_attn.q_proj.bias");
   });
 
-  test.each(Object.keys(configs).filter((name) => name.startsWith("fp8")))("%s", async (name) => {
+  test.each(Object.keys(configs).filter((name) => name.startsWith("fp8")))("%s is rejected", async (name) => {
     const { parts, values } = partsOf(tensors, name);
     const bytes = float8.get(`${name}.weight`)!.reshape([...values.shape]);
     const written = await write({ ...parts, weight: bytes }, values, { quantization_config: configs[name]! });
@@ -164,7 +167,7 @@ describe("GPTQ, AWQ and float8", () => {
     expect(await check(written, values)).toBe("float32");
   });
 
-  test("every float of 8 bits", async () => {
+  test("every float of 8 bits is read exactly", async () => {
     const values = tensors["float8.values"]!.reshape([8, 32]);
     const weight = tensor(
       Uint8Array.from({ length: 256 }, (_, byte) => byte),
@@ -222,7 +225,7 @@ function threeBits(random: () => number, size: { outputs: number; inputs: number
   };
 }
 
-test("GPTQ's 3 bits, which cross from a word to the next: drawn sizes, groups and orders", async () => {
+test("GPTQ's 3 bits, which cross from a word to the next, are read exactly for drawn sizes and groups", async () => {
   const size = fc.record({
     outputs: fc.constantFrom(32, 64, 96),
     inputs: fc.constantFrom(32, 64, 96, 128, 160),
@@ -275,12 +278,12 @@ async function retype(path: string, from: string, to: string): Promise<void> {
   await Bun.write(path, Buffer.concat([size, Buffer.from(header), bytes.subarray(8 + length)]));
 }
 
-describe("MLX", () => {
+describe("weights that MLX packed are read", () => {
   const groups = io.loadSafetensors(fixture("groups.safetensors"));
   const words = io.loadSafetensors(fixture("words.safetensors"));
   const named = Object.keys(groups).filter((key) => key.endsWith(".float32.values"));
 
-  test.each(named.map((key) => key.slice(0, -".values".length)))("%s", async (name) => {
+  test.each(named.map((key) => key.slice(0, -".values".length)))("MLX's %s weights are read exactly", async (name) => {
     const { parts, values } = partsOf(groups, name);
     const [bits, size] = name.split(".").map(Number);
     const quantization = { group_size: size, bits, mode: "affine" };
@@ -288,7 +291,7 @@ describe("MLX", () => {
     expect(await check(written, values)).toBe(`affine ${bits} bits, groups of ${size}`);
   });
 
-  test("mxfp4, by loadModel and by loadWeights", async () => {
+  test("mxfp4 weights are read by loadModel and by loadWeights", async () => {
     const { parts, values } = partsOf(words, "mxfp4");
     const quantization = { group_size: 32, bits: 4, mode: "mxfp4" };
     const written = await write(parts, values, { quantization });
@@ -297,7 +300,7 @@ describe("MLX", () => {
     expect(valuesOf(weight)).toEqual(numbers(values));
   });
 
-  test("formats of single layers, and layers that are not quantized", async () => {
+  test("formats of single layers are read, and layers that are not quantized", async () => {
     const name = "4.64.float32";
     const { parts, values } = partsOf(groups, name);
     const layer = (own: string) => `model.layers.0.${own}`;
@@ -322,48 +325,52 @@ describe("MLX", () => {
 /** The names of Mixtral's projections in stacks. */
 const stackedNames: Readonly<Record<string, string>> = { w1: "gate_proj", w2: "down_proj", w3: "up_proj" };
 
-test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as in mlx-lm, quantized and not", async (name) => {
-  const copy = (label: string): string => {
-    const path = folder.file(`${label}-${name}`);
-    cpSync(folderOf(name), path, { recursive: true });
-    return path;
-  };
-  const [path, plain] = [copy("stacked"), copy("rounded")];
-  const weights = io.loadSafetensors(join(path, "model.safetensors"));
-  const stacks = new Map<string, string[]>();
-  for (const key of Object.keys(weights)) {
-    const [, block, index, projection] = /^(.*)\.experts\.(\d+)\.(\w+)\.weight$/.exec(key) ?? [];
-    if (projection === undefined) continue;
-    const stacked = `${block}.switch_mlp.${stackedNames[projection] ?? projection}`;
-    const keys = stacks.get(stacked) ?? [];
-    keys[Number(index)] = key;
-    stacks.set(stacked, keys);
-  }
-  const [packed, rounded] = [{ ...weights }, { ...weights }];
-  for (const [stacked, keys] of stacks) {
-    for (const key of keys) delete packed[key];
-    const whole = stack(keys.map((key) => weights[key]!));
-    // rows of 48 and 24 are not whole groups
-    if (whole.shape.at(-1)! % 32 !== 0) packed[`${stacked}.weight`] = whole;
-    else {
-      const own = quantize(whole.to("float32"), { bits: 8, groupSize: 32 });
-      const { packed: weight, scales, biases } = own.parts;
-      for (const [end, part] of Object.entries({ weight, scales, biases })) packed[`${stacked}.${end}`] = part!;
-      const dense = dequantize(own);
-      for (const [at, key] of keys.entries()) rounded[key] = dense.narrow(0, at, 1).reshape([...dense.shape.slice(1)]);
+test.each(["mixtral", "qwen3_moe"])(
+  "experts of %s are read from stacks, as in mlx-lm, quantized and not",
+  async (name) => {
+    const copy = (label: string): string => {
+      const path = folder.file(`${label}-${name}`);
+      cpSync(folderOf(name), path, { recursive: true });
+      return path;
+    };
+    const [path, plain] = [copy("stacked"), copy("rounded")];
+    const weights = io.loadSafetensors(join(path, "model.safetensors"));
+    const stacks = new Map<string, string[]>();
+    for (const key of Object.keys(weights)) {
+      const [, block, index, projection] = /^(.*)\.experts\.(\d+)\.(\w+)\.weight$/.exec(key) ?? [];
+      if (projection === undefined) continue;
+      const stacked = `${block}.switch_mlp.${stackedNames[projection] ?? projection}`;
+      const keys = stacks.get(stacked) ?? [];
+      keys[Number(index)] = key;
+      stacks.set(stacked, keys);
     }
-  }
-  await io.saveSafetensors(join(path, "model.safetensors"), packed);
-  await io.saveSafetensors(join(plain, "model.safetensors"), rounded);
-  const config = JSON.parse(readFileSync(join(path, "config.json"), "utf8"));
-  writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, quantization: { bits: 8, group_size: 32 } }));
-  const [model, wanted] = [await load(path), await load(plain)];
-  expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
-  expect(String(model)).toContain("affine 8 bits, groups of 32");
-  // a stack is mapped once, not for each expert
-  const { experts } = model.blocks[0]!.feedForward as unknown as { experts: readonly { gate: nn.QuantizedLinear }[] };
-  expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
-});
+    const [packed, rounded] = [{ ...weights }, { ...weights }];
+    for (const [stacked, keys] of stacks) {
+      for (const key of keys) delete packed[key];
+      const whole = stack(keys.map((key) => weights[key]!));
+      // rows of 48 and 24 are not whole groups
+      if (whole.shape.at(-1)! % 32 !== 0) packed[`${stacked}.weight`] = whole;
+      else {
+        const own = quantize(whole.to("float32"), { bits: 8, groupSize: 32 });
+        const { packed: weight, scales, biases } = own.parts;
+        for (const [end, part] of Object.entries({ weight, scales, biases })) packed[`${stacked}.${end}`] = part!;
+        const dense = dequantize(own);
+        for (const [at, key] of keys.entries())
+          rounded[key] = dense.narrow(0, at, 1).reshape([...dense.shape.slice(1)]);
+      }
+    }
+    await io.saveSafetensors(join(path, "model.safetensors"), packed);
+    await io.saveSafetensors(join(plain, "model.safetensors"), rounded);
+    const config = JSON.parse(readFileSync(join(path, "config.json"), "utf8"));
+    writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, quantization: { bits: 8, group_size: 32 } }));
+    const [model, wanted] = [await load(path), await load(plain)];
+    expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
+    expect(String(model)).toContain("affine 8 bits, groups of 32");
+    // a stack is mapped once, not for each expert
+    const { experts } = model.blocks[0]!.feedForward as unknown as { experts: readonly { gate: nn.QuantizedLinear }[] };
+    expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
+  },
+);
 
 describe("the error names what is rejected:", () => {
   const { parts, values } = partsOf(io.loadSafetensors(fixture("groups.safetensors")), "4.64.float32");
@@ -376,7 +383,7 @@ describe("the error names what is rejected:", () => {
   };
 
   test.each(["bitsandbytes", "compressed-tensors", "aqlm", "hqq", "quanto", "eetq", "fbgemm_fp8", "torchao", "higgs"])(
-    "%s",
+    "%s is rejected",
     async (method) => {
       const error = await failure({ quantization_config: { quant_method: method, bits: 4, group_size: 64 } });
       expect(error).toBeInstanceOf(ArgumentError);
@@ -396,11 +403,11 @@ describe("the error names what is rejected:", () => {
     ],
     ["float8_e5m2", { quantization_config: { quant_method: "fp8", fmt: "e5m2" } }, "fmt"],
     ["another mode of MLX", { quantization: { bits: 8, group_size: 32, mode: "mxfp8" } }, "mxfp8"],
-  ])("%s", async (_, config, text) => {
+  ])("%s is rejected", async (_, config, text) => {
     expect((await failure(config)).message).toContain(text);
   });
 
-  test("quantized weights in nn.Llama", () => {
+  test("nn.Llama rejects quantized weights", () => {
     const config = { model_type: "llama", quantization_config: { quant_method: "awq" } } as nn.LlamaConfig;
     expect(() => nn.Llama.fromHuggingFace(config, {})).toThrow("load the folder with nn.loadModel");
   });

@@ -48,7 +48,7 @@ const models = Object.entries(families).flatMap(([name, { drawn }]) =>
   drawn.map((own, index) => [`${name} ${index}`, name as ArchitectureName, own, `${name}.drawn.${index}`] as const),
 );
 
-describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
+describe.each(models)("embeddings with more rows than tokens: %s", (title, name, { seed, config, shapes }, key) => {
   const answer = (part: string) => answers[`${key}.${part}`]!;
   const path = folder.file(title.replace(" ", "."));
   // properties that depend little on the config are tested only with the first one
@@ -61,16 +61,22 @@ describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
     ({ model } = await nn.loadModel(path, { dtype: "float32" }));
   });
 
-  test.each(isFirst ? (["cpu", "reference"] as const) : (["cpu"] as const))("logits on %s", (backend) => {
-    const logits = withBackend(backend, () => noGrad(() => model.forward(answer("tokens"))));
-    expect(errorOf(logits, answer("logits"))).toBeLessThan(CLOSE);
-  });
+  test.each(isFirst ? (["cpu", "reference"] as const) : (["cpu"] as const))(
+    "logits equal those of transformers on %s",
+    (backend) => {
+      const logits = withBackend(backend, () => noGrad(() => model.forward(answer("tokens"))));
+      expect(errorOf(logits, answer("logits"))).toBeLessThan(CLOSE);
+    },
+  );
 
   // without a cache, the time is quadratic
-  test.each(isFirst ? [true, false] : [true])(`${following} tokens, with a cache: %p`, (useCache) => {
-    const want = numbers(answer("greedy")).slice(0, following);
-    expect(greedy(model, answer("tokens"), following, { useCache })).toEqual([want]);
-  });
+  test.each(isFirst ? [true, false] : [true])(
+    `${following} tokens equal those of transformers, with a cache: %p`,
+    (useCache) => {
+      const want = numbers(answer("greedy")).slice(0, following);
+      expect(greedy(model, answer("tokens"), following, { useCache })).toEqual([want]);
+    },
+  );
 
   test("a text in parts has the same logits", () => {
     using cache = model.newCache();
@@ -82,7 +88,7 @@ describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
     }
   });
 
-  test("a batch with padding", () => {
+  test("a batch with padding has the logits of its rows", () => {
     const padding = [0, 12 - SHORT];
     const logits = noGrad(() => model.forward(answer("paddedTokens"), { padding }));
     expect(errorOf(logits.narrow(0, 1, 1).narrow(1, 12 - SHORT, SHORT), answer("paddedLogits"))).toBeLessThan(CLOSE);
@@ -93,7 +99,7 @@ describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
 
   if (!isFirst) return;
 
-  test("a cache in float16", () => {
+  test("a cache in float16 gives nearly the same logits", () => {
     using cache = model.newCache({ format: "float16" });
     const part = (first: number, count: number) =>
       noGrad(() => model.forward(answer("tokens").narrow(1, first, count), { cache }));
@@ -109,7 +115,7 @@ describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
     expect(got).toEqual([0, 1].map((row) => numbers(answer("padded").narrow(0, row, 1))));
   });
 
-  test("a saved state", async () => {
+  test("a saved state loads with the same logits", async () => {
     const file = join(path, "state.safetensors");
     await io.saveSafetensors(file, model.stateDict());
     const copy = new Decoder(model.description).eval();

@@ -56,7 +56,7 @@ test.each([
   ["gemma3n", "gemma3n_text", "model.language_model.", gemmaParts],
   ["gemma4", "gemma4_text", "model.language_model.", gemmaParts],
   ["llama4", "llama4_text", "language_model.model.", { "vision_model.x.weight": small }],
-] as const)("the text part of %s", async (type, name, prefix, further) => {
+] as const)("the text part of %s loads", async (type, name, prefix, further) => {
   const config = (own: Drawn["config"]) => ({
     ...{ model_type: type, text_config: own, vision_config: { depth: 1 }, image_token_id: 5 },
     ...{
@@ -85,7 +85,7 @@ test("keys and values of layers that attend to those of earlier layers are ignor
   ).toBeLessThan(1e-5);
 });
 
-test("Kimi K2 and DeepSeek-V3 with settings of published files and a multi-token prediction layer", async () => {
+test("Kimi K2 and DeepSeek-V3 load with settings of published files and a multi-token prediction layer", async () => {
   const own = { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1, ep_size: 1, seq_aux: true };
   const config = (given: Drawn["config"]) => ({
     ...{ ...given, ...own, model_type: "kimi_k2", aux_loss_alpha: 0.001, num_nextn_predict_layers: 1 },

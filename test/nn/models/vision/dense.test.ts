@@ -56,8 +56,8 @@ async function load(name: string, own: Case, rename = (key: string): string => k
 
 const pixelsOf = ({ image }: Case): Tensor => weight("pixels", [2, 3, ...image]);
 
-describe.each(named)("model %d, %s", (at, _, own) => {
-  test("results and gradients", async () => {
+describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, own) => {
+  test("results and gradients equal those of transformers", async () => {
     const model = await load(`${at}`, own);
     const result = resultOf(model, pixelsOf(own));
     const want = answers[`${at}.result`]!;
@@ -123,7 +123,7 @@ const detr = cases.findIndex(({ name, config }) => {
   return name === "detr" && layer === "bottleneck" && first === false;
 });
 
-test("the names of timm's networks, and their classifier", async () => {
+test("timm's networks have their names, and their classifier", async () => {
   const own = cases[detr]!;
   const timm = (key: string) =>
     key
@@ -209,7 +209,7 @@ test("RT-DETR's objects are the best pairs of a query and a label", async () => 
   }
 });
 
-test("boxes of RT-DETR's places near the border are not used", () => {
+test("boxes near the border of RT-DETR's places are not used", () => {
   const { logits, valid } = anchorsOf([[1, 60]]);
   // the centers of the first and last of 60 places are nearer to the border than 0.01
   expect([...valid].map((flag, at) => (flag ? -1 : at)).filter((at) => at >= 0)).toEqual([0, 59]);

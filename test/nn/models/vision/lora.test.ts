@@ -36,7 +36,7 @@ type Model = nn.VisionEncoder | nn.DualEncoder;
 
 const pixels = randn([2, 3, 8, 8], { generator: new Generator(1) });
 
-describe.each(Object.keys(configs) as (keyof typeof configs)[])("%s", (name) => {
+describe.each(Object.keys(configs) as (keyof typeof configs)[])("LoRA adapters of the vision model %s", (name) => {
   const made = (): Model => {
     manualSeed(5);
     return nn.createModel<nn.VisionEncoder>(configs[name]) as Model;

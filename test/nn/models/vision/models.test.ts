@@ -27,8 +27,8 @@ function outputOf(model: Model, output: string, pixels: Tensor): Tensor {
 const load = async (path: string) => (await nn.loadModel<Model>(path, { dtype: "float32" })).model;
 const pixelsOf = ({ image }: Case): Tensor => weight("pixels", [2, 3, ...image]);
 
-describe.each(cases)("%s", (name, own) => {
-  test(`${own.config.architectures[0]} with images of ${own.image.join(" x ")}`, async () => {
+describe.each(cases)("vision models: %s", (name, own) => {
+  test(`${own.config.architectures[0]} equals transformers with images of ${own.image.join(" x ")}`, async () => {
     const path = folder.file(name);
     await writeModel(path, name, own);
     const model = await load(path);
@@ -49,15 +49,18 @@ describe.each(cases)("%s", (name, own) => {
   });
 });
 
-test.each(cases.filter(([name]) => name.endsWith(".0")))("float16: %s", async (name, own) => {
-  const path = folder.file(`half ${name}`);
-  await writeModel(path, name, own);
-  const { model } = await nn.loadModel<Model>(path, { dtype: "float16" });
-  const [output] = own.outputs as [string];
-  const got = noGrad(() => outputOf(model, output, pixelsOf(own).to("float16")));
-  expect(got.dtype).toBe("float16");
-  expect(errorOf(got, answerOf(name, output))).toBeLessThan(0.02);
-});
+test.each(cases.filter(([name]) => name.endsWith(".0")))(
+  "%s in float16 gives nearly the same results",
+  async (name, own) => {
+    const path = folder.file(`half ${name}`);
+    await writeModel(path, name, own);
+    const { model } = await nn.loadModel<Model>(path, { dtype: "float16" });
+    const [output] = own.outputs as [string];
+    const got = noGrad(() => outputOf(model, output, pixelsOf(own).to("float16")));
+    expect(got.dtype).toBe("float16");
+    expect(errorOf(got, answerOf(name, output))).toBeLessThan(0.02);
+  },
+);
 
 function gradientErrors(model: Model, name: string, own: Case): string[] {
   const first = outputOf(model, own.outputs[0]!, pixelsOf(own));

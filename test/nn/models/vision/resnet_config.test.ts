@@ -24,8 +24,8 @@ test.each([
   [{ out_indices: [-3, 1] }, 2],
   [{ out_features: ["stage2"] }, 2],
   [{ out_features: ["stage1", "stage4"] }, 4],
-  [{ out_features: ["stage1"], out_indices: [3] }, 3], // indices take precedence over names
-])("%j has %d stages", (own, count) => {
+  [{ out_features: ["stage1"], out_indices: [3] }, 3], // indices come first
+])("the config %j gives %d stages", (own, count) => {
   expect(describe(own).stages.map(({ layers }) => layers)).toEqual(depths.slice(0, count));
 });
 

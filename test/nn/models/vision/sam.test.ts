@@ -60,76 +60,81 @@ function masksOf(model: Model, pixels: Tensor) {
   return { features: [found.embedding, ...found.finer], masks: (prompt: nn.SamPrompt) => model.masks(found, prompt) };
 }
 
-describe.each(families)("$family", ({ family, cases, answers }) => {
-  describe.each([...cases.entries()])("model %d", (at, own) => {
-    const loaded = load<Model>(`${family}.${at}`, own);
+describe.each(families)(
+  "models of the family $family segment images as in transformers",
+  ({ family, cases, answers }) => {
+    describe.each([...cases.entries()])("model %d segments images as in transformers", (at, own) => {
+      const loaded = load<Model>(`${family}.${at}`, own);
 
-    test("pixels and embeddings", async () => {
-      const model = await loaded;
-      const pixels = answers[`${at}.pixels`]!;
-      // an error of one step of a byte; for SAM 2, whose processor resizes with torchvision, of two
-      expect(errorOf(model.processor!.process(imageOf(own)), pixels)).toBeLessThan(family === "sam" ? 1e-2 : 2e-2);
-      const { features } = noGrad(() => masksOf(model, pixels));
-      for (const [index, name] of ["embedding", "finest", "fine"].slice(0, features.length).entries())
-        expect(errorOf(features[index]!, answers[`${at}.${name}`]!)).toBeLessThan(CLOSE);
+      test("pixels and embeddings equal those of transformers", async () => {
+        const model = await loaded;
+        const pixels = answers[`${at}.pixels`]!;
+        // one step of a byte, or two: SAM 2's processor resizes with torchvision
+        expect(errorOf(model.processor!.process(imageOf(own)), pixels)).toBeLessThan(family === "sam" ? 1e-2 : 2e-2);
+        const { features } = noGrad(() => masksOf(model, pixels));
+        for (const [index, name] of ["embedding", "finest", "fine"].slice(0, features.length).entries())
+          expect(errorOf(features[index]!, answers[`${at}.${name}`]!)).toBeLessThan(CLOSE);
+      });
+
+      test("masks and scores equal those of transformers", async () => {
+        const model = await loaded;
+        const { image } = model.description;
+        const sides = own.image.slice(1);
+        const scale = image / Math.max(...sides);
+        const resized = family === "sam" ? sides.map((side) => Math.floor(side * scale + 0.5)) : [image, image];
+        const [height, width] = sides.map((side, axis) => resized[axis]! / side) as [number, number];
+        const placed = ([x, y]: nn.ImagePoint): nn.ImagePoint => [x * width, y * height];
+        const { masks } = noGrad(() => masksOf(model, answers[`${at}.pixels`]!));
+        for (const [index, { points, outside, box }] of own.prompts.entries()) {
+          const corners = box && ([...placed([box[0], box[1]]), ...placed([box[2], box[3]])] as const);
+          const found = noGrad(() =>
+            masks({ points: points?.map(placed), outside: outside?.map(placed), box: corners }),
+          );
+          for (const name of ["masks", "scores", ...(family === "sam" ? [] : (["presence"] as const))] as const)
+            expect(errorOf(found[name as "masks"], answers[`${at}.${index}.${name}`]!)).toBeLessThan(CLOSE);
+        }
+      });
     });
 
-    test("masks and scores", async () => {
-      const model = await loaded;
-      const { image } = model.description;
-      const sides = own.image.slice(1);
-      const scale = image / Math.max(...sides);
-      const resized = family === "sam" ? sides.map((side) => Math.floor(side * scale + 0.5)) : [image, image];
-      const [height, width] = sides.map((side, axis) => resized[axis]! / side) as [number, number];
-      const placed = ([x, y]: nn.ImagePoint): nn.ImagePoint => [x * width, y * height];
-      const { masks } = noGrad(() => masksOf(model, answers[`${at}.pixels`]!));
-      for (const [index, { points, outside, box }] of own.prompts.entries()) {
-        const corners = box && ([...placed([box[0], box[1]]), ...placed([box[2], box[3]])] as const);
-        const found = noGrad(() => masks({ points: points?.map(placed), outside: outside?.map(placed), box: corners }));
-        for (const name of ["masks", "scores", ...(family === "sam" ? [] : (["presence"] as const))] as const)
-          expect(errorOf(found[name as "masks"], answers[`${at}.${index}.${name}`]!)).toBeLessThan(CLOSE);
+    test.each([...cases.entries()])("masks equal transformers' in pixels of the image, model %d", async (at, own) => {
+      const model = await load<Model>(`${family}.image.${at}`, own);
+      const [objects, image] = [own.prompts, imageOf(own)];
+      const several = await nn.segmentImage(model, image, { objects });
+      const single = await nn.segmentImage(model, image, { objects, several: false });
+      for (const [index] of objects.entries()) {
+        const resized = answers[`${at}.${index}.resized`]!;
+        const scores = Array.from(answers[`${at}.${index}.scores`]!.dataSync(), Number);
+        const order = [...scores.keys()].slice(1).sort((a, b) => scores[b]! - scores[a]!);
+        const chosen = answers[`${at}.${index}.single`]?.dataSync()[0];
+        const first = chosen === undefined ? 0 : scores.indexOf(Number(chosen));
+        for (const [place, row] of [
+          [single[index]![0]!, first] as const,
+          ...order.map((row, n) => [several[index]![n]!, row] as const),
+        ]) {
+          expect(place.score).toBeCloseTo(scores[row]!, 2); // pixels differ by a step of a byte
+          const wanted = Array.from(resized.select(0, row).dataSync(), Number);
+          const got = Array.from(place.mask.dataSync(), Number);
+          expect(place.mask.shape).toEqual(own.image.slice(1));
+          const largest = Math.max(...wanted.map(Math.abs));
+          const wrong = got.filter(
+            (value, pixel) => Math.abs(wanted[pixel]!) > 0.03 * largest && wanted[pixel]! > 0 !== (value === 1),
+          );
+          expect(wrong).toEqual([]);
+        }
       }
     });
-  });
 
-  test.each([...cases.entries()])("masks in pixels of the image, model %d", async (at, own) => {
-    const model = await load<Model>(`${family}.image.${at}`, own);
-    const [objects, image] = [own.prompts, imageOf(own)];
-    const several = await nn.segmentImage(model, image, { objects });
-    const single = await nn.segmentImage(model, image, { objects, several: false });
-    for (const [index] of objects.entries()) {
-      const resized = answers[`${at}.${index}.resized`]!;
-      const scores = Array.from(answers[`${at}.${index}.scores`]!.dataSync(), Number);
-      const order = [...scores.keys()].slice(1).sort((a, b) => scores[b]! - scores[a]!);
-      const chosen = answers[`${at}.${index}.single`]?.dataSync()[0];
-      const first = chosen === undefined ? 0 : scores.indexOf(Number(chosen));
-      for (const [place, row] of [
-        [single[index]![0]!, first] as const,
-        ...order.map((row, n) => [several[index]![n]!, row] as const),
-      ]) {
-        expect(place.score).toBeCloseTo(scores[row]!, 2); // pixels differ by a step of a byte
-        const wanted = Array.from(resized.select(0, row).dataSync(), Number);
-        const got = Array.from(place.mask.dataSync(), Number);
-        expect(place.mask.shape).toEqual(own.image.slice(1));
-        const largest = Math.max(...wanted.map(Math.abs));
-        const wrong = got.filter(
-          (value, pixel) => Math.abs(wanted[pixel]!) > 0.03 * largest && wanted[pixel]! > 0 !== (value === 1),
-        );
-        expect(wrong).toEqual([]);
-      }
-    }
-  });
-
-  test("gradients flow to all weights", async () => {
-    const model = await load<Model>(`${family}.gradients`, cases[0]!);
-    const { masks } = masksOf(model, answers["0.pixels"]!);
-    const both = [masks({ points: [[1, 2]], outside: [[3, 1]], box: [0, 1, 4, 5] }), masks({ points: [[2, 2]] })];
-    const parts = both.flatMap((found) => [found.masks, found.scores, ...(found.presence ? [found.presence] : [])]);
-    backward(parts.map((part) => sum(part.mul(part)) as Tensor<"float32">).reduce((a, b) => a.add(b)));
-    const missing = [...model.namedParameters()].filter(([, { grad }]) => grad === null);
-    expect(missing.map(([name]) => name)).toEqual([]);
-  });
-});
+    test("gradients flow to all weights", async () => {
+      const model = await load<Model>(`${family}.gradients`, cases[0]!);
+      const { masks } = masksOf(model, answers["0.pixels"]!);
+      const both = [masks({ points: [[1, 2]], outside: [[3, 1]], box: [0, 1, 4, 5] }), masks({ points: [[2, 2]] })];
+      const parts = both.flatMap((found) => [found.masks, found.scores, ...(found.presence ? [found.presence] : [])]);
+      backward(parts.map((part) => sum(part.mul(part)) as Tensor<"float32">).reduce((a, b) => a.add(b)));
+      const missing = [...model.namedParameters()].filter(([, { grad }]) => grad === null);
+      expect(missing.map(([name]) => name)).toEqual([]);
+    });
+  },
+);
 
 test("prompts that do not fit the model are rejected", async () => {
   const model = await load("refusing", cases[0]!);

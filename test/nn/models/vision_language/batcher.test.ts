@@ -27,7 +27,7 @@ const drawn = Object.entries(families).flatMap(([name, cases]) =>
   cases.slice(0, 3).map((own, index) => [`${name} ${index}`, own, chunks[index]!] as const),
 );
 
-test.each(drawn)("%s", async (name, own, promptChunk) => {
+test.each(drawn)("%s: a batch has the texts of each prompt alone", async (name, own, promptChunk) => {
   const model = await loadCase(folder.file(name), own);
   const images = imagesOf(own);
   using batcher = new nn.Batcher(model, { slots: 2, promptChunk });

@@ -13,7 +13,7 @@ const folder = testFolder("mmproj");
 
 for (const [name, cases] of Object.entries(mmprojCases))
   describe(name, () => {
-    test.each([...cases.entries()])("%d: features and logits", async (index, own) => {
+    test.each([...cases.entries()])("model %d has the features and logits of the folder", async (index, own) => {
       const path = folder.file(`${name}.${index}`);
       const expected = await loadCase(path, own);
       const { path: text, mmproj } = await writePair(path, own);

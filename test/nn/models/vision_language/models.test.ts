@@ -13,7 +13,7 @@ for (const [name, cases] of Object.entries(families))
     for (const [index, own] of cases.entries()) {
       const model = loadCase(folder.file(`${name}.${index}`), own);
 
-      test(`${index}: logits of a padded batch, with a cache and without`, async () => {
+      test(`${index}: logits of a padded batch equal transformers', with a cache and without`, async () => {
         const loaded = await model;
         const { tokens, padding } = padded(own);
         const images = imagesOf(own).flat();
@@ -32,7 +32,7 @@ for (const [name, cases] of Object.entries(families))
         expect(found[0]).toHaveLength(width);
       });
 
-      test.each([true, false])(`${index}: greedy tokens, useCache %p`, async (useCache) => {
+      test.each([true, false])(`${index}: greedy tokens equal transformers', useCache %p`, async (useCache) => {
         const loaded = await model;
         const images = imagesOf(own);
         for (const [row, tokens] of own.rows.entries()) {
@@ -46,7 +46,7 @@ for (const [name, cases] of Object.entries(families))
 
       const { positions: expected } = own;
       if (!expected) continue;
-      test(`${index}: positions`, () => {
+      test(`${index}: positions equal transformers'`, () => {
         const { tokens, padding } = padded(own);
         const rows = tokens.map((row, at) => ({ tokens: row, start: 0, padding: padding[at]! }));
         const vision = own.config["vision_config"] as { readonly spatial_merge_size: number };
@@ -57,7 +57,7 @@ for (const [name, cases] of Object.entries(families))
     }
   });
 
-test("a config of older versions, with the text part at the top", async () => {
+test("a config of older versions, with the text part at the top, is read", async () => {
   const own = families["qwen2_vl"]![0]!;
   const { text_config, vision_config, ...around } = own.config as Record<string, Record<string, unknown>>;
   const { rope_parameters, ...text } = text_config!;
@@ -72,7 +72,7 @@ test("a config of older versions, with the text part at the top", async () => {
   expect(errorOf(logits, tensor(own.logits.map((row) => [row as number[]])))).toBeLessThan(1e-4);
 });
 
-test("images that do not match the tokens or the model are refused", async () => {
+test("images that do not match the tokens or the model are rejected", async () => {
   const own = families["qwen2_vl"]![0]!;
   const model = await loadCase(folder.file("refusing"), own);
   const images = imagesOf(own)[0]!;

@@ -20,7 +20,7 @@ const STEP = 1 / 255 / 0.26130258;
 
 test.each(
   promptCases.map((own, index) => [`${own.files["config.json"]!["model_type"]} ${index}`, index, own] as const),
-)("%s", async (name, index, own) => {
+)("%s has the tokens and pixels of transformers", async (name, index, own) => {
   writeFiles(folder.file(name), own);
   const processor = nn.loadChatProcessor(folder.file(name));
   let count = 0;
@@ -39,7 +39,7 @@ test.each(
   expect(await Array.fromAsync(nn.generate(model, prompt, { maxTokens: 1 }))).toHaveLength(1);
 });
 
-test("texts, unknown parts and other URLs are refused", async () => {
+test("texts, unknown parts and other URLs are rejected", async () => {
   const own = promptCases[0]!;
   writeFiles(folder.path, own);
   const processor = nn.loadChatProcessor(folder.path);

@@ -17,6 +17,6 @@ export function encoderActivation(config: Settings, key: string): EncoderActivat
   throw config.refused("unknownActivation", `expected ${key} to be one of ${known}, got "${activation}"`);
 }
 
-/** @internal The field with the activation of the feed-forward. */
+/** @internal Returns the field with the activation of the feed-forward. */
 export const activationKey = (name: EncoderName): string =>
   name === "distilbert" ? "activation" : name === "modernbert" ? "hidden_activation" : "hidden_act";

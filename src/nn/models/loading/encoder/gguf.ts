@@ -89,7 +89,7 @@ const layerNames = {
   feedForwardNorm: "layer_output_norm",
 } as const;
 
-/** @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/** Opens the GGUF file of an encoder. @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
 export function openGgufEncoder(file: GgufReader): Opened {
   const entries = Object.entries(file.metadata).map(([key, field]) => [key, plain(field?.value)] as const);
   const architecture = architectureOf(file);

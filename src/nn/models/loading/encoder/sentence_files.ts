@@ -45,7 +45,7 @@ export function loadSentenceHead(folder: string, width: number): ((options: Laye
   return (options) => filled(description, folders, options);
 }
 
-/** The folders of a model's modules, as `modules.json` lists them. */
+/** Returns the folders of a model's modules, as `modules.json` lists them. */
 export const sentenceModules = (folder: string): readonly ModuleEntry[] => modulesIn(join(folder, "modules.json"));
 
 interface ModuleEntry {

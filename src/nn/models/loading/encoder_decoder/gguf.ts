@@ -18,7 +18,10 @@ const ARCHITECTURE = "t5";
 export const isGgufEncoderDecoder = ({ metadata }: GgufReader): boolean =>
   metadata["general.architecture"]?.value === ARCHITECTURE;
 
-/** @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the GGUF file of an encoder-decoder model. @throws {FileFormatError} @throws {ArgumentError} for unsupported
+ * settings.
+ */
 export function openGgufEncoderDecoder(file: GgufReader): Opened {
   const entries = Object.entries(file.metadata).map(([key, field]) => [key, plain(field?.value)] as const);
   const prefix = `${ARCHITECTURE}.`;

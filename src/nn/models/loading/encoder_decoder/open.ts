@@ -21,7 +21,10 @@ import { describeEncoderAlone, describeEncoderDecoder, isEncoderAlone, type Stor
 import { encoderDecoderPlaces, isWithoutUse, placesOfPart, sharedNames } from "./names.ts";
 import { batchDefaultsOf, startTokenOf, textSettingsOf } from "./texts.ts";
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the folder of an encoder-decoder model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError}
+ * for unsupported settings.
+ */
 export function openEncoderDecoder(path: string, name: EncoderDecoderName, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const sentence = loadSentenceHead(path, settings.wholeIfAny("d_model") ?? 0);

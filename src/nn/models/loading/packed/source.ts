@@ -54,7 +54,9 @@ export const integers: readonly string[] = ["I32"];
 /** Safetensors' names of floating-point dtypes. */
 export const floating: readonly string[] = ["F16", "BF16", "F32"];
 
-/** @throws {FileFormatError} for a part that is missing or has another dtype or shape. */
+/**
+ * Checks a part of a packed weight. @throws {FileFormatError} for a part that is missing or has another dtype or shape.
+ */
 export function checkPart(file: SafetensorsReader, settings: Settings, name: string, form: PartForm): void {
   const got = file.has(name) ? file.info(name) : undefined;
   if (got && form.dtypes.includes(got.dtype) && sameShape(got.shape, form.shape)) return;

@@ -22,7 +22,10 @@ const backbone = {
 /** Keys of older files, which repeat that the encoder is part of the model. */
 const notes = ["backbone_config", "backbone", "use_pretrained_backbone", "use_timm_backbone", "backbone_kwargs"];
 
-/** @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported settings, which the error names. */
+/**
+ * Reads the description of a depth model. @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported
+ * settings, which the error names.
+ */
 export function describeDepth(given: Settings): DepthDescription {
   const isKnown = (key: string) => Object.hasOwn(fields, key) || notes.includes(key) || hasNoEffectAnywhere(key);
   checkKeys(given, isKnown, "is not a setting of depth_anything");
@@ -111,6 +114,9 @@ export function depthPlaces({ vision, levels }: DepthDescription): Place[] {
   ];
 }
 
-/** The coarsest level is not added to another level, so some of its weights have no effect. Masks are for training. */
+/**
+ * Returns the coarsest level is not added to another level, so some of its weights have no effect. Masks are for
+ * training.
+ */
 export const isUnusedDepth = (name: string): boolean =>
   /^neck\.fusion_stage\.layers\.0\.residual_layer1\./.test(name) || name === "backbone.embeddings.mask_token";

@@ -25,7 +25,10 @@ const notes: ReadonlySet<string> = new Set([
   ...["hidden_size", "num_attention_heads", "classifier_dropout"],
 ]);
 
-/** @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported settings, which the error names. */
+/**
+ * Reads the description of a detector. @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported
+ * settings, which the error names.
+ */
 export function describeDetr(given: Settings): {
   readonly description: DetrDescription;
   readonly labels: EncoderLabels;

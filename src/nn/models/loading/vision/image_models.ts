@@ -38,7 +38,7 @@ export interface DescribedImageModel {
   readonly isUnused: (name: string) => boolean;
 }
 
-/** @throws {ArgumentError} for unsupported settings. */
+/** Returns the description of a model. @throws {ArgumentError} for unsupported settings. */
 export function describedImageModel(name: ImageModelName, settings: Settings): DescribedImageModel {
   if (name === "segformer") {
     const { description, labels } = describeSegformer(settings);
@@ -74,7 +74,10 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
   };
 }
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the folder of an image model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
+ * unsupported settings.
+ */
 export function openImageModel(path: string, name: ImageModelName, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const processor = processorIn("loadModel", path); // before the weights, so that errors appear immediately

@@ -30,7 +30,10 @@ import { detectorPlaces, dualPlaces, isWithoutUse, visionPlaces } from "./names.
 
 type Parts = Pick<Opened, "places" | "newModel">;
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+/**
+ * Opens the folder of an image encoder. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
+ * unsupported settings.
+ */
 export function openVision(path: string, name: VisionName | DualName, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };

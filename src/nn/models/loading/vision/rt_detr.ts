@@ -35,7 +35,10 @@ const notes: ReadonlySet<string> = new Set([
   ...["initializer_bias_prior_prob", "hidden_size", "num_attention_heads", "num_hidden_layers"],
 ]);
 
-/** @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported settings, which the error names. */
+/**
+ * Reads the description of a detector. @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported
+ * settings, which the error names.
+ */
 export function describeRtDetr(given: Settings): {
   readonly description: RtDetrDescription;
   readonly labels: EncoderLabels;

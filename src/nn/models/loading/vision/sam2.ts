@@ -119,7 +119,7 @@ function encoderOf(config: Settings): HieraDescription {
   ).map((key) => {
     const list = wholesOf(config, key);
     if (list.length === layers.length) return list;
-    throw config.wrong(key, `a list of ${layers.length} numbers, as blocks_per_stage is`, list);
+    throw config.wrong(key, `a list of ${layers.length} numbers, one for each of blocks_per_stage`, list);
   }) as [number[], number[], number[]];
   if (layers.length < 3) throw config.wrong("blocks_per_stage", "a list of at least 3 numbers", layers);
   const [pool, pools] = [sideOf(config, "query_stride"), config.whole("num_query_pool_stages", 0)];

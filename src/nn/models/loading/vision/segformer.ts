@@ -21,7 +21,10 @@ const notes: ReadonlySet<string> = new Set([
   "layer_norm_eps",
 ]);
 
-/** @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported settings, which the error names. */
+/**
+ * Reads the description of a segmentation model. @throws {ArgumentError} `unsupportedConfig` and other codes for
+ * unsupported settings, which the error names.
+ */
 export function describeSegformer(given: Settings): {
   readonly description: SegmenterDescription;
   readonly labels: EncoderLabels;

@@ -42,7 +42,7 @@ export const mmprojSettings = (file: GgufReader, operation = "loadModel"): Setti
   return new Settings(file.path, new Map(fields), "clip.", operation);
 };
 
-/** @throws {ArgumentError} `unknownProjector` */
+/** Returns the type of a projector. @throws {ArgumentError} `unknownProjector` */
 export function projectorTypeOf(settings: Settings): ProjectorType {
   // the oldest files have no projector type
   const fallback = settings.flag("has_llava_projector", false) ? "mlp" : undefined;
