@@ -81,8 +81,9 @@ async function bundle(options: Bun.BuildConfig): Promise<Bun.BuildOutput> {
     plugins: [
       {
         name: "place",
-        setup: (build) =>
-          build.onResolve({ filter: /\/place\.ts$/ }, () => ({ path: join(packageRoot, PLACE), external: true })),
+        setup(build) {
+          build.onResolve({ filter: /\/place\.ts$/ }, () => ({ path: join(packageRoot, PLACE), external: true }));
+        },
       },
     ],
   });

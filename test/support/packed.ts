@@ -10,11 +10,12 @@ const source = new RegExp(`^${RegExp.escape(join(packageRoot, "src") + sep)}.*\\
 export function takeFrom(modules: Readonly<Record<string, object>>): void {
   plugin({
     name: "packed modules",
-    setup: (build) =>
+    setup(build) {
       build.onLoad({ filter: source }, ({ path }) => {
         const exports = modules[relative(packageRoot, path)];
         if (exports) return { exports: { ...exports }, loader: "object" };
         return { contents: readFileSync(path, "utf8"), loader: "ts" };
-      }),
+      });
+    },
   });
 }
