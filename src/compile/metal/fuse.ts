@@ -6,7 +6,7 @@
 import { elementGrid } from "../../backend/metal/loop.ts";
 import { placeInArena } from "../arena.ts";
 import type { Entry } from "../recording.ts";
-import { type Chain, chainsOf } from "./chains.ts";
+import { type Chain, chainsOf, type Needed } from "./chains.ts";
 import { Buffers, dispatchOf, gridOf, type Planned, parametersOf } from "./dispatches.ts";
 import { besideProducts, conflicts, groupDispatch, groupsOf, type Memory } from "./groups.ts";
 import type { DeviceCall } from "./recording.ts";
@@ -54,7 +54,7 @@ export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) 
   const lists = LIMITS.values().map((limit) => groupsOf(calls, memory, limit * peak));
   const groups = lists.find((list) => arenaBytes(list.flat(), isLasting, list) <= most) ?? calls.map((call) => [call]);
   const grouped = groups.flatMap((group) => (group.length > 1 && groupDispatch(group, makeTable)) || group);
-  return { calls: withSecondProducts(withChains(withRows(besideProducts(grouped)), isLasting)), tables };
+  return { calls: withSecondProducts(withChains(withRows(besideProducts(grouped), isLasting), isLasting)), tables };
 }
 
 function memoryOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Memory {
@@ -90,14 +90,26 @@ const constantEntry = (id: number, contents: Uint8Array): Entry => ({
   ...{ after: null, first: 0, last: 0, changes: 0 },
 });
 
-function withRows(calls: readonly Planned[]): Planned[] {
+function withRows(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
   const result: Planned[] = [];
-  for (const call of calls) {
-    const both = result.length > 0 ? rowsDispatch(result.at(-1)!, call) : undefined;
+  const isNeeded = neededIn(calls, isLasting);
+  for (const [at, call] of calls.entries()) {
+    const before = result.at(-1);
+    const written = before?.operands[3];
+    const both = before && rowsDispatch(before, call, written !== undefined && isNeeded(written, at - 1, at + 1));
     if (both) result[result.length - 1] = both;
     else result.push(call);
   }
   return result;
+}
+
+/** Returns a function that says whether an entry outlives a range of dispatches, or is accessed outside of it. */
+function neededIn(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Needed {
+  const uses = usesOf(calls);
+  return (entry, first, end) => {
+    const use = uses.get(entry)!;
+    return isLasting(entry) || use.last >= end || use.first < first;
+  };
 }
 
 /** A product is moved next to the dispatch whose rows it reads, if it follows at most this many dispatches later. */
@@ -118,13 +130,7 @@ function withSecondProducts(calls: readonly Planned[]): Planned[] {
 }
 
 function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
-  const uses = usesOf(calls);
-  const chains = new Map(
-    chainsOf(calls, (entry, first, end) => {
-      const use = uses.get(entry)!;
-      return isLasting(entry) || use.last >= end || use.first < first;
-    }).map((chain) => [chain.first, chain]),
-  );
+  const chains = new Map(chainsOf(calls, neededIn(calls, isLasting)).map((chain) => [chain.first, chain]));
   const result: Planned[] = [];
   for (let at = 0; at < calls.length; ) {
     const chain = chains.get(at);

@@ -7,6 +7,7 @@ import { productMemory, productStatements } from "./bodies.ts";
 import { type Chain, type Head, isSamePlace } from "./chains.ts";
 import { attribute, type Buffers, rangesOf } from "./dispatches.ts";
 import type { Nest, Place } from "./instructions.ts";
+import { productOf } from "./products.ts";
 
 /** The kernel's name. */
 export const CHAIN = "compiled_chain";
@@ -25,6 +26,7 @@ export interface ChainPlaces {
 /** Binds the operands of a chain. */
 export function placesIn(buffers: Buffers, { loads, stores, instructions, head }: Chain): ChainPlaces {
   const operands = head ? rangesOf(head.call).slice(0, head.isStored ? 4 : 3) : [];
+  if (head && !productOf(head.call).hasInput) operands[2] = operands[0]!; // not read; the plain call binds its result
   return {
     buffers,
     loads: loads.map((place) => buffers.add(place, false)),
