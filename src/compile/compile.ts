@@ -11,13 +11,15 @@ import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { capture } from "../observe/capture.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { Generator } from "../random/generator.ts";
+import { batchLevels } from "../tensor/batched.ts";
+import { Tensor } from "../tensor/tensor.ts";
 import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
 import { metalSeam } from "./metal/replay.ts";
 import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
-import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
+import { isPlain, type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { Variant } from "./variant.ts";
 
 /** Options of {@link compile}. */
@@ -150,8 +152,33 @@ class Compiled {
     if (observer) return "operations are recorded";
     if (isRecorded) return "calls are recorded";
     if (whyUnavailable(backend) !== undefined) return `the ${backend} backend is not available`;
+    if (batchLevels.get().length > 0) return "vmap is active";
     for (let at = 0; at < values.length; at++) if (needsGradient(values[at])) return "an argument requires a gradient";
-    return this.state.unsupported();
+    return this.whyUncompared(values) ?? this.state.unsupported();
+  }
+
+  /**
+   * Returns why arguments can't be compared with recorded ones: an object such as a Map or a class's instance may have
+   * other contents in each call.
+   */
+  private whyUncompared(values: unknown): string | undefined {
+    if (typeof values !== "object" || values === null || Tensor.isTensor(values)) return undefined;
+    if (!Array.isArray(values) && !isPlain(values)) {
+      const isKnown = values instanceof Generator || this.state.has(values);
+      return isKnown ? undefined : `an argument is an object of ${values.constructor?.name ?? "a class"}`;
+    }
+    if (Array.isArray(values)) {
+      for (let at = 0; at < values.length; at++) {
+        const why = this.whyUncompared(values[at]);
+        if (why !== undefined) return why;
+      }
+      return undefined;
+    }
+    for (const key in values) {
+      const why = this.whyUncompared((values as Record<string, unknown>)[key]);
+      if (why !== undefined) return why;
+    }
+    return undefined;
   }
 
   /** Returns the variant for these arguments, which may be new; a reason if there can be none. */

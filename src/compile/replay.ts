@@ -48,6 +48,8 @@ export interface Taken<Recording extends Recorded = Recorded> {
   readonly snapshot: StateSnapshot;
   readonly result: Tree<ResultLeaf>;
   readonly gradients: readonly GradientChange[];
+  /** The indices of the arguments that the function disposes of. */
+  readonly disposed: readonly number[];
 }
 
 /** A backend whose calls can be recorded and replayed. */

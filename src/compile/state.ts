@@ -59,6 +59,13 @@ export class State {
     [this.modules, this.optimizers, this.given] = [[...modules], [...optimizers], [...given]];
   }
 
+  /** Whether an object is a module or an optimizer of the state. */
+  has(value: object): boolean {
+    return (
+      (this.modules as readonly object[]).includes(value) || (this.optimizers as readonly object[]).includes(value)
+    );
+  }
+
   /** Parameters and buffers of modules, parameters of optimizers, and given tensors. */
   tensors(): Set<Tensor> {
     const found = new Set<Tensor>(this.given);
