@@ -48,6 +48,8 @@ export class Program implements ProgramFacts {
     readonly value: () => number;
     readonly target: Float32Array | Float64Array;
   }[];
+  /** The buffers whose contents each replay recomputes. */
+  readonly lives: readonly { readonly bytes: Uint8Array; readonly contents: () => NodeJS.TypedArray | undefined }[];
   readonly sources = [];
   private readonly fusions: readonly Fusion[];
   readonly arenaBytes: number;
@@ -78,7 +80,8 @@ export class Program implements ProgramFacts {
       for (const [at, call] of chain.entries())
         for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
     const scalars = recording.liveEntries(entries);
-    const arrays = entries.filter(({ source }) => source === "array");
+    const lives = recording.liveContentsOf();
+    const arrays = entries.filter((entry) => entry.source === "array" && !lives.has(entry));
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
     for (const entry of entries)
@@ -100,9 +103,10 @@ export class Program implements ProgramFacts {
         places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
       })),
     }));
+    const bytesOf = (entry: Entry) => this.buffers.find(({ slot }) => slot === entry.id)!.bytes;
+    this.lives = [...lives].map(([entry, contents]) => ({ bytes: bytesOf(entry), contents }));
     this.scalars = scalars.map(({ step, isDouble, value, entry }) => {
-      const { bytes } = this.buffers.find(({ slot }) => slot === entry.id)!;
-      return { step, value, target: scalarArray(isDouble, bytes.buffer as ArrayBuffer) };
+      return { step, value, target: scalarArray(isDouble, bytesOf(entry).buffer as ArrayBuffer) };
     });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
       ...{ generator, ahead },

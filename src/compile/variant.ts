@@ -184,7 +184,8 @@ export class Variant {
 
   /** The storages that the function may change. */
   private allowedStorages(): Set<Storage> {
-    const tensors = [...this.state.tensors(), ...this.state.optimizerTensors()];
+    const { state } = this;
+    const tensors = [...state.tensors(), ...state.optimizerTensors(), ...state.cachedTensors()];
     return new Set(tensors.map(({ storage }) => storage));
   }
 

@@ -65,6 +65,14 @@ export interface Capture {
   /** The next dispatch has parameters for the rows of {@link live}. @param bytesOf returns the parameters of rows */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**
+   * Each replay recomputes the contents of a storage or an array that was created during the recording.
+   *
+   * @param contents returns undefined if the recording does not fit, so that the function is recorded again
+   */
+  liveContents(target: object, contents: () => NodeJS.TypedArray | undefined): void;
+  /** Each replay also does this after its calls. */
+  afterwards(run: () => void): void;
+  /**
    * A kernel writes the position of the first invalid element, which the host checks after the call.
    *
    * @param errorAt returns the error for a position; undefined if there is none
