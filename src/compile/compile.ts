@@ -38,6 +38,12 @@ export interface CompileOptions {
    */
   fuse?: boolean | undefined;
   /**
+   * Whether to fuse operations even if this may change the last bits of results. On cpu, sums and other reductions of
+   * rows of 2 to 64 elements are fused; on metal, a generated kernel may compute a product and a sum with one rounding.
+   * Requires `fuse`. Default false.
+   */
+  fast?: boolean | undefined;
+  /**
    * A folder to which the Metal Shading Language of generated kernels is written, one file per kernel. It is created if
    * necessary. Only programs on metal have generated kernels. Default: none is written.
    */
@@ -70,7 +76,8 @@ const anyState: Kind<CompileState> = {
 
 const compileParameters = parameters("compile", {
   fn: operand(aFunction<(...values: never[]) => unknown>()),
-  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true), dump: named(aPath) },
+  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true), fast: named(flag, false) },
+  dump: named(aPath),
 });
 
 const saveParameters = parameters("CompiledFunction.save", { path: operand(aPath) });
@@ -132,6 +139,7 @@ class Compiled {
     private readonly options: {
       readonly variants: number;
       readonly fuse: boolean;
+      readonly fast: boolean;
       readonly dump?: string | undefined;
     },
   ) {}
@@ -205,6 +213,7 @@ class Compiled {
       modes,
       seam,
       isFused: this.options.fuse,
+      isFast: this.options.fast,
       dump: this.options.dump,
     });
     made.mismatch(values, modes); // finds the tensors

@@ -75,7 +75,7 @@ class CpuReplay extends Replay {
     const bySource = (source: Entry["source"]) => entries.filter((entry) => entry.source === source);
     const lasting = entries.filter(({ source, changes }) => changes > 0 && source !== "computed" && source !== "host");
     this.firstChange = Math.min(Infinity, ...lasting.map(({ first }) => first));
-    this.program = new Program(recording, results, options.isFused);
+    this.program = new Program(recording, results, options);
     this.externals = bySource("external").map(
       ({ storage, id, bytes, changes }): External => ({ storage: storage!, slot: id, bytes, changes, memory: null }),
     );

@@ -73,6 +73,8 @@ export interface Seam<Recording extends Recorded = Recorded> {
 export interface ReplayOptions {
   readonly parameters: readonly Tensor[];
   readonly isFused: boolean;
+  /** Whether fusion may change the last bits of results. */
+  readonly isFast: boolean;
 }
 
 /** The text of a generated kernel. */

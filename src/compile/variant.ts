@@ -31,6 +31,7 @@ export interface VariantOptions {
   readonly inputs: Tree<Layout>;
   readonly modes: number;
   readonly isFused: boolean;
+  readonly isFast: boolean;
   /** The folder for the sources of generated kernels. */
   readonly dump: string | undefined;
   readonly seam: Seam;
@@ -116,10 +117,10 @@ export class Variant {
     this.recordings++;
     this.whyNever = taken.recording.why;
     if (this.whyNever !== undefined) return taken.value;
-    const { seam, isFused, dump } = this.options;
+    const { seam, isFused, isFast, dump } = this.options;
     const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken, seam)) : "it has run once";
     if (why === undefined) {
-      this.replay = seam.compile(taken, { parameters: this.parameters, isFused });
+      this.replay = seam.compile(taken, { parameters: this.parameters, isFused, isFast });
       this.compiled = taken; // the next call binds memory: the function may have removed gradients
       if (dump !== undefined) dumpSources(dump, this.replay.program.sources);
     }

@@ -38,23 +38,29 @@ export const unfused = (recorded: readonly DeviceCall[]): Planned[] =>
  * Returns the dispatches with fusion.
  *
  * @param isLasting whether an entry outlives the function
- * @param entries the number of entries
+ * @param options `entries`: the number of entries. `isFast`: whether the last bits of results may change
  */
-export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) => boolean, entries: number): Fused {
+export function fuse(
+  calls: readonly Planned[],
+  isLasting: (entry: Entry) => boolean,
+  { entries, isFast }: { readonly entries: number; readonly isFast: boolean },
+): Fused {
   const tables: Entry[] = [];
   const makeTable = (contents: Uint8Array): Entry => {
     const table = constantEntry(entries + tables.length, contents);
     tables.push(table);
     return table;
   };
-  const calls = unfused(recorded);
   const memory = memoryOf(calls, isLasting);
   const most = MOST_MEMORY * arenaBytes(calls, isLasting);
   const peak = Math.max(0, ...memory.live);
   const lists = LIMITS.values().map((limit) => groupsOf(calls, memory, limit * peak));
   const groups = lists.find((list) => arenaBytes(list.flat(), isLasting, list) <= most) ?? calls.map((call) => [call]);
   const grouped = groups.flatMap((group) => (group.length > 1 && groupDispatch(group, makeTable)) || group);
-  return { calls: withSecondProducts(withChains(withRows(besideProducts(grouped), isLasting), isLasting)), tables };
+  return {
+    calls: withSecondProducts(withChains(withRows(besideProducts(grouped), isLasting), isLasting, isFast)),
+    tables,
+  };
 }
 
 function memoryOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Memory {
@@ -129,8 +135,10 @@ function withSecondProducts(calls: readonly Planned[]): Planned[] {
   return result;
 }
 
-function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
-  const chains = new Map(chainsOf(calls, neededIn(calls, isLasting)).map((chain) => [chain.first, chain]));
+function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean, isFast: boolean): Planned[] {
+  const chains = new Map(
+    chainsOf(calls, neededIn(calls, isLasting)).map((chain) => [chain.first, { ...chain, isFast }]),
+  );
   const result: Planned[] = [];
   for (let at = 0; at < calls.length; ) {
     const chain = chains.get(at);

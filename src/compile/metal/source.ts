@@ -89,7 +89,7 @@ export function productParts(chain: Chain, { tiled, isStored }: Head, places: Ch
   ];
   const lines = [
     `const ${out} before = product_element(product, product_input + input_start, row, column, sum);`,
-    `const ${out} product_value = rounded(before, chain->zero);`,
+    `const ${out} product_value = ${chain.isFast ? "before" : "rounded(before, chain->zero)"};`,
     "const ulong element = ulong(out_start + element_offset(product, PRODUCT_OUT, row, column));",
     ...(isStored ? ["product_out[element] = product_value;"] : []),
     ...linesOf(
@@ -169,7 +169,7 @@ function linesOf(chain: Chain, inputs: readonly string[], outputs: readonly stri
   ];
 }
 
-function resultOf({ instructions, loads, head }: Chain, at: number): string {
+function resultOf({ instructions, loads, head, isFast }: Chain, at: number): string {
   const { inputs, expression, output } = instructions[at]!;
   const variableOf = (input: Place): string => {
     if (head?.output.entry === input.entry) return "product_value";
@@ -177,5 +177,5 @@ function resultOf({ instructions, loads, head }: Chain, at: number): string {
     return written >= 0 ? `x${written}` : `loaded_${loads.findIndex((load) => isSamePlace(load, input))}`;
   };
   const value = expression(inputs.map(variableOf));
-  return floats.has(output.type) ? `rounded(${value}, chain.zero)` : value;
+  return floats.has(output.type) && !isFast ? `rounded(${value}, chain.zero)` : value;
 }
