@@ -8,8 +8,8 @@ import { environment } from "../core/environment.ts";
 import { aFunction, aNumber, aPath, flag } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
-import { setStepCompiler } from "../nn/generation/compiled_step.ts";
 import { capture } from "../observe/capture.ts";
+import { setCompiler } from "../observe/compiler.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import { Generator } from "../random/generator.ts";
@@ -125,7 +125,7 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
 /** Whether calls of the cpu dylib are recorded for `check:sanitize`, which does not know programs. */
 const isRecorded = environment("ORCHARD_CPU_RECORD") !== undefined;
 
-setStepCompiler((step, state) => compile(step, { state, variants: 1 }));
+setCompiler((fn, state) => compile(fn, { state: state as CompileState, variants: 1 }));
 
 class Compiled {
   /** The most recently used one first. */
