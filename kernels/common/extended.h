@@ -7,20 +7,20 @@
 
 // (value + lost) · 2^exponent: a product together with its rounding errors (Dekker, "A floating-point technique for
 // extending the available precision", 1971). |value| is in [0.5, 1], or 0 or not finite.
-struct Product {
+struct ExtendedProduct {
     float value;
     float lost;
     int exponent;
 };
 
-inline Product product_of(float x) {
+inline ExtendedProduct product_of(float x) {
     int exponent = 0;
     if (x == 0.0f || !isfinite(x)) return {x, 0.0f, 0};
     float value = frexp(x, exponent);
     return {value, 0.0f, exponent};
 }
 
-inline Product multiplied(Product a, Product b) {
+inline ExtendedProduct multiplied(ExtendedProduct a, ExtendedProduct b) {
     float product = a.value * b.value;
     if (product == 0.0f || !isfinite(product)) return {product, 0.0f, 0};
     float error = fma(a.value, b.value, -product) + fma(a.value, b.lost, a.lost * b.value);
@@ -31,7 +31,7 @@ inline Product multiplied(Product a, Product b) {
     return {2.0f * value, 2.0f * lost, exponent - 1};
 }
 
-inline float rounded(Product x) { return ldexp(x.value + x.lost, clamp(x.exponent, -400, 400)); }
+inline float rounded(ExtendedProduct x) { return ldexp(x.value + x.lost, clamp(x.exponent, -400, 400)); }
 
 // sum · 2^(180 · level): a sum of squares of numbers above 2^50 (level 1), between 2^-50 and 2^50 (level 0), or below
 // (level -1, including subnormal numbers). The largest number determines the level. Numbers that are too small for a

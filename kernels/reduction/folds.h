@@ -25,7 +25,7 @@ template <> struct NumberOf<bfloat> {
 };
 
 // The fields of reductions with several fields; all others use only the first field.
-//   prod         a `Product`: value, lost, exponent
+//   prod         an `ExtendedProduct`: value, lost, exponent
 //   mean         Σ x · 2^(-90 · level), and the level: 1 if sums of such numbers may overflow, else 0
 //   norm2        `Squares`: sum, level
 //   normP        Σ (|x| · 2^-exponent)^p, exponent, p
@@ -43,9 +43,9 @@ template <typename Number> struct FoldState {
 using FloatState = FoldState<float>;
 
 inline FloatState state_of(float x) { return {x, 0.0f, 0.0f, 0.0f, 0.0f}; }
-inline FloatState state_of(Product x) { return {x.value, x.lost, float(x.exponent), 0.0f, 0.0f}; }
+inline FloatState state_of(ExtendedProduct x) { return {x.value, x.lost, float(x.exponent), 0.0f, 0.0f}; }
 inline FloatState state_of(Squares x) { return {x.sum, float(x.level), 0.0f, 0.0f, 0.0f}; }
-inline Product product_in(FloatState x) { return {x.first, x.second, int(x.third)}; }
+inline ExtendedProduct product_in(FloatState x) { return {x.first, x.second, int(x.third)}; }
 inline Squares squares_in(FloatState moments) { return {moments.second, int(moments.fifth)}; }
 
 // A reduction of floats: the states of no element and of one element, the merge of two states, the number of fields,

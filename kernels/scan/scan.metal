@@ -56,7 +56,7 @@ inline Carried<float> plus(Carried<float> a, Carried<float> b) {
 inline Carried<long> plus(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) + ulong(b.value)), 0, 0}; }
 
 inline Carried<float> times(Carried<float> a, Carried<float> b) {
-    Product product = multiplied({a.value, a.lost, a.exponent}, {b.value, b.lost, b.exponent});
+    ExtendedProduct product = multiplied({a.value, a.lost, a.exponent}, {b.value, b.lost, b.exponent});
     return {product.value, product.lost, product.exponent};
 }
 inline Carried<long> times(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) * ulong(b.value)), 0, 0}; }
@@ -107,7 +107,7 @@ inline long coefficient_lag() {
 
 inline Carried<float> carried_of(float x) {
     if (!is_product()) return {x, 0.0f, 0};
-    Product product = product_of(x);
+    ExtendedProduct product = product_of(x);
     return {product.value, product.lost, product.exponent};
 }
 inline Carried<long> carried_of(long x) { return {x, 0, 0}; }
@@ -120,7 +120,7 @@ inline Carried<float> weighted(float a, Carried<float> h) {
 inline Carried<long> weighted(long a, Carried<long> h) { return times({a, 0, 0}, h); }
 
 inline float shown(Carried<float> x) {
-    return is_product() ? rounded(Product{x.value, x.lost, x.exponent}) : x.value + x.lost;
+    return is_product() ? rounded(ExtendedProduct{x.value, x.lost, x.exponent}) : x.value + x.lost;
 }
 inline long shown(Carried<long> x) { return x.value; }
 

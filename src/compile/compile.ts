@@ -9,15 +9,18 @@ import { aFunction, aNumber, aPath, flag } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { capture } from "../observe/capture.ts";
+import { setCompiler } from "../observe/compiler.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
-import type { Tensor } from "../tensor/tensor.ts";
+import { Generator } from "../random/generator.ts";
+import { batchLevels } from "../tensor/batched.ts";
+import { Tensor } from "../tensor/tensor.ts";
 import { cpuSeam } from "./cpu_replay.ts";
 import { explain } from "./explain.ts";
 import { metalSeam } from "./metal/replay.ts";
 import { RUN_PLAINLY, type Seam, unsaved } from "./replay.ts";
 import { type CompileState, State } from "./state.ts";
-import { type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
+import { isPlain, type Layout, layoutOf, leavesOf, treeOf, valueIn } from "./tree.ts";
 import { Variant } from "./variant.ts";
 
 /** Options of {@link compile}. */
@@ -34,6 +37,12 @@ export interface CompileOptions {
    * Default true.
    */
   fuse?: boolean | undefined;
+  /**
+   * Whether to fuse operations even if this may change the last bits of results. On cpu, sums and other reductions of
+   * rows of 2 to 64 elements are fused; on metal, a generated kernel may compute a product and a sum with one rounding.
+   * Requires `fuse`. Default false.
+   */
+  fast?: boolean | undefined;
   /**
    * A folder to which the Metal Shading Language of generated kernels is written, one file per kernel. It is created if
    * necessary. Only programs on metal have generated kernels. Default: none is written.
@@ -67,7 +76,8 @@ const anyState: Kind<CompileState> = {
 
 const compileParameters = parameters("compile", {
   fn: operand(aFunction<(...values: never[]) => unknown>()),
-  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true), dump: named(aPath) },
+  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true), fast: named(flag, false) },
+  dump: named(aPath),
 });
 
 const saveParameters = parameters("CompiledFunction.save", { path: operand(aPath) });
@@ -115,6 +125,8 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
 /** Whether calls of the cpu dylib are recorded for `check:sanitize`, which cannot replay compiled programs. */
 const isRecorded = environment("ORCHARD_CPU_RECORD") !== undefined;
 
+setCompiler((fn, state) => compile(fn, { state: state as CompileState, variants: 1 }));
+
 class Compiled {
   /** The variants, the most recently used one first. */
   variants: Variant[] = [];
@@ -127,6 +139,7 @@ class Compiled {
     private readonly options: {
       readonly variants: number;
       readonly fuse: boolean;
+      readonly fast: boolean;
       readonly dump?: string | undefined;
     },
   ) {}
@@ -150,8 +163,33 @@ class Compiled {
     if (observer) return "operations are recorded";
     if (isRecorded) return "calls are recorded";
     if (whyUnavailable(backend) !== undefined) return `the ${backend} backend is not available`;
+    if (batchLevels.get().length > 0) return "vmap is active";
     for (let at = 0; at < values.length; at++) if (needsGradient(values[at])) return "an argument requires a gradient";
-    return this.state.unsupported();
+    return this.whyUncompared(values) ?? this.state.unsupported();
+  }
+
+  /**
+   * Returns why arguments can't be compared with recorded ones: an object such as a Map or a class's instance may have
+   * other contents in each call.
+   */
+  private whyUncompared(values: unknown): string | undefined {
+    if (typeof values !== "object" || values === null || Tensor.isTensor(values)) return undefined;
+    if (!Array.isArray(values) && !isPlain(values)) {
+      const isKnown = values instanceof Generator || this.state.has(values);
+      return isKnown ? undefined : `an argument is an object of ${values.constructor?.name ?? "a class"}`;
+    }
+    if (Array.isArray(values)) {
+      for (let at = 0; at < values.length; at++) {
+        const why = this.whyUncompared(values[at]);
+        if (why !== undefined) return why;
+      }
+      return undefined;
+    }
+    for (const key in values) {
+      const why = this.whyUncompared((values as Record<string, unknown>)[key]);
+      if (why !== undefined) return why;
+    }
+    return undefined;
   }
 
   /** Returns the variant for these arguments, and creates it if necessary. Returns a reason if they cannot have one. */
@@ -175,6 +213,7 @@ class Compiled {
       modes,
       seam,
       isFused: this.options.fuse,
+      isFast: this.options.fast,
       dump: this.options.dump,
     });
     made.mismatch(values, modes); // mismatch also finds the tensors in values

@@ -63,6 +63,7 @@ class CpuReplay extends Replay {
     readonly changes: number;
   }[];
   private readonly externals: readonly External[];
+  private readonly after: readonly (() => void)[];
   /** The first call that changes memory which outlives the function. */
   private readonly firstChange: number;
 
@@ -74,11 +75,12 @@ class CpuReplay extends Replay {
     const bySource = (source: Entry["source"]) => entries.filter((entry) => entry.source === source);
     const lasting = entries.filter(({ source, changes }) => changes > 0 && source !== "computed" && source !== "host");
     this.firstChange = Math.min(Infinity, ...lasting.map(({ first }) => first));
-    this.program = new Program(recording, results, options.isFused);
+    this.program = new Program(recording, results, options);
     this.externals = bySource("external").map(
       ({ storage, id, bytes, changes }): External => ({ storage: storage!, slot: id, bytes, changes, memory: null }),
     );
     this.created = [...results];
+    this.after = recording.after;
     this.entries = entries;
     this.inputs = bySource("input").map(({ id, index }) => ({ slot: id, index }));
     this.gradientSlots = bySource("gradient").map(({ id, index, changes }) => ({ slot: id, index, changes }));
@@ -87,6 +89,11 @@ class CpuReplay extends Replay {
   override bind(): boolean {
     for (let at = 0; at < this.externals.length; at++)
       if (!bindExternal(this.externals[at]!, this.program.addresses)) return false;
+    for (const { bytes, contents } of this.program.lives) {
+      const next = contents();
+      if (!next) return false;
+      bytes.set(new Uint8Array(next.buffer, next.byteOffset, next.byteLength));
+    }
     return true;
   }
 
@@ -113,6 +120,7 @@ class CpuReplay extends Replay {
     }
     for (const { storage, changes } of this.externals) storage.version += changes;
     for (const { index, changes } of this.gradientSlots) this.parameters[index]!.grad!.storage.version += changes;
+    for (const run of this.after) run();
     return this.finish(found, created);
   }
 
@@ -145,6 +153,7 @@ class CpuReplay extends Replay {
   /** Describes the program for a file. @throws {CompileError} `unsaved` */
   override describe(): SavedParts {
     const { program, externals } = this;
+    if (program.lives.length > 0) throw unsaved("it continues a cache of keys and values");
     if (program.steps.length > 0) throw unsaved("it calls step() of an optimizer");
     if (this.gradientSlots.length > 0 || this.changesGradients) throw unsaved("it sets gradients");
     const slots = new Map<number, SavedSlot>();
@@ -187,6 +196,7 @@ function writeSteps({ steps, blocks, scalars }: Program): void {
 
 /** Sets the address of a tensor whose memory may have been replaced. Returns false if it no longer fits. */
 function bindExternal(external: External, addresses: Float64Array): boolean {
+  if (external.storage.isReleased || external.storage.isClosed) return false;
   const { memory } = external.storage;
   if (memory === external.memory) return true;
   if (memory.device !== "host") return false;

@@ -7,7 +7,9 @@ import type { Tracking } from "./tracking.ts";
 
 /** Returns how two recordings differ; undefined if they are equal except for the numbers that a replay recomputes. */
 export function difference(a: Recording, b: Recording): string | undefined {
-  const live = liveStorages(b);
+  const scalars = liveStorages(b);
+  const live = new Set(b.entries.filter(({ storage }) => scalars.has(storage)));
+  for (const entry of b.liveContentsOf().keys()) live.add(entry);
   for (const [at, call] of b.calls.entries()) {
     const before = a.calls[at];
     if (before?.call.ordinal !== call.call.ordinal || before.call.rows !== call.call.rows)
@@ -17,7 +19,7 @@ export function difference(a: Recording, b: Recording): string | undefined {
   }
   if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
   for (const [at, entry] of b.entries.entries())
-    if (!live.has(entry.storage) && !sameBytes(entry.contents, a.entries[at]?.contents ?? null))
+    if (!live.has(entry) && !sameBytes(entry.contents, a.entries[at]?.contents ?? null))
       return "a result that JavaScript computes changes";
   const counts = ({ steps, draws, scalars }: Recording) => [
     ...scalars.map(({ step }) => `number of step ${step}`),
@@ -58,7 +60,7 @@ function blockDifference(a: RecordedCall, b: RecordedCall, except: ReadonlySet<n
 export const liveStorages = ({ scalars }: Tracking): ReadonlySet<Storage | null> =>
   new Set(scalars.map(({ storage }) => storage));
 
-function operandDifference(a: RecordedCall, b: RecordedCall, live: ReadonlySet<Storage | null>): string | undefined {
+function operandDifference(a: RecordedCall, b: RecordedCall, live: ReadonlySet<Entry>): string | undefined {
   for (const [at, entry] of b.operands.entries()) {
     const before = a.operands[at];
     if (!entry !== !before) return "an operand is sometimes omitted";
@@ -68,10 +70,10 @@ function operandDifference(a: RecordedCall, b: RecordedCall, live: ReadonlySet<S
   return undefined;
 }
 
-function entryDifference(a: Entry, b: Entry, live: ReadonlySet<Storage | null>): string | undefined {
+function entryDifference(a: Entry, b: Entry, live: ReadonlySet<Entry>): string | undefined {
   if (a.source !== b.source || a.index !== b.index || a.id !== b.id || a.bytes !== b.bytes)
     return "an operand comes from another place in each call";
-  if (!live.has(b.storage) && (!sameBytes(a.contents, b.contents) || !sameBytes(a.after, b.after)))
+  if (!live.has(b) && (!sameBytes(a.contents, b.contents) || !sameBytes(a.after, b.after)))
     return "a value that JavaScript computes changes from call to call";
   if (b.source === "external" && a.storage !== b.storage) return "a tensor of the surrounding code was replaced";
   return a.changes === b.changes ? undefined : "the number of changes in place differs";

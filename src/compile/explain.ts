@@ -12,9 +12,11 @@ function describe({ program, replays, why }: Variant): string {
   const { calls, performed, arenaBytes, bytesMoved } = program;
   const fusions = performed.filter(({ length }) => length > 1);
   const fused = fusions.reduce((sum, { length }) => sum + length, 0);
+  const unused = calls.length - performed.flat().length;
   return (
-    `${calls.length} calls, ${fused} of them fused into ${fusions.length}; ${bytesMoved.plain} bytes of operands, ` +
-    `${bytesMoved.fused} with fusion; arena ${arenaBytes} bytes; ${replays} replays`
+    `${calls.length} calls, ${fused} of them fused into ${fusions.length}${unused > 0 ? `, ${unused} unused` : ""}; ` +
+    `${bytesMoved.plain} bytes of operands, ${bytesMoved.fused} with fusion; arena ${arenaBytes} bytes; ` +
+    `${replays} replays`
   );
 }
 

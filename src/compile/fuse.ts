@@ -28,11 +28,23 @@ const PIECE = 2048;
 /** Smaller results fit the L1 cache as a whole; then pieces would only add calls. */
 const LEAST_ELEMENTS = 2 * PIECE;
 
-/** Returns the chains of at least two calls. @param results the entries that outlive the function */
-export function fuse({ calls }: Recording, results: ReadonlySet<Entry>): Fusion[] {
+export interface FuseOptions {
+  /** The entries that outlive the function. */
+  readonly results: ReadonlySet<Entry>;
+  /** The indices of the calls to perform. */
+  readonly needed: ReadonlySet<number>;
+  /** Whether the last bits of results may change. */
+  readonly isFast: boolean;
+}
+
+/** Returns the chains of at least two calls. */
+export function fuse({ calls }: Recording, { results, needed, isFast }: FuseOptions): Fusion[] {
   const fusions: Fusion[] = [];
   for (let at = 0; at < calls.length; at++) {
-    const found = linksOf(calls[at]!).map((first) => chainFrom(calls, at, first));
+    if (!needed.has(at)) continue;
+    const end = calls.findIndex((_, next) => next > at && !needed.has(next));
+    const following = end < 0 ? calls : calls.slice(0, end);
+    const found = linksOf(calls[at]!, { isFast }).map((first) => chainFrom(following, at, first, isFast));
     const longest = found.reduce<readonly Link[]>((best, links) => (links.length > best.length ? links : best), []);
     if (longest.length < 2) continue;
     fusions.push(fusionOf(calls, at, longest, results));
@@ -42,12 +54,12 @@ export function fuse({ calls }: Recording, results: ReadonlySet<Entry>): Fusion[
 }
 
 /** Returns the links of successive calls that continue a chain. */
-function chainFrom(calls: readonly RecordedCall[], at: number, first: Link): Link[] {
+function chainFrom(calls: readonly RecordedCall[], at: number, first: Link, isFast: boolean): Link[] {
   const links: Link[] = [];
   if (first.units * first.width < LEAST_ELEMENTS) return links;
   for (let next = at; next < calls.length; next++) {
     const fits = ({ units, width }: Link) => units === first.units && width === first.width;
-    const link = next === at ? first : linksOf(calls[next]!, first.width).find(fits);
+    const link = next === at ? first : linksOf(calls[next]!, { width: first.width, isFast }).find(fits);
     if (!link || !isFree(calls, at, links, link)) break;
     links.push(link);
   }

@@ -38,7 +38,7 @@ const elementwise: ReadonlySet<string> = new Set(["unary", "binary", "ternary", 
 const folds = ["sum", "mean", "amax", "amin", "logsumexp", "norm2"] as const;
 
 const MOST_WIDTH = 8192;
-const LEAST_FOLDED = 65;
+const LEAST_FOLDED = { exact: 65, fast: 2 } as const;
 
 /** A loop over axes: its shape, and the strides of each operand. */
 interface Nest {
@@ -46,15 +46,18 @@ interface Nest {
   readonly strides: readonly (readonly number[])[];
 }
 
-/**
- * Returns the ways to compute a call by units: by elements, and by rows.
- *
- * @param width the length of rows. Default: of the call's last axis
- */
-export function linksOf(call: RecordedCall, width?: number): Link[] {
+interface LinkOptions {
+  /** The length of rows. Default: of the call's last axis. */
+  readonly width?: number;
+  /** Whether the last bits of results may change. */
+  readonly isFast: boolean;
+}
+
+/** Returns the ways to compute a call by units: by elements, and by rows. */
+export function linksOf(call: RecordedCall, { width, isFast }: LinkOptions): Link[] {
   const { name } = call.call.description;
   if (call.call.rows > 0) return [];
-  if (name === "reduce") return foldOf(call, width);
+  if (name === "reduce") return foldOf(call, isFast ? LEAST_FOLDED.fast : LEAST_FOLDED.exact, width);
   const result = call.operands.at(-1);
   if (
     !elementwise.has(name) ||
@@ -177,7 +180,7 @@ function link(
 }
 
 /** A reduction of dense rows to one element each. */
-function foldOf(recorded: RecordedCall, given?: number): Link[] {
+function foldOf(recorded: RecordedCall, least: number, given?: number): Link[] {
   const { block, call, operands } = recorded;
   const at = (name: string): number => call.description.fields.find((field) => field.name === name)!.offset;
   const ordinals = nativeOrdinals("Reduction");
@@ -189,7 +192,7 @@ function foldOf(recorded: RecordedCall, given?: number): Link[] {
   const reduced = nestIn(block, reducedAt, 1);
   const width = product(reduced.shape);
   const units = product(kept.shape);
-  if (width < LEAST_FOLDED || width > MOST_WIDTH || (given !== undefined && given !== width)) return [];
+  if (width < least || width > MOST_WIDTH || (given !== undefined && given !== width)) return [];
   if (stepOf(reduced.shape, reduced.strides[0]!) !== 1) return [];
   const [from, to] = kept.strides.map((list) => stepOf(kept.shape, list));
   if (from !== width || to !== 1) return [];

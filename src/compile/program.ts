@@ -3,15 +3,18 @@ import { ptr } from "bun:ffi";
 import type { cpuLibrary } from "../backend/cpu/loader.ts";
 import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
 import { type Lifetime, placeInArena } from "./arena.ts";
+import { accessesOf, neededCalls } from "./dead.ts";
 import { rowPlaces } from "./difference.ts";
 import { type Fusion, fuse } from "./fuse.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
-import type { ProgramDraw, ProgramFacts } from "./replay.ts";
+import type { ProgramDraw, ProgramFacts, ReplayOptions } from "./replay.ts";
 import type { Step } from "./tracking.ts";
 import { scalarArray } from "./tracking.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
 const Code = { call: 0, check: 1, fused: 2 } as const;
+
+type Fusing = Pick<ReplayOptions, "isFused" | "isFast">;
 
 /** The rows of a call with coefficients, and their positions in the program's blocks. */
 interface LiveRows {
@@ -48,8 +51,12 @@ export class Program implements ProgramFacts {
     readonly value: () => number;
     readonly target: Float32Array | Float64Array;
   }[];
+  /** The buffers whose contents each replay recomputes. */
+  readonly lives: readonly { readonly bytes: Uint8Array; readonly contents: () => NodeJS.TypedArray | undefined }[];
   readonly sources = [];
   private readonly fusions: readonly Fusion[];
+  /** The indices of the calls whose results are needed. */
+  private readonly needed: ReadonlySet<number>;
   readonly arenaBytes: number;
   /** Bytes that the calls read and write, counted by operand, without and with fusion. */
   readonly bytesMoved: { readonly plain: number; readonly fused: number };
@@ -63,12 +70,14 @@ export class Program implements ProgramFacts {
   private readonly stopped = new Float64Array(1);
 
   /** @param results the entries whose memory is new in each replay */
-  constructor(recording: Recording, results: ReadonlySet<Entry>, isFused: boolean) {
+  constructor(recording: Recording, results: ReadonlySet<Entry>, { isFused, isFast }: Fusing) {
     const { calls, entries } = recording;
     this.calls = calls;
-    this.fusions = isFused ? fuse(recording, results) : [];
+    const isLasting = (entry: Entry) => results.has(entry);
+    this.needed = isFused ? neededCalls(calls.map(accessesOf), isLasting) : new Set(calls.keys());
+    this.fusions = isFused ? fuse(recording, { results, needed: this.needed, isFast }) : [];
     const ofFusion = new Map(this.fusions.flatMap(({ calls: chain }) => chain.map((call) => [call, chain] as const)));
-    const single = (call: number) => (ofFusion.has(call) ? [] : [[call]]);
+    const single = (call: number) => (ofFusion.has(call) || !this.needed.has(call) ? [] : [[call]]);
     this.performed = calls.flatMap((_, at) => (ofFusion.get(at)?.[0] === at ? [ofFusion.get(at)!] : single(at)));
     const local = new Set(this.fusions.flatMap(({ locals }) => [...locals.keys()]));
     const doubles = this.placeBlocks();
@@ -78,12 +87,16 @@ export class Program implements ProgramFacts {
       for (const [at, call] of chain.entries())
         for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
     const scalars = recording.liveEntries(entries);
-    const arrays = entries.filter(({ source }) => source === "array");
+    const lives = recording.liveContentsOf();
+    const arrays = entries.filter((entry) => entry.source === "array" && !lives.has(entry));
     this.addresses = new Float64Array(entries.length + arrays.length + 1);
     for (const [at, entry] of arrays.entries()) this.place(entries.length + at, entry.after!, false);
     for (const entry of entries)
       if (entry.contents && !results.has(entry)) this.place(entry.id, entry.contents, changesIn(entry));
-    const inArena = entries.filter((each) => each.source === "computed" && !results.has(each) && !local.has(each));
+    const used = new Set(calls.flatMap(({ operands }, at) => (this.needed.has(at) ? operands : [])));
+    const inArena = entries.filter(
+      (each) => each.source === "computed" && !results.has(each) && !local.has(each) && used.has(each),
+    );
     const { offsets, bytes } = placeInArena(inArena.map((entry) => lifetimeOf(entry, this.fusions)));
     this.arenaBytes = bytes;
     this.offsets = new Map(inArena.map(({ id }, at) => [id, offsets[at]!]));
@@ -100,15 +113,17 @@ export class Program implements ProgramFacts {
         places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
       })),
     }));
+    const bytesOf = (entry: Entry) => this.buffers.find(({ slot }) => slot === entry.id)!.bytes;
+    this.lives = [...lives].map(([entry, contents]) => ({ bytes: bytesOf(entry), contents }));
     this.scalars = scalars.map(({ step, isDouble, value, entry }) => {
-      const { bytes } = this.buffers.find(({ slot }) => slot === entry.id)!;
-      return { step, value, target: scalarArray(isDouble, bytes.buffer as ArrayBuffer) };
+      return { step, value, target: scalarArray(isDouble, bytesOf(entry).buffer as ArrayBuffer) };
     });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
       ...{ generator, ahead },
       places: places.map(({ call, at }) => this.starts[call]! + at),
     }));
-    this.bytesMoved = movedBytes(calls, local);
+    const performed = calls.filter((_, at) => this.needed.has(at));
+    this.bytesMoved = { plain: movedBytes(calls, new Set()), fused: movedBytes(performed, local) };
   }
 
   private placeBlocks(): number {
@@ -133,6 +148,7 @@ export class Program implements ProgramFacts {
     const fusionAt = new Map(this.fusions.map((fusion) => [fusion.calls[0]!, fusion]));
     for (let at = 0; at < this.calls.length; at++) {
       const fusion = fusionAt.get(at);
+      if (!this.needed.has(at)) continue;
       this.firstCalls.push(at);
       if (fusion) {
         words.push(Code.fused, ...this.fusedWords(fusion));
@@ -207,12 +223,9 @@ const outcome = { status: 0, call: 0 };
 
 type Native = ReturnType<typeof cpuLibrary>["native"];
 
-function movedBytes(calls: readonly RecordedCall[], local: ReadonlySet<Entry>): { plain: number; fused: number } {
-  let [plain, fused] = [0, 0];
-  for (const { operands } of calls)
-    for (const entry of operands) {
-      plain += entry?.bytes ?? 0;
-      if (entry && !local.has(entry)) fused += entry.bytes;
-    }
-  return { plain, fused };
+/** Returns the bytes of the operands of calls, except for those in buffers of a chain. */
+function movedBytes(calls: readonly RecordedCall[], local: ReadonlySet<Entry>): number {
+  let bytes = 0;
+  for (const { operands } of calls) for (const entry of operands) if (entry && !local.has(entry)) bytes += entry.bytes;
+  return bytes;
 }

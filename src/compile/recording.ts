@@ -51,6 +51,8 @@ export class Recording extends Tracking {
   readonly calls: RecordedCall[] = [];
   readonly entries: Entry[] = [];
   private readonly byStorage = new Map<Storage, Entry>();
+  /** Arrays whose contents each replay recomputes. */
+  private readonly liveArrays = new Map<Entry, () => NodeJS.TypedArray | undefined>();
   private readonly hostWritten = new Set<Storage>();
   private isInCall = false;
 
@@ -124,9 +126,24 @@ export class Recording extends Tracking {
     return { ...plain, source: "computed" };
   }
 
-  private arrayEntry({ buffer, byteOffset, byteLength }: NodeJS.TypedArray, call: number): Entry {
+  private arrayEntry(array: NodeJS.TypedArray, call: number): Entry {
+    const { buffer, byteOffset, byteLength } = array;
     const contents = new Uint8Array(buffer, byteOffset, byteLength).slice();
-    return this.add({ source: "array", index: 0, bytes: byteLength, contents, storage: null, version: 0, first: call });
+    const plain = { source: "array", index: 0, bytes: byteLength, storage: null, version: 0 } as const;
+    const entry = this.add({ ...plain, contents, first: call });
+    const live = this.contents.get(array);
+    if (live) this.liveArrays.set(entry, live);
+    return entry;
+  }
+
+  /** Returns the entries whose contents each replay recomputes, and how. */
+  liveContentsOf(): Map<Entry, () => NodeJS.TypedArray | undefined> {
+    const found = new Map(this.liveArrays);
+    for (const entry of this.entries) {
+      const live = entry.storage && this.contents.get(entry.storage);
+      if (live) found.set(entry, live);
+    }
+    return found;
   }
 
   private sawArray(operand: unknown, entry: Entry | null): void {

@@ -48,6 +48,8 @@ export interface Taken<Recording extends Recorded = Recorded> {
   readonly snapshot: StateSnapshot;
   readonly result: Tree<ResultLeaf>;
   readonly gradients: readonly GradientChange[];
+  /** The indices of the arguments that the function disposes of. */
+  readonly disposed: readonly number[];
 }
 
 /** A backend whose calls can be recorded and replayed. */
@@ -71,6 +73,8 @@ export interface Seam<Recording extends Recorded = Recorded> {
 export interface ReplayOptions {
   readonly parameters: readonly Tensor[];
   readonly isFused: boolean;
+  /** Whether fusion may change the last bits of results. */
+  readonly isFast: boolean;
 }
 
 /** The text of a generated kernel. */

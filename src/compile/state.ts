@@ -5,6 +5,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { reading } from "../core/parameters.ts";
+import { KeyValueCache } from "../nn/cache/cache.ts";
 import { hasHooks } from "../nn/layers/hooks.ts";
 import { Module } from "../nn/layers/module.ts";
 import type { LearningRate } from "../optim/groups.ts";
@@ -18,8 +19,11 @@ interface AnyOptimizer {
   zeroGrad(): void;
 }
 
-/** State that a compiled function may change: modules, optimizers and tensors, in arrays at any depth. */
-export type CompileState = Module | AnyOptimizer | Tensor | readonly CompileState[];
+/**
+ * State that a compiled function may change: modules, optimizers, tensors, and caches of keys and values, in arrays at
+ * any depth.
+ */
+export type CompileState = Module | AnyOptimizer | Tensor | KeyValueCache | readonly CompileState[];
 
 /** An optimizer whose step can be compiled. */
 export type StateOptimizer = Optimizer<LearningRate>;
@@ -39,6 +43,7 @@ const MOST_DEPTH = 100;
 export class State {
   readonly modules: readonly Module[];
   readonly optimizers: readonly StateOptimizer[];
+  readonly caches: readonly KeyValueCache[];
   /** Tensors given directly. */
   private readonly given: readonly Tensor[];
 
@@ -46,6 +51,7 @@ export class State {
   constructor(values: unknown) {
     const modules = new Set<Module>();
     const optimizers = new Set<StateOptimizer>();
+    const caches = new Set<KeyValueCache>();
     const given = new Set<Tensor>();
     const visit = (value: unknown, depth: number): void => {
       if (Array.isArray(value) && depth < MOST_DEPTH) {
@@ -53,11 +59,18 @@ export class State {
         for (let at = 0; at < value.length; at++) visit(value[at], depth + 1);
       } else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
       else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value as StateOptimizer);
+      else if (value instanceof KeyValueCache) caches.add(value);
       else if (Tensor.isTensor(value)) given.add(value);
       else throw stateError(value);
     };
     reading("compile", () => visit(values, 0));
     [this.modules, this.optimizers, this.given] = [[...modules], [...optimizers], [...given]];
+    this.caches = [...caches];
+  }
+
+  /** Whether an object is a module, an optimizer or a cache of the state. */
+  has(value: object): boolean {
+    return [this.modules, this.optimizers, this.caches].some((objects: readonly object[]) => objects.includes(value));
   }
 
   /** Parameters and buffers of modules, parameters of optimizers, and given tensors. */
@@ -69,6 +82,11 @@ export class State {
     }
     for (const { slots } of this.optimizers) for (const { parameter } of slots) found.add(parameter);
     return found;
+  }
+
+  /** The keys and values in caches. They may be replaced between calls. */
+  cachedTensors(): Tensor[] {
+    return this.caches.flatMap(({ layers }) => layers.flatMap((layer) => layer.tensors()));
   }
 
   /** The state tensors of optimizers. */

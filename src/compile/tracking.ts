@@ -51,6 +51,9 @@ export abstract class Tracking implements Capture {
   readonly draws: Draw[] = [];
   readonly steps: Step[] = [];
   readonly scalars: LiveScalar[] = [];
+  /** The recomputed contents of storages and arrays. */
+  readonly contents = new Map<object, () => NodeJS.TypedArray | undefined>();
+  readonly after: (() => void)[] = [];
   protected readonly firstSerial = Storage.nextSerial;
   /** The draws by the first word of their keys. */
   protected readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
@@ -112,6 +115,14 @@ export abstract class Tracking implements Capture {
 
   liveScalar(storage: object, isDouble: boolean, value: () => number): void {
     this.scalars.push({ step: this.steps.length - 1, storage: storage as Storage, isDouble, value });
+  }
+
+  liveContents(target: object, contents: () => NodeJS.TypedArray | undefined): void {
+    this.contents.set(target, contents);
+  }
+
+  afterwards(run: () => void): void {
+    this.after.push(run);
   }
 
   /** Returns the live scalars with their entries. Scalars that no call accesses are omitted. */

@@ -23,7 +23,7 @@ export type Tree<Leaf> =
   | { readonly kind: "object"; readonly keys: readonly string[]; readonly items: readonly Tree<Leaf>[] }
   | { readonly kind: "value"; readonly value: unknown };
 
-const isPlain = (value: object): boolean => {
+export const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 };
@@ -77,6 +77,7 @@ export const hasLayout = (tensor: Tensor, { dtype, shape, strides }: Omit<Layout
 export function mismatch(tree: Tree<Layout>, value: unknown, found: Tensor[], path = "argument"): string | undefined {
   if (tree.kind === "leaf") {
     if (!Tensor.isTensor(value)) return `${path} is not a tensor`;
+    if (value.isDisposed) return `${path} was disposed of`;
     if (!hasLayout(value, tree.leaf)) return `${path} is ${describe(value)}, expected ${describe(tree.leaf)}`;
     found.push(value);
     return undefined;

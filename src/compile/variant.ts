@@ -31,6 +31,7 @@ export interface VariantOptions {
   readonly inputs: Tree<Layout>;
   readonly modes: number;
   readonly isFused: boolean;
+  readonly isFast: boolean;
   /** The folder for the sources of generated kernels. */
   readonly dump: string | undefined;
   readonly seam: Seam;
@@ -81,17 +82,17 @@ export class Variant {
     if (modes !== options.modes) return "the backend, noGrad or strict mode differs";
     const why = mismatch(options.inputs, values, found) ?? options.seam.whyUnfit(found, this.layouts);
     if (why !== undefined) return why;
-    const { compiled } = this;
-    if (!compiled) return undefined;
-    const changed = compiled.snapshot.changed();
+    const taken = this.compiled ?? this.last;
+    if (!taken) return undefined;
+    const changed = this.compiled?.snapshot.changed();
     if (changed !== undefined) return `${changed} has changed`;
     for (let at = 0; at < this.parameters.length; at++) {
       const { grad } = this.parameters[at]!;
-      const { before } = compiled.gradients[at]!;
+      const { before } = taken.gradients[at]!;
       if (grad === null ? before !== null : before === null || !isGradientLike(grad, before))
         return "the gradient of a parameter has another layout";
     }
-    return this.replay!.bind() ? undefined : "the memory of a tensor has changed";
+    return !this.compiled || this.replay!.bind() ? undefined : "the memory of a tensor has changed";
   }
 
   /** Runs the function for a call that fits: records it, or replays the recording. */
@@ -101,7 +102,9 @@ export class Variant {
     if (this.whyRecorded !== undefined) return RUN_PLAINLY;
     if (!this.replay) return this.record(values);
     const result = this.replay.run(this.found);
-    if (result !== RUN_PLAINLY) this.replays++;
+    if (result === RUN_PLAINLY) return result;
+    this.replays++;
+    for (const at of this.compiled!.disposed) this.found[at]!.dispose();
     return result;
   }
 
@@ -115,12 +118,11 @@ export class Variant {
     this.recordings++;
     this.whyNever = taken.recording.why;
     if (this.whyNever !== undefined) return taken.value;
-    const { seam, isFused, dump } = this.options;
+    const { seam, isFused, isFast, dump } = this.options;
     const why = this.last ? (taken.recording.unstable ?? differenceOf(this.last, taken, seam)) : "it has run once";
     if (why === undefined) {
-      this.replay = seam.compile(taken, { parameters: this.parameters, isFused });
-      this.replay.bind();
-      this.compiled = taken;
+      this.replay = seam.compile(taken, { parameters: this.parameters, isFused, isFast });
+      this.compiled = taken; // the next call binds memory: the function may have removed gradients
       if (dump !== undefined) dumpSources(dump, this.replay.program.sources);
     }
     this.why = why ?? "";
@@ -176,13 +178,16 @@ export class Variant {
     const leafOf = (tensor: Tensor): ResultLeaf => this.resultLeaf(recording, tensor, stand);
     const result = treeOf(value, leafOf);
     const returned = this.returned(value, stand, originals);
+    const disposed = [...stand.keys()].filter((at) => stand[at]!.isDisposed);
     for (const tensor of stand) tensor.dispose();
-    return { recording, value: returned, snapshot: this.state.snapshot(), result, gradients };
+    for (const at of disposed) originals[at]!.dispose();
+    return { recording, value: returned, snapshot: this.state.snapshot(), result, gradients, disposed };
   }
 
   /** The storages that the function may change. */
   private allowedStorages(): Set<Storage> {
-    const tensors = [...this.state.tensors(), ...this.state.optimizerTensors()];
+    const { state } = this;
+    const tensors = [...state.tensors(), ...state.optimizerTensors(), ...state.cachedTensors()];
     return new Set(tensors.map(({ storage }) => storage));
   }
 
@@ -229,6 +234,7 @@ function differenceOf(before: Taken, after: Taken, { difference }: Seam): string
   const tensors = ({ result }: Taken) =>
     leavesOf(result).map((leaf) => (leaf.from === "tensor" ? leaf.tensor.storage : null));
   if (results[0] !== results[1]) return "the results or the gradients differ";
+  if (String(before.disposed) !== String(after.disposed)) return "the disposed arguments differ";
   const [first, second] = [tensors(before), tensors(after)];
   if (first.some((storage, at) => storage !== second[at])) return "another tensor of the surrounding code is returned";
   return difference(before.recording, after.recording);

@@ -69,6 +69,14 @@ export interface Capture {
    */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**
+   * Each replay recomputes the contents of a storage or an array that was created during the recording.
+   *
+   * @param contents returns undefined if the recording does not fit, so that the function is recorded again
+   */
+  liveContents(target: object, contents: () => NodeJS.TypedArray | undefined): void;
+  /** Each replay also does this after its calls. */
+  afterwards(run: () => void): void;
+  /**
    * Announces that a kernel writes the position of the first invalid element, which the host checks after the call.
    *
    * @param errorAt returns the error for a position; undefined if there is none

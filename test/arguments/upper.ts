@@ -180,7 +180,10 @@ export const calls: Calls = {
   keep: [orchard.keep as Call, () => [zeros([2])]],
   compile: [
     orchard.compile as Call,
-    () => [(x: orchard.Tensor) => x, { state: [new nn.Linear(2, 2)], variants: 2, fuse: false, dump: folder }],
+    () => [
+      (x: orchard.Tensor) => x,
+      { state: [new nn.Linear(2, 2)], variants: 2, fuse: false, fast: true, dump: folder },
+    ],
   ],
   "CompiledFunction.save": [
     (...values) => {

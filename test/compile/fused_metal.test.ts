@@ -148,6 +148,45 @@ describe("a product, the normalization of its rows and a product of them are one
   );
 });
 
+describe("the gradients of a weight and of a bias read the same gradient in one dispatch", () => {
+  test.each([
+    [40, 48, 72, "float32"],
+    [33, 70, 19, "float32"],
+    [120, 33, 100, "float16"],
+    [9, 260, 31, "bfloat16"],
+  ] as const)("%p rows, %p to %p, %s", (rows, inputs, outputs, dtype) =>
+    withBackend("metal", () => {
+      const drawn = (...shape: number[]): Tensor => randn(shape).to(dtype);
+      const draw = () => ({ gradient: drawn(rows, outputs), x: drawn(rows, inputs), other: drawn(rows, outputs) });
+      type Drawn = ReturnType<typeof draw>;
+      const both = ({ gradient, x }: Drawn) => [gradient.transpose(0, 1).matmul(x), gradient.sum(0)];
+      expect(compared(both, draw)).toEqual({ plain: 2, compiled: 1 });
+      const apart = ({ gradient, x, other }: Drawn) => [gradient.transpose(0, 1).matmul(x), other.sum(0)];
+      expect(compared(apart, draw)).toEqual({ plain: 2, compiled: 2 });
+    }),
+  );
+});
+
+test("a product is not stored apart from its normalized rows if nothing else reads it", () =>
+  withBackend("metal", () => {
+    const draw = () => ({ x: randn([40, 24]), weight: randn([96, 24]), scale: randn([96]) });
+    type Drawn = ReturnType<typeof draw>;
+    const both = ({ x, weight, scale }: Drawn) => {
+      const product = orchard.linear(x, weight);
+      return [orchard.rmsNorm(product, [96], { weight: scale }), product];
+    };
+    const onlyRows = (values: Drawn) => both(values).slice(0, 1);
+    const bytesOf = (fn: (values: Drawn) => readonly Tensor[]) => {
+      expect(compared(fn, draw).compiled).toBe(1);
+      const compiled = compile(fn);
+      for (let call = 0; call < 3; call++) compiled(draw());
+      const [, plain, fused] = / (\d+) bytes of operands, (\d+) with fusion/.exec(compiled.explain())!;
+      return Number(plain) - Number(fused);
+    };
+    const bytes = 4 * 40 * 96;
+    expect([bytesOf(onlyRows), bytesOf(both)]).toEqual([2 * bytes, bytes]);
+  }));
+
 test("a product of normalized rows whose sum reads rows of other threadgroups is a separate dispatch", () =>
   withBackend("metal", () => {
     const draw = () => ({ x: randn([64, 24]), weight: randn([64, 24]), second: randn([64, 64]), scale: randn([64]) });

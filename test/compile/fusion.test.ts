@@ -1,11 +1,12 @@
 /** Fused chains of elementwise operations, drawn: the bits match plain calls. */
 import { describe, expect, test } from "bun:test";
+import { metalContext } from "../../src/backend/metal/context.ts";
 import * as orchard from "../../src/index.ts";
 import { compile, type Tensor, withBackend } from "../../src/index.ts";
 import { hash, Random } from "../ops/samples.ts";
 import { repeats } from "../support/repeats.ts";
 
-const { tensor } = orchard;
+const { randn, tensor } = orchard;
 
 type Step = (values: readonly Tensor[]) => Tensor;
 
@@ -177,4 +178,100 @@ test("a chain that divides integers by zero in a replay throws the plain error",
     expect(() => compiled(all(7), last)).toThrow("zero");
     expect(compiled(all(7), all(2)).select(0, 0).item()).toBe(8);
   });
+});
+
+describe("operations whose results nothing reads", () => {
+  test.each(["cpu", "metal"] as const)("%s: are not performed, except for those that may throw", (backend) =>
+    withBackend(backend, () => {
+      const program = (fn: (x: Tensor) => unknown, options = {}) => {
+        const compiled = compile(fn, options);
+        const plain: unknown[] = [];
+        const results: unknown[] = [];
+        for (let call = 0; call < 5; call++) {
+          const x = randn([70, 70]);
+          orchard.manualSeed(call);
+          plain.push(listed(fn(x)));
+          orchard.manualSeed(call);
+          results.push(listed(compiled(x)));
+        }
+        expect(results).toEqual(plain);
+        return compiled
+          .explain()
+          .split("\n")
+          .filter((line) => line.startsWith("  ")).length;
+      };
+      const unread = (x: Tensor) => {
+        x.exp().sum(1);
+        orchard.softmax(x.matmul(x), -1).mul(2);
+        orchard.rand([3]).add(1);
+        const y = x.clone();
+        y.add_(1);
+        return [x.sum(0), y.narrow(0, 1, 2)];
+      };
+      const [needed, all] = [program(unread), program(unread, { fuse: false })];
+      expect(all - needed).toBeGreaterThanOrEqual(6);
+      const indices = tensor([0, 1], { dtype: "int64" });
+      const checked = compile((x: Tensor, at: Tensor) => {
+        orchard.embedding(at, x);
+        return x.add(1);
+      });
+      const divided = compile((a: Tensor, b: Tensor) => {
+        a.floorDivide(b);
+        return a.add(b);
+      });
+      const [a, b] = [tensor([4, 6], { dtype: "int32" }), tensor([2, 3], { dtype: "int32" })];
+      for (let call = 0; call < 4; call++) [checked(randn([2, 2]), indices), divided(a, b)];
+      expect(() => listed(checked(randn([2, 2]), indices.add(1)))).toThrow("indices");
+      if (backend === "cpu") expect(() => divided(a, b.mul(0))).toThrow("zero");
+    }),
+  );
+});
+
+const listed = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_, each) => (orchard.Tensor.isTensor(each) ? each.toArray() : each)));
+
+describe("fast: fusions that may change the last bits", () => {
+  const largest = (x: Tensor) => x.abs().amax().item() as number;
+
+  /** The largest error of a function's results against float64, of plain and of fast calls. */
+  function errorsOf(fn: (x: Tensor) => Tensor, x: Tensor) {
+    const fast = compile(fn, { fast: true });
+    const exact = compile(fn);
+    for (let call = 0; call < 3; call++) [fast(x), exact(x)];
+    expect(bits([exact(x)])).toEqual(bits([fn(x)]));
+    const wanted = withBackend("cpu", () => fn(x.to("float64")));
+    const errorOf = (got: Tensor) => withBackend("cpu", () => largest(got.to("float64").sub(wanted)));
+    return { plain: errorOf(fn(x)), fast: errorOf(fast(x)), scale: largest(wanted), fastText: fast.explain() };
+  }
+
+  test.each([2, 7, 16, 40, 64])("cpu: rows of %p elements are reduced in a chain", (width) =>
+    withBackend("cpu", () => {
+      const norm = (x: Tensor) => {
+        const centered = x.sub(x.mean(-1, true));
+        return centered.mul(centered.square().mean(-1, true).add(1e-5).rsqrt());
+      };
+      const { plain, fast, scale, fastText } = errorsOf(norm, randn([9000 / width + 3000, width].map(Math.ceil)));
+      expect(fast).toBeLessThanOrEqual(2 * plain + 2 ** -23 * scale);
+      expect(fastText).toMatch(/[6-9] of them fused into 1/);
+    }),
+  );
+
+  test("metal: a product and a sum round once, if the compiler contracts them", () =>
+    withBackend("metal", () => {
+      metalContext().configure("contract", true);
+      try {
+        const polynomial = (x: Tensor) => x.mul(x).add(x).mul(x).add(x.mul(3)).mul(x).sub(x);
+        const { plain, fast, scale } = errorsOf(polynomial, randn([64, 65]));
+        expect(fast).toBeLessThanOrEqual(2 * plain + 2 ** -23 * scale);
+        const [exact, contracted] = [{}, { fast: true }].map((options) => {
+          const compiled = compile(polynomial, options);
+          const x = orchard.tensor([1 + 2 ** -12, 3 - 2 ** -20, 5 / 7]);
+          for (let call = 0; call < 3; call++) compiled(x);
+          return bits([compiled(x)]);
+        });
+        expect(contracted).not.toEqual(exact!);
+      } finally {
+        metalContext().configure("contract", false);
+      }
+    }));
 });

@@ -114,6 +114,28 @@ test.each(backends)("%s: a GPT with dropout and tied weights has plain bits", (b
   expect(compiled).toEqual(plain!);
 });
 
+test.each(backends)("%s: gradients that three calls accumulate, of which the last one updates", (backend) => {
+  const run = (isCompiled: boolean) => {
+    const { model, optimizer } = makeStep("AdamW", "never");
+    const step = (x: Tensor, y: Tensor, isLast: boolean) => {
+      const loss = orchard.crossEntropy(model.forward(x) as Tensor, y);
+      loss.backward();
+      if (!isLast) return loss;
+      optim.clipGradNorm(model.parameters(), 0.5);
+      optimizer.step();
+      optimizer.zeroGrad();
+      return loss;
+    };
+    const compiled = compile(step, { state: [model, optimizer] });
+    const own = isCompiled ? compiled : step;
+    const losses = Array.from({ length: 24 }, (_, at) => own(randn([8, 6]), randint(0, 3, [8]), at % 3 === 2).item());
+    return { result: [losses, listOf(model.stateDict())], explained: compiled.explain() };
+  };
+  const [compiled, plain] = orchard.withBackend(backend, () => [run(true), run(false)] as const);
+  expect(compiled.result).toEqual(plain.result);
+  expect(compiled.explained.match(/[1-9]\d* replays/g)).toHaveLength(3);
+});
+
 test("replays leave no objects and no native memory behind", () => {
   orchard.withBackend("cpu", () => {
     const { model, optimizer, step } = makeStep("AdamW", "after");

@@ -4,8 +4,9 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadPromptTokenizer } from "../../src/diffusion/clip_tokenizer.ts";
 import { autoencoderOptions, textEncoderOptions, unetOptions } from "../../src/diffusion/configs.ts";
-import { diffusion, io, type Tensor } from "../../src/index.ts";
+import { diffusion, io, type Tensor, withBackend } from "../../src/index.ts";
 import { Settings } from "../../src/nn/models/loading/settings.ts";
+import { compiler, setCompiler } from "../../src/observe/compiler.ts";
 import { weight } from "../nn/models/encoder/oracle.ts";
 import { testFolder } from "../support/folder.ts";
 import { fixture, readFixture, writePart } from "./oracle.ts";
@@ -109,6 +110,30 @@ describe("a pipeline draws pictures from texts", () => {
     expect(bytes.toArray()).toEqual(floats.mul(255).round().to("uint8").toArray());
     const other = await pipeline.generate({ ...small, seed: 4 });
     expect(other.toArray()).not.toEqual(bytes.toArray());
+  });
+
+  test("pictures are the same with and without a program of the steps", async () => {
+    const pipeline = await diffusion.loadPipeline(folder);
+    const made: { explain(): string }[] = [];
+    const before = compiler!;
+    setCompiler((fn, state) => {
+      const program = before(fn, state);
+      made.push(program as never);
+      return Object.assign(program, { reset: () => undefined });
+    });
+    try {
+      for (const guidance of [1, 5]) {
+        const options = { ...small, steps: 9, seed: 3, guidance, scheduler: "eulerAncestral" } as const;
+        const [plain, compiled] = [
+          await withBackend("cpu", () => pipeline.generate({ ...options, compile: false })),
+          await withBackend("cpu", () => pipeline.generate(options)),
+        ];
+        expect(compiled.toArray()).toEqual(plain.toArray());
+      }
+      expect(made.map((program) => /(\d+) replays/.exec(program.explain())?.[1])).toEqual(["6", "6"]);
+    } finally {
+      setCompiler(before);
+    }
   });
 
   test("every scheduler can replace the folder's, with its noise", async () => {

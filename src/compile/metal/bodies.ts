@@ -17,6 +17,9 @@ export interface Body {
   /** Threadgroup memory: the declaration of an array, and its size. */
   readonly memory: string;
   readonly memoryBytes: number;
+  /** Threads of a threadgroup, and the number of threadgroups. */
+  readonly threads: number;
+  readonly threadgroups: readonly [number, number, number];
   /** The struct of the parameters. */
   readonly parameters: string;
   /** The types of the pointers, in the order of the operands. */
@@ -29,10 +32,16 @@ export interface Body {
   statements(pointers: readonly string[], parameters: string, group: string): string;
 }
 
-/** Returns the body of a dispatch; undefined if its kernel has none. */
-export function bodyOf(call: DeviceCall): Body | undefined {
-  if (!call.kernel) return undefined;
-  return productBody(call) ?? foldBody(call) ?? addChunksBody(call);
+/**
+ * Returns the body of a dispatch; undefined if its kernel has none.
+ *
+ * @param isWithProducts whether the threadgroups have as many threads as those of products, if that is possible
+ */
+export function bodyOf(call: DeviceCall, isWithProducts = false): Body | undefined {
+  const { threadgroups, threads } = gridOf(call);
+  if (!call.kernel || !threadgroups) return undefined;
+  const body = productBody(call) ?? foldBody(call, isWithProducts) ?? addChunksBody(call);
+  return body && { threads, threadgroups, ...body };
 }
 
 const constant = (type: string): string => `device const ${type} *`;
@@ -80,7 +89,10 @@ const memoryName = ({ type, tile: { rows, columns } }: TiledCall): string => `ti
 export const productMemory = (call: TiledCall): string =>
   `float4 ${memoryName(call)}[tiled_memory<${tileArguments(call)}>()]`;
 
-function productBody(call: DeviceCall): Body | undefined {
+/** A body; the grid is by default that of its dispatch. */
+type Found = Omit<Body, "threads" | "threadgroups"> & Partial<Body>;
+
+function productBody(call: DeviceCall): Found | undefined {
   const tiled = tiledCall(call);
   if (!tiled) return undefined;
   const { type, out, layout } = tiled;
@@ -106,24 +118,36 @@ const STATE_BYTES = 24;
 /** The type in which elements of a type are reduced. */
 const numberOf = (type: string): string => (["float", "half", "bfloat"].includes(type) ? "float" : "long");
 
-function foldBody(call: DeviceCall): Body | undefined {
+/** The columns of a threadgroup that sums columns, with 8 threads for each. */
+const SUMMED_COLUMNS = 32;
+
+/**
+ * With half as many columns and threads in a threadgroup, each sum has the same order. Such threadgroups have as many
+ * threads as those of products.
+ */
+function foldBody(call: DeviceCall, isHalved: boolean): Found | undefined {
   const { file, name, constants = [] } = call.kernel!;
   const match = file === "reduction/fold.metal" && /^fold_([a-z]+)_([a-z]+)$/.exec(name);
   if (!match) return undefined;
   const [, type, out] = match as unknown as [string, string, string];
   const memory = `states_${numberOf(type)}`;
+  const parts = isHalved && constants[1] === SUMMED_COLUMNS ? 2 : 1;
+  const { threads: all, threadgroups } = gridOf(call);
+  const threads = all / parts;
+  const [width, height, depth] = threadgroups!;
   return {
-    key: name,
-    ...{ header: "reduction/fold.h", constants, parameters: reductionParameters.name },
-    memory: `FoldState<${numberOf(type)}> ${memory}[${gridOf(call).threads}]`,
-    memoryBytes: STATE_BYTES * gridOf(call).threads,
+    ...{ key: name, header: "reduction/fold.h", parameters: reductionParameters.name, threads },
+    constants: parts === 1 ? constants : [constants[0]!, SUMMED_COLUMNS / parts, constants[2]!],
+    threadgroups: [width * parts, height, depth],
+    memory: `FoldState<${numberOf(type)}> ${memory}[${threads}]`,
+    memoryBytes: STATE_BYTES * threads,
     pointers: [constant(type), mutable(out)],
     statements: ([input, output], p, group) => `const Share share = share_of(${p}, thread_index, ${group}.xy);
         store_result(fold_elements(${input}, ${p}, share, ${memory}, thread_index), ${output}, ${p}, share);`,
   };
 }
 
-function addChunksBody(call: DeviceCall): Body | undefined {
+function addChunksBody(call: DeviceCall): Found | undefined {
   const { file, name, constants = [] } = call.kernel!;
   const match = file === "normalization/normalize_gradient.metal" && /^add_chunks_([a-z]+)$/.exec(name);
   if (!match) return undefined;

@@ -34,13 +34,15 @@ export interface Chain {
   readonly loads: readonly Place[];
   /** The indices of the instructions whose results are stored. */
   readonly stores: readonly number[];
+  /** Whether operations may be contracted, so that a product and a sum round once. */
+  readonly isFast: boolean;
 }
 
 /** Whether an entry outlives the function, or a dispatch before `first` or from `end` on accesses it. */
 export type Needed = (entry: Entry, first: number, end: number) => boolean;
 
 /** Returns the chains of at least two dispatches. @param isNeeded see {@link Needed} */
-export function chainsOf(calls: readonly Planned[], isNeeded: Needed): Chain[] {
+export function chainsOf(calls: readonly Planned[], isNeeded: Needed): Omit<Chain, "isFast">[] {
   const chains: OpenChain[] = [];
   let open: OpenChain | undefined;
   for (const [at, call] of calls.entries()) {
@@ -128,7 +130,7 @@ class OpenChain {
     instructions.push(instruction);
   }
 
-  closed(isNeeded: Needed): Chain {
+  closed(isNeeded: Needed): Omit<Chain, "isFast"> {
     const { first, instructions, loads, head, length } = this;
     const isStored = ({ entry }: Place) => isNeeded(entry, first, first + length);
     return {

@@ -6,7 +6,7 @@
 import { elementGrid } from "../../backend/metal/loop.ts";
 import { placeInArena } from "../arena.ts";
 import type { Entry } from "../recording.ts";
-import { type Chain, chainsOf } from "./chains.ts";
+import { type Chain, chainsOf, type Needed } from "./chains.ts";
 import { Buffers, dispatchOf, gridOf, type Planned, parametersOf } from "./dispatches.ts";
 import { besideProducts, conflicts, groupDispatch, groupsOf, type Memory } from "./groups.ts";
 import type { DeviceCall } from "./recording.ts";
@@ -38,23 +38,29 @@ export const unfused = (recorded: readonly DeviceCall[]): Planned[] =>
  * Returns the dispatches with fusion.
  *
  * @param isLasting whether an entry outlives the function
- * @param entries the number of entries
+ * @param options `entries`: the number of entries. `isFast`: whether the last bits of results may change
  */
-export function fuse(recorded: readonly DeviceCall[], isLasting: (entry: Entry) => boolean, entries: number): Fused {
+export function fuse(
+  calls: readonly Planned[],
+  isLasting: (entry: Entry) => boolean,
+  { entries, isFast }: { readonly entries: number; readonly isFast: boolean },
+): Fused {
   const tables: Entry[] = [];
   const makeTable = (contents: Uint8Array): Entry => {
     const table = constantEntry(entries + tables.length, contents);
     tables.push(table);
     return table;
   };
-  const calls = unfused(recorded);
   const memory = memoryOf(calls, isLasting);
   const most = MOST_MEMORY * arenaBytes(calls, isLasting);
   const peak = Math.max(0, ...memory.live);
   const lists = LIMITS.values().map((limit) => groupsOf(calls, memory, limit * peak));
   const groups = lists.find((list) => arenaBytes(list.flat(), isLasting, list) <= most) ?? calls.map((call) => [call]);
   const grouped = groups.flatMap((group) => (group.length > 1 && groupDispatch(group, makeTable)) || group);
-  return { calls: withSecondProducts(withChains(withRows(besideProducts(grouped)), isLasting)), tables };
+  return {
+    calls: withSecondProducts(withChains(withRows(besideProducts(grouped), isLasting), isLasting, isFast)),
+    tables,
+  };
 }
 
 function memoryOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boolean): Memory {
@@ -90,14 +96,26 @@ const constantEntry = (id: number, contents: Uint8Array): Entry => ({
   ...{ after: null, first: 0, last: 0, changes: 0 },
 });
 
-function withRows(calls: readonly Planned[]): Planned[] {
+function withRows(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
   const result: Planned[] = [];
-  for (const call of calls) {
-    const both = result.length > 0 ? rowsDispatch(result.at(-1)!, call) : undefined;
+  const isNeeded = neededIn(calls, isLasting);
+  for (const [at, call] of calls.entries()) {
+    const before = result.at(-1);
+    const written = before?.operands[3];
+    const both = before && rowsDispatch(before, call, written !== undefined && isNeeded(written, at - 1, at + 1));
     if (both) result[result.length - 1] = both;
     else result.push(call);
   }
   return result;
+}
+
+/** Returns a function that says whether an entry outlives a range of dispatches, or is accessed outside of it. */
+function neededIn(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Needed {
+  const uses = usesOf(calls);
+  return (entry, first, end) => {
+    const use = uses.get(entry)!;
+    return isLasting(entry) || use.last >= end || use.first < first;
+  };
 }
 
 /** A product is moved next to the dispatch whose rows it reads, if it follows at most this many dispatches later. */
@@ -117,13 +135,9 @@ function withSecondProducts(calls: readonly Planned[]): Planned[] {
   return result;
 }
 
-function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
-  const uses = usesOf(calls);
+function withChains(calls: readonly Planned[], isLasting: (entry: Entry) => boolean, isFast: boolean): Planned[] {
   const chains = new Map(
-    chainsOf(calls, (entry, first, end) => {
-      const use = uses.get(entry)!;
-      return isLasting(entry) || use.last >= end || use.first < first;
-    }).map((chain) => [chain.first, chain]),
+    chainsOf(calls, neededIn(calls, isLasting)).map((chain) => [chain.first, { ...chain, isFast }]),
   );
   const result: Planned[] = [];
   for (let at = 0; at < calls.length; ) {

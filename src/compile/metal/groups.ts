@@ -27,8 +27,13 @@ const MAX_MEMORY = 30_000;
 /** A dispatch that may join a group. */
 interface Member {
   readonly call: Planned;
-  readonly body: Body;
   readonly index: number;
+}
+
+/** Returns the bodies of a group. */
+function bodiesOf(calls: readonly Planned[]): Body[] {
+  const hasProduct = calls.some(tiledCall);
+  return calls.map((call) => bodyOf(call, hasProduct)!);
 }
 
 /** A dispatch is not delayed if one of this many following dispatches needs its result. */
@@ -60,17 +65,28 @@ export function groupsOf(calls: readonly Planned[], { live, uses }: Memory, most
     for (const [key, members] of open) if (members.some((member) => needed[member.index] === index)) close(key);
     while (open.size > 0 && live[index]! + keptAt(index) > most) close([...open.keys()][0]!);
     const body = needed[index]! - index > URGENT ? bodyOf(call) : undefined;
-    if (!body || !gridOf(call).threadgroups) {
+    if (!body) {
       groups.push([call]);
       continue;
     }
-    const key = [body.header, gridOf(call).threads, ...body.constants].join(" ");
-    const member = { call, body, index };
+    const member = { call, index };
+    const key = withProducts(member, open) ?? [body.header, body.threads, ...body.constants].join(" ");
     if (open.has(key) && !fits([...open.get(key)!, member])) close(key);
     open.set(key, [...(open.get(key) ?? []), member]);
   }
   for (const key of [...open.keys()]) close(key);
   return groups;
+}
+
+/**
+ * Returns the key of an open group of products that read the same memory as a reduction, and whose kernel can also
+ * reduce; undefined if there is none. The gradients of a weight and of a bias read the same gradient.
+ */
+function withProducts(member: Member, open: ReadonlyMap<string, readonly Member[]>): string | undefined {
+  if (tiledCall(member.call)) return undefined;
+  const [input] = member.call.operands;
+  const readsInput = ({ call }: Member) => tiledCall(call) !== undefined && call.operands.includes(input!);
+  return [...open].find(([, members]) => members.some(readsInput) && fits([...members, member]))?.[0];
 }
 
 /** A dispatch is moved next to the one whose result it uses, if it follows at most this many dispatches later. */
@@ -131,12 +147,15 @@ const sumOf = (values: Iterable<number>): number => [...values].reduce((sum, val
 function fits(members: readonly Member[]): boolean {
   const buffers = new Buffers();
   for (const { call } of members) for (const range of rangesOf(call)) buffers.add(range, false);
-  const bodies = new Set(members.map(({ body: { key } }) => key)).size;
-  const memory = new Map(members.map(({ body }) => [body.memory, body.memoryBytes]));
+  const bodies = bodiesOf(members.map(({ call }) => call));
+  const memory = new Map(bodies.map((body) => [body.memory, body.memoryBytes]));
+  const numberOf = (values: readonly unknown[]) => new Set(values.map(String)).size;
   return (
+    numberOf(bodies.map(({ threads }) => threads)) === 1 &&
+    numberOf(bodies.flatMap(({ constants }) => (constants.length > 0 ? [constants] : []))) <= 1 &&
     buffers.ranges.length <= MAX_BUFFERS &&
     members.length <= MAX_MEMBERS &&
-    bodies <= MAX_BODIES &&
+    numberOf(bodies.map(({ key }) => key)) <= MAX_BODIES &&
     sumOf(memory.values()) <= MAX_MEMORY &&
     sumOf(members.values().map(({ call }) => gridOf(call).work)) <= metalContext().batchWork
   );
@@ -151,12 +170,12 @@ export function groupDispatch(
   calls: readonly Planned[],
   makeTable: (contents: Uint8Array) => Entry,
 ): Planned | undefined {
-  const members = calls.map((call) => ({ call, body: bodyOf(call)!, grid: gridOf(call) }));
+  const members = bodiesOf(calls).map((body, at) => ({ call: calls[at]!, body }));
   const bodies = [...Map.groupBy(members, ({ body }) => body.key).values()];
   const ordered = bodies.flat();
   const buffers = new Buffers();
   const places = ordered.map(({ call }) => rangesOf(call).map((range, at) => buffers.add(range, call.writes[at]!)));
-  const groups = ordered.map(({ grid: { threadgroups } }) => threadgroups!);
+  const groups = ordered.map(({ body: { threadgroups } }) => threadgroups);
   const counts = groups.map(([width, height, depth]) => width * height * depth);
   const firsts = counts.map((_, at) => counts.slice(0, at).reduce((sum, count) => sum + count, 0));
   const contents = tableOf(
@@ -178,11 +197,12 @@ export function groupDispatch(
   });
   const kinds = bodies.map(([member]) => member!.body);
   return dispatchOf({
-    ...{ kernel: GROUP, constants: kinds[0]!.constants, buffers, inline: [], gridKind: "threadgroups" },
+    ...{ kernel: GROUP, constants: kinds.map(({ constants }) => constants).find(({ length }) => length > 0) ?? [] },
+    ...{ buffers, inline: [], gridKind: "threadgroups" },
     source: `// ${ordered.length} dispatches of a compiled function.
 
 #include "elementwise/chain.h"
-#include "${kinds[0]!.header}"
+${[...new Set(kinds.map(({ header }) => `#include "${header}"`))].join("\n")}
 
 struct Group {
     uint firsts[${ordered.length}];  // the first threadgroup of each member
@@ -208,7 +228,7 @@ kernel void ${GROUP}(
 }
 `,
     grid: counts.reduce((sum, count) => sum + count, 0),
-    threadgroup: ordered[0]!.grid.threads,
+    threadgroup: kinds[0]!.threads,
     replaces: ordered.map(({ call }) => call),
   });
 }

@@ -4,8 +4,9 @@ import { layouts } from "../../backend/metal/layouts.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import type { PhiloxKey } from "../../random/philox.ts";
 import { placeInArena } from "../arena.ts";
+import { neededCalls } from "../dead.ts";
 import type { Entry } from "../recording.ts";
-import type { ProgramDraw, ProgramFacts } from "../replay.ts";
+import type { ProgramDraw, ProgramFacts, ReplayOptions } from "../replay.ts";
 import { bytesMoved, type Planned } from "./dispatches.ts";
 import { type Fused, fuse, unfused } from "./fuse.ts";
 import type { DeviceCall, DeviceRecording } from "./recording.ts";
@@ -19,6 +20,8 @@ interface Moving {
   /** The offset from the first byte of the entry's memory. */
   readonly offset: number;
 }
+
+type Fusing = Pick<ReplayOptions, "isFused" | "isFast">;
 
 const { buffer: bufferAt, offset: offsetAt } = layouts.binding.offsets as { buffer: number; offset: number };
 
@@ -48,11 +51,19 @@ export class DeviceProgram implements ProgramFacts {
   private readonly constants: MetalMemory[] = [];
 
   /** @param isMoving whether an entry's memory may differ in each replay */
-  constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean, isFused: boolean) {
+  constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean, { isFused, isFast }: Fusing) {
     const { draws } = recording;
     this.calls = recording.calls;
-    const plain: Fused = { calls: unfused(this.calls), tables: [] };
-    const { calls, tables } = isFused ? fuse(this.calls, isMoving, recording.entries.length) : plain;
+    const accesses = this.calls.map(({ operands, writes }) => ({
+      ...{ operands, results: operands.filter((_, at) => writes[at]) },
+    }));
+    const all = unfused(this.calls);
+    const needed = isFused ? neededCalls(accesses, isMoving) : new Set(all.keys());
+    const performed = all.filter((_, at) => needed.has(at));
+    const plain: Fused = { calls: performed, tables: [] };
+    const { calls, tables } = isFused
+      ? fuse(performed, isMoving, { entries: recording.entries.length, isFast })
+      : plain;
     const entries = [...recording.entries, ...tables];
     this.dispatches = calls;
     this.performed = calls.map(({ from }) => from);
@@ -84,7 +95,9 @@ export class DeviceProgram implements ProgramFacts {
     this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]!));
     this.draws = draws.map(({ generator, ahead, places: ofDraw }) => ({
       ...{ generator, ahead },
-      places: ofDraw.map(({ call, at }) => (this.starts[this.places[call]!]! + at) / 4),
+      places: ofDraw
+        .filter(({ call }) => needed.has(call))
+        .map(({ call, at }) => (this.starts[this.places[call]!]! + at) / 4),
     }));
     this.bytesMoved = { plain: bytesMoved(this.calls), fused: bytesMoved(calls) };
   }

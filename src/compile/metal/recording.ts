@@ -201,6 +201,10 @@ export class DeviceRecording extends Tracking implements Recorded {
     this.parameters.push({ call, step: this.steps.length - 1, bytes });
   }
 
+  override liveContents(): void {
+    this.unsupported("contents are computed in each call");
+  }
+
   override checked(position: object, errorAt: PositionCheck["errorAt"]): void {
     this.pendingChecks.push({ position: position as Tensor, errorAt });
   }

@@ -100,7 +100,7 @@ class MetalReplay extends Replay {
     this.created = [...lasting].filter((entry) => !swapped.has(entry));
     const isMoving = (entry: Entry) =>
       lasting.has(entry) || swapped.has(entry) || !["computed", "host"].includes(entry.source);
-    this.program = new DeviceProgram(recording, isMoving, options.isFused);
+    this.program = new DeviceProgram(recording, isMoving, options);
     this.spares = changes.map(() => null);
     this.inputs = entries.flatMap(({ source, id, index }) => (source === "input" ? [{ entry: id, index }] : []));
     this.outer = entries.flatMap(({ source, id, index, bytes, storage }) => {

@@ -9,7 +9,16 @@ import { normalizationParameters } from "../../ops/normalization/primitive.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import { productMemory, productStatements, type TiledCall, tiledCall } from "./bodies.ts";
 import type { Chain } from "./chains.ts";
-import { attribute, Buffers, dispatchOf, gridOf, type Planned, parametersOf, rangesOf } from "./dispatches.ts";
+import {
+  attribute,
+  Buffers,
+  dispatchOf,
+  gridOf,
+  type Planned,
+  parametersOf,
+  type Range,
+  rangesOf,
+} from "./dispatches.ts";
 import { productOf } from "./products.ts";
 import { chainParameters, placesIn, productParts } from "./source.ts";
 
@@ -36,6 +45,8 @@ interface RowKernel {
   readonly rows: readonly number[];
   /** The operand with the normalized rows, or with their gradient. */
   readonly out: number;
+  /** The operand with the sums of a residual; plain calls without a residual bind `out`. */
+  readonly sum?: number;
   readonly memory: readonly string[];
   /** @param p the parameters @param group the threadgroup's number */
   statement(pointers: readonly string[], p: string, group: string): string;
@@ -51,7 +62,7 @@ function rowKernel({ kernel }: Planned): RowKernel | undefined {
   const writes = (of: string) => `device ${of} *`;
   if (name === "normalize")
     return {
-      ...{ header: "normalization/normalize.h", rows: [0, 1], out: 4 },
+      ...{ header: "normalization/normalize.h", rows: [0, 1], out: 4, sum: 5 },
       pointers: [...[type, type, vector, vector].map(reads), ...[type, type, "float", "float"].map(writes)],
       memory: ["float row_parts[2 * SIMDGROUPS]", "float2 row_pairs[2 * SIMDGROUPS]"],
       statement: (pointers, p, group) =>
@@ -75,6 +86,8 @@ export interface RowsPlan {
   readonly next: Planned;
   readonly tiled: TiledCall;
   readonly kernel: RowKernel;
+  /** Where the product's rows are stored; undefined for the product's own result. */
+  readonly place: Range | undefined;
 }
 
 /** A product of normalized rows, and the chain that follows it. */
@@ -84,15 +97,33 @@ interface Second {
   readonly chain: Chain | undefined;
 }
 
-/** Returns one dispatch for a product and the next dispatch; undefined if it does not normalize the product's rows. */
-export function rowsDispatch(product: Planned, next: Planned): Planned | undefined {
+/**
+ * Returns one dispatch for a product and the next dispatch; undefined if it does not normalize the product's rows.
+ *
+ * @param isNeeded whether another dispatch or the caller needs the product
+ */
+export function rowsDispatch(product: Planned, next: Planned, isNeeded: boolean): Planned | undefined {
   const tiled = tiledCall(product);
   const kernel = tiled && rowKernel(next);
   const tile = kernel && tileFor(product, tiled, next, kernel);
   if (!tile) return undefined;
-  const plan: RowsPlan = { product, next, kernel, tiled: { ...tiled, tile: { ...tile, fits: () => false } } };
+  const place = isNeeded ? undefined : placeInResult(product, next, kernel);
+  const plan: RowsPlan = { product, next, kernel, place, tiled: { ...tiled, tile: { ...tile, fits: () => false } } };
   const call = planDispatch(plan, undefined, [product, next]);
   return call && { ...call, rows: plan };
+}
+
+const FITS = 3; // the index of this function constant of `kernels/normalization/rows.h`
+
+/**
+ * Returns the memory of the normalized rows, if the product's rows can be there before: a thread then reads all its
+ * elements of a row before it writes them.
+ */
+function placeInResult(product: Planned, next: Planned, { out, sum }: RowKernel): Range | undefined {
+  const place = rangesOf(next)[out]!;
+  const others = [...product.operands, ...next.operands.filter((_, at) => at !== out && at !== sum)];
+  const isOther = others.includes(place.entry) || place.length !== rangesOf(product)[3]!.length;
+  return isOther || next.kernel!.constants![FITS] === 0 || !next.writes[out] ? undefined : place;
 }
 
 /** Whether a product has large tiles, which load each element less often than wide tiles do. */
@@ -130,9 +161,10 @@ export function secondProductDispatch(rows: Planned, call: Planned): Planned | u
 const MAX_BUFFERS = 26;
 
 function planDispatch(plan: RowsPlan, second: Second | undefined, replaces: readonly Planned[]): Planned | undefined {
-  const { product, next, tiled, kernel } = plan;
+  const { product, next, tiled, kernel, place } = plan;
   const buffers = new Buffers();
-  const added = (of: Planned) => rangesOf(of).map((range, at) => buffers.add(range, of.writes[at]!));
+  const placeOf = (range: Range) => (place && range.entry === product.operands[3] ? place : range);
+  const added = (of: Planned) => rangesOf(of).map((range, at) => buffers.add(placeOf(range), of.writes[at]!));
   const [factors, operands] = [added(product), added(next)];
   const parts = second && secondParts(second, buffers);
   if (buffers.ranges.length > MAX_BUFFERS) return undefined;

@@ -7,6 +7,7 @@ import { productMemory, productStatements } from "./bodies.ts";
 import { type Chain, type Head, isSamePlace } from "./chains.ts";
 import { attribute, type Buffers, rangesOf } from "./dispatches.ts";
 import type { Nest, Place } from "./instructions.ts";
+import { productOf } from "./products.ts";
 
 /** The kernel's name. */
 export const CHAIN = "compiled_chain";
@@ -25,6 +26,7 @@ export interface ChainPlaces {
 /** Binds the operands of a chain. */
 export function placesIn(buffers: Buffers, { loads, stores, instructions, head }: Chain): ChainPlaces {
   const operands = head ? rangesOf(head.call).slice(0, head.isStored ? 4 : 3) : [];
+  if (head && !productOf(head.call).hasInput) operands[2] = operands[0]!; // not read; the plain call binds its result
   return {
     buffers,
     loads: loads.map((place) => buffers.add(place, false)),
@@ -87,7 +89,7 @@ export function productParts(chain: Chain, { tiled, isStored }: Head, places: Ch
   ];
   const lines = [
     `const ${out} before = product_element(product, product_input + input_start, row, column, sum);`,
-    `const ${out} product_value = rounded(before, chain->zero);`,
+    `const ${out} product_value = ${chain.isFast ? "before" : "rounded(before, chain->zero)"};`,
     "const ulong element = ulong(out_start + element_offset(product, PRODUCT_OUT, row, column));",
     ...(isStored ? ["product_out[element] = product_value;"] : []),
     ...linesOf(
@@ -167,7 +169,7 @@ function linesOf(chain: Chain, inputs: readonly string[], outputs: readonly stri
   ];
 }
 
-function resultOf({ instructions, loads, head }: Chain, at: number): string {
+function resultOf({ instructions, loads, head, isFast }: Chain, at: number): string {
   const { inputs, expression, output } = instructions[at]!;
   const variableOf = (input: Place): string => {
     if (head?.output.entry === input.entry) return "product_value";
@@ -175,5 +177,5 @@ function resultOf({ instructions, loads, head }: Chain, at: number): string {
     return written >= 0 ? `x${written}` : `loaded_${loads.findIndex((load) => isSamePlace(load, input))}`;
   };
   const value = expression(inputs.map(variableOf));
-  return floats.has(output.type) ? `rounded(${value}, chain.zero)` : value;
+  return floats.has(output.type) && !isFast ? `rounded(${value}, chain.zero)` : value;
 }

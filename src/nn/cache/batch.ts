@@ -70,6 +70,10 @@ class AttentionCacheBatch extends AttentionCache {
     for (const member of this.members) member.advance(count);
   }
 
+  override tensors(): Tensor[] {
+    return this.members.flatMap((member) => member.tensors());
+  }
+
   override step(step: AttendStep): Tensor | null {
     this.checkBatch(step.operands[0].shape[0]!);
     return steppedTogether(this.members, step);

@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { capture } from "../../observe/capture.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { clone } from "../../ops/copy/copy.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
@@ -118,6 +119,7 @@ export class AttentionCache implements Disposable {
    */
   append(appended: KeysAndValues): KeysAndValues {
     const count = appended.keys.shape[TOKENS]!;
+    capture?.unsupported("keys and values are appended to a cache without a fused step");
     this.checkFit(count);
     const store = this.reserve(count, appended);
     store.write(this.seen - this.base, appended);
@@ -159,6 +161,11 @@ export class AttentionCache implements Disposable {
     return steppedTogether([this], step);
   }
 
+  /** @internal The stored keys and values. */
+  tensors(): Tensor[] {
+    return this.store ? [this.store.keys, this.store.values] : [];
+  }
+
   /** @internal Reserves memory for further tokens, and returns where they are to be written. */
   placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace {
     this.checkFit(count);
@@ -181,6 +188,7 @@ export class AttentionCache implements Disposable {
 
   /** @internal Replaces the states of a recurrent layer after `count` tokens. They record no autograd history. */
   setStates(states: Readonly<Record<string, Tensor>>, count: number): void {
+    capture?.unsupported("a recurrent layer keeps a state in a cache");
     const before = [...this.states.values()];
     for (const [name, state] of Object.entries(states))
       this.states.set(

@@ -1,6 +1,7 @@
 /** Decoding steps with caches: attention of a few new tokens of several sequences, as one operation. */
 import { noGrad } from "../../autograd/modes.ts";
 import { tupleOf } from "../../core/tuples.ts";
+import { capture } from "../../observe/capture.ts";
 import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { narrow } from "../../ops/view/slice.ts";
@@ -44,20 +45,28 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   if (caches.length > MOST_ROOMS) return steppedInParts(caches, step);
   const [batch, count] = tupleOf(q.shape, 2);
   const roomSpec = { shape: [caches.length === 1 ? batch : 1, kvHeads, count, headWidth], dtype: q.dtype };
-  const places: StepPlace[] = [];
-  for (const cache of caches) {
-    const place = cache.placeOf(count, { keys: roomSpec, values: roomSpec });
-    if (!isLike(place.room, places[0]?.room)) return null;
-    places.push(place);
-  }
+  const placesNow = () => caches.map((cache) => cache.placeOf(count, { keys: roomSpec, values: roomSpec }));
+  const places = placesNow();
   const rooms = places.map(({ room }) => room);
-  const sequences = Array.from({ length: batch }, (_, row) =>
-    caches.length === 1
-      ? { ...places[0]!, position: caches[0]!.positionIn(row), room: 0, batch: row }
-      : { ...places[row]!, room: row, batch: 0 },
-  );
-  const out = noGrad(() => attentionStep(operands, rooms, { ...formula, sequences, heads, kvHeads }));
-  for (const cache of caches) cache.advance(count);
+  if (!rooms.every((room) => isLike(room, rooms[0]))) return null;
+  const sequencesAt = (now: readonly StepPlace[]) =>
+    Array.from({ length: batch }, (_, row) =>
+      caches.length === 1
+        ? { ...now[0]!, position: caches[0]!.positionIn(row), room: 0, batch: row }
+        : { ...now[row]!, room: row, batch: 0 },
+    );
+  const sequences = sequencesAt(places);
+  /** Returns the sequences of a replay; undefined if a cache has other memory. */
+  const replayed = () => {
+    const now = placesNow();
+    return now.every(({ room }, at) => room === rooms[at]) ? sequencesAt(now) : undefined;
+  };
+  const out = noGrad(() => attentionStep(operands, rooms, { ...formula, sequences, replayed, heads, kvHeads }));
+  const advance = () => {
+    for (const cache of caches) cache.advance(count);
+  };
+  capture?.afterwards(advance);
+  advance();
   return out;
 }
 

@@ -10,6 +10,7 @@ import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
 import type { ImagePrompt, PlacedPrompt } from "../models/vision_language/images.ts";
 import { aModel, promptOrImages, type ReadPrompt, readPrompt, type Tokens } from "../tasks/prompt.ts";
+import { CompiledStep } from "./compiled_step.ts";
 import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
 import { Sequence } from "./sequence.ts";
 import { generateDrafted } from "./speculative.ts";
@@ -86,10 +87,12 @@ const readCall = parameters("generate", {
 async function* run(
   model: LanguageModel,
   { tokens, placed }: ReadPrompt,
-  { signal, useCache, cache, ...settings }: GenerateSettings,
+  { signal, useCache, cache, compile, ...settings }: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
   using sequence = new Sequence(tokens, settings);
-  using decoder = new Decoder(model, useCache ? model.newCache({ format: cache }) : null, placed);
+  const held = useCache ? model.newCache({ format: cache }) : null;
+  const step = held && compile ? CompiledStep.of(model, held, settings.maxTokens) : null;
+  using decoder = new Decoder(model, held, step, placed);
   let next: readonly number[] = tokens;
   while (!sequence.isFull) {
     await yieldToEventLoop();
@@ -109,6 +112,7 @@ class Decoder implements Disposable {
   constructor(
     private readonly model: LanguageModel,
     private cache: KeyValueCache | null,
+    private readonly step: CompiledStep | null,
     private readonly placed: PlacedPrompt | undefined,
   ) {}
 
@@ -121,18 +125,22 @@ class Decoder implements Disposable {
   }
 
   private compute(added: readonly number[]): Tensor {
-    const { model, cache, placed: prompt } = this;
+    const { model, cache, step, placed: prompt } = this;
     if (prompt && (!cache || cache.position === 0)) {
       const placed = prompt.part(0, this.tokens.length);
       return model.forward(rowOf(this.tokens), { cache: cache ?? undefined, placed, lastOnly: true });
     }
-    if (cache && (model.hasRelativePositions || cache.position + added.length <= model.contextLength))
-      return model.forward(rowOf(added.slice(-model.contextLength)), { cache, lastOnly: true });
+    if (cache && (model.hasRelativePositions || cache.position + added.length <= model.contextLength)) {
+      const tokens = rowOf(added.slice(-model.contextLength));
+      if (step && added.length === 1) return step.logitsAfter(tokens);
+      return model.forward(tokens, { cache, lastOnly: true });
+    }
     this.dropCache(); // every position has shifted, so the cached keys are stale
     return model.forward(rowOf(this.tokens), { lastOnly: true });
   }
 
   private dropCache(): void {
+    this.step?.[Symbol.dispose]();
     this.cache?.dispose();
     this.cache = null;
   }

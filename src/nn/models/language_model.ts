@@ -3,11 +3,12 @@ import { aNumber, anObject, choice, flag, instanceOf, listOf } from "../../core/
 import type { NumberRule } from "../../core/options.ts";
 import { named, parameters, reading } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
+import { capture } from "../../observe/capture.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { KeyValueCacheBatch } from "../cache/batch.ts";
-import { KeyValueCache, type KeyValueCacheOptions, type Positions } from "../cache/cache.ts";
+import { KeyValueCache, type KeyValueCacheOptions, type Positions, rowsFrom } from "../cache/cache.ts";
 import { cacheFormats } from "../cache/store.ts";
 import { checkpoint } from "../layers/checkpoint.ts";
 import type { Embedding } from "../layers/embedding.ts";
@@ -149,7 +150,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const name = this.constructor.name;
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
-    const positions = cache?.positionsOf(tokens.shape[1]!) ?? 0;
+    const positions = cache ? this.positionsIn(cache, tokens.shape[1]!) : 0;
     if (cache && (segments || isCheckpointed)) throw notWithCache(name, segments ? "segments" : "checkpoint");
     const blockInputs = segments
       ? segmentInputs(name, tokens, segments, padding)
@@ -164,6 +165,19 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     });
     if (placed) cache?.continueAt(placed.next.map((next, row) => next + (padding?.[row] ?? 0)));
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
+  }
+
+  /** Returns the positions of the next tokens, for `compile` as a tensor that each replay writes. */
+  private positionsIn(cache: KeyValueCache, count: number): Positions {
+    const positions = cache.positionsOf(count);
+    if (!capture || typeof positions !== "number" || this.hasRelativePositions) return positions;
+    const given = rowsFrom([positions], count);
+    capture.liveContents(given.storage, () => {
+      const next = cache.positionsOf(count);
+      if (typeof next !== "number" || next + count > this.contextLength) return undefined;
+      return Int32Array.from({ length: count }, (_, at) => next + at);
+    });
+    return given;
   }
 
   /** @internal Returns the residual stream after the last block. */

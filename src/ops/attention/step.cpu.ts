@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { tupleOf } from "../../core/tuples.ts";
+import { capture } from "../../observe/capture.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { stepCall, stepManyCall } from "./primitive.ts";
@@ -11,15 +12,19 @@ const NUMBERS = 10;
 
 export const stepCpu: Implementation<StepAttributes> = {
   run({ operation, inputs, outputs: [out, ...rooms], attributes }) {
-    const { sequences, heads, kvHeads, scale, softcap = 0, window = Infinity, rotation } = attributes;
+    const { sequences, replayed, heads, kvHeads, scale, softcap = 0, window = Infinity, rotation } = attributes;
     const { cycles, magnitude, interleaved } = rotation;
     const [q, k, v] = tupleOf(inputs, 3);
     const [dim, valueDim] = [rowWidth(rooms[0]!), rowWidth(rooms[1]!)];
     const isPacked = isPackedRoom(rooms[0]!);
     const sizes = [dim, dim, valueDim];
     const call = rooms.length === 2 ? stepCall : stepManyCall;
-    const numbers = new Float64Array(sequences.length * NUMBERS);
-    for (let at = 0; at < sequences.length; at++) writeSequence(numbers, at * NUMBERS, sequences[at]!, rooms);
+    const numbers = numbersOf(sequences, rooms);
+    if (replayed)
+      capture?.liveContents(numbers, () => {
+        const now = replayed();
+        return now && numbersOf(now, rooms);
+      });
     call(
       operation,
       {
@@ -35,6 +40,12 @@ export const stepCpu: Implementation<StepAttributes> = {
     );
   },
 };
+
+function numbersOf(sequences: readonly StepSequence[], rooms: readonly Tensor[]): Float64Array {
+  const numbers = new Float64Array(sequences.length * NUMBERS);
+  for (let at = 0; at < sequences.length; at++) writeSequence(numbers, at * NUMBERS, sequences[at]!, rooms);
+  return numbers;
+}
 
 /** Returns the dtype to which q8_0 blocks are unpacked. */
 const unpackedDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float32" : dtype);

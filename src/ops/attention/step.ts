@@ -59,6 +59,8 @@ export interface StepFormula {
 
 export interface StepAttributes extends StepFormula {
   readonly sequences: readonly StepSequence[];
+  /** Returns the sequences of a replay by `compile`; undefined if the recording does not fit. */
+  readonly replayed?: () => readonly StepSequence[] | undefined;
   readonly heads: number;
   readonly kvHeads: number;
 }

@@ -2,6 +2,7 @@
 import { ArgumentError } from "../../../core/errors.ts";
 import { anObject, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { type Kind, named, unlisted } from "../../../core/parameters.ts";
+import { capture } from "../../../observe/capture.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
@@ -31,7 +32,7 @@ import { chunkMask } from "./chunks.ts";
 import type { AttentionDescription } from "./description.ts";
 import { type HeadNorm, newHeadNorm } from "./head_norms.ts";
 import { LatentProjection } from "./latent.ts";
-import { rotate, stepRotation } from "./rotation.ts";
+import { isRelative, rotate, stepRotation } from "./rotation.ts";
 import type { SharedKeys } from "./shared_keys.ts";
 import { scaledByPosition } from "./temperature.ts";
 
@@ -278,6 +279,9 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const { scale = 1 / Math.sqrt(headWidth) } = this.#description;
     const rotation = stepRotation(rope, headWidth, lengths);
     if (!rotation) return null;
+    const { chunk, temperature } = this.#description;
+    if (chunk !== undefined || temperature || (rope && !isRelative(rope)))
+      capture?.unsupported("attention of a later token may have other operations");
     return cache.step({
       operands: [
         this.normalized(q, this.queryNorm),

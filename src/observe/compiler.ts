@@ -1,0 +1,20 @@
+/** Lets layers below `compile` compile functions: it registers itself when the package is loaded. */
+
+/** A function as a program: see `compile`. */
+export type Compiled<Arguments extends readonly unknown[], Result> = ((...values: Arguments) => Result) & {
+  /** Frees the program. */
+  reset(): void;
+};
+
+/** Compiles a function. @param state the modules and caches that the function uses or changes in place */
+type Compiler = <Arguments extends readonly unknown[], Result>(
+  fn: (...values: Arguments) => Result,
+  state: readonly object[],
+) => Compiled<Arguments, Result>;
+
+/** The compiler; null if only parts of the package were loaded. */
+export let compiler: Compiler | null = null;
+
+export function setCompiler(given: Compiler): void {
+  compiler = given;
+}

@@ -1,0 +1,126 @@
+/** Steps of language models with caches, as programs: the bits of plain steps, while caches grow, shrink and slide. */
+import { describe, expect, test } from "bun:test";
+import { CompileError, compile, manualSeed, nn, noGrad, type Tensor, tensor, withBackend } from "../../src/index.ts";
+import { Random } from "../ops/samples.ts";
+
+const sizes = { vocabularySize: 61, contextLength: 160, layers: 2, heads: 2, width: 64 };
+const makers: Readonly<Record<string, () => nn.LanguageModel>> = {
+  GPT: () => new nn.GPT(sizes),
+  "GPT with tied weights": () => new nn.GPT({ ...sizes, tied: true }),
+  Llama: () => new nn.Llama({ ...sizes, heads: 4, headWidth: 32, keyValueHeads: 2 }),
+  "Llama with a short context": () => new nn.Llama({ ...sizes, contextLength: 40 }),
+};
+
+const tokensOf = (rows: readonly (readonly number[])[]): Tensor => tensor(rows as number[][], { dtype: "int32" });
+
+function modelOf(name: string): nn.LanguageModel {
+  manualSeed(7);
+  return makers[name]!().eval() as nn.LanguageModel;
+}
+
+describe("a step with a cache in the state has the bits of a plain step", () => {
+  const cases = Object.keys(makers).flatMap((name) => [undefined, "float16", "q8_0"].map((of) => [name, of] as const));
+  test.each(cases)("%s, cache %p", (name, format) =>
+    withBackend("cpu", () => {
+      const model = modelOf(name);
+      const run = (isCompiled: boolean) => {
+        using cache = model.newCache({ format: format as "q8_0" });
+        const step = (tokens: Tensor) => model.forward(tokens, { cache, lastOnly: true });
+        const compiled = compile(step, { state: [model, cache] });
+        const random = new Random(3);
+        const results: unknown[] = [];
+        noGrad(() => {
+          step(tokensOf([[1, 2, 3]]));
+          for (let at = 0; at < 140; at++) {
+            if (at === 100) cache.truncate(cache.position - 30);
+            if (at === 120) cache.reset();
+            const next = Array.from({ length: random.next() < 0.9 || model.contextLength === 40 ? 1 : 2 }, () =>
+              random.integer(0, 60),
+            );
+            results.push((isCompiled ? compiled : step)(tokensOf([next])).toArray());
+          }
+        });
+        return { results, explained: compiled.explain() };
+      };
+      const [plain, compiled] = [run(false), run(true)];
+      expect(compiled.results).toEqual(plain.results);
+      const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].reduce(
+        (sum, [, count]) => sum + Number(count),
+        0,
+      );
+      expect(replays).toBeGreaterThan(90);
+    }),
+  );
+
+  test("several sequences, at different positions", () =>
+    withBackend("cpu", () => {
+      const model = modelOf("Llama");
+      const run = (isCompiled: boolean) => {
+        const caches = [model.newCache(), model.newCache(), model.newCache()];
+        const batch = new nn.KeyValueCacheBatch(caches);
+        const step = (tokens: Tensor) => model.forward(tokens, { cache: batch, lastOnly: true });
+        const own = isCompiled ? compile(step, { state: [model, batch] }) : step;
+        return noGrad(() => {
+          for (const [at, cache] of caches.entries()) model.forward(tokensOf([[1, 2, 3, 4].slice(at)]), { cache });
+          return Array.from({ length: 70 }, (_, at) => own(tokensOf([[at % 7], [at % 5], [at % 3]])).toArray());
+        });
+      };
+      expect(run(true)).toEqual(run(false));
+    }));
+
+  test("a step beyond the context is the plain error, and a program with a cache can't be saved", () =>
+    withBackend("cpu", () => {
+      const model = new nn.GPT({ ...sizes, contextLength: 8 }).eval() as nn.GPT;
+      const cache = model.newCache();
+      const step = compile((tokens: Tensor) => model.forward(tokens, { cache }), { state: [model, cache] });
+      return noGrad(async () => {
+        for (let at = 0; at < 8; at++) step(tokensOf([[at]]));
+        expect(() => step(tokensOf([[8]]))).toThrow("expected at most 8 tokens");
+        cache.truncate(4);
+        for (let at = 0; at < 3; at++) step(tokensOf([[at]]));
+        const saved = await step.save("unwritten.program").catch((error: unknown) => error);
+        expect(saved).toBeInstanceOf(CompileError);
+        expect((saved as CompileError).message).toContain("continues a cache");
+      });
+    }));
+
+  test("a cache that is not in the state is refused, and steps on metal run plainly", () => {
+    const model = modelOf("Llama");
+    const stepOf = (cache: nn.KeyValueCache, isState: boolean) =>
+      compile((tokens: Tensor) => model.forward(tokens, { cache }), { state: isState ? [model, cache] : model });
+    withBackend("cpu", () => {
+      const cache = model.newCache();
+      const step = stepOf(cache, false);
+      noGrad(() => {
+        model.forward(tokensOf([[1]]), { cache });
+        expect(() => step(tokensOf([[1]]))).toThrow(/changes a tensor that is not in its state in place/);
+      });
+    });
+    withBackend("metal", () => {
+      const cache = model.newCache();
+      const step = stepOf(cache, true);
+      noGrad(() => {
+        for (let at = 0; at < 4; at++) step(tokensOf([[at]]));
+      });
+      expect(cache.position).toBe(4);
+      expect(step.explain()).toContain("plain: keys and values are appended to a cache without a fused step");
+    });
+  });
+});
+
+describe("generated tokens are the same with and without programs", () => {
+  const listOf = async (tokens: AsyncIterable<number>) => {
+    const found: number[] = [];
+    for await (const token of tokens) found.push(token);
+    return found;
+  };
+  test.each(Object.keys(makers))("%s", async (name) => {
+    const model = modelOf(name);
+    model.train();
+    const run = (options: nn.GenerateOptions) =>
+      withBackend("cpu", () => listOf(nn.generate(model, [1, 2, 3], { maxTokens: 200, seed: 5, ...options })));
+    expect(await run({})).toEqual(await run({ compile: false }));
+    expect(await run({ cache: "q8_0" })).toEqual(await run({ compile: false, cache: "q8_0" }));
+    expect(model.training).toBe(true);
+  });
+});
