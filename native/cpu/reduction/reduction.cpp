@@ -18,6 +18,7 @@ ORCHARD_EXPORT_NAMES(Reduction)
 constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task reduces
 constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
+constexpr int64_t short_task_elements = 1 << 14; // of short rows, which take several times as long per element
 constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
 // Longer rows than `short_row` that are reduced as columns, in smaller blocks, by kernels without `lines` for many. A
 // column's sum has as many roundings as the row has elements, which only float64 would show: other floats are summed in
@@ -145,7 +146,7 @@ void reduce_block(const Call &call, const RowsOfBlock &rows, char *states) {
 void reduce_short_rows(const Call &call) {
   const int64_t results = call.kept.count(), bytes = int64_t(call.kernel.state_bytes), length = call.facts.count;
   const int64_t at_once = length <= short_row ? short_rows : long_rows;
-  const int64_t grain = std::max<int64_t>(1, task_elements / (at_once * length));
+  const int64_t grain = std::max<int64_t>(1, short_task_elements / (at_once * length));
   parallel_for(divided_up(results, at_once), grain, [&](int64_t begin, int64_t end) {
     alignas(16) char states[short_rows * 64];
     for (int64_t block = begin; block < end; block++) {
