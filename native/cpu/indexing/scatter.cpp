@@ -74,8 +74,8 @@ public:
     scatter.is_copied = true;
   }
 
-  // Lets each task copy its slices of x, so that the elements that indices select are still in its caches. Returns false
-  // for slices that are not runs of adjacent elements.
+  // Lets each task copy its slices of x, so that the elements that indices select are still in its caches. Returns
+  // false for slices that are not runs of adjacent elements.
   bool copy_x_by_slices() {
     if (tile_ > 1 || scatter.strides[scatter_x] != 1 || scatter.strides[scatter_out] != 1) return false;
     scatter.is_copied = copies_slices_ = true;
