@@ -227,7 +227,8 @@ void reduce(const ReduceBlock &block, Operands operands) {
   int64_t *index = is_indexed ? operands.results<int64_t>(2, block.indices_offset, kept.extent(1)) : nullptr;
   Call call{kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, out, index};
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
-  bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
+  bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 &&
+                         (!is_reduced_adjacent || call.facts.count == 1);
   int64_t longest = from == DType::float64 || kernel.has_lines ? short_row : longest_row;
   bool is_short = call.facts.count > 0 && call.facts.count <= longest && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);
