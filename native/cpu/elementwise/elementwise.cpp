@@ -93,8 +93,8 @@ constexpr std::string_view slow_in_float64[] = {"exp",          "exp2",
                                                 "elu",          "fmod",
                                                 "remainder",    "floorDivide"};
 constexpr std::string_view very_slow[] = {"asinh", "acosh", "entr"};
-constexpr std::string_view very_slow_in_float64[] = {"log10", "sin",  "cos",   "tan",        "asin", "acos",
-                                                     "atan",  "sinh", "cosh",  "atanh",      "erf",  "erfc",
+constexpr std::string_view very_slow_in_float64[] = {"log10", "sin",  "cos",        "tan",       "asin", "acos",
+                                                     "atan",  "sinh", "cosh",       "atanh",     "erf",  "erfc",
                                                      "ndtr",  "gelu", "logSigmoid", "tanhshrink"};
 constexpr int64_t slow_grain = 1 << 13, very_slow_grain = 1 << 11;
 
@@ -112,10 +112,12 @@ std::vector<Grains> grains_of(const ElementwiseOperations &operations) {
     const char *name = operations.first[i].name;
     const bool is_slow = has(slow, name), is_very_slow = has(very_slow, name);
     const bool is_very_slow_in_float64 = is_slow || is_very_slow || has(very_slow_in_float64, name);
-    grains.push_back({is_very_slow ? very_slow_grain : is_slow ? slow_grain : usual_grain,
-                      is_very_slow_in_float64        ? very_slow_grain
-                      : has(slow_in_float64, name)   ? slow_grain
-                                                     : usual_grain});
+    grains.push_back({is_very_slow ? very_slow_grain
+                      : is_slow    ? slow_grain
+                                   : usual_grain,
+                      is_very_slow_in_float64      ? very_slow_grain
+                      : has(slow_in_float64, name) ? slow_grain
+                                                   : usual_grain});
   }
   return grains;
 }

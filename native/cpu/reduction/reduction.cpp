@@ -15,11 +15,11 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(Reduction)
 
-constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task reduces
-constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
-constexpr int64_t task_elements = 1 << 16; // about 10 µs
+constexpr int64_t row_chunk = 1 << 16;           // elements of one result that a task reduces
+constexpr int64_t column_rows = 512;             // rows that a task reduces, for a block of columns
+constexpr int64_t task_elements = 1 << 16;       // about 10 µs
 constexpr int64_t short_task_elements = 1 << 14; // of short rows, which take several times as long per element
-constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
+constexpr int64_t least_short_rows = 8;          // fewer results are computed one at a time
 // Longer rows than `short_row` that are reduced as columns, in smaller blocks, by kernels without `lines` for many. A
 // column's sum has as many roundings as the row has elements, which only float64 would show: other floats are summed in
 // float64.

@@ -152,8 +152,8 @@ struct alignas(line_bytes) Place {
 
   // The fields below are used only around sleep.
   alignas(line_bytes) Sleeper sleeper;
-  std::atomic<int64_t> woken_at{0};    // when the helper was last woken, in ticks
-  std::atomic<int> woken_by{-1};       // the processor of the thread that woke it
+  std::atomic<int64_t> woken_at{0}; // when the helper was last woken, in ticks
+  std::atomic<int> woken_by{-1};    // the processor of the thread that woke it
   Wakes wakes{};
 };
 
@@ -354,8 +354,8 @@ private:
   alignas(line_bytes) std::atomic<bool> is_waiting_{false}; // whether the caller waits for `finished_`
   std::atomic<int> sleepers_{0};                            // the number of helpers that sleep or are about to
   Wakes wakes_{};                                           // the helpers that the caller wakes
-  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // number of unclaimed blocks
-  alignas(line_bytes) std::atomic<int64_t> done_{0};    // how many of those are finished
+  alignas(line_bytes) std::atomic<int64_t> tickets_{0};     // number of unclaimed blocks
+  alignas(line_bytes) std::atomic<int64_t> done_{0};        // how many of those are finished
   std::mutex mutex_;
   std::condition_variable finished_;
 };
