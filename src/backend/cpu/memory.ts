@@ -17,8 +17,8 @@ export class NativeBlock {
   readonly buffer: ArrayBuffer;
   /** A view of the buffer. */
   readonly bytes: Uint8Array;
+  readonly native: Native;
   private isReleased = false;
-  private readonly native: Native;
   private readonly context: Pointer;
 
   constructor(native: Native, address: Pointer, bytes: number, context: Pointer) {
