@@ -8,9 +8,12 @@ namespace orchard {
 
 // Divides elements into the fewest equal pieces of at most about `most` elements, and returns the size of a piece, a
 // multiple of `unit`. With pieces of a fixed size, a short last one leaves other threads idle: two threads need as long
-// for 40,000 elements in pieces of 32,768 as for 65,536.
-inline int64_t equal_pieces(int64_t count, int64_t most, int64_t unit) {
-  const int64_t pieces = std::max<int64_t>(1, (count + most - 1) / most);
+// for 40,000 elements in pieces of 32,768 as for 65,536. If each thread gets a few pieces, all get as many: 8 threads
+// need as long for 9 pieces as for 16. So only results that do not depend on the pieces may be computed by them.
+inline int64_t equal_pieces(int64_t count, int64_t most, int64_t unit, int64_t threads) {
+  constexpr int64_t few = 4;
+  int64_t pieces = std::max<int64_t>(1, (count + most - 1) / most);
+  if (pieces > threads && pieces < few * threads) pieces = (pieces + threads - 1) / threads * threads;
   const int64_t elements = (count + pieces - 1) / pieces;
   return std::max(unit, (elements + unit - 1) / unit * unit);
 }

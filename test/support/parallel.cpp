@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <sys/resource.h>
 #include <thread>
 #include <vector>
 
@@ -72,8 +73,30 @@ int wrong_waits(int rounds) {
   return wrong;
 }
 
+int64_t switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+// A call of two blocks wakes one helper at most, however many sleep. Each sleep is a voluntary context switch.
+int wrong_wakes(int rounds) {
+  set_thread_count(12);
+  std::atomic<int> ran{0};
+  auto call = [&](int64_t blocks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3)); // the caller switches, and helpers fall asleep
+    parallel_for(blocks, 1, [&](int64_t, int64_t) { ran++; });
+  };
+  call(12);
+  call(2);
+  const int64_t before = switches();
+  for (int round = 0; round < rounds; round++) call(2);
+  const bool is_counted = switches() > before; // not by every system
+  return (ran == 14 + 2 * rounds ? 0 : 1) + (is_counted && switches() - before > 6 * rounds ? 1 : 0);
+}
+
 int check() {
-  int wrong = 0;
+  int wrong = wrong_wakes(60);
   for (int threads : {1, 2, 3, 6, 2}) {
     set_thread_count(threads);
     wrong += wrong_works(1000) + wrong_chains(400) + wrong_waits(30);

@@ -21,7 +21,7 @@ void convert(const ConvertBlock &block, Operands operands) {
   const char *in = operands.input(0, from, block.from_offset, adjacent);
   char *out = operands.result(1, to, block.to_offset, adjacent);
   ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
-  parallel_for(count, equal_pieces(count, most, unit), [&](int64_t begin, int64_t end) {
+  parallel_for(count, equal_pieces(count, most, unit, threads_at_hand()), [&](int64_t begin, int64_t end) {
     const void *inputs[] = {element(in, from, begin)};
     row(inputs, element(out, to, begin), end - begin);
   });

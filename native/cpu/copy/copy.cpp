@@ -3,6 +3,7 @@
 
 #include "../conversion/conversion.h"
 #include "../parallel.h"
+#include "../pieces.h"
 #include "../streamed.h"
 
 #include <cstdlib>
@@ -11,7 +12,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_bytes = 1 << 17;
+constexpr int64_t task_bytes = 1 << 17, cached_bytes = 1 << 21, page = 1 << 12;
 constexpr int64_t shortest_streamed_row = 1 << 10;
 constexpr int64_t longest_filled = 1 << 9; // bytes: the loop of `copy` writes longer rows of one element faster
 
@@ -134,7 +135,9 @@ void copy_rows(Addresses first, const CopyPlan &plan, int64_t row_bytes, bool is
 void run_rows(Addresses first, const CopyPlan &plan, int64_t size) {
   const int64_t row_bytes = plan.axes[plan.rank - 1].size * size, bytes = count_parts(plan, plan.rank) * size;
   const bool streamed = is_streamed(bytes) && row_bytes >= shortest_streamed_row;
-  parallel_for(bytes, task_bytes,
+  // rows that fit in the caches are copied several times as fast
+  const int64_t most = bytes <= cached_bytes ? 2 * task_bytes : task_bytes;
+  parallel_for(bytes, equal_pieces(bytes, most, page, threads_at_hand()),
                [&](int64_t begin, int64_t end) { copy_rows(first, plan, row_bytes, streamed, begin, end); });
 }
 

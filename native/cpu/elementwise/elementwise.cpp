@@ -38,8 +38,9 @@ Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype
   return {operation, row};
 }
 
-// Operations that take more than about a nanosecond per element, for all float dtypes and for float64 only. For these,
-// several threads pay off with fewer elements.
+// Operations that take more than about a nanosecond per element, and more than about four, in all float dtypes and in
+// float64 only. For these, several threads pay off with fewer elements. Operations that are slow in all dtypes are very
+// slow in float64.
 constexpr std::string_view slow[] = {"lgamma",
                                      "digamma",
                                      "polygamma",
@@ -62,7 +63,13 @@ constexpr std::string_view slow[] = {"lgamma",
                                      "erfinv",
                                      "atan2",
                                      "mish",
-                                     "logit"};
+                                     "logit",
+                                     "sinc",
+                                     "erfcx",
+                                     "logaddexp",
+                                     "logaddexp2",
+                                     "softplus",
+                                     "elu"};
 constexpr std::string_view slow_in_float64[] = {"exp",          "exp2",
                                                 "expm1",        "log",
                                                 "log2",         "log10",
@@ -85,7 +92,11 @@ constexpr std::string_view slow_in_float64[] = {"exp",          "exp2",
                                                 "siluGradient", "softplus",
                                                 "elu",          "fmod",
                                                 "remainder",    "floorDivide"};
-constexpr int64_t slow_grain = 1 << 13;
+constexpr std::string_view very_slow[] = {"asinh", "acosh", "entr"};
+constexpr std::string_view very_slow_in_float64[] = {"log10", "sin",  "cos",        "tan",       "asin", "acos",
+                                                     "atan",  "sinh", "cosh",       "atanh",     "erf",  "erfc",
+                                                     "ndtr",  "gelu", "logSigmoid", "tanhshrink"};
+constexpr int64_t slow_grain = 1 << 13, very_slow_grain = 1 << 11;
 
 struct Grains {
   int64_t of_float32, of_float64;
@@ -99,9 +110,14 @@ std::vector<Grains> grains_of(const ElementwiseOperations &operations) {
   std::vector<Grains> grains;
   for (int64_t i = 0; i < operations.count; i++) {
     const char *name = operations.first[i].name;
-    const bool is_slow = has(slow, name);
-    grains.push_back(
-        {is_slow ? slow_grain : usual_grain, is_slow || has(slow_in_float64, name) ? slow_grain : usual_grain});
+    const bool is_slow = has(slow, name), is_very_slow = has(very_slow, name);
+    const bool is_very_slow_in_float64 = is_slow || is_very_slow || has(very_slow_in_float64, name);
+    grains.push_back({is_very_slow ? very_slow_grain
+                      : is_slow    ? slow_grain
+                                   : usual_grain,
+                      is_very_slow_in_float64      ? very_slow_grain
+                      : has(slow_in_float64, name) ? slow_grain
+                                                   : usual_grain});
   }
   return grains;
 }

@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;               // bytes of an element
 constexpr int64_t shortest_run = 96;        // shorter ones are gathered to tiles
+constexpr int64_t longest_gathered = 64;    // elements of a run that is gathered with others like it
 constexpr int64_t fewest_transposed = 1024; // minimum elements for which blocks pay off
 constexpr int64_t fewest_in_block = 64;     // minimum elements for which starting a kernel pays off
 
@@ -100,9 +101,10 @@ void Loop::run_all(const PlacedRow &row, bool starts_anywhere, int64_t most) con
   for (int i = 0; i < operands_; i++) views[i] = {layout_of(operand_[i]), &operand_[i], period_of(operand_[i])};
   Blocks blocks;
   if (starts_anywhere && find_blocks(views, blocks)) return run_by_blocks(row, views, blocks);
-  const int64_t grain = equal_pieces(count_, most, tile);
-  if (starts_anywhere && goes_by_runs(views))
-    return parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_by_runs(row, views, begin, end); });
+  if (starts_anywhere && goes_by_runs(views)) // pieces divide runs, so they must not depend on the threads
+    return parallel_for(count_, equal_pieces(count_, most, tile, 1),
+                        [&](int64_t begin, int64_t end) { run_by_runs(row, views, begin, end); });
+  const int64_t grain = equal_pieces(count_, most, tile, threads_at_hand());
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
 }
 
@@ -329,9 +331,16 @@ void Loop::run_part(const PlacedRow &row, const View *views, int64_t begin, int6
     if (views[i].layout == Layout::constant) gather(views[i], 0, std::min(tile, end - begin), buffers[i]);
     if (is_repeated(views[i])) gather(views[i], 0, std::min(tile + views[i].period, count_), buffers[i]);
   }
-  int64_t step = in_one_piece ? end - begin : tile;
-  for (int64_t start = begin; start < end; start += step) {
-    int64_t length = std::min(step, end - start);
+  const int64_t step = in_one_piece ? end - begin : tile;
+  // a tile of whole runs, if `gather_short` gathers them
+  const int inner = rank_ - 1;
+  int64_t run = 0;
+  for (int i = 0; i < last && rank_ > 1 && target != Target::streamed; i++)
+    if (views[i].layout == Layout::strided && operand_[i].strides[inner] == 1 && shape_[inner] <= longest_gathered)
+      run = shape_[inner];
+  for (int64_t start = begin, length; start < end; start += length) {
+    length = std::min(step, end - start);
+    if (run > 0 && start + length < end) length = (start + length) / run * run - start;
     for (int i = 0; i < last; i++) {
       if (is_repeated(views[i])) {
         inputs[i] = buffers[i] + start % views[i].period * views[i].size();
@@ -395,8 +404,9 @@ template <class Move> void Loop::move(const View &view, int64_t start, int64_t l
   }
 }
 
-// Gathers whole runs of a few elements, for which the steps of `move` cost more than the elements. `start` is the first
-// element of a run. Returns the number of elements gathered.
+// Gathers whole runs of a few elements, for which the steps of `move` cost more than the elements: runs of any stride
+// up to `longest_copied_run`, and longer ones of adjacent elements. `start` is the first element of a run. Returns the
+// number of elements gathered.
 template <class T> int64_t Loop::gather_short(const View &view, int64_t start, int64_t length, char *dense) const {
   const int inner = rank_ - 1;
   const int64_t run = shape_[inner], *strides = view.operand->strides;
@@ -409,19 +419,23 @@ template <class T> int64_t Loop::gather_short(const View &view, int64_t start, i
       number /= shape_[axis];
     }
     const int64_t runs = std::min(shape_[inner - 1] - column, (length - done) / run);
-    copy_runs(reinterpret_cast<const T *>(view.first()) + place, strides[inner - 1], strides[inner], runs,
-              reinterpret_cast<T *>(dense) + done, run);
+    const T *from = reinterpret_cast<const T *>(view.first()) + place;
+    if (run <= longest_copied_run)
+      copy_runs(from, strides[inner - 1], strides[inner], runs, reinterpret_cast<T *>(dense) + done, run);
+    else copy_dense_runs(from, strides[inner - 1], runs, reinterpret_cast<T *>(dense) + done, run);
     done += runs * run;
   }
   return done;
 }
 
 void Loop::gather(const View &view, int64_t start, int64_t length, char *dense) const {
-  const int64_t run = rank_ > 1 && shape_[rank_ - 2] > 2 ? shape_[rank_ - 1] : longest_copied_run + 1;
+  const int64_t *strides = view.operand->strides;
+  const int64_t longest = rank_ > 1 && strides[rank_ - 1] == 1 ? longest_gathered : longest_copied_run;
+  const int64_t run = rank_ > 1 && shape_[rank_ - 2] > 2 ? shape_[rank_ - 1] : longest + 1;
   with_size(view.size(), [&](auto element) {
     using T = decltype(element);
     constexpr int64_t size = sizeof(T);
-    if (run > longest_copied_run) return gather_elements<T>(view, start, length, dense);
+    if (run > longest) return gather_elements<T>(view, start, length, dense);
     const int64_t first = std::min(length, (run - start % run) % run); // the rest of a run
     gather_elements<T>(view, start, first, dense);
     const int64_t done = first + gather_short<T>(view, start + first, length - first, dense + first * size);

@@ -60,6 +60,13 @@ template <class T> void copy_runs(const T *from, int64_t across, int64_t stride,
   }
 }
 
+// Does the same for runs of adjacent elements of any length.
+template <class T> void copy_dense_runs(const T *from, int64_t across, int64_t runs, T *to, int64_t length) {
+  const int64_t bytes = length * int64_t(sizeof(T));
+  for (int64_t run = 0; run < runs; run++)
+    copy_dense(reinterpret_cast<char *>(to + run * length), reinterpret_cast<const char *>(from + run * across), bytes);
+}
+
 template <class T> void copy_to_strided(const char *dense, char *target, int64_t stride, int64_t count) {
   const T *in = reinterpret_cast<const T *>(dense);
   T *out = reinterpret_cast<T *>(target);

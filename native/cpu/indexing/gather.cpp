@@ -1,5 +1,6 @@
 // The function "gather". Elements are moved as bits, so only their size matters.
 #include "../functions.h"
+#include "../memory.h"
 #include "../parallel.h"
 #include "../streamed.h"
 #include "indexing.h"
@@ -10,7 +11,9 @@
 using namespace orchard;
 
 namespace {
-constexpr int64_t grain = 1 << 15;
+// A task takes about 10 µs: it copies this many bytes of rows, or this many single elements.
+constexpr int64_t task_bytes = 1 << 18, task_elements = 1 << 13;
+constexpr int64_t most_shared = 1 << 12; // indices
 enum Operand { from_x, from_index, to_out };
 
 // Rows of at least this many bytes are written with nontemporal stores. While a row is copied, this many bytes of the
@@ -71,6 +74,56 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
   });
 }
 
+// Indices along the innermost axis that are the same for all runs, as in indexSelect: checked, and turned into offsets,
+// once instead of for each run.
+class SharedIndices {
+public:
+  template <class Index>
+  SharedIndices(const Nest<3> &nest, const Axis &axis, const Index *index, BadIndex &bad)
+      : offsets_(are_shared(nest) ? nest.run_length() : 0) {
+    if (!are_shared(nest)) return;
+    for (int64_t i = 0; i < nest.run_length(); i++) {
+      const int64_t given = index[i * nest.run_stride(from_index)], place = axis.place(given);
+      if (!is_in_range(place, axis.size)) {
+        bad.set(given);
+        return;
+      }
+      offsets_.data()[i] = place * axis.stride + i * nest.run_stride(from_x);
+    }
+    are_valid_ = true;
+  }
+
+  bool are_valid() const { return are_valid_; }
+
+  template <class T> void gather(const Nest<3> &nest, const T *x, T *out, int64_t begin, int64_t end) const {
+    const int next = nest.rank - 2;
+    const int64_t *offsets = offsets_.data(), out_stride = nest.run_stride(to_out), run = nest.run_length();
+    for (int64_t at = begin; at < end;) {
+      int64_t places[3];
+      nest.find_offsets(at / run * run, places);
+      // the runs along the next axis, whose places follow without divisions
+      for (int64_t left = nest.shape[next] - at / run % nest.shape[next]; left > 0 && at < end; left--) {
+        const int64_t first = at % run, last = std::min(run, first + end - at);
+        const T *from = x + places[from_x];
+        T *to = out + places[to_out];
+        for (int64_t i = first; i < last; i++) to[i * out_stride] = from[offsets[i]];
+        places[from_x] += nest.strides[from_x][next], places[to_out] += nest.strides[to_out][next];
+        at += last - first;
+      }
+    }
+  }
+
+private:
+  static bool are_shared(const Nest<3> &nest) {
+    bool is_shared = nest.rank > 1 && nest.run_stride(from_index) != 0 && nest.run_length() <= most_shared;
+    for (int axis = 0; axis + 1 < nest.rank; axis++) is_shared = is_shared && nest.strides[from_index][axis] == 0;
+    return is_shared && nest.count() > nest.run_length();
+  }
+
+  mutable Scratch<int64_t> offsets_;
+  bool are_valid_ = false;
+};
+
 template <class Use> void with_size(int64_t bytes, Use &&use) {
   switch (bytes) {
   case 1: return use(Type<uint8_t>{});
@@ -94,7 +147,12 @@ void gather(const GatherBlock &block, Operands operands) {
     with_size(dtype_sizes[static_cast<int>(dtype)], [&](auto type) {
       using T = typename decltype(type)::type;
       const bool streams_rows = is_streamed(nest.count() * int64_t(sizeof(T)));
+      const bool copies_rows = nest.run_stride(from_index) == 0 && nest.run_length() >= least_fetched;
+      const int64_t grain = copies_rows ? task_bytes / int64_t(sizeof(T)) : task_elements;
+      const SharedIndices shared(nest, axis, indices, bad);
       parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
+        if (shared.are_valid())
+          return shared.gather(nest, reinterpret_cast<const T *>(x), reinterpret_cast<T *>(out), begin, end);
         gather_elements(nest, axis, reinterpret_cast<const T *>(x), indices, reinterpret_cast<T *>(out), begin, end,
                         streams_rows, bad);
         if (streams_rows) streams().finish();

@@ -11,6 +11,8 @@
 #include "indices.h"
 #include "scratch_slots.h"
 
+#include <cstring>
+
 using namespace orchard;
 
 namespace {
@@ -42,10 +44,12 @@ public:
     set_tile(scatter.size);
   }
 
-  // `elements` is the number of elements or sums per slice that should stay in the caches.
+  // `elements` is the number of elements or sums per slice that should stay in the caches. Contributions are read once,
+  // but a wide tile reads longer rows of them, which are far apart; each thread still gets a tile.
   void set_tile(int64_t elements) {
-    const int64_t of_slice = std::max({elements, scatter.length, int64_t(1)});
-    const int64_t most = std::max(scatter_tile, scatter_tile_elements / of_slice);
+    const int64_t of_thread = scatter.slices.count() / threads_at_hand() + 1;
+    const int64_t in_caches = scatter_tile_elements / std::max<int64_t>(elements, 1);
+    const int64_t most = std::max(scatter_tile, std::min(in_caches, of_thread));
     tile_ = is_adjacent_ ? std::min(most, run_) : 1;
     tiles_of_run_ = (run_ + tile_ - 1) / tile_;
     tiles_ = scatter.slices.count() / std::max<int64_t>(run_, 1) * tiles_of_run_;
@@ -70,6 +74,14 @@ public:
     scatter.is_copied = true;
   }
 
+  // Lets each task copy its slices of x, so that the elements that indices select are still in its caches. Returns
+  // false for slices that are not runs of adjacent elements.
+  bool copy_x_by_slices() {
+    if (tile_ > 1 || scatter.strides[scatter_x] != 1 || scatter.strides[scatter_out] != 1) return false;
+    scatter.is_copied = copies_slices_ = true;
+    return true;
+  }
+
   // Returns whether copying x first is faster: always for adjacent slices without sums, whose rows are then written at
   // once, else with few indices.
   bool copies_first(bool is_wide) const {
@@ -83,14 +95,19 @@ public:
     if (scatter.slices.count() == 0) return;
     const int64_t flags_begin = scratch_product({sums, tile_});
     ScratchSlots<double> slots(tiles_, flags_begin + (scratch_product({flags, tile_}) + 7) / 8);
-    const int64_t visited = scatter.length + (scatter.is_copied ? 0 : scatter.size);
+    const int64_t visited = scatter.length + (scatter.is_copied && !copies_slices_ ? 0 : scatter.size);
     const int64_t grain = std::max<int64_t>(1, (1 << 14) / (visited * tile_ + 1));
     BadIndex bad;
     const auto run_by = [&](auto *indices) {
       parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
         slots.with([&](double *slot) {
           bool *is_named = flags > 0 ? reinterpret_cast<bool *>(slot + flags_begin) : nullptr;
-          for (int64_t tile = begin; tile < end; tile++) kernel(scatter, part_of(tile, indices, slot, is_named, bad));
+          for (int64_t tile = begin; tile < end; tile++) {
+            const ScatterPart part = part_of(tile, indices, slot, is_named, bad);
+            if (copies_slices_)
+              std::memmove(part.out, part.x, static_cast<size_t>(scatter.size * dtype_sizes[static_cast<int>(dtype_)]));
+            kernel(scatter, part);
+          }
         });
       });
     };
@@ -125,7 +142,7 @@ private:
   const char *x_, *source_;
   char *out_;
   int64_t run_, tile_, tiles_of_run_, tiles_;
-  bool is_adjacent_;
+  bool is_adjacent_, copies_slices_ = false;
 };
 
 // out = x, with each element of the source combined into the element that its index selects along an axis.
@@ -138,7 +155,7 @@ void scatter(const ScatterBlock &block, Operands operands) {
       scatterings().slices[static_cast<int>(way)][static_cast<int>(problem.dtype())][problem.index_ordinal()];
   if (!kernel) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected bools to be summed or replaced");
   if (problem.copies_first(is_wide)) {
-    problem.copy_x();
+    if (!problem.copy_x_by_slices()) problem.copy_x();
     if (!is_wide) problem.set_tile(0);
   }
   problem.run(kernel, is_wide ? size : 0, problem.scatter.includes_self ? 0 : size);

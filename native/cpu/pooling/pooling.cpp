@@ -11,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_steps = 1 << 15; // elements of windows, about 10 µs
+constexpr int64_t task_steps = 1 << 13; // elements of windows: 8 µs if their lines are vectors, 30 µs otherwise
 
 int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, task_steps / std::max<int64_t>(1, steps)); }
 

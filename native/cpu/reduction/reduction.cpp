@@ -15,10 +15,11 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(Reduction)
 
-constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task reduces
-constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
-constexpr int64_t task_elements = 1 << 16; // about 10 µs
-constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
+constexpr int64_t row_chunk = 1 << 16;           // elements of one result that a task reduces
+constexpr int64_t column_rows = 512;             // rows that a task reduces, for a block of columns
+constexpr int64_t task_elements = 1 << 16;       // about 10 µs
+constexpr int64_t short_task_elements = 1 << 14; // of short rows, which take several times as long per element
+constexpr int64_t least_short_rows = 8;          // fewer results are computed one at a time
 // Rows longer than `short_row`, up to this length, are also reduced as columns, in smaller blocks, by kernels without
 // `lines` for many rows. A column's sum has as many roundings as the row has elements. Only float64 would show this,
 // since other floats are summed in float64.
@@ -146,7 +147,7 @@ void reduce_block(const Call &call, const RowsOfBlock &rows, char *states) {
 void reduce_short_rows(const Call &call) {
   const int64_t results = call.kept.count(), bytes = int64_t(call.kernel.state_bytes), length = call.facts.count;
   const int64_t at_once = length <= short_row ? short_rows : long_rows;
-  const int64_t grain = std::max<int64_t>(1, task_elements / (at_once * length));
+  const int64_t grain = std::max<int64_t>(1, short_task_elements / (at_once * length));
   parallel_for(divided_up(results, at_once), grain, [&](int64_t begin, int64_t end) {
     alignas(16) char states[short_rows * 64];
     for (int64_t block = begin; block < end; block++) {
@@ -227,7 +228,8 @@ void reduce(const ReduceBlock &block, Operands operands) {
   int64_t *index = is_indexed ? operands.results<int64_t>(2, block.indices_offset, kept.extent(1)) : nullptr;
   Call call{kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, out, index};
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
-  bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
+  bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 &&
+                         (!is_reduced_adjacent || call.facts.count == 1);
   int64_t longest = from == DType::float64 || kernel.has_lines ? short_row : longest_row;
   bool is_short = call.facts.count > 0 && call.facts.count <= longest && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);

@@ -1,10 +1,12 @@
-// The functions of orchard_cpu.h that are not operations: errors, settings and memory.
+// The functions of orchard_cpu.h and orchard_cpu_memory.h that are not operations: errors, settings and memory.
 #include "../blas.h"
+#include "../include/orchard_cpu_memory.h"
 #include "../isa.h"
 #include "../lapack.h"
 #include "../memory.h"
 #include "../parallel.h"
 #include "../status.h"
+#include "retake.h"
 #include "sets.h"
 #include "text.h"
 
@@ -155,6 +157,13 @@ int32_t orchard_cpu_release(void *context) {
     if (!context) fail(ORCHARD_CPU_INVALID_ARGUMENT, "the context of a block is null");
     static_cast<BlockContext *>(context)->give_back();
   });
+}
+
+int32_t orchard_cpu_retake(void *context) {
+  BlockContext *block = static_cast<BlockContext *>(context);
+  if (!block || block->is_live.load() || !retake_block(block->memory, block->bytes)) return 0;
+  block->is_live.store(true);
+  return 1;
 }
 
 void orchard_cpu_collected(void *, void *context) {

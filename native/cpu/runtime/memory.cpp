@@ -2,6 +2,7 @@
 
 #include "../status.h"
 #include "pages.h"
+#include "retake.h"
 #include "sanitizer.h"
 
 #include <algorithm>
@@ -38,6 +39,23 @@ public:
     return memory;
   }
 
+  // Takes a particular block, if it is free. It is among the youngest of its class, or else not worth a search.
+  bool take_this(void *memory, size_t bytes) {
+    constexpr size_t most_looked_at = 16;
+    const auto found = by_class_.find(bytes);
+    if (found == by_class_.end()) return false;
+    auto &same = found->second;
+    for (size_t at = same.size(), left = most_looked_at; at > 0 && left > 0; left--) {
+      const auto place = same[--at];
+      if (place->memory != memory) continue;
+      same.erase(same.begin() + static_cast<std::ptrdiff_t>(at));
+      by_age_.erase(place);
+      bytes_ -= bytes;
+      return true;
+    }
+    return false;
+  }
+
   void add(void *memory, size_t bytes) {
     auto &same = by_class_[bytes];
     same.push_back(by_age_.insert(by_age_.end(), {memory, bytes}));
@@ -72,13 +90,17 @@ public:
     void *memory = free_.take(bytes);
     if (memory) figures_.cache_hits++;
     else memory = map_or_make_room(requested, bytes);
-    forbid(memory, bytes);
-    allow(memory, requested);
-    figures_.allocations++;
-    figures_.live_blocks++;
-    figures_.live_bytes += bytes;
-    figures_.peak_bytes = std::max(figures_.peak_bytes, figures_.live_bytes);
+    count_taken(memory, requested, bytes);
     return memory;
+  }
+
+  bool retake(void *memory, size_t requested) noexcept {
+    const size_t bytes = size_class(requested);
+    std::lock_guard lock(mutex_);
+    if (refusals_due_ > 0 || bytes > room() || !free_.take_this(memory, bytes)) return false;
+    figures_.cache_hits++;
+    count_taken(memory, requested, bytes);
+    return true;
   }
 
   void give_back(void *memory, size_t requested) noexcept {
@@ -130,6 +152,15 @@ public:
   }
 
 private:
+  void count_taken(void *memory, size_t requested, size_t bytes) {
+    forbid(memory, bytes);
+    allow(memory, requested);
+    figures_.allocations++;
+    figures_.live_blocks++;
+    figures_.live_bytes += bytes;
+    figures_.peak_bytes = std::max(figures_.peak_bytes, figures_.live_bytes);
+  }
+
   void refuse_where_due(size_t requested, size_t bytes) {
     if (refusals_due_ > 0) {
       refusals_due_--;
@@ -183,6 +214,7 @@ size_t size_class(size_t bytes) {
 }
 
 void *take_block(size_t bytes) { return pool().take(bytes); }
+bool retake_block(void *block, size_t bytes) noexcept { return pool().retake(block, bytes); }
 void give_block_back(void *block, size_t bytes) noexcept { pool().give_back(block, bytes); }
 void trim_blocks() noexcept { pool().shrink_to(0); }
 void set_memory_limit(size_t bytes) noexcept { pool().set_memory_limit(bytes); }

@@ -3,9 +3,10 @@
 #include "../pause.h"
 #include "processor.h"
 #include "sanitizer.h"
-#include "sleepers.h"
+#include "sleeper.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -30,6 +31,9 @@ constexpr auto spinning_time = milliseconds(1);
 constexpr auto crowded_spinning_time = microseconds(20);
 constexpr auto crowded_time = milliseconds(300);
 constexpr auto largest_lost_time = microseconds(500);
+// A helper that loses its processor shows that other threads compete for it. Of many helpers, some lose theirs to a
+// thread that soon ends, such as one of JavaScript's compiler, so a quarter of them must within this time.
+constexpr auto sign_time = milliseconds(20);
 // Waking takes tens of microseconds on an idle processor, but Linux may wake the thread on its caller's processor.
 constexpr auto longest_waking_time = milliseconds(2);
 constexpr int polls_between_clocks = 64;
@@ -37,12 +41,23 @@ constexpr int polls_between_clocks = 64;
 std::atomic<int> others_computing{0};
 // The time until which the machine counts as crowded, in clock ticks.
 std::atomic<int64_t> crowded_until{0};
+// The number of helpers that were started; the signs of a crowd since a time in clock ticks.
+std::atomic<int> started_helpers{0}, signs{0};
+std::atomic<int64_t> signs_since{0};
 
 int64_t ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
 Clock::time_point time_of(int64_t ticks) { return Clock::time_point(Clock::duration(ticks)); }
 bool is_crowded(Clock::time_point now) { return ticks(now) < crowded_until.load(std::memory_order_relaxed); }
-void call_it_crowded(Clock::time_point now) {
-  crowded_until.store(ticks(now + crowded_time), std::memory_order_relaxed);
+
+// Takes note of a sign that other threads compete for the processors.
+void note_sign(Clock::time_point now) {
+  if (now - time_of(signs_since.load(std::memory_order_relaxed)) > sign_time) {
+    signs_since.store(ticks(now), std::memory_order_relaxed);
+    signs.store(0, std::memory_order_relaxed);
+  }
+  const int seen = signs.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (seen > started_helpers.load(std::memory_order_relaxed) / 4)
+    crowded_until.store(ticks(now + crowded_time), std::memory_order_relaxed);
 }
 
 // Detects whether the calling thread lost its processor to other threads while it had work.
@@ -60,7 +75,7 @@ public:
     start_anew();
     auto passed = wall_ - wall;
     auto lost = passed - (processor_ - processor);
-    if (lost > largest_lost_time && lost > passed / 8) call_it_crowded(wall_);
+    if (lost > largest_lost_time && lost > passed / 8) note_sign(wall_);
   }
 
 private:
@@ -86,7 +101,7 @@ template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
     }
     if (others_computing.load(std::memory_order_relaxed) > 0) break;
     auto now = Clock::now();
-    if (now - last > largest_lost_time) call_it_crowded(now); // another thread ran on this processor between two polls
+    if (now - last > largest_lost_time) note_sign(now); // another thread ran on this processor between two polls
     last = now;
     if (now - start < crowded_spinning_time) continue;
     if (!has_looked) looks();
@@ -114,8 +129,16 @@ thread_local bool is_inside_work = false;
 // pairs.
 constexpr size_t line_bytes = 128;
 
-// The state of one helper, which only this helper and the caller use, so that its cache line is not shared with other
-// helpers.
+// Threads that wake others do so one system call after another, each of several microseconds. So the caller wakes at
+// most this many helpers, and each of these as many others. A call that ends before has woken few.
+constexpr int most_woken = 4;
+
+struct Place;
+// The helpers that one thread wakes, as far as they were started.
+using Wakes = std::array<std::atomic<Place *>, most_woken>;
+
+// The state of one helper, which only this helper and the caller use while it is awake, so that its cache line is not
+// shared with other helpers.
 struct alignas(line_bytes) Place {
   std::atomic<uint64_t> begun{0};    // number of the last work whose block for this helper was claimed
   std::atomic<uint64_t> finished{0}; // number of the last work whose block this helper has finished
@@ -126,6 +149,12 @@ struct alignas(line_bytes) Place {
     uint64_t last = begun.load(std::memory_order_relaxed);
     return last < work && begun.compare_exchange_strong(last, work, std::memory_order_acq_rel);
   }
+
+  // The fields below are used only around sleep.
+  alignas(line_bytes) Sleeper sleeper;
+  std::atomic<int64_t> woken_at{0}; // when the helper was last woken, in ticks
+  std::atomic<int> woken_by{-1};    // the processor of the thread that woke it
+  Wakes wakes{};
 };
 
 // A call is published in one cache line, which waiting helpers read. The first blocks are assigned to the caller and
@@ -143,6 +172,7 @@ public:
     std::lock_guard owner(owner_, std::adopt_lock);
     helpers = start_helpers(helpers);
     publish(work, helpers);
+    wake(wakes_, 0, helpers, number_);
     work_.run(0);
     for (int helper = 0; helper < helpers; helper++)
       if (places_[helper].begin(number_)) {
@@ -163,7 +193,11 @@ private:
   // Starts helpers until there are `wanted`; returns how many there are.
   int start_helpers(int wanted) {
     wanted = std::min(wanted, most_helpers);
-    while (helpers_ < wanted && make_place() && start_helper(helpers_)) helpers_++;
+    while (helpers_ < wanted && make_place() && start_helper(helpers_)) {
+      Wakes &waker = helpers_ < most_woken ? wakes_ : places_[helpers_ / most_woken - 1].wakes;
+      waker[helpers_ % most_woken].store(&places_[helpers_], std::memory_order_release);
+      started_helpers.store(++helpers_, std::memory_order_relaxed);
+    }
     return std::min(wanted, helpers_);
   }
 
@@ -187,10 +221,22 @@ private:
     }
     call_.store(number_ << helper_bits | static_cast<uint64_t>(helpers), std::memory_order_release);
     calls_.fetch_add(1, std::memory_order_seq_cst);
-    if (!sleepers_.are_there()) return;
-    called_at_.store(ticks(Clock::now()), std::memory_order_relaxed);
-    processor_.store(current_processor(), std::memory_order_relaxed);
-    sleepers_.wake(calls_);
+  }
+
+  // Wakes those of `wakes`, the helpers from `first` on, that take part in a call and for which there is something to
+  // do. The work may be over already: then this wakes helpers for nothing, or none.
+  void wake(Wakes &wakes, int first, int helpers, uint64_t work) {
+    if (first >= helpers || sleepers_.load(std::memory_order_seq_cst) == 0) return;
+    const int count = std::min(most_woken, helpers - first);
+    for (int at = 0; at < count; at++) {
+      Place *place = wakes[at].load(std::memory_order_acquire);
+      if (!place || !place->sleeper.is_asleep()) continue;
+      const bool is_claimed = place->begun.load(std::memory_order_relaxed) >= work;
+      if (is_claimed && tickets_.load(std::memory_order_relaxed) <= 0) continue;
+      place->woken_at.store(ticks(Clock::now()), std::memory_order_relaxed);
+      place->woken_by.store(current_processor(), std::memory_order_relaxed);
+      place->sleeper.wake();
+    }
   }
 
   // Claims and runs unclaimed blocks in order until none is left; returns how many it ran.
@@ -261,10 +307,12 @@ private:
     lost_time.start_anew();
     for (uint32_t seen = 0;;) {
       auto is_called = [&] { return calls_.load(std::memory_order_seq_cst) != seen; };
-      if (!spin_until(is_called, [&] { lost_time.check(); })) sleep(seen, lost_time);
+      if (!spin_until(is_called, [&] { lost_time.check(); })) sleep(place, seen, lost_time);
       seen = calls_.load(std::memory_order_acquire);
       const uint64_t call = call_.load(std::memory_order_acquire);
-      if (number < helpers_of(call)) join(place, number, number_of(call));
+      if (number >= helpers_of(call)) continue;
+      wake(place.wakes, most_woken * (number + 1), helpers_of(call), number_of(call));
+      join(place, number, number_of(call));
     }
   }
 
@@ -278,14 +326,20 @@ private:
     if (has_block || ran > 0) wake_caller();
   }
 
-  void sleep(uint32_t seen, LostTime &lost_time) {
-    while (calls_.load(std::memory_order_seq_cst) == seen) sleepers_.sleep(calls_, seen);
+  void sleep(Place &place, uint32_t seen, LostTime &lost_time) {
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    place.sleeper.announce();
+    const bool is_called = calls_.load(std::memory_order_seq_cst) != seen; // maybe before the announcement
+    if (is_called) place.sleeper.cancel();
+    else place.sleeper.sleep();
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
     lost_time.start_anew();
+    if (is_called) return;
     const auto now = Clock::now();
-    if (now - time_of(called_at_.load(std::memory_order_relaxed)) > longest_waking_time) call_it_crowded(now);
+    if (now - time_of(place.woken_at.load(std::memory_order_relaxed)) > longest_waking_time) note_sign(now);
     // Linux may wake a thread on its waker's processor, and move it away only milliseconds later.
-    const int caller = processor_.load(std::memory_order_relaxed);
-    if (current_processor() == caller) leave_processor(caller);
+    const int waker = place.woken_by.load(std::memory_order_relaxed);
+    if (current_processor() == waker) leave_processor(waker);
   }
 
   std::mutex owner_;    // held during the work in progress
@@ -297,12 +351,11 @@ private:
   std::atomic<uint64_t> call_{0}; // the last work's number and its helpers
   Work work_{};
   // Fields that change rarely.
-  alignas(line_bytes) std::atomic<int> processor_{-1};  // of the caller that last woke sleeping helpers
-  std::atomic<int64_t> called_at_{0};                   // when sleeping helpers were last woken, in ticks
-  std::atomic<bool> is_waiting_{false};                 // whether the caller waits for `finished_`
-  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // number of unclaimed blocks
-  alignas(line_bytes) std::atomic<int64_t> done_{0};    // how many of those are finished
-  alignas(line_bytes) Sleepers sleepers_;
+  alignas(line_bytes) std::atomic<bool> is_waiting_{false}; // whether the caller waits for `finished_`
+  std::atomic<int> sleepers_{0};                            // the number of helpers that sleep or are about to
+  Wakes wakes_{};                                           // the helpers that the caller wakes
+  alignas(line_bytes) std::atomic<int64_t> tickets_{0};     // number of unclaimed blocks
+  alignas(line_bytes) std::atomic<int64_t> done_{0};        // how many of those are finished
   std::mutex mutex_;
   std::condition_variable finished_;
 };

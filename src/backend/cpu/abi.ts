@@ -6,8 +6,8 @@ const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
   Array.from({ length: count }, () => "buffer") as Buffers<Count>;
 
 /**
- * The functions of `orchard_cpu.h` and `orchard_cpu_program.h` as `bun:ffi` declarations, and the status codes. A test
- * compares them with the headers.
+ * The functions of `orchard_cpu.h`, `orchard_cpu_memory.h` and `orchard_cpu_program.h` as `bun:ffi` declarations, and
+ * the status codes. A test compares them with the headers.
  *
  * `buffer` is a view whose bytes native code accesses only during the call. Passing the view instead of its address
  * keeps it alive and in place. `bun:ffi` does not accept null; for an omitted operand, pass the block.
@@ -19,6 +19,7 @@ export const declarations = {
   orchard_cpu_describe: { args: ["buffer", "i32"], returns: "i32" },
   orchard_cpu_allocate: { args: ["f64", "buffer"], returns: "i32" },
   orchard_cpu_release: { args: ["ptr"], returns: "i32" },
+  orchard_cpu_retake: { args: ["ptr"], returns: "i32" },
   orchard_cpu_collected: { args: ["ptr", "ptr"], returns: "void" },
   orchard_cpu_collector: { args: [], returns: "ptr" },
   orchard_cpu_set_memory_limit: { args: ["f64"], returns: "i32" },

@@ -88,25 +88,26 @@ const meterOf = (native: Native): Meter => ({
 /** A block of the dylib's allocator. */
 class BlockMemory implements Memory {
   readonly device = "host";
-  private readonly bytes: Uint8Array;
 
-  constructor(private readonly block: NativeBlock) {
-    this.bytes = new Uint8Array(block.buffer);
-  }
+  private isReleased = false;
+
+  constructor(private readonly block: NativeBlock) {}
 
   get byteLength(): number {
-    return this.bytes.byteLength;
+    return this.hostBytes().byteLength;
   }
   hostBuffer(): ArrayBuffer {
     return this.block.buffer;
   }
   hostBytes(): Uint8Array {
-    return this.bytes;
+    return this.block.bytes;
   }
   whenReady(): null {
     return null;
   }
   release(): void {
+    if (this.isReleased) return; // the block may have another owner now
+    this.isReleased = true;
     this.block.release();
   }
 }

@@ -1,4 +1,5 @@
 /** Reductions that ignore NaN, `countNonzero` and `aminmax`. */
+import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { type AxisArguments, axes as axesKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -14,6 +15,8 @@ import { div } from "../elementwise/division.ts";
 import { logicalNot } from "../elementwise/logic.ts";
 import { isnan } from "../elementwise/predicates.ts";
 import { where } from "../elementwise/where.ts";
+import { expand } from "../view/expand.ts";
+import { narrow } from "../view/slice.ts";
 import { amax, amin } from "./extrema.ts";
 import { floatOperand, type ReductionArguments, reductionParameters } from "./reduce.ts";
 import { foldParameters, type SumOf, type SumOptions, sum } from "./sum.ts";
@@ -40,8 +43,14 @@ export function nansum(...values: unknown[]): Tensor {
 const nansumParameters = foldParameters("nansum");
 nansum.method = "summed" as const;
 
-/** Replaces NaN with 0. */
-const numbersOf = (x: Tensor): Tensor => (isFloat(x.dtype) ? where(isnan(x), 0, x) : x);
+/** Replaces NaN with 0. Without gradients, elements that an expanded axis repeats are replaced once. */
+function numbersOf(x: Tensor): Tensor {
+  if (!isFloat(x.dtype)) return x;
+  const repeated = x.strides.flatMap((stride, axis) => (stride === 0 && x.shape[axis]! > 1 ? [axis] : []));
+  if (repeated.length === 0 || needsGradient(x)) return where(isnan(x), 0, x);
+  const stored = repeated.reduce((all, axis) => narrow(all, axis, 0, 1), x);
+  return expand(where(isnan(stored), 0, stored), x.shape);
+}
 
 /**
  * Computes the mean over axes of the elements that are not NaN. It is NaN if all elements are NaN. The gradient is 0 at

@@ -6,13 +6,15 @@ import { packageRoot } from "../../../src/core/paths.ts";
 import { readHeader } from "../../support/header.ts";
 
 const text = readFileSync(join(packageRoot, "native/cpu/include/orchard_cpu.h"), "utf8");
-const programs = readFileSync(join(packageRoot, "native/cpu/include/orchard_cpu_program.h"), "utf8");
+const others = ["memory", "program"].map((name) =>
+  readFileSync(join(packageRoot, `native/cpu/include/orchard_cpu_${name}.h`), "utf8"),
+);
 const header = readHeader(text);
-const functions = [...header.functions, ...readHeader(programs).functions];
+const functions = [header, ...others.map(readHeader)].flatMap((each) => each.functions);
 
 /** The types for `bun:ffi`: bytes are passed as views; contexts, which native code creates, as addresses. */
 const ffiTypes: Record<string, string> = { int32_t: "i32", double: "f64", void: "void", "void *": "ptr" };
-const addresses = new Set(["orchard_cpu_release", "orchard_cpu_collected"]);
+const addresses = new Set(["orchard_cpu_release", "orchard_cpu_retake", "orchard_cpu_collected"]);
 const ffiType = (name: string, cType: string) =>
   cType.includes("*") && !addresses.has(name) ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`);
 

@@ -51,6 +51,40 @@ describe("blocks of memory are aligned and of the right size", () => {
     second.release();
   });
 
+  test("a released block of the same size is allocated again with its buffer", () => {
+    const bytes = 3 * megabyte - 7;
+    const first = allocateBlock(native, bytes, "test");
+    const { liveBytes, liveBlocks, cacheHits, allocations } = statistics();
+    first.release();
+    const second = allocateBlock(native, bytes, "test");
+    expect(second.buffer).toBe(first.buffer);
+    expect(statistics()).toMatchObject({ liveBytes, liveBlocks, cacheHits: cacheHits + 1, cachedBytes: 0 });
+    expect(statistics().allocations).toBe(allocations + 1);
+    second.release();
+    native.orchard_cpu_set_memory_limit(liveBytes - 1);
+    expect(() => allocateBlock(native, bytes, "test")).toThrow(OutOfMemoryError);
+  });
+
+  test("a released buffer is not used again if its memory is in use, was unmapped, or was transferred", () => {
+    const bytes = 3 * megabyte - 9;
+    const first = allocateBlock(native, bytes, "test");
+    first.release();
+    const other = allocateBlock(native, bytes - 1, "test"); // takes its memory
+    const second = allocateBlock(native, bytes, "test");
+    expect(second.buffer).not.toBe(first.buffer);
+    expect(ptr(second.bytes)).not.toBe(ptr(other.bytes));
+    second.release();
+    native.orchard_cpu_trim();
+    const third = allocateBlock(native, bytes, "test");
+    expect(third.buffer).not.toBe(second.buffer);
+    expect(statistics().cachedBytes).toBe(0);
+    const elsewhere = third.buffer.transfer();
+    third.release();
+    const fourth = allocateBlock(native, bytes, "test");
+    expect([fourth.buffer.byteLength, fourth.buffer === elsewhere]).toEqual([bytes, false]);
+    for (const block of [other, fourth]) block.release();
+  });
+
   test("disposing of a buffer and collecting it returns its block only once", async () => {
     const { liveBlocks } = statistics();
     for (let index = 0; index < 50; index++) allocateBlock(native, megabyte, "test").release();
