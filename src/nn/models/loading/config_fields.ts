@@ -65,10 +65,10 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   // output formats and implementations
   ...["output_hidden_states", "output_attentions", "output_past", "return_dict", "use_return_dict", "use_cache"],
   ...["chunk_size_feed_forward", "pretraining_tp", "attn_implementation", "experts_implementation"],
-  ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention"],
+  ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention", "xla_device"],
   // training
   ...["initializer_range", "gradient_checkpointing", "output_router_logits", "router_aux_loss_coef"],
-  ...["router_jitter_noise", "neftune_noise_alpha"],
+  ...["router_jitter_noise", "neftune_noise_alpha", "tf_legacy_loss", "loss_type"],
   // heads other than the language model's
   ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
   ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],
@@ -83,7 +83,8 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   ...["remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens"],
   ...["epsilon_cutoff", "eta_cutoff", "encoder_repetition_penalty", "num_assistant_tokens", "num_beam_groups"],
   ...["num_assistant_tokens_schedule", "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind"],
-  "diversity_penalty",
+  ...["diversity_penalty", "penalty_alpha", "renormalize_logits", "guidance_scale", "low_memory", "constraints"],
+  ...["min_p", "max_time", "sequence_bias", "forced_decoder_ids", "output_logits", "watermarking_config"],
 ]);
 
 /** `transformers`' private fields, token ids, dropout probabilities, and versions of programs that wrote the file. */
