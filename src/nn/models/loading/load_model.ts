@@ -22,6 +22,7 @@ import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
 import { isForSentences, openSentenceDecoder } from "./encoder/of_decoder.ts";
 import { openEncoder } from "./encoder/open.ts";
+import { encoderTypeOf } from "./encoder/published.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
 import { isGgufEncoderDecoder, openGgufEncoderDecoder } from "./encoder_decoder/gguf.ts";
 import { openEncoderDecoder } from "./encoder_decoder/open.ts";
@@ -186,7 +187,7 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 
 function openFolder(path: string): Opened {
   const given: { readonly model_type?: unknown } = readConfig("loadModel", path);
-  const { model_type: type } = given;
+  const type = encoderTypeOf(given.model_type);
   if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
   if (isEncoder(type)) return openEncoder(path, type, given);
   if (isVision(type) || isDual(type)) return openVision(path, type, given);
