@@ -68,7 +68,7 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention", "xla_device"],
   // training
   ...["initializer_range", "gradient_checkpointing", "output_router_logits", "router_aux_loss_coef"],
-  ...["router_jitter_noise", "neftune_noise_alpha", "tf_legacy_loss", "loss_type"],
+  ...["router_jitter_noise", "neftune_noise_alpha", "tf_legacy_loss", "loss_type", "use_reentrant_checkpointing"],
   // heads other than the language model's
   ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
   ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],

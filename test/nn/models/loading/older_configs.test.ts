@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../../src/core/paths.ts";
-import { io, nn, zeros } from "../../../../src/index.ts";
+import { Generator, io, nn, noGrad, randn, zeros } from "../../../../src/index.ts";
 import { testFolder } from "../../../support/folder.ts";
 
 const folder = testFolder("older configs");
@@ -93,4 +93,33 @@ test("CLIP accepts the sizes of projections in the configs of its parts", () => 
   };
   const made = nn.createModel<nn.DualEncoder>(published);
   expect(String(made)).toBe(String(nn.createModel({ ...whole, text_config: text, vision_config: vision })));
+});
+
+test("SAM accepts the settings of its published config", () => {
+  const part = { ...attributes, model_type: "", tie_word_embeddings: true };
+  const published = {
+    ...{ model_type: "sam", initializer_range: 0.02, torch_dtype: "float32" },
+    vision_config: {
+      ...{ ...part, hidden_size: 16, num_attention_heads: 2, num_hidden_layers: 1, mlp_dim: 24, image_size: 32 },
+      ...{ global_attn_indexes: [0], patch_size: 8, output_channels: 16, num_pos_feats: 8, window_size: 2 },
+      ...{ intermediate_size: 6144, projection_dim: 512, initializer_factor: 1, dropout: 0, mlp_ratio: 4 },
+    },
+    prompt_encoder_config: {
+      ...{ ...part, hidden_size: 16, image_size: 32, patch_size: 8, image_embedding_size: 4, hidden_act: "gelu" },
+      ...{ layer_norm_eps: 1e-6, mask_input_channels: 16, num_point_embeddings: 4 },
+    },
+    mask_decoder_config: { ...part, hidden_size: 16, mlp_dim: 24, iou_head_hidden_dim: 16, num_attention_heads: 2 },
+  };
+  expect(nn.createModel<nn.Sam>(published).description.encoder).toMatchObject({ layers: 1, width: 16 });
+});
+
+test("the final norm of InternVL's image encoder is a LayerNorm beside RMSNorms", () => {
+  const sizes = { hidden_size: 16, intermediate_size: 20, num_hidden_layers: 1, num_attention_heads: 2 };
+  const norms = { norm_type: "rms_norm", use_mean_pooling: false };
+  const model = nn.createModel<nn.VisionEncoder>({
+    ...{ model_type: "internvl_vision", ...sizes, ...norms, image_size: 4, patch_size: 2 },
+  });
+  const states = noGrad(() => model.hiddenStates(randn([1, 3, 4, 4], { generator: new Generator(3) })));
+  // with the initial weights 1 and biases 0, each state has the mean 0; an RMSNorm would not subtract the mean
+  expect(states.mean({ dim: -1 }).abs().amax().item()).toBeLessThan(1e-6);
 });
