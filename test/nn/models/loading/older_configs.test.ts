@@ -81,6 +81,47 @@ test.each(furtherConfigs)("loading %s accepts the attributes of all configs", as
   await expect(nn.loadModel(path)).rejects.toThrow("missing from the state");
 });
 
+/** Keys in published files that `transformers` ignores, with their values. */
+const published: Readonly<Record<string, Config>> = {
+  smollm3: { max_window_layers: 28 },
+  cohere2: {
+    ...{ layer_switch: 4, order_of_interleaved_layers: "local_attn_first", position_embedding_type: "rope_gptj" },
+    ...{ rotary_pct: 1, use_embedding_sharing: true, use_gated_activation: true, use_parallel_block: true },
+    use_parallel_embedding: true,
+  },
+  ernie4_5: { use_rmsnorm: true },
+  granitemoehybrid: { init_method: "mup", normalization_function: "rmsnorm" },
+  lfm2: {
+    ...{ block_dim: 16, block_mlp_init_scale: 1, block_norm_eps: 1e-5, block_out_init_scale: 1, num_heads: 4 },
+    ...{ block_use_swiglu: true, block_use_xavier_init: true, conv_dim: 16, conv_dim_out: 16, use_pos_enc: true },
+    conv_use_xavier_init: true,
+  },
+  falcon_h1: { mlp_expansion_factor: 8 },
+  mamba2: {
+    ...{ intermediate_size: 32, norm_before_gate: true, rms_norm: true, time_step_scale: 1 },
+    time_step_init_scheme: "random",
+  },
+  llama4_text: { for_llm_compressor: false },
+  gemma3n_text: { altup_lr_multiplier: 1 },
+  qwen3_5_text: { mlp_only_layers: [] },
+  glm4_moe_lite: { topk_method: "noaux_tc", first_k_dense_replace: 1, num_nextn_predict_layers: 1 },
+};
+
+test.each(Object.entries(published))("%s accepts keys of its published config", (name, keys) => {
+  const config = configs.find(([type]) => type === name)![1];
+  expect(String(nn.createModel({ ...keys, ...config }))).toBe(String(nn.createModel(config)));
+});
+
+test.each([
+  ["cohere2", { use_parallel_block: false }],
+  ["lfm2", { use_pos_enc: false }],
+  ["mamba2", { rms_norm: false }],
+  ["glm4_moe_lite", { first_k_dense_replace: 2 }],
+] as const)("%s rejects another value of such a key", (name, keys) => {
+  const config = configs.find(([type]) => type === name)![1];
+  expect(() => nn.createModel({ ...config, ...keys })).toThrow(Object.keys(keys)[0]!);
+});
+
 test("CLIP accepts the sizes of projections in the configs of its parts", () => {
   const part = { hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1, num_attention_heads: 2 };
   const text = { ...part, vocab_size: 20, max_position_embeddings: 7 };
