@@ -74,7 +74,11 @@ test("a file of granitemoe with a shared expert has the logits of granitemoeshar
   const path = folder.file("granite.gguf");
   const entries = Object.entries(metadata).map(([key, value]) => [`granitemoe.${key}`, value] as const);
   const about = { "general.architecture": "granitemoe", ...Object.fromEntries(entries) };
-  await io.saveGguf(path, noGrad(() => weightsOf(model)), { metadata: about });
+  await io.saveGguf(
+    path,
+    noGrad(() => weightsOf(model)),
+    { metadata: about },
+  );
   const { model: loaded } = await nn.loadModel(path);
   const tokens = randn([2, 9], { generator }).abs().mul(10).to("int32");
   const [got, expected] = noGrad(() => [loaded.forward(tokens), model.forward(tokens)]);

@@ -122,6 +122,16 @@ test.each([
   expect(() => nn.createModel({ ...config, ...keys })).toThrow(Object.keys(keys)[0]!);
 });
 
+test("a config may have Python's Infinity", async () => {
+  const config = configs.find(([type]) => type === "mamba2")![1];
+  const path = folder.file("infinity");
+  mkdirSync(path, { recursive: true });
+  await io.saveSafetensors(join(path, "model.safetensors"), { other: zeros([1]) });
+  const text = JSON.stringify({ ...config, time_step_limit: [0, "∞"], eos_token_id: 7 }).replace('"∞"', "Infinity");
+  writeFileSync(join(path, "config.json"), text);
+  await expect(nn.loadModel(path)).rejects.toThrow("missing from the state");
+});
+
 test("CLIP accepts the sizes of projections in the configs of its parts", () => {
   const part = { hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1, num_attention_heads: 2 };
   const text = { ...part, vocab_size: 20, max_position_embeddings: 7 };
