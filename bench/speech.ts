@@ -1,10 +1,11 @@
-// Runs Whisper base with random weights on a window of 30 s, here, in transformers on PyTorch, in CTranslate2, the engine
-// of faster-whisper, and the encoder alone in onnxruntime:
+// Runs Whisper base with random weights on a window of 30 s, here, in transformers on PyTorch, in CTranslate2, the
+// engine of faster-whisper, and the encoder alone in onnxruntime:
 // `bun bench/speech.ts [--tokens 100] [--rounds 3] [--engines pytorch,onnxruntime] [--python PROGRAM]`.
 //
 // Each round computes the encoder and as many greedy tokens, in float32 on the same number of threads
-// (ORCHARD_CPU_THREADS). With two threads, CTranslate2 may hang: leave it out of --engines. Features and the rules of timestamps are not measured. The programs run in turn. The best turn
-// of each counts, in wall time and in CPU time, which other programs affect little.
+// (ORCHARD_CPU_THREADS). With two threads, CTranslate2 may hang: leave it out of --engines. Features and the rules of
+// timestamps are not measured. The programs run in turn. The best turn of each counts, in wall time and in CPU time,
+// which other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

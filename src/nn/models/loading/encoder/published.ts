@@ -39,8 +39,8 @@ const published: Readonly<Partial<Record<EncoderName, Published>>> = {
   gte: {
     names: {},
     only: {
-      ...{ layer_norm_type: "layer_norm", pack_qkv: true, logn_attention_scale: false, hidden_act: "gelu" },
-      ...{ position_embedding_type: "rope", matryoshka: false },
+      ...{ layer_norm_type: "layer_norm", pack_qkv: true, logn_attention_scale: false },
+      position_embedding_type: "rope",
     },
     notes: ["unpad_inputs", "use_memory_efficient_attention", "logn_attention_clip1", "matryoshka_dimensions"],
   },
@@ -49,9 +49,11 @@ const published: Readonly<Partial<Record<EncoderName, Published>>> = {
 /** Returns the `model_type` of `transformers`: GTE's older configs have the type `new`. */
 export const encoderTypeOf = (type: unknown): unknown => (type === "new" ? "gte" : type);
 
-/** Whether a config has the keys of custom code. */
+/** Whether a config has keys of custom code that `transformers` does not have. */
 const isPublished = ({ names, only }: Published, config: Settings): boolean =>
-  config.names.some((key) => Object.hasOwn(names, key) || Object.hasOwn(only, key));
+  config.names.some(
+    (key) => key !== "position_embedding_type" && (Object.hasOwn(names, key) || Object.hasOwn(only, key)),
+  );
 
 /** Returns a config with the keys of `transformers`. @throws {ArgumentError} `unsupportedConfig` for other values. */
 export function withoutCustomKeys(name: EncoderName, config: Settings): Settings {
