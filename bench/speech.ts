@@ -1,9 +1,11 @@
-// Runs Whisper base with random weights on a window of 30 s, here, in transformers on PyTorch, and in CTranslate2, the
-// engine of faster-whisper: `bun bench/speech.ts [--tokens 100] [--rounds 3] [--python PROGRAM]`.
+// Runs Whisper base with random weights on a window of 30 s, here, in transformers on PyTorch, in CTranslate2, the
+// engine of faster-whisper, and the encoder alone in onnxruntime:
+// `bun bench/speech.ts [--tokens 100] [--rounds 3] [--engines pytorch,onnxruntime] [--python PROGRAM]`.
 //
 // Each round computes the encoder and the given number of greedy tokens, in float32 on the same number of threads
-// (ORCHARD_CPU_THREADS). Features and the rules of timestamps are not measured. The programs run in turn. The best turn
-// of each counts, in wall time and in CPU time, which other programs affect little.
+// (ORCHARD_CPU_THREADS). With two threads, CTranslate2 may hang: leave it out of --engines. Features and the rules of
+// timestamps are not measured. The programs run in turn. The best turn of each counts, in wall time and in CPU time,
+// which other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,6 +22,7 @@ const { values: flags } = parseArgs({
   options: {
     tokens: { type: "string", default: "100" },
     rounds: { type: "string", default: "3" },
+    engines: { type: "string", default: "pytorch,onnxruntime,ctranslate2" },
     python: { type: "string" },
   },
 });
@@ -41,9 +44,19 @@ function features(): Tensor {
   return tensor(values, { shape: [1, 80, 3000] });
 }
 
-async function ours(model: nn.Whisper): Promise<Turn> {
+interface Turns {
+  readonly whole: Turn;
+  readonly encoder: Turn;
+}
+
+async function ours(model: nn.Whisper): Promise<Turns> {
   const [begun, before] = [performance.now(), process.cpuUsage()];
+  const since = (): Turn => {
+    const { user, system } = process.cpuUsage(before);
+    return { wall: performance.now() - begun, processor: (user + system) / 1e3 };
+  };
   using states = noGrad(() => model.encode(features()));
+  const encoder = since();
   const { tokens } = (
     await decodeWindows(model, states, [PROMPT], {
       ...{ temperature: 0, rule: () => {}, maxTokens: Number(flags.tokens), endToken: -1, startLength: 1 },
@@ -51,8 +64,7 @@ async function ours(model: nn.Whisper): Promise<Turn> {
     })
   )[0]!;
   if (tokens.length !== Number(flags.tokens)) throw new Error(`expected ${flags.tokens} tokens, got ${tokens.length}`);
-  const { user, system } = process.cpuUsage(before);
-  return { wall: performance.now() - begun, processor: (user + system) / 1e3 };
+  return { whole: since(), encoder };
 }
 
 const best = (turns: readonly Turn[], part: keyof Turn): number => Math.min(...turns.map((turn) => turn[part])) / 1e3;
@@ -65,12 +77,15 @@ async function measure(folder: string, threads: number): Promise<string[][]> {
   });
   if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
   const { model } = await nn.loadModel<nn.Whisper>(folder);
-  const hasPeer = Bun.spawnSync([python, "-c", "import ctranslate2"], { stderr: "ignore" }).exitCode === 0;
-  if (!hasPeer) console.log("absent: ctranslate2 (python3 -m pip install ctranslate2)");
-  const engines = ["pytorch", ...(hasPeer ? ["ctranslate2"] : [])];
+  const engines = flags.engines.split(",").filter((engine) => {
+    const needed = { pytorch: "torch", onnxruntime: "onnxruntime, onnxscript", ctranslate2: "ctranslate2" }[engine];
+    const isThere = Bun.spawnSync([python, "-c", `import ${needed}`], { stderr: "ignore" }).exitCode === 0;
+    if (!isThere) console.log(`absent: ${needed} (python3 -m pip install ${needed?.replace(",", "")})`);
+    return isThere;
+  });
   const peers = engines.map((engine) => new LineProcess([...program, "run", folder, engine, flags.tokens], env));
   for (const peer of peers) await peer.hear();
-  const [mine, theirs]: [Turn[], Turn[][]] = [[], peers.map(() => [])];
+  const [mine, theirs]: [Turns[], Turn[][]] = [[], peers.map(() => [])];
   for (let round = 0; round < Number(flags.rounds); round++) {
     mine.push(await ours(model));
     for (const [at, peer] of peers.entries()) theirs[at]!.push(JSON.parse(await peer.ask("")));
@@ -78,9 +93,17 @@ async function measure(folder: string, threads: number): Promise<string[][]> {
   for (const peer of peers) await peer.close();
   return (["wall", "processor"] as const).flatMap((part) =>
     engines.map((engine, at) => {
-      const [here, there] = [best(mine, part), best(theirs[at]!, part)];
+      const isEncoder = engine === "onnxruntime";
+      const own = mine.map(({ whole, encoder }) => (isEncoder ? encoder : whole));
+      const [here, there] = [best(own, part), best(theirs[at]!, part)];
       const factors = [here, there].map((seconds) => (seconds / SECONDS).toFixed(3));
-      return [`${engine}, ${part}`, here.toFixed(2), there.toFixed(2), ...factors, (there / here).toFixed(2)];
+      return [
+        `${engine}${isEncoder ? " (encoder)" : ""}, ${part}`,
+        here.toFixed(2),
+        there.toFixed(2),
+        ...factors,
+        (there / here).toFixed(2),
+      ];
     }),
   );
 }

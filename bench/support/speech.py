@@ -1,10 +1,11 @@
-"""Runs Whisper with random weights on PyTorch (transformers) and CTranslate2, the engine of faster-whisper.
+"""Runs Whisper with random weights on PyTorch (transformers), onnxruntime and CTranslate2, faster-whisper's engine.
 
 `make FOLDER SIZES` writes a model, and if ctranslate2 is installed its conversion in FOLDER/ctranslate2. `run FOLDER
 ENGINE TOKENS` answers each line with the wall and CPU milliseconds of the encoder and of as many greedy tokens, for one
 window of noise.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -62,6 +63,28 @@ def on_pytorch(folder: Path, count: int) -> Any:
     return run
 
 
+def on_onnxruntime(folder: Path, _: int) -> Any:
+    """The encoder alone: `torch.onnx` exports a decoder without its cache."""
+    import onnxruntime
+
+    model = WhisperForConditionalGeneration.from_pretrained(folder).eval()
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = model.model.encoder
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.encoder(x).last_hidden_state
+
+    names = {"input_names": ["features"], "output_names": ["states"]}
+    torch.onnx.export(Encoder(), (torch.zeros(1, 80, 3000),), folder / "encoder.onnx", **names, dynamo=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    session = onnxruntime.InferenceSession(folder / "encoder.onnx", options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, {"features": features()})
+
+
 def on_ctranslate2(folder: Path, count: int) -> Any:
     import ctranslate2
 
@@ -85,7 +108,9 @@ def main() -> None:
     if sys.argv[1] == "make":
         make(folder, json.loads(sys.argv[3]))
         return
-    run = {"pytorch": on_pytorch, "ctranslate2": on_ctranslate2}[sys.argv[3]](folder, int(sys.argv[4]))
+    engines = {"pytorch": on_pytorch, "ctranslate2": on_ctranslate2, "onnxruntime": on_onnxruntime}
+    with contextlib.redirect_stdout(sys.stderr):  # the exporter prints its progress
+        run = engines[sys.argv[3]](folder, int(sys.argv[4]))
     print("ready", flush=True)
     for _ in sys.stdin:
         begun, used = time.perf_counter(), time.process_time()

@@ -34,6 +34,19 @@ describe.each(names)("vectors of texts by the model %s", (name) => {
   });
 });
 
+test.each(["bert", "modernbert"] as const)("a block of %s computes only the tokens of the texts", async (name) => {
+  const path = folder.file(`packed ${name}`);
+  await writeModel(path, name, families[name].cases[0]!);
+  const model = await loadEncoder(path);
+  const shapes: (readonly number[])[] = [];
+  model.blocks[0]!.feedForward.registerForwardPreHook((_, [x]) => void shapes.push(x.shape));
+  const texts = Array.from({ length: 3 }, (_, at) => drawn(9 + at));
+  await nn.embed(model, [...texts, [...texts[2]!, 5]]);
+  const width = model.description.width;
+  const tokens = texts.reduce((sum, { length }) => sum + length, texts[2]!.length + 1);
+  expect(shapes.map((shape) => [...shape])).toEqual([[1, tokens, width]]);
+});
+
 /** The formulas of sentence-transformers, in float64. */
 const formulas: Record<(typeof poolings)[number], (column: readonly number[]) => number> = {
   first: (column) => column[0]!,

@@ -88,3 +88,30 @@ test("a saved state, gradients and adapters of the language model's layers work"
     .backward();
   expect(adapter.parameters().every(({ grad }) => grad !== null)).toBe(true);
 });
+
+test("a language model without its output head loads as an encoder", async () => {
+  const config = {
+    ...{ model_type: "llama", vocab_size: 24, hidden_size: 16, intermediate_size: 20, num_hidden_layers: 2 },
+    ...{ num_attention_heads: 2, max_position_embeddings: 16, tie_word_embeddings: false },
+  };
+  const whole = nn.createModel<nn.Decoder>(config).eval();
+  const path = folder.file("headless");
+  mkdirSync(path, { recursive: true });
+  const state = Object.entries(whole.huggingFaceState()).filter(([name]) => name !== "lm_head.weight");
+  await io.saveSafetensors(
+    join(path, "model.safetensors"),
+    Object.fromEntries(state.map(([name, x]) => [name.replace(/^model\./, ""), x])),
+  );
+  writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, architectures: ["LlamaModel"] }));
+  const { model } = await nn.loadModel<nn.Encoder>(path);
+  const texts = [
+    [3, 9, 4],
+    [7, 1],
+  ];
+  const vectors = await nn.embed(model, texts, { pooling: "last", normalize: false });
+  const expected = texts.map((text) => noGrad(() => whole.hiddenStates(tensor([text], { dtype: "int32" }))));
+  for (const [row, states] of expected.entries())
+    expect(errorOf(vectors.narrow(0, row, 1), states.narrow(1, states.shape[1]! - 1, 1).squeeze(1))).toBeLessThan(1e-5);
+  writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, architectures: ["LlamaForCausalLM"] }));
+  await expect(nn.loadModel(path)).rejects.toThrow("lm_head.weight");
+});

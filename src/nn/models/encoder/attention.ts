@@ -16,6 +16,7 @@ import { rotate } from "../decoder/rotation.ts";
 import type { EncoderAttentionDescription } from "./description.ts";
 import { type Distances, distanceScores } from "./distances.ts";
 import { type GridRotation, rotateOnGrid } from "./grid_rotation.ts";
+import type { Packing } from "./packing.ts";
 
 /** @internal Inputs that all blocks of an encoder share in one call. */
 export interface EncoderInputs {
@@ -25,6 +26,8 @@ export interface EncoderInputs {
   readonly bias: Tensor | undefined;
   /** DeBERTa's embeddings of distances. */
   readonly distances: Distances | undefined;
+  /** The texts that one row packs, which do not attend to each other. Default: each row is a text. */
+  readonly packing?: Packing | undefined;
   /** The rotation of tokens that have a place on a grid, such as the patches of an image. Default: none. */
   readonly rotation?: GridRotation | undefined;
 }
@@ -72,15 +75,16 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
-  override forward(x: Tensor, { mask, bias, distances, rotation }: EncoderInputs): Tensor {
+  override forward(x: Tensor, { mask, bias, distances, packing, rotation }: EncoderInputs): Tensor {
     const { heads, headWidth, scale, window, rope, causal, alibi } = this.#description;
     const [q, k, v] = this.project(x);
-    const lengths = [x.shape[1]!];
+    const [lengths, positions] = [[x.shape[1]!], packing?.positions ?? 0];
     const [queries, keys] = tupleOf(
-      [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, 0, lengths), rotation)),
+      [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, positions, lengths), rotation)),
       2,
     );
-    const options = { scale, mask, window, causal, alibi, bias: this.scores(queries, keys, bias, distances) };
+    const scores = this.scores(queries, keys, bias, distances);
+    const options = { scale, mask, window, causal, alibi, bias: scores, cuSeqlens: packing?.bounds };
     const attended = flashAttention(queries, keys, this.split(v), options);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
   }

@@ -31,6 +31,7 @@ import { bucketScores, distanceIndices } from "./distances.ts";
 import { EncoderEmbeddings } from "./embeddings.ts";
 import { EncoderHead } from "./head.ts";
 import type { EncoderLabels } from "./labels.ts";
+import { packed, packingOf, unpacked } from "./packing.ts";
 import type { SentenceHead } from "./sentence.ts";
 
 /** Optional inputs of an {@link Encoder}. */
@@ -48,6 +49,8 @@ const wholeFromOne: NumberRule = {
   holds: (value) => Number.isSafeInteger(value) && value >= 1,
   expected: "a whole number of at least 1",
 };
+
+const plainInputs: BlockInputs = { mask: undefined, bias: undefined, distances: undefined };
 
 const readInputs = parameters("Encoder.forward", {
   lengths: named(listOf(aNumber(wholeFromOne), "a list of whole numbers")),
@@ -203,10 +206,14 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     this.checkInputs(tokens, lengths, tokenTypes);
     if (this.decoder) return decodedStates(this.decoder, tokens, lengths);
     return tidy(() => {
-      let x = this.embeddings!.forward(tokens, tokenTypes);
-      const inputsOf = this.blockInputs(tokens.shape[1]!, lengths);
+      const embedded = this.embeddings!.forward(tokens, tokenTypes);
+      // scores that are computed for all pairs of tokens of a text need rows of one length
+      const packing = this.#description.distances ? undefined : packingOf(lengths, tokens.shape[1]!);
+      let x = packing ? packed(embedded, packing) : embedded;
+      const inputsOf = packing ? () => ({ ...plainInputs, packing }) : this.blockInputs(tokens.shape[1]!, lengths);
       for (const index of this.#description.order) x = this.blocks[index]!.forward(x, inputsOf(index));
-      return this.finalNorm ? this.finalNorm.forward(x) : x;
+      const states = this.finalNorm ? this.finalNorm.forward(x) : x;
+      return packing ? unpacked(states, packing) : states;
     });
   }
 
@@ -221,7 +228,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
       const bias = this.distanceEmbedding ? scores(this.distanceEmbedding) : undefined;
       return (block) => ({ mask, bias: bias ?? scores(this.distanceEmbeddings[block]!), distances: undefined });
     }
-    if (!distances) return () => ({ mask, bias: undefined, distances: undefined });
+    if (!distances) return () => ({ ...plainInputs, mask });
     const embeddings = unsqueeze(this.distanceEmbedding!.weight, 0);
     const normalized = this.distanceNorm ? this.distanceNorm.forward(embeddings) : embeddings;
     const shared = { embeddings: normalized, ...distanceIndices(count, distances) };

@@ -65,10 +65,10 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   // output formats and implementations
   ...["output_hidden_states", "output_attentions", "output_past", "return_dict", "use_return_dict", "use_cache"],
   ...["chunk_size_feed_forward", "pretraining_tp", "attn_implementation", "experts_implementation"],
-  ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention"],
+  ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention", "xla_device"],
   // training
   ...["initializer_range", "gradient_checkpointing", "output_router_logits", "router_aux_loss_coef"],
-  ...["router_jitter_noise", "neftune_noise_alpha"],
+  ...["router_jitter_noise", "neftune_noise_alpha", "tf_legacy_loss", "loss_type", "use_reentrant_checkpointing"],
   // heads other than the language model's
   ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
   ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],
@@ -83,11 +83,18 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   ...["remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens"],
   ...["epsilon_cutoff", "eta_cutoff", "encoder_repetition_penalty", "num_assistant_tokens", "num_beam_groups"],
   ...["num_assistant_tokens_schedule", "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind"],
-  "diversity_penalty",
+  ...["diversity_penalty", "penalty_alpha", "renormalize_logits", "guidance_scale", "low_memory", "constraints"],
+  ...["min_p", "max_time", "sequence_bias", "forced_decoder_ids", "output_logits", "watermarking_config"],
 ]);
 
 /** `transformers`' private fields, token ids, dropout probabilities, and versions of programs that wrote the file. */
 const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_version$/];
+
+/** Keys of published files of LFM2. */
+const lfm2Notes = [
+  ...["block_dim", "block_mlp_init_scale", "block_norm_eps", "block_out_init_scale", "block_use_xavier_init"],
+  ...["conv_dim", "conv_dim_out", "conv_use_xavier_init", "num_heads"],
+];
 
 /** Keys that have no effect in one architecture, but do in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
@@ -102,16 +109,18 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   // training
   opt: ["layerdrop", "init_std"],
-  granitemoehybrid: ["mamba_chunk_size"],
+  granitemoehybrid: ["mamba_chunk_size", "init_method"],
   mamba2: [
     ...["time_step_rank", "time_step_min", "time_step_max", "time_step_floor", "residual_in_fp32", "chunk_size"],
+    // in published files; transformers ignores them
+    ...["intermediate_size", "norm_before_gate", "time_step_init_scheme", "time_step_scale"],
   ],
   // MPT's classes have no learned positions, and a hidden size of four times the width
   mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
   // multi-token prediction and the precision of states, in files from the hub
   qwen3_5_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
-  falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp"],
+  falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp", "mlp_expansion_factor"],
   youtu: ["embedding_initializer_range"],
   // Kimi Linear has no rotation, and generation does not use multi-token prediction
   kimi_linear: ["head_dim", "rope_theta", "rope_scaling", "mla_use_nope", "num_nextn_predict_layers", "num_mtp_layers"],
@@ -119,8 +128,15 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
+  // notes of published files, which other fields repeat, and settings of training
+  smollm3: ["max_window_layers"],
+  cohere2: ["layer_switch", "use_parallel_embedding"],
+  llama4_text: ["for_llm_compressor"],
+  lfm2: lfm2Notes,
+  lfm2_moe: lfm2Notes,
+  glm4_moe_lite: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
   // training
-  gemma3n_text: ["altup_coef_clip", "hidden_act", "query_pre_attn_scalar"],
+  gemma3n_text: ["altup_coef_clip", "altup_lr_multiplier", "hidden_act", "query_pre_attn_scalar"],
   gemma4_text: ["hidden_act", "query_pre_attn_scalar"],
   gemma2: ["hidden_act", "sliding_window_size"],
   // The implementation of Gemma 3 ignores its softcap.
@@ -142,8 +158,18 @@ const onlyValues: Fields = {
 const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
   kimi_linear: { moe_router_activation_func: "sigmoid", moe_layer_freq: 1, use_grouped_topk: true },
-  ernie4_5_moe: { use_bias: false },
-  qwen3_5_text: { attn_output_gate: true },
+  ernie4_5: { use_rmsnorm: true },
+  ernie4_5_moe: { use_bias: false, use_rmsnorm: true },
+  granitemoehybrid: { normalization_function: "rmsnorm" },
+  cohere2: {
+    ...{ order_of_interleaved_layers: "local_attn_first", position_embedding_type: "rope_gptj", rotary_pct: 1 },
+    ...{ use_embedding_sharing: true, use_gated_activation: true, use_parallel_block: true },
+  },
+  lfm2: { block_use_swiglu: true, use_pos_enc: true },
+  lfm2_moe: { block_use_swiglu: true, use_pos_enc: true },
+  mamba2: { rms_norm: true },
+  glm4_moe_lite: { first_k_dense_replace: 1, topk_method: "noaux_tc", scoring_func: "sigmoid", moe_layer_freq: 1 },
+  qwen3_5_text: { attn_output_gate: true, mlp_only_layers: [] },
   qwen3_5_moe_text: { attn_output_gate: true, mlp_only_layers: [] },
   deepseek_v3: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
 };

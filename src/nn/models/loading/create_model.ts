@@ -12,6 +12,7 @@ import { VisionEncoder } from "../vision/vision_encoder.ts";
 import { type ArchitectureName, architectures } from "./architectures.ts";
 import { encoderNameOf, isEncoder } from "./encoder/architectures.ts";
 import { describeEncoderConfig } from "./encoder/describe.ts";
+import { encoderTypeOf } from "./encoder/published.ts";
 import { describeConfig } from "./hugging_face.ts";
 import type { LoadableModel } from "./opened.ts";
 import { Settings } from "./settings.ts";
@@ -49,7 +50,7 @@ export function createModel(...values: unknown[]): LoadableModel {
 }
 
 function created(config: Readonly<Record<string, unknown>>, options: LayerOptions): LoadableModel {
-  const type = config["model_type"];
+  const type = encoderTypeOf(config["model_type"]);
   const settings = new Settings(undefined, new Map(Object.entries(config)), "", "createModel");
   if (isVision(type) || isDual(type)) {
     const described = describedVision(type, settings, () => true);

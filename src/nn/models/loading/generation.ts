@@ -1,11 +1,10 @@
 /** A checkpoint's settings for generation: begin and end tokens, sampling, and the chat template. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { FileFormatError } from "../../../core/errors.ts";
 import { isSafeInteger } from "../../../core/values.ts";
 import { withFileErrors } from "../../../io/file_errors.ts";
 import type { GgufReader } from "../../../io/gguf/file.ts";
-import { isJsonObject, parseJson } from "../../../io/json.ts";
+import { readConfig } from "../hugging_face/config.ts";
 import { Settings } from "./settings.ts";
 
 /** The model's settings for generation. Each may be missing. */
@@ -30,11 +29,7 @@ export interface GenerationSettings {
 export function settingsIn(folder: string, name: string): Settings {
   const path = join(folder, name);
   if (!existsSync(path)) return new Settings(path, new Map());
-  const text = withFileErrors("loadModel", path, () => readFileSync(path, "utf8"));
-  const fail = (message: string) => new FileFormatError("loadModel", "invalidConfig", path, message);
-  const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
-  if (!isJsonObject(json)) throw fail("expected a JSON object");
-  return new Settings(path, new Map(Object.entries(json)));
+  return new Settings(path, new Map(Object.entries(readConfig("loadModel", folder, name))));
 }
 
 /** Reads a folder's `generation_config.json`, with `config.json` as a fallback. */

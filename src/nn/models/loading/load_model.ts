@@ -20,8 +20,9 @@ import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
-import { isForSentences, openSentenceDecoder } from "./encoder/of_decoder.ts";
+import { isForSentences, isWithoutHead, openSentenceDecoder } from "./encoder/of_decoder.ts";
 import { openEncoder } from "./encoder/open.ts";
+import { encoderTypeOf } from "./encoder/published.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
 import { isGgufEncoderDecoder, openGgufEncoderDecoder } from "./encoder_decoder/gguf.ts";
 import { openEncoderDecoder } from "./encoder_decoder/open.ts";
@@ -186,7 +187,7 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
 
 function openFolder(path: string): Opened {
   const given: { readonly model_type?: unknown } = readConfig("loadModel", path);
-  const { model_type: type } = given;
+  const type = encoderTypeOf(given.model_type);
   if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
   if (isEncoder(type)) return openEncoder(path, type, given);
   if (isVision(type) || isDual(type)) return openVision(path, type, given);
@@ -196,7 +197,8 @@ function openFolder(path: string): Opened {
   const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
-  if (isForSentences(path)) return openSentenceDecoder(path, { config, settings, ...described });
+  if (isForSentences(path) || isWithoutHead(path, described, settings))
+    return openSentenceDecoder(path, { config, settings, ...described });
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);
   const close = { [Symbol.dispose]: () => file.close() };

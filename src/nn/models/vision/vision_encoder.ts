@@ -19,6 +19,7 @@ import { Module } from "../../layers/module.ts";
 import type { Normalization } from "../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { newNorm } from "../decoder/block.ts";
+import type { NormDescription } from "../decoder/description.ts";
 import { EncoderBlock } from "../encoder/block.ts";
 import { centeredRotation } from "../encoder/grid_rotation.ts";
 import type { EncoderLabels } from "../encoder/labels.ts";
@@ -87,7 +88,9 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
       description.midPositions && layers.length > 1
         ? new Embedding((layers.length - 1) * placesOf(description.patches), width, shared)
         : null;
-    this.finalNorm = finalNorm === "none" ? null : newNorm(width, norm, shared);
+    // InternVL's final norm is a LayerNorm even if its blocks have RMSNorms
+    const lastNorm: NormDescription = norm.kind === "rmsNorm" ? { kind: "layerNorm", eps: norm.eps, bias: true } : norm;
+    this.finalNorm = finalNorm === "none" ? null : newNorm(width, lastNorm, shared);
     const sizes = { ...shared, width, norm };
     this.pooling =
       pooling.kind === "dense"

@@ -9,6 +9,7 @@ import { type LoadedModel, loadOpened } from "../load_model.ts";
 import type { Opened } from "../opened.ts";
 import { type EncoderName, encoderNameOf, isEncoder } from "./architectures.ts";
 import { openEncoder } from "./open.ts";
+import { encoderTypeOf } from "./published.ts";
 
 /** The beginning of class names in `architectures`, by `model_type`. */
 const classNames: Readonly<Record<EncoderName, string>> = {
@@ -34,7 +35,8 @@ const classNames: Readonly<Record<EncoderName, string>> = {
  */
 export async function loadClassifier(path: string, labels: readonly string[]): Promise<LoadedModel<Encoder>> {
   const given = recordIn(readConfig("loadModel", path));
-  const { model_type: type, num_labels: _, ...others } = given;
+  const { model_type, num_labels: _, ...others } = given;
+  const type = encoderTypeOf(model_type);
   if (!isEncoder(type))
     throw new ArgumentError(
       "loadModel",

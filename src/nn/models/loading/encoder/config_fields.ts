@@ -6,6 +6,7 @@ import type { Json } from "../../../../io/json.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
 import type { Settings } from "../settings.ts";
 import type { EncoderName } from "./architectures.ts";
+import { withoutCustomKeys } from "./published.ts";
 
 type Fields = Readonly<Record<string, Json>>;
 
@@ -112,7 +113,8 @@ const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
  *
  * @throws {ArgumentError} `unsupportedConfig` for unknown keys, naming them.
  */
-export function completedEncoder(name: EncoderName, config: Settings): Settings {
+export function completedEncoder(name: EncoderName, given: Settings): Settings {
+  const config = withoutCustomKeys(name, given);
   const [fields, names] = [encoderFields[name], otherNames[name] ?? {}];
   const isKnown = (key: string) =>
     Object.hasOwn(fields, key) ||

@@ -18,6 +18,19 @@ import { loadSentenceHead } from "./sentence_files.ts";
 /** Whether a folder was saved by sentence-transformers. */
 export const isForSentences = (path: string): boolean => existsSync(join(path, "modules.json"));
 
+/** Whether a folder has a language model without its output head, as `LlamaModel.save_pretrained` writes it. */
+export function isWithoutHead(path: string, { description }: Described, settings: Settings): boolean {
+  const architectures = settings.get("architectures");
+  const className: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
+  if (description.tied || typeof className !== "string" || !/(?<!LMHead)Model$/.test(className)) return false;
+  const file = openFor("loadModel", path);
+  try {
+    return !file.names.some(isHead);
+  } finally {
+    file.close();
+  }
+}
+
 /**
  * Opens the folder of a language model as an encoder.
  *

@@ -124,7 +124,11 @@ const siglipText = {
 
 /** Models of images and texts by `model_type`, with the row of the image encoder and the fields of the text encoder. */
 export const dualArchitectures = {
-  clip: { title: "CLIP", vision: "clip_vision_model", text, fields: { projection_dim: 512 } },
+  clip: {
+    ...{ title: "CLIP", vision: "clip_vision_model", fields: { projection_dim: 512 } },
+    // the projection's size is the whole model's, whatever the size in the config of a part is
+    text: { ...text, projection_dim: 512 },
+  },
   siglip: { title: "SigLIP, SigLIP 2", vision: "siglip_vision_model", text: siglipText, fields: {} },
   siglip2: { title: "SigLIP 2 NaFlex", vision: "siglip2_vision_model", text: siglipText, fields: {} },
 } as const satisfies Readonly<Record<string, { title: string; vision: VisionName; text: Fields; fields: Fields }>>;
@@ -147,7 +151,7 @@ export const visionRow = (name: VisionName): VisionArchitecture => visionArchite
 export const visionNotes: ReadonlySet<string> = new Set([
   ...["encoder_stride", "layerscale_value", "drop_path_rate", "apply_layernorm", "reshape_hidden_states"],
   ...["use_mask_token", "pos_embed_shift", "pos_embed_jitter", "pos_embed_rescale", "stage_names", "out_features"],
-  ...["projection_dropout", "layer_scale_init_value"],
+  ...["projection_dropout", "layer_scale_init_value", "tie_word_embeddings"],
   ...["auxiliary_loss", "class_cost", "bbox_cost", "giou_cost", "bbox_loss_coefficient", "giou_loss_coefficient"],
   ...[
     "eos_coefficient",

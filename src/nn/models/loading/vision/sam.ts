@@ -34,6 +34,8 @@ const parts = {
 /** Keys that have no effect on masks from points and boxes. */
 const notes: ReadonlySet<string> = new Set([
   ...["mask_input_channels", "image_embedding_size", "scale", "hidden_act", "layer_norm_eps", "dropout"],
+  // in published files of SAM
+  ...["intermediate_size", "projection_dim", "initializer_factor", "tie_word_embeddings"],
 ]);
 
 /** Reads the description. @throws {FileFormatError} @throws {ArgumentError} for unsupported settings */
