@@ -249,10 +249,11 @@ async function listen(listening: Listening): Promise<void> {
 
 self.onmessage = ({ data }) => {
   if (data.kind === "listen") void listen(data.listening);
-  else if (data.kind === "whole") front!.whole(data.id, data.head, data.body);
-  else if (data.kind === "stream") front!.stream(data.id, data.head);
-  else if (data.kind === "part") front!.part(data.id, data.part);
-  else if (data.kind === "end") front!.end(data.id);
-  else if (data.kind === "close") void front!.close(data.seconds);
-  else void front!.stop();
+  if (front === undefined) return;
+  if (data.kind === "whole") front.whole(data.id, data.head, data.body);
+  else if (data.kind === "stream") front.stream(data.id, data.head);
+  else if (data.kind === "part") front.part(data.id, data.part);
+  else if (data.kind === "end") front.end(data.id);
+  else if (data.kind === "close") void front.close(data.seconds);
+  else void front.stop();
 };

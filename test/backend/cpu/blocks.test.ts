@@ -95,7 +95,9 @@ describe("blocks", () => {
         .trim()
         .split("\n")
         .map((line) => line.split(" "));
-      found = Object.fromEntries(rows.map(([name, ...numbers]) => [name, numbers.map(Number)]));
+      found = Object.fromEntries(
+        rows.map(([name, offset, size, sameType]) => [name, [Number(offset), Number(size), Number(sameType)]]),
+      );
     });
 
     test.each(calls.map((call) => [call.name, call] as const))("%s", (name, call) => {

@@ -134,7 +134,7 @@ describe.each(names)("%s", (name) => {
     );
     expect(differing).toEqual([]);
     const bases = typeof theta === "number" ? { global: theta, local: undefined } : theta;
-    expect([own[rowOf(name).baseField ?? "rope_theta"], own["rope_local_base_freq"]]).toEqual([
+    expect<unknown>([own[rowOf(name).baseField ?? "rope_theta"], own["rope_local_base_freq"]]).toEqual([
       bases?.global,
       bases?.local,
     ]);
