@@ -164,7 +164,7 @@ function computeComplexInto(call: ComplexCall, outputs: readonly Tensor[]): void
     return;
   }
   const results = compute(call);
-  const copy = { ...call, primitive: primitiveOf("copy") as Primitive<unknown>, attributes: undefined };
+  const copy = { ...call, primitive: primitiveOf("copy"), attributes: undefined };
   for (const [at, output] of outputs.entries()) {
     const moved = { ...copy, inputs: [results[at]!], specs: [output] };
     loweringOf(moved).into!(moved, [output]);

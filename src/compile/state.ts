@@ -51,7 +51,7 @@ export class State {
       if (Array.isArray(value) && depth < MOST_DEPTH) {
         for (let at = 0; at < value.length; at++) visit(value[at], depth + 1); // stops at a hole
       } else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
-      else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value as StateOptimizer);
+      else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value);
       else if (Tensor.isTensor(value)) given.add(value);
       else throw stateError(value);
     };

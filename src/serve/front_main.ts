@@ -181,15 +181,22 @@ class Front {
     if (--this.open === 0) this.onIdle?.();
   }
 
+  /** Returns a request that waits for its answer. @throws {Error} if it was answered */
+  private pendingOf(id: number): Pending {
+    const pending = this.pending.get(id);
+    if (!pending) throw new Error(`the request ${id} does not wait for an answer`);
+    return pending;
+  }
+
   /** Answers with a complete body. */
   whole(id: number, { status, headers }: Head, body: Uint8Array<ArrayBuffer>): void {
-    this.pending.get(id)!.respond(new Response(body.length > 0 ? body : null, { status, headers }));
+    this.pendingOf(id).respond(new Response(body.length > 0 ? body : null, { status, headers }));
     this.end(id);
   }
 
   /** Starts an answer whose parts follow. */
   stream(id: number, { status, headers }: Head): void {
-    const pending = this.pending.get(id)!;
+    const pending = this.pendingOf(id);
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         pending.stream = controller;
@@ -208,7 +215,7 @@ class Front {
   }
 
   end(id: number): void {
-    const { stream, isAdmitted, connection } = this.pending.get(id)!;
+    const { stream, isAdmitted, connection } = this.pendingOf(id);
     stream?.close();
     this.pending.delete(id);
     if (isAdmitted) this.admitted--;

@@ -50,7 +50,7 @@ define("matmul", matrixProduct);
 define<ProductScale>("linear", (inputs, scale, call) => {
   const [, , bias] = inputs;
   const product = matrixProduct(inputs, scale, call);
-  return bias === undefined ? product : (add(product, bias) as Tensor);
+  return bias === undefined ? product : add(product, bias);
 });
 define<ProductScale>("addmm", (inputs, scale, call) => {
   const [, , input] = inputs;

@@ -267,6 +267,6 @@ export function ofGroups(
     const [mean, variance] = [0, 1].map((value) => filled([x.shape[1]!], normalized.dtype, value)) as [Tensor, Tensor];
     return toDType(withStatistics(operation, normalized, { eps: 0, mean, variance, weight, bias }), x.dtype);
   }
-  const product = weight ? (mul(normalized, alongChannels(weight, normalized)) as Tensor) : normalized;
-  return toDType(bias ? (add(product, alongChannels(bias, normalized)) as Tensor) : product, x.dtype);
+  const product = weight ? mul(normalized, alongChannels(weight, normalized)) : normalized;
+  return toDType(bias ? add(product, alongChannels(bias, normalized)) : product, x.dtype);
 }

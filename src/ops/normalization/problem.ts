@@ -68,10 +68,7 @@ export function problemOf<Problem extends NormalizationProblem>({
 }
 
 /** Returns tensors by name. The type states which names every call has. */
-export function namedTensors<All extends object>(
-  names: readonly (keyof All)[],
-  tensors: readonly Tensor[],
-): All {
+export function namedTensors<All extends object>(names: readonly (keyof All)[], tensors: readonly Tensor[]): All {
   const named: { [Name in keyof All]?: Tensor } = {};
   for (let at = 0; at < names.length; at++) named[names[at]!] = tensors[at]!;
   return named as All;
